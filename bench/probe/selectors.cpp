@@ -1,0 +1,100 @@
+// Probe: what the native selectors cost at 2^20 picks, each line the minimum and the median of repeats. Not a test.
+// g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -ffp-contract=off -I. bench/probe/selectors.cpp kernel/memory.cpp -o /tmp/selectors
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+#include "selectors/prioritized.hpp"
+
+using namespace exrp;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename Before, typename Body>
+void measure(const char* name, int repeats, double per, const char* unit, Before before, Body body) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    before();
+    const double start = now();
+    body();
+    times.push_back((now() - start) / per);
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("%-58s %9.3f min %9.3f median %s\n", name, times[0], times[times.size() / 2], unit);
+}
+
+constexpr uint32_t pool = 1u << 20;
+const auto nothing = [] {};
+
+void prioritizedProbe(bool table) {
+  PrioritizedOptions options;
+  options.normalizeTable = table;
+  options.epsilon = 1e-6;
+  PrioritizedSelector selector(options, Random(1, 0), pool);
+  if (selector.create() != Status::ok) return;
+  std::printf("prioritized, normalize %s, N = 2^20\n", table ? "table" : "batch");
+  const double start = now();
+  for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::vector<uint32_t> index(5000);
+  std::vector<double> value(5000);
+  Random random(2, 0);
+  selector.select(1, index.data(), value.data());
+  measure("push 4096, ns each", 50, 4.096, "ns", nothing, [&] {
+    for (uint32_t i = pool - 4096; i < pool; ++i) selector.pushed(i);
+  });
+  for (uint32_t i = 0; i < pool; ++i) {
+    const double priority = random.uniform() + 0.01;
+    selector.setPriority(&i, &priority, 1);
+  }
+  selector.select(1, index.data(), value.data());
+  const auto shuffle = [&] {
+    for (uint32_t k = 0; k < 256; ++k) {
+      index[k] = random.below(pool);
+      value[k] = random.uniform();
+    }
+  };
+  const auto drawn = [&] {  // the indices a learner would update: those it has just drawn
+    selector.select(256, index.data(), value.data());
+    for (double& x : value) x = random.uniform();
+  };
+  measure("setPriority 256 random", 400, 1, "us", shuffle, [&] { selector.setPriority(index.data(), value.data(), 256); });
+  measure("setPriority 256 just drawn", 400, 1, "us", drawn, [&] { selector.setPriority(index.data(), value.data(), 256); });
+  const auto setRandom = [&] {
+    shuffle();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  measure("settle after 256 random (by probabilityMin)", table ? 400 : 1, 1, "us", setRandom,
+          [&] { selector.probabilityMin(); });
+  const auto setDrawn = [&] {
+    drawn();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  measure("settle after 256 random, and select 1", 400, 1, "us", setRandom,
+          [&] { selector.select(1, index.data(), value.data()); });
+  measure("settle after 256 just drawn, and select 1", 400, 1, "us", setDrawn,
+          [&] { selector.select(1, index.data(), value.data()); });
+  for (uint32_t batch : {32u, 256u, 5000u}) {
+    char name[64];
+    std::snprintf(name, sizeof name, "select %u, settled", batch);
+    measure(name, 400, 1, "us", nothing, [&] { selector.select(batch, index.data(), value.data()); });
+  }
+  measure("setPriority 256 + select 256", 400, 1, "us", drawn, [&] {
+    selector.setPriority(index.data(), value.data(), 256);
+    selector.select(256, index.data(), value.data());
+  });
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+}
+
+}  // namespace
+
+int main() {
+  prioritizedProbe(false);
+  prioritizedProbe(true);
+  return 0;
+}

@@ -1,0 +1,53 @@
+// EvictionPolicy: the rule that chooses the episode to forget when the store is full, as the kernel sees it.
+//
+// A policy knows episodes by a small dense index (reused after removal), below `countMax` given at creation. The store tells it
+// of every change in order; nothing here fails, what is needed was reserved at creation.
+//
+// Thread safety: none of its own. Invariants a policy keeps:
+//   1. It knows exactly the episodes that were created and not removed.
+//   2. victim() is one of them; asking changes no answer to come other than as the rule says (a clock hand may move).
+//   3. The same calls give the same victims on every platform.
+//   4. save() and load() carry everything that decides the future.
+// Cost: created, removed and victim O(log E) amortised at most; sampled O(1) a pick, so that getBatch never slows by more than 10 %.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/status.hpp"
+
+namespace exrp {
+
+/// One episode in a saved policy: items are written in the policy's own order.
+struct EvictionItem {
+  uint32_t episode;  // the episode's index (the snapshot writes its ordinal by age instead)
+  uint32_t value;    // what the policy keeps of it: an access flag, a count; 0 where it keeps nothing
+};
+
+class EvictionPolicy {
+ public:
+  EvictionPolicy() = default;
+  EvictionPolicy(const EvictionPolicy&) = delete;
+  EvictionPolicy& operator=(const EvictionPolicy&) = delete;
+  virtual ~EvictionPolicy() = default;
+
+  /// A new episode, the youngest of all.
+  virtual void created(uint32_t episode) = 0;
+  /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
+  virtual void sampled(const uint32_t* episode, uint32_t count) = 0;
+  virtual void removed(uint32_t episode) = 0;
+  /// The episode to forget now. There is at least one.
+  virtual uint32_t victim() = 0;
+
+  virtual double memoryBytes() const = 0;
+
+  /// Writes one item for each episode, in an order from which load() restores everything; `items` has room for all.
+  virtual void save(EvictionItem* items) const = 0;
+  /// Restores from save()'s items. All episodes were created before, in order of age; every item names a different one of them
+  /// (checked by the caller). A value that can't be is Status::dataCorrupt.
+  virtual Status load(const EvictionItem* items, uint32_t count) = 0;
+
+  /// 0, or the number of the first invariant that does not hold. O(E); for tests and after loading.
+  virtual int32_t check() const = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,30 @@
+/**
+ * First in, first out.
+ *
+ * @module
+ */
+
+import { EXRP_EVICTION_FIFO } from "../ffi/symbols.ts";
+import { NativeEviction } from "./native_eviction.ts";
+
+/**
+ * Forgets the episode that began first; the default.
+ *
+ * Cost: O(1).
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, fifo, float32 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 2, state: float32(1), eviction: fifo() });
+ * const first = replay.newEpisode();
+ * replay.record(first, [0], 0, 0, { finalState: [1] });
+ * replay.record(replay.newEpisode(), [2], 0, 0, { finalState: [3] });
+ * replay.record(replay.newEpisode(), [4], 0, 0, { finalState: [5] });
+ * assertStrictEquals(replay.episode(first).state, "evicted");
+ * ```
+ */
+export function fifo(): NativeEviction {
+  return new NativeEviction("fifo", EXRP_EVICTION_FIFO);
+}

@@ -1,0 +1,228 @@
+// Lfu: forgets the episode that was sampled least often since it was created (least frequently used); of several, the one that
+// was sampled or created longest ago.
+//
+// How: an episode's key is its count, then the time of its last use (a pick or its creation; times count 1, 2, ... and are never
+// equal), and the victim has the least key. A pick only writes the key of its episode. Keys never fall, so a heap may hold them
+// as they once were: what stands at its root with an old key is filed again under the new one, until the root's key is true.
+//
+// Why not a list of buckets, one a count, where a pick moves its episode to the next bucket (O(1) for everything; Shah, Mitra
+// and Matani 2010)? It was written and measured: 4 to 10 ns a pick, because whether the episode is its bucket's last or only
+// one, and whether the next bucket is there, can't be predicted once counts spread. This one takes about 1 ns
+// (bench/probe/eviction.cpp), and episodes of high count, which nearly all picks are of, are hardly ever filed again. The price:
+// victims are not O(1).
+//
+// Thread safety: none of its own; the replay's caller serialises.
+// Invariants:
+//   1. Places heapRoot..heapRoot + count - 1 of the heap hold each member once; a member's place says where. It is 0 for an index
+//      that is no member.
+//   2. A filed key is not above the episode's own, in count nor in time.
+//   3. The filed key of a parent is less than that of its children.
+//   4. Times are 1..now.
+// Cost: sampled O(1) a pick; created, removed O(log E); victim O(log E) for each episode filed again (at most one for each that
+// was sampled since it was last filed), and never more than O(E), about 10 ns an episode: beyond a share of E the heap is built
+// anew. save() sorts, O(E log E). 32 bytes an episode, no allocation after creation (see EpisodeList). A saved item's value is
+// its count.
+// A count stays at 2^32 - 1 once there; picks then only renew the time. It does not age counts: an episode often sampled long
+// ago stays.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "eviction/eviction_policy.hpp"
+#include "kernel/memory.hpp"
+
+namespace exrp {
+
+class Lfu final : public EvictionPolicy {
+ public:
+  /// The most episodes it can be made for: the top bit of a place is spare, load() marks with it.
+  static constexpr uint32_t countLimit = 0x7FFFFFF0;
+
+  explicit Lfu(uint32_t countMax) {
+    if (countMax > countLimit) return;
+    const size_t placeCount = size_t{countMax} + heapRoot;
+    if (!uses_.create(countMax) || !uses_.commit(countMax) || !heap_.create(placeCount) || !heap_.commit(placeCount)) {
+      heap_.destroy();
+      return;
+    }
+    countMax_ = countMax;
+  }
+  /// False when there was no memory at creation; nothing else may be called then.
+  bool valid() const { return heap_.data() != nullptr; }
+
+  void created(uint32_t episode) override {
+    assert(episode < countMax_ && uses_[episode].place == 0);
+    if (episode >= indexCount_) indexCount_ = episode + 1;
+    uses_[episode] = Use{++now_, 0, 0};
+    ++count_;
+    siftUp(heapEnd() - 1, Filed{now_, 0, episode});
+  }
+
+  void sampled(const uint32_t* episode, uint32_t count) override {
+    Use* const uses = uses_.data();
+    uint64_t now = now_;
+    for (uint32_t pick = 0; pick < count; ++pick) {
+      Use& use = uses[episode[pick]];
+      use.time = ++now;
+      use.count += use.count != countLargest ? 1 : 0;
+    }
+    now_ = now;
+  }
+
+  void removed(uint32_t episode) override {
+    const uint32_t place = uses_[episode].place;
+    assert(place != 0);
+    uses_[episode] = Use{0, 0, 0};
+    const Filed last = heap_[heapEnd() - 1];
+    --count_;
+    if (place == heapEnd()) return;
+    if (place > heapRoot && less(last, heap_[parentOf(place)])) siftUp(place, last);
+    else siftDown(place, last);
+  }
+
+  uint32_t victim() override {
+    assert(count_ > 0);
+    for (uint32_t refiled = 0; refiled < count_ / rebuildShare + 1; ++refiled) {
+      const Filed root = heap_[heapRoot];
+      const Use& use = uses_[root.episode];
+      if (root.time == use.time) return root.episode;
+      siftDown(heapRoot, Filed{use.time, use.count, root.episode});
+    }
+    rebuild();
+    return heap_[heapRoot].episode;
+  }
+
+  double memoryBytes() const override {
+    return static_cast<double>(size_t{indexCount_} * (sizeof(Use) + sizeof(Filed)) + heapRoot * sizeof(Filed));
+  }
+
+  /// In the order in which they would go.
+  void save(EvictionItem* items) const override {
+    for (uint32_t item = 0; item < count_; ++item) {
+      const uint32_t episode = heap_[heapRoot + item].episode;
+      items[item] = EvictionItem{episode, uses_[episode].count};
+    }
+    std::sort(items, items + count_, [this](const EvictionItem& a, const EvictionItem& b) {
+      return a.value != b.value ? a.value < b.value : uses_[a.episode].time < uses_[b.episode].time;
+    });
+  }
+
+  /// Times become 1, 2, ... in order of the items: only their order ever mattered.
+  Status load(const EvictionItem* items, uint32_t count) override {
+    for (uint32_t item = 1; item < count; ++item)
+      if (items[item].value < items[item - 1].value) return Status::dataCorrupt;
+    if (!holdsEach(items, count)) return Status::dataCorrupt;
+    now_ = count;
+    for (uint32_t item = 0; item < count; ++item) {
+      const uint32_t place = heapRoot + item;  // ascending keys are a heap
+      const uint32_t episode = items[item].episode;
+      uses_[episode] = Use{uint64_t{item} + 1, items[item].value, place};
+      heap_[place] = Filed{uint64_t{item} + 1, items[item].value, episode};
+    }
+    return Status::ok;
+  }
+
+  int32_t check() const override {
+    uint32_t members = 0;
+    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += uses_[episode].place != 0 ? 1u : 0u;
+    if (members != count_ || count_ > indexCount_ || indexCount_ > countMax_) return 1;
+    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
+      const Filed& filed = heap_[place];
+      if (filed.episode >= indexCount_ || uses_[filed.episode].place != place) return 1;
+      const Use& use = uses_[filed.episode];
+      if (filed.count > use.count || filed.time > use.time) return 2;
+      if (place > heapRoot && !less(heap_[parentOf(place)], filed)) return 3;
+      if (filed.time == 0 || use.time > now_) return 4;
+    }
+    return 0;
+  }
+
+ private:
+  struct Use {
+    uint64_t time;   // of the last use
+    uint32_t count;  // picks since creation
+    uint32_t place;  // in the heap
+  };
+  struct Filed {
+    uint64_t time;
+    uint32_t count;
+    uint32_t episode;
+  };
+  static constexpr uint32_t countLargest = UINT32_MAX;
+  // Four children a parent, which stand at a multiple of four and so share a cache line: those of place p begin at 4 p - 8.
+  static constexpr uint32_t heapRoot = 3;
+  static constexpr uint32_t placeMark = 0x80000000u;
+  // Building the heap anew costs about as much as filing a sixteenth of it one by one.
+  static constexpr uint32_t rebuildShare = 16;
+
+  static uint32_t parentOf(uint32_t place) { return place / 4 + 2; }
+  static uint64_t childrenOf(uint32_t place) { return uint64_t{place} * 4 - 8; }
+  static bool less(const Filed& a, const Filed& b) { return a.count != b.count ? a.count < b.count : a.time < b.time; }
+  uint32_t heapEnd() const { return heapRoot + count_; }
+
+  void put(uint32_t place, const Filed& filed) {
+    heap_[place] = filed;
+    uses_[filed.episode].place = place;
+  }
+
+  /// Puts `filed` at the free place, or, above larger ones, at an ancestor's.
+  void siftUp(uint32_t place, const Filed filed) {
+    while (place > heapRoot && less(filed, heap_[parentOf(place)])) {
+      put(place, heap_[parentOf(place)]);
+      place = parentOf(place);
+    }
+    put(place, filed);
+  }
+
+  /// Puts `filed` at the free place, or, below smaller ones, at a descendant's.
+  void siftDown(uint32_t place, const Filed filed) {
+    for (;;) {
+      const uint64_t begin = childrenOf(place);
+      if (begin >= heapEnd()) break;
+      const auto end = static_cast<uint32_t>(std::min<uint64_t>(begin + 4, heapEnd()));
+      auto least = static_cast<uint32_t>(begin);
+      for (uint32_t child = least + 1; child < end; ++child)
+        if (less(heap_[child], heap_[least])) least = child;
+      if (!less(heap_[least], filed)) break;
+      put(place, heap_[least]);
+      place = least;
+    }
+    put(place, filed);
+  }
+
+  /// Files every episode under its own key. O(E).
+  void rebuild() {
+    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
+      Filed& filed = heap_[place];
+      filed.time = uses_[filed.episode].time;
+      filed.count = uses_[filed.episode].count;
+    }
+    if (count_ < 2) return;
+    for (uint32_t place = parentOf(heapEnd() - 1); place >= heapRoot; --place) siftDown(place, heap_[place]);
+  }
+
+  /// True when the items name every member once and nothing else. Nothing has changed after it.
+  bool holdsEach(const EvictionItem* items, uint32_t count) {
+    if (count != count_) return false;
+    uint32_t marked = 0;
+    for (; marked < count; ++marked) {
+      const uint32_t episode = items[marked].episode;
+      if (episode >= indexCount_ || uses_[episode].place == 0 || (uses_[episode].place & placeMark) != 0) break;
+      uses_[episode].place |= placeMark;
+    }
+    for (uint32_t item = 0; item < marked; ++item) uses_[items[item].episode].place &= ~placeMark;
+    return marked == count;
+  }
+
+  ReservedArray<Use> uses_;    // by episode
+  ReservedArray<Filed> heap_;  // by place
+  uint32_t countMax_ = 0;
+  uint32_t count_ = 0;
+  uint32_t indexCount_ = 0;    // one more than the largest index ever a member
+  uint64_t now_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,26 @@
+/**
+ * Least frequently used.
+ *
+ * @module
+ */
+
+import { EXRP_EVICTION_LFU } from "../ffi/symbols.ts";
+import { NativeEviction } from "./native_eviction.ts";
+
+/**
+ * Forgets the episode whose picks were drawn least often; among equals the oldest.
+ *
+ * Cost: O(1) amortised.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, lfu } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), eviction: lfu() });
+ * assertStrictEquals(replay.describe().eviction, "lfu");
+ * ```
+ */
+export function lfu(): NativeEviction {
+  return new NativeEviction("lfu", EXRP_EVICTION_LFU);
+}

@@ -1,0 +1,48 @@
+// Lru: forgets the episode that was used longest ago (least recently used). Being created and being sampled are uses.
+//
+// Thread safety: none of its own; the replay's caller serialises.
+// Invariants: those of EpisodeList (1 to 4), whose order is that of each episode's last use, least recent first.
+// Cost: all O(1): a use moves the episode to the back, 1 to 3 ns a pick (bench/probe/eviction.cpp). 8 bytes an episode.
+// A saved item's value is 0. It does not count uses (Lfu does).
+#pragma once
+
+#include <cstdint>
+
+#include "eviction/_episode_list.hpp"
+
+namespace exrp {
+
+class Lru final : public EvictionPolicy {
+ public:
+  explicit Lru(uint32_t countMax) : list_(countMax) {}
+  bool valid() const { return list_.valid(); }
+
+  void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
+
+  void sampled(const uint32_t* episode, uint32_t count) override { list_.moveToBack(episode, count); }
+  void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
+
+  uint32_t victim() override {
+    assert(list_.count() > 0);
+    return EpisodeList::episodeOf(list_.first());
+  }
+
+  double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
+
+  void save(EvictionItem* items) const override { list_.save(items); }
+
+  Status load(const EvictionItem* items, uint32_t count) override {
+    for (uint32_t item = 0; item < count; ++item)
+      if (items[item].value != 0) return Status::dataCorrupt;
+    if (!list_.holdsEach(items, count)) return Status::dataCorrupt;
+    list_.reorder(items, count);
+    return Status::ok;
+  }
+
+  int32_t check() const override { return list_.check(); }
+
+ private:
+  EpisodeList list_;
+};
+
+}  // namespace exrp

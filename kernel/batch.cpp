@@ -1,0 +1,325 @@
+#include "kernel/batch.hpp"
+
+#include <cstring>
+
+namespace exrp {
+namespace {
+
+constexpr size_t lineBytes = 64;
+constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
+
+void prefetchSpan(const uint8_t* from, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
+  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
+  uint32_t lines = 0;
+  for (uintptr_t line = first; line < end && lines < prefetchLinesMax; line += lineBytes, ++lines) {
+    prefetchLine(reinterpret_cast<const void*>(line));
+  }
+}
+
+}  // namespace
+
+/// Where the parts of the batch begin.
+struct BatchMaker::Target {
+  uint8_t* columns[columnMax];
+  uint8_t* nextState;
+  int32_t* seqLen;
+  int32_t* nextSeqLen;
+  double* pickEpisode;
+  int32_t* pickPosition;
+  float* discount;
+  uint32_t* episodes;
+};
+
+/// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
+/// row after them.
+inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
+  uint32_t run = store_->blockLength() - store_->within(slot);
+  if (run >= rowCountMax) return rowCountMax;
+  uint32_t block = store_->blockOf(slot);
+  uint32_t next = store_->block(block).next;
+  while (next == block + 1 && run < rowCountMax) {
+    run += store_->blockLength();
+    block = next;
+    next = store_->block(block).next;
+  }
+  *nextSlot = store_->firstSlot(next);
+  return run < rowCountMax ? run : rowCountMax;
+}
+
+/// One pass over a pick's rows in group 0: the state, the next states and `fusedCount` columns of 4 bytes.
+template <uint32_t stateBytes, uint32_t fusedCount>
+void BatchMaker::copyFused(const BatchMaker& maker, const Rows& rows, const Target& target) {
+  const Store& store = *maker.store_;
+  const size_t stride = store.groupStride(0);
+  const size_t stateOffset = store.column(0).offset;
+  uint8_t* state = target.columns[0] + rows.to * stateBytes;
+  uint8_t* nextState = target.nextState + rows.to * stateBytes;
+  size_t fusedOffset[fusedMax] = {};
+  uint8_t* fused[fusedMax] = {};
+  for (uint32_t index = 0; index < fusedCount; ++index) {
+    fusedOffset[index] = store.column(maker.fused_[index]).offset;
+    fused[index] = target.columns[maker.fused_[index]] + rows.to * 4;
+  }
+  const uint8_t* row = store.groupRow(0, rows.slot);
+  const auto copyRecord = [&](uint32_t at) {
+    __builtin_memcpy(state + size_t{at} * stateBytes, row + stateOffset, stateBytes);
+    for (uint32_t index = 0; index < fusedCount; ++index) {
+      __builtin_memcpy(fused[index] + size_t{at} * 4, row + fusedOffset[index], 4);
+    }
+  };
+  const auto copyNext = [&](uint32_t at) {
+    __builtin_memcpy(nextState + size_t{at} * stateBytes, row + stateOffset, stateBytes);
+  };
+  if (rows.whole) {
+    copyRecord(0);
+    row += stride;
+    for (uint32_t at = 1; at < rows.seqLen; ++at, row += stride) {
+      copyRecord(at);
+      copyNext(at - 1);
+    }
+    copyNext(rows.seqLen - 1);
+    return;
+  }
+  uint32_t slot = rows.slot;
+  for (uint32_t done = 0; done < rows.count;) {
+    uint32_t nextSlot = 0;
+    const uint32_t run = maker.runAt(slot, rows.count - done, &nextSlot);
+    row = store.groupRow(0, slot);
+    for (const uint32_t end = done + run; done < end; ++done, row += stride) {
+      if (done < rows.seqLen) copyRecord(done);
+      if (done > 0 && done <= rows.nextSeqLen) copyNext(done - 1);
+    }
+    slot = nextSlot;
+  }
+}
+
+/// The pass for a state of 4 x one of `words` bytes; null for another width.
+template <uint32_t... words>
+BatchMaker::CopyFused BatchMaker::copierOf(uint32_t stateBytes, uint32_t fusedCount) {
+  CopyFused found = nullptr;
+  ((stateBytes == words * 4 ? (found = fusedCount == 0   ? copyFused<words * 4, 0>
+                                       : fusedCount == 1 ? copyFused<words * 4, 1>
+                                                         : copyFused<words * 4, 2>,
+                               0)
+                            : 0),
+   ...);
+  return found;
+}
+
+void BatchMaker::create(const Store& store, const PickPolicy& policy) {
+  store_ = &store;
+  policy_ = policy;
+  const Column& state = store.column(0);
+  if (state.bytes <= columnAloneBytes) {
+    uint32_t fusedCount = 0;
+    for (uint32_t column = 1; column < store.columnCount() && fusedCount < fusedMax; ++column) {
+      if (store.column(column).bytes == 4) fused_[fusedCount++] = column;
+    }
+    copyFused_ = copierOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
+                          30, 31, 32>(state.bytes, fusedCount);
+  }
+  for (uint32_t column = 1; column < store.columnCount(); ++column) {
+    const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
+    if (!isFused) rest_[restCount_++] = column;
+  }
+}
+
+BatchLayout BatchMaker::layout(uint32_t count) const {
+  BatchLayout layout = {};
+  size_t end = 0;
+  const auto place = [&](uint32_t part, size_t bytes) {
+    layout.offsets[part] = end;
+    end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
+  };
+  const size_t rows = size_t{count} * policy_.length;
+  for (uint32_t index = 0; index < store_->columnCount(); ++index) {
+    place(EXRP_BATCH_COLUMN + index, rows * store_->column(index).bytes);
+  }
+  place(EXRP_BATCH_NEXT_STATE, rows * store_->column(0).bytes);
+  place(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
+  place(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
+  place(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
+  place(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
+  layout.offsets[EXRP_BATCH_BYTES] = end;
+  return layout;
+}
+
+void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count,
+                      uint8_t* batch, uint32_t* episodes) const {
+  const BatchLayout at = layout(count);
+  Target target = {};
+  for (uint32_t index = 0; index < store_->columnCount(); ++index) {
+    target.columns[index] = batch + at.offsets[EXRP_BATCH_COLUMN + index];
+  }
+  target.nextState = batch + at.offsets[EXRP_BATCH_NEXT_STATE];
+  target.seqLen = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_SEQ_LEN]);
+  target.nextSeqLen = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_NEXT_SEQ_LEN]);
+  target.pickEpisode = reinterpret_cast<double*>(batch + at.offsets[EXRP_BATCH_PICK_EPISODE]);
+  target.pickPosition = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_PICK_POSITION]);
+  target.discount = reinterpret_cast<float*>(batch + at.offsets[EXRP_BATCH_DISCOUNT]);
+  target.episodes = episodes;
+  const auto discount = static_cast<float>(policy_.discount);
+  for (size_t row = 0; row < size_t{count} * policy_.length; ++row) target.discount[row] = discount;
+
+  Pick ring[ringCount];
+  constexpr uint32_t d = stageDistance;
+  for (uint32_t step = 0; step < count + 3 * d; ++step) {
+    if (step < count) table.prefetchSlot(indices[step]);
+    if (step >= d && step - d < count) {
+      Pick& pick = ring[(step - d) % ringCount];
+      lookUp(table, indices[step - d], &pick);
+      prefetchLine(&store_->block(store_->blockOf(pick.slot)));
+    }
+    if (step >= 2 * d && step - 2 * d < count) follow(episodeTable, &ring[(step - 2 * d) % ringCount]);
+    if (step >= 3 * d) copyPick(episodeTable, ring[(step - 3 * d) % ringCount], step - 3 * d, target);
+  }
+}
+
+inline void BatchMaker::lookUp(const PickTable& table, uint32_t index, Pick* pick) const { pick->slot = table.slot(index); }
+
+inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) const {
+  const uint32_t index = store_->blockOf(pick->slot);
+  const Block& block = store_->block(index);
+  pick->episode = block.episode;
+  const uint32_t within = store_->within(pick->slot);
+  pick->position = (block.ordinal << store_->blockShift()) + within;
+  // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
+  const uint32_t rowCount = policy_.length + 1;  // the records, and the state after them
+  const uint32_t run = store_->blockLength() - within;
+  const uint32_t two = static_cast<uint32_t>(block.next == index + 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
+  pick->joined = static_cast<uint32_t>(run >= rowCount) | two;
+  prefetchLine(&episodeTable[block.episode]);
+  if (pick->joined != 0) {
+    prefetchRows(pick->slot, rowCount);
+  } else {
+    prefetchChain(pick->slot, block.next);
+  }
+}
+
+inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
+  for (uint32_t group = 0; group < store_->groupCount(); ++group) {
+    prefetchSpan(store_->groupRow(group, slot), size_t{rowCount} * store_->groupStride(group));
+  }
+}
+
+/// Asks for the lines of a pick's rows, along the chain.
+void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
+  uint32_t left = policy_.length + 1;
+  uint32_t run = store_->blockLength() - store_->within(slot);
+  while (true) {
+    prefetchRows(slot, run < left ? run : left);
+    if (run >= left || next == blockNone) return;
+    left -= run;
+    run = store_->blockLength();
+    slot = store_->firstSlot(next);
+    if (left > run) next = store_->block(next).next;
+  }
+}
+
+inline void BatchMaker::copyPick(const EpisodeTable& episodeTable, const Pick& pick, size_t index, const Target& target) const {
+  const Episode& episode = episodeTable[pick.episode];
+  const uint32_t length = policy_.length;
+  const uint32_t left = episode.count - pick.position;
+  const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known
+  Rows rows;
+  rows.slot = pick.slot;
+  rows.seqLen = left < length ? left : length;
+  rows.nextSeqLen = known < length ? known : length;
+  rows.count = rows.nextSeqLen + 1 > rows.seqLen ? rows.nextSeqLen + 1 : rows.seqLen;
+  rows.whole = pick.joined != 0 && rows.nextSeqLen == length;
+  rows.to = index * length;
+
+  target.seqLen[index] = static_cast<int32_t>(rows.seqLen);
+  target.nextSeqLen[index] = static_cast<int32_t>(rows.nextSeqLen);
+  target.pickEpisode[index] = static_cast<double>(episode.handle);
+  target.pickPosition[index] = static_cast<int32_t>(pick.position);
+  target.episodes[index] = pick.episode;
+  if (episode.state == EXRP_EPISODE_TERMINATED && left <= length) target.discount[rows.to + left - 1] = 0.0f;
+
+  if (copyFused_ != nullptr) {
+    copyFused_(*this, rows, target);
+  } else {
+    copyStateAlone(rows, target);
+  }
+  for (uint32_t rest = 0; rest < restCount_; ++rest) copyColumn(rest_[rest], rows, target.columns[rest_[rest]]);
+  if (rows.nextSeqLen < length) zeroPast(rows, target);
+}
+
+/// The state and the next states where they stand alone: one copy a run each.
+void BatchMaker::copyStateAlone(const Rows& rows, const Target& target) const {
+  const uint32_t bytes = store_->column(0).bytes;
+  const size_t stride = store_->stride(0);
+  const auto copyRun = [&](uint8_t* to, const uint8_t* from, uint32_t count) {
+    if (stride == bytes) {
+      memcpy(to, from, size_t{count} * bytes);
+      return;
+    }
+    for (uint32_t row = 0; row < count; ++row) memcpy(to + size_t{row} * bytes, from + row * stride, bytes);
+  };
+  uint32_t slot = rows.slot;
+  for (uint32_t done = 0; done < rows.count;) {
+    uint32_t nextSlot = 0;
+    const uint32_t run = runAt(slot, rows.count - done, &nextSlot);
+    if (done < rows.seqLen) {
+      const uint32_t count = run < rows.seqLen - done ? run : rows.seqLen - done;
+      copyRun(target.columns[0] + (rows.to + done) * bytes, store_->at(0, slot), count);
+    }
+    const uint32_t skipped = done == 0 ? 1 : 0;  // row 0 is no one's next
+    const uint32_t end = done + run < rows.nextSeqLen + 1 ? done + run : rows.nextSeqLen + 1;
+    if (done + skipped < end) {
+      copyRun(target.nextState + (rows.to + done + skipped - 1) * bytes, store_->at(0, slot + skipped), end - done - skipped);
+    }
+    done += run;
+    slot = nextSlot;
+  }
+}
+
+void BatchMaker::copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const {
+  const uint32_t bytes = store_->column(column).bytes;
+  const size_t stride = store_->stride(column);
+  uint8_t* to = part + rows.to * bytes;
+  uint32_t slot = rows.slot;
+  for (uint32_t done = 0; done < rows.seqLen;) {
+    uint32_t nextSlot = 0;
+    const uint32_t run = runAt(slot, rows.seqLen - done, &nextSlot);
+    const uint8_t* from = store_->at(column, slot);
+    const auto eachRow = [&](auto copyRow) {
+      for (uint32_t row = 0; row < run; ++row, from += stride, to += bytes) copyRow();
+    };
+    switch (bytes) {
+      case 1: eachRow([&] { *to = *from; }); break;
+      case 4: eachRow([&] { __builtin_memcpy(to, from, 4); }); break;
+      case 8: eachRow([&] { __builtin_memcpy(to, from, 8); }); break;
+      case 12: eachRow([&] { __builtin_memcpy(to, from, 12); }); break;
+      case 16: eachRow([&] { __builtin_memcpy(to, from, 16); }); break;
+      case 24: eachRow([&] { __builtin_memcpy(to, from, 24); }); break;
+      default:
+        if (stride == bytes) {
+          memcpy(to, from, size_t{run} * bytes);
+          to += size_t{run} * bytes;
+        } else {
+          eachRow([&] { memcpy(to, from, bytes); });
+        }
+        break;
+    }
+    done += run;
+    slot = nextSlot;
+  }
+}
+
+void BatchMaker::zeroPast(const Rows& rows, const Target& target) const {
+  const auto zero = [&](uint8_t* part, size_t bytes, uint32_t length) {
+    memset(part + (rows.to + length) * bytes, 0, (policy_.length - length) * bytes);
+  };
+  for (uint32_t column = 0; column < store_->columnCount(); ++column) {
+    zero(target.columns[column], store_->column(column).bytes, rows.seqLen);
+  }
+  zero(target.nextState, store_->column(0).bytes, rows.nextSeqLen);
+  zero(reinterpret_cast<uint8_t*>(target.discount), sizeof(float), rows.nextSeqLen);
+}
+
+}  // namespace exrp

@@ -1,0 +1,82 @@
+// BatchMaker: copies picks from the store into a batch.
+//
+// Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
+// of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
+// (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
+// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md.
+// Nothing is checked here: everything in the pick table is valid.
+//
+// Thread safety: none of its own; it writes nothing but the batch.
+// Invariants:
+//   1. Every byte of every part of the batch is written: positions past a pick's end are zero.
+// Cost: near that of moving the bytes; no allocation.
+#pragma once
+
+#include "kernel/episode_table.hpp"
+#include "kernel/pick_table.hpp"
+
+namespace exrp {
+
+/// Byte offsets of a batch's parts, by EXRP_BATCH_*; each a multiple of 64.
+struct BatchLayout {
+  size_t offsets[EXRP_BATCH_COLUMN + columnMax];
+};
+
+class BatchMaker {
+ public:
+  void create(const Store& store, const PickPolicy& policy);
+
+  BatchLayout layout(uint32_t count) const;
+
+  /// Copies the picks at `indices` to `batch`, which has room for layout(count), and writes the index of each pick's
+  /// episode to `episodes`. Everything but probability and importance weight.
+  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count, uint8_t* batch,
+            uint32_t* episodes) const;
+
+ private:
+  static constexpr uint32_t stageDistance = 8;
+  static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
+  static constexpr uint32_t fusedMax = 2;
+
+  struct Pick {
+    uint32_t slot;
+    uint32_t episode;
+    uint32_t position;
+    uint32_t joined;  // 1 when all its rows stand one after another
+  };
+  /// A pick's rows: where they are, how many of them are records and next states, and where each part goes.
+  struct Rows {
+    uint32_t slot;
+    uint32_t count;
+    uint32_t seqLen;
+    uint32_t nextSeqLen;
+    bool whole;  // joined, and neither end is cut: `length` records and as many next states
+    size_t to;   // row of the batch
+  };
+  struct Target;
+  using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const Target& target);
+
+  void lookUp(const PickTable& table, uint32_t index, Pick* pick) const;
+  void follow(const EpisodeTable& episodeTable, Pick* pick) const;
+  void prefetchRows(uint32_t slot, uint32_t rowCount) const;
+  void prefetchChain(uint32_t slot, uint32_t next) const;
+  void copyPick(const EpisodeTable& episodeTable, const Pick& pick, size_t index, const Target& target) const;
+  void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
+  void copyStateAlone(const Rows& rows, const Target& target) const;
+  void zeroPast(const Rows& rows, const Target& target) const;
+  uint32_t runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const;
+
+  template <uint32_t stateBytes, uint32_t fusedCount>
+  static void copyFused(const BatchMaker& maker, const Rows& rows, const Target& target);
+  template <uint32_t... words>
+  static CopyFused copierOf(uint32_t stateBytes, uint32_t fusedCount);
+
+  const Store* store_ = nullptr;
+  PickPolicy policy_ = {};
+  CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
+  uint32_t fused_[fusedMax] = {};
+  uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves
+  uint32_t restCount_ = 0;
+};
+
+}  // namespace exrp

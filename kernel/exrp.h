@@ -1,0 +1,232 @@
+/*
+ * exrp.h: the C ABI of the replay kernel. Valid C99.
+ *
+ * Conventions
+ *  1. Names are exrp_<noun>_<verb>, constants EXRP_<GROUP>_<NAME>. Only what this header names is exported.
+ *  2. What can fail returns an int32_t status. Results leave through out-pointers, the last parameters, and are written only on
+ *     success. A call that fails has changed nothing that a caller can see. The numbers of statuses are pinned for ever.
+ *  3. Objects are integer ids: a replay's is checked against its generation, so a stale one is a status, not a crash.
+ *     Selectors are numbered 0, 1, ... within their replay, in order of creation, and live as long as it.
+ *  4. Buffers are the caller's and never null unless a line says so, always with a size: counts are elements, sizes are bytes,
+ *     and the name says which. The kernel keeps no pointer after a call.
+ *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
+ *  6. No callbacks, no variable arguments, no structs by value.
+ *  7. Bytes in memory are in the order of the machine, which is little-endian on every platform supported.
+ *  8. Thread safety: ids may be created, used and destroyed from any thread; calls on one replay are the caller's to serialise.
+ *  9. exrp_error_detail tells up to four numbers about this thread's last failure; what they are stands at each status.
+ */
+#ifndef EXRP_H
+#define EXRP_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#if defined(EXRP_BUILD)
+#define EXRP_API __declspec(dllexport)
+#else
+#define EXRP_API __declspec(dllimport)
+#endif
+#else
+#define EXRP_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The number that changes whenever this header does. */
+#define EXRP_ABI_VERSION 1
+
+/* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
+#define EXRP_STATUS_OK 0
+#define EXRP_STATUS_ARGUMENT 10          /* an argument is out of its range [which, 1-based; value] */
+#define EXRP_STATUS_REPLAY_UNKNOWN 11    /* no such replay, or destroyed [id] */
+#define EXRP_STATUS_EPISODE_UNKNOWN 12   /* a handle that was never given out [handle, next handle] */
+#define EXRP_STATUS_SELECTOR_UNKNOWN 13  /* no such selector [id, count] */
+#define EXRP_STATUS_PRIORITY_INVALID 14  /* NaN, negative or infinite [index, value] */
+#define EXRP_STATUS_BATCH_SIZE 15        /* not 1..EXRP_LIMIT_BATCH [count, largest] */
+#define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
+#define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
+#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [position in the argument, index, count] */
+#define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
+#define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
+#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity] */
+#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
+#define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for] */
+#define EXRP_STATUS_LIMIT 31             /* too many replays or selectors [largest] */
+#define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
+#define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema or other rules [section, expected, found] */
+
+/* Limits. */
+#define EXRP_LIMIT_BATCH 16777216
+#define EXRP_LIMIT_CAPACITY 268435456
+#define EXRP_LIMIT_COLUMNS 64
+#define EXRP_LIMIT_SELECTORS 64
+#define EXRP_LIMIT_REPLAYS 65536
+
+/* Indices into the numbers of exrp_replay_create. */
+#define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
+#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut; 0: max(1, pick length, capacity / 8) */
+#define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
+#define EXRP_CONFIG_PICK_LENGTH 3     /* records, >= 1 */
+#define EXRP_CONFIG_PICK_FLAGS 4      /* EXRP_PICK_* */
+#define EXRP_CONFIG_DISCOUNT 5        /* gamma, 0..1 */
+#define EXRP_CONFIG_EVICTION 6        /* EXRP_EVICTION_* */
+#define EXRP_CONFIG_BLOCK_LENGTH 7    /* slots, a power of two 2..1024; 0: chosen by the bytes of a record */
+#define EXRP_CONFIG_COUNT 8
+
+#define EXRP_PICK_ALLOW_SHORT 1
+#define EXRP_PICK_ALLOW_OPEN_END 2
+
+#define EXRP_EVICTION_EXTERNAL 0  /* the caller's: exrp_record answers EXRP_STATUS_FULL until exrp_episode_evict made room */
+#define EXRP_EVICTION_FIFO 1
+#define EXRP_EVICTION_SECOND_CHANCE 2
+#define EXRP_EVICTION_LRU 3
+#define EXRP_EVICTION_LFU 4
+
+#define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
+#define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
+#define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
+
+/* Flags of exrp_record. */
+#define EXRP_RECORD_ENDS 1       /* the row carries a final state: the episode ends */
+#define EXRP_RECORD_TRUNCATED 2  /* with ENDS: cut off, not terminated */
+
+/* Indices into the numbers of exrp_replay_info. */
+#define EXRP_INFO_CAPACITY 0
+#define EXRP_INFO_EPISODE_COUNT 1
+#define EXRP_INFO_RECORD_COUNT 2
+#define EXRP_INFO_PICK_COUNT 3
+#define EXRP_INFO_MEMORY_BYTES 4    /* everything below, and the tables of fixed size */
+#define EXRP_INFO_COLUMN_BYTES 5    /* slots ever used x bytes of a record */
+#define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick table, selectors, eviction */
+#define EXRP_INFO_BLOCK_LENGTH 7
+#define EXRP_INFO_SEGMENT_LENGTH 8
+#define EXRP_INFO_NEXT_HANDLE 9     /* the handle the next episode will have */
+#define EXRP_INFO_RECORDED_COUNT 10 /* records ever written */
+#define EXRP_INFO_EVICTED_COUNT 11  /* episodes ever evicted */
+#define EXRP_INFO_SELECTOR_COUNT 12
+#define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns */
+#define EXRP_INFO_COUNT 14
+
+/* Indices into the numbers of exrp_episode_info. */
+#define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
+#define EXRP_EPISODE_RECORD_COUNT 1
+#define EXRP_EPISODE_INFO_COUNT 2
+
+#define EXRP_EPISODE_EVICTED 0
+#define EXRP_EPISODE_OPEN 1
+#define EXRP_EPISODE_TERMINATED 2
+#define EXRP_EPISODE_TRUNCATED 3
+
+/* Offsets, in bytes, in the row of exrp_record: the handle is at 0 (a double, in and out); columns follow in order. */
+#define EXRP_ROW_BYTES 0        /* the whole row */
+#define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
+#define EXRP_ROW_COLUMN 2       /* column k is at 2 + k */
+
+/* Offsets, in bytes, in a batch; each part starts at a multiple of 64. */
+#define EXRP_BATCH_BYTES 0              /* the whole batch */
+#define EXRP_BATCH_NEXT_STATE 1         /* [batch, length, state] */
+#define EXRP_BATCH_SEQ_LEN 2            /* int32 [batch] */
+#define EXRP_BATCH_NEXT_SEQ_LEN 3       /* int32 [batch] */
+#define EXRP_BATCH_PICK_EPISODE 4       /* double [batch] */
+#define EXRP_BATCH_PICK_POSITION 5      /* int32 [batch] */
+#define EXRP_BATCH_PROBABILITY 6        /* float [batch] */
+#define EXRP_BATCH_IMPORTANCE_WEIGHT 7  /* float [batch] */
+#define EXRP_BATCH_DISCOUNT 8           /* float [batch, length] */
+#define EXRP_BATCH_COLUMN 9             /* column k is at 9 + k: [batch, length, column] */
+
+/* Events of the journal: pairs (from, to); EXRP_INDEX_NONE is no place. */
+#define EXRP_INDEX_NONE 4294967295u
+
+/* Sections of a snapshot, in the order in which they are loaded. */
+#define EXRP_SECTION_COUNTERS 0  /* one item */
+#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first */
+#define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
+#define EXRP_SECTION_PICKS 3     /* an item a pick, in order of the pick table */
+#define EXRP_SECTION_EVICTION 4  /* an item an episode, in the policy's order */
+#define EXRP_SECTION_SELECTOR 5  /* selector k is section 5 + 2k (one item: its header) and 6 + 2k (an item a pick) */
+
+/* ---- the library ---- */
+
+EXRP_API uint32_t exrp_abi_version(void);
+
+/* Up to four numbers about the calling thread's last failure; see the statuses. */
+EXRP_API int32_t exrp_error_detail(double* detail, uint32_t detail_count);
+
+/* CRC-32C (Castagnoli) of `bytes`, continuing from `seed` (0 at first). */
+EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size);
+
+/* ---- replays ---- */
+
+/* Columns are pairs (bytes of an element, elements a row); column 0 is the state, 1 the action, 2 the reward, then extras. */
+EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const uint32_t* columns, uint32_t column_count,
+                                    uint32_t* replay);
+EXRP_API int32_t exrp_replay_destroy(uint32_t replay);
+/* How many replays exist in the process. */
+EXRP_API uint32_t exrp_replay_count(void);
+EXRP_API int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count);
+/* 0, or the number of the invariant that broke. O(records). For tests. */
+EXRP_API int32_t exrp_replay_check(uint32_t replay, int32_t* broken);
+
+/* ---- recording ---- */
+
+/* Offsets of a row: EXRP_ROW_COLUMN + columns elements. */
+EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count);
+EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
+/* Appends the row to the episode whose handle it carries, and writes back the handle of the episode it went to. */
+EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
+EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
+EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
+/* The handles of all episodes, oldest first; count says how many `episodes` can hold, and must be at least the episode count. */
+EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
+
+/* ---- selectors and priorities ---- */
+
+EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t kind, const double* options, uint32_t option_count,
+                                      uint32_t* selector);
+/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others. */
+EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
+                                   const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
+
+/* ---- batches ---- */
+
+/* Offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns elements. */
+EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
+EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size);
+/* A batch of picks chosen by the caller. probability_min > 0 scales the weights by the table's largest; else by the batch's.
+ * Without `weighted` all importance weights are 1. */
+EXRP_API int32_t exrp_batch_gather(uint32_t replay, const uint32_t* indices, const double* probabilities, uint32_t count,
+                                   double beta, double probability_min, uint32_t weighted, uint8_t* batch, double batch_size);
+
+/* ---- the pick table, for rules written outside the kernel ---- */
+
+/* The index of each pick in the pick table, EXRP_INDEX_NONE where it is not there (any more). */
+EXRP_API int32_t exrp_pick_find(uint32_t replay, const double* episodes, const int32_t* positions, uint32_t count,
+                                uint32_t* indices);
+/* The picks at `first`..first + count - 1 of the pick table. */
+EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t first, uint32_t count, double* episodes, int32_t* positions);
+/* From now on the changes of the pick table are kept until they are read. */
+EXRP_API int32_t exrp_journal_open(uint32_t replay);
+/* How many events wait. Read them before they are many: they cost 8 bytes each. */
+EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t* count);
+/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed. */
+EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t* events, uint32_t event_count, uint32_t* read_count);
+
+/* ---- snapshots ---- */
+
+/* How many items a section has, and the bytes of one: two numbers. */
+EXRP_API int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count);
+EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items,
+                                   double items_size);
+/* Loading goes into a replay of the same configuration and selectors which is still empty, section by section, item by item in
+ * order. After a failure the replay can only be destroyed. exrp_snapshot_end checks the whole. */
+EXRP_API int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
+                                    double items_size);
+EXRP_API int32_t exrp_snapshot_end(uint32_t replay);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EXRP_H */

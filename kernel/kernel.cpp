@@ -1,0 +1,198 @@
+// The C ABI: each function finds its replay, checks what only it can check, and calls. See exrp.h for what they promise.
+#define EXRP_BUILD 1
+
+#include <memory>
+#include <new>
+
+#include "kernel/checksum.hpp"
+#include "kernel/registry.hpp"
+
+using exrp::fail;
+using exrp::Replay;
+using exrp::Status;
+
+namespace {
+
+/// Zero-initialised storage and a constexpr constructor: nothing runs at load, and the trivial union keeps it from running
+/// a destructor at unload.
+union RegistryHolder {
+  constexpr RegistryHolder() : registry() {}
+  constexpr ~RegistryHolder() {}
+  exrp::Registry registry;
+};
+RegistryHolder holder;
+
+int32_t number(Status status) { return static_cast<int32_t>(status); }
+
+/// Calls `use` with the replay, or answers that there is none.
+template <typename Use>
+int32_t withReplay(uint32_t id, Use use) {
+  Replay* replay = holder.registry.find(id);
+  if (replay == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*replay));
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t exrp_abi_version(void) { return EXRP_ABI_VERSION; }
+
+int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
+  for (uint32_t index = 0; index < detail_count; ++index) {
+    detail[index] = index < exrp::errorDetailCount ? exrp::errorDetail[index] : 0;
+  }
+  return EXRP_STATUS_OK;
+}
+
+uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
+
+int32_t exrp_replay_create(const double* config, uint32_t config_count, const uint32_t* columns, uint32_t column_count,
+                           uint32_t* replay) {
+  const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
+  std::unique_ptr<Replay> made(new (std::nothrow) Replay);
+  if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Replay)));
+  Status status = Replay::parse(config, config_count, columns, column_count, parsed.get());
+  if (status == Status::ok) status = made->create(*parsed);
+  uint32_t id = 0;
+  if (status == Status::ok) status = holder.registry.add(made.get(), &id);
+  if (status != Status::ok) return number(status);
+  made.release();
+  *replay = id;
+  return EXRP_STATUS_OK;
+}
+
+int32_t exrp_replay_destroy(uint32_t replay) {
+  const std::unique_ptr<Replay> removed(holder.registry.remove(replay));
+  return removed == nullptr ? number(fail(Status::replayUnknown, replay)) : EXRP_STATUS_OK;
+}
+
+uint32_t exrp_replay_count(void) { return holder.registry.count(); }
+
+int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
+    found.info(info);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
+  return withReplay(replay, [&](Replay& found) {
+    *broken = found.check();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Replay& found) {
+    const uint32_t needed = EXRP_ROW_COLUMN + found.columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    found.rowLayout(offsets);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_episode_create(uint32_t replay, double* episode) {
+  return withReplay(replay, [&](Replay& found) { return found.createEpisode(episode); });
+}
+
+int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
+  return withReplay(replay, [&](Replay& found) {
+    if (row_size < found.rowBytes()) return fail(Status::bufferSize, row_size, found.rowBytes());
+    return found.record(row, flags);
+  });
+}
+
+int32_t exrp_episode_evict(uint32_t replay, double episode) {
+  return withReplay(replay, [&](Replay& found) { return found.evictEpisode(episode); });
+}
+
+int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
+    return found.episodeInfo(episode, info);
+  });
+}
+
+int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
+  return withReplay(replay, [&](Replay& found) { return found.listEpisodes(episodes, count); });
+}
+
+int32_t exrp_selector_create(uint32_t replay, uint32_t kind, const double* options, uint32_t option_count, uint32_t* selector) {
+  return withReplay(replay, [&](Replay& found) { return found.createSelector(kind, options, option_count, selector); });
+}
+
+int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
+                          const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
+  return withReplay(replay, [&](Replay& found) {
+    return found.setPriority(selector, episodes, positions, priorities, priority_size, count, applied);
+  });
+}
+
+int32_t exrp_batch_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Replay& found) {
+    const uint32_t needed = EXRP_BATCH_COLUMN + found.columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.batchLayout(count, offsets);
+  });
+}
+
+int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size) {
+  return withReplay(replay, [&](Replay& found) { return found.getBatch(selector, count, beta, batch, batch_size); });
+}
+
+int32_t exrp_batch_gather(uint32_t replay, const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
+                          double probability_min, uint32_t weighted, uint8_t* batch, double batch_size) {
+  return withReplay(replay, [&](Replay& found) {
+    return found.gatherBatch(indices, probabilities, count, beta, probability_min, weighted != 0, batch, batch_size);
+  });
+}
+
+int32_t exrp_pick_find(uint32_t replay, const double* episodes, const int32_t* positions, uint32_t count, uint32_t* indices) {
+  return withReplay(replay, [&](Replay& found) { return found.findPicks(episodes, positions, count, indices); });
+}
+
+int32_t exrp_pick_list(uint32_t replay, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
+  return withReplay(replay, [&](Replay& found) { return found.listPicks(first, count, episodes, positions); });
+}
+
+int32_t exrp_journal_open(uint32_t replay) {
+  return withReplay(replay, [&](Replay& found) { return found.picks().openJournal(); });
+}
+
+int32_t exrp_journal_count(uint32_t replay, uint32_t* count) {
+  return withReplay(replay, [&](Replay& found) {
+    *count = static_cast<uint32_t>(found.picks().journal().count());
+    return Status::ok;
+  });
+}
+
+int32_t exrp_journal_read(uint32_t replay, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
+  return withReplay(replay, [&](Replay& found) {
+    *read_count = found.picks().journal().read(events, event_count);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < 2) return fail(Status::bufferSize, info_count, 2);
+    return found.sectionInfo(section, info);
+  });
+}
+
+int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
+  return withReplay(replay, [&](Replay& found) { return found.sectionRead(section, first, count, items, items_size); });
+}
+
+int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
+                           double items_size) {
+  return withReplay(replay, [&](Replay& found) { return found.sectionWrite(section, first, count, items, items_size); });
+}
+
+int32_t exrp_snapshot_end(uint32_t replay) {
+  return withReplay(replay, [&](Replay& found) { return found.snapshotEnd(); });
+}
+
+}  // extern "C"

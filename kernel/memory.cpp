@@ -1,0 +1,59 @@
+#include "kernel/memory.hpp"
+
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
+#include <sys/mman.h>
+#endif
+
+namespace exrp {
+namespace {
+constexpr size_t hugePageBytes = size_t{2} << 20;
+// Below this a 2 MiB page would hold mostly nothing.
+constexpr size_t hugeReservationBytes = size_t{8} << 20;
+}  // namespace
+
+#if defined(_WIN32)
+
+void* reserveMemory(size_t bytes, Pages) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_READWRITE); }
+bool commitMemory(void* base, size_t bytes) {
+  return VirtualAlloc(base, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+}
+void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
+
+#else
+
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+void* reserveMemory(size_t bytes, Pages pages) {
+  const bool huge = pages == Pages::huge && bytes >= hugeReservationBytes;
+  const size_t slack = huge ? hugePageBytes : 0;
+  if (bytes > SIZE_MAX - slack) return nullptr;
+  void* mapped =
+      mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (!huge) return mapped;
+  // Keep only the aligned part, so that releaseMemory needs no more than base and bytes.
+  const auto address = reinterpret_cast<uintptr_t>(mapped);
+  const uintptr_t aligned = (address + hugePageBytes - 1) & ~(uintptr_t{hugePageBytes} - 1);
+  const size_t head = aligned - address;
+  if (head > 0) munmap(mapped, head);
+  const size_t pageMask = 4096 - 1;
+  const uintptr_t end = (aligned + bytes + pageMask) & ~uintptr_t{pageMask};
+  const uintptr_t mappedEnd = (address + bytes + slack + pageMask) & ~uintptr_t{pageMask};
+  if (mappedEnd > end) munmap(reinterpret_cast<void*>(end), mappedEnd - end);
+  void* base = reinterpret_cast<void*>(aligned);
+#if defined(MADV_HUGEPAGE)
+  madvise(base, bytes, MADV_HUGEPAGE);
+#endif
+  return base;
+}
+bool commitMemory(void*, size_t) { return true; }
+void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
+
+#endif
+
+}  // namespace exrp

@@ -1,0 +1,94 @@
+#include "kernel/pick_table.hpp"
+
+namespace exrp {
+
+uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended) {
+  if (ended && policy.allowShort) return count;
+  // Without an end, the last pick's last next state is the record after it.
+  const uint32_t needed = policy.length + (ended || policy.allowOpenEnd ? 0 : 1);
+  return count >= needed ? count - needed + 1 : 0;
+}
+
+Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
+  policy_ = policy;
+  countMax_ = countMax;
+  if (!slots_.create(countMax) || !places_.create(slotCountMax)) {
+    return fail(Status::memory, double{4} * countMax + double{4} * slotCountMax);
+  }
+  return Status::ok;
+}
+
+Status PickTable::prepare(uint32_t count, uint32_t slotCount) {
+  // A full table can be asked to take what eviction will make room for first.
+  const size_t needed = size_t{count_} + count < countMax_ ? size_t{count_} + count : countMax_;
+  if (!slots_.commit(needed) || !places_.commit(slotCount)) {
+    return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
+  }
+  if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
+  if (journal_.isOpen() && !journal_.prepare(size_t{2} * count_ + count)) {
+    return fail(Status::limit, static_cast<double>(journal_.count()));
+  }
+  return Status::ok;
+}
+
+void PickTable::push(uint32_t slot) {
+  const uint32_t index = count_;
+  slots_[index] = slot;
+  places_[slot] = index + 1;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
+  if (journal_.isOpen()) journal_.add(pickNone, index);
+  if (++count_ > countHighWater_) countHighWater_ = count_;
+}
+
+void PickTable::popLast() {
+  const uint32_t last = --count_;
+  places_[slots_[last]] = 0;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
+  if (journal_.isOpen()) journal_.add(last, pickNone);
+}
+
+void PickTable::moveLastTo(uint32_t index) {
+  const uint32_t last = count_ - 1;
+  places_[slots_[index]] = 0;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
+  if (journal_.isOpen()) journal_.add(last, index);
+  const uint32_t slot = slots_[last];
+  slots_[index] = slot;
+  --count_;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
+  if (journal_.isOpen()) journal_.add(last, pickNone);
+  places_[slot] = index + 1;
+}
+
+void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount) {
+  uint32_t block = firstBlock;
+  for (uint32_t position = 0; position < recordCount; ++position) {
+    if (position > 0 && store.within(position) == 0) block = store.block(block).next;
+    const uint32_t slot = store.slotAt(block, position);
+    const uint32_t index = place(slot);  // step 1
+    if (index == pickNone) continue;
+    // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
+    while (count_ > index && store.block(store.blockOf(slots_[count_ - 1])).episode == episode) popLast();
+    if (index >= count_) continue;
+    moveLastTo(index);  // steps 5 to 7
+  }
+}
+
+void PickTable::attach(PickSelector* selector) {
+  for (uint32_t index = 0; index < count_; ++index) selector->pushed(index);
+  selectors_[selectorCount_++] = selector;
+}
+
+Status PickTable::openJournal() { return journal_.open(countMax_); }
+
+int32_t PickTable::check(const Store& store) const {
+  for (uint32_t index = 0; index < count_; ++index) {
+    if (place(slots_[index]) != index || store.block(store.blockOf(slots_[index])).taken == 0) return 1;
+  }
+  uint32_t placed = 0;
+  const uint32_t slotCount = store.highWater() << store.blockShift();
+  for (uint32_t slot = 0; slot < slotCount && slot < slotHighWater_; ++slot) placed += places_[slot] != 0;
+  return placed == count_ ? 0 : 1;
+}
+
+}  // namespace exrp

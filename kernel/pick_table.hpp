@@ -1,0 +1,77 @@
+// PickTable: the dense array of all picks that are valid now, for one pick policy.
+//
+// A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in
+// the table may be drawn. Removal is swap-with-last, so that forgetting an episode of n records costs O(n) whatever the table
+// holds (Chen and Wang, section 3.2, the nine steps).
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. place(slot(i)) is i for every i below count(); every other slot has no place.
+//   2. Every pick satisfies the policy: it starts in a live episode, and its records (and, unless openEnd is allowed, its next
+//      states) are all there.
+//   3. Every pick that satisfies the policy is in the table.
+//   4. Every selector has heard of exactly the picks 0..count()-1.
+// Cost: push and removal O(1), and what the selectors take. 4 bytes a pick and 4 a slot.
+#pragma once
+
+#include "kernel/journal.hpp"
+#include "kernel/store.hpp"
+#include "selectors/pick_selector.hpp"
+
+namespace exrp {
+
+constexpr uint32_t pickNone = EXRP_INDEX_NONE;
+
+struct PickPolicy {
+  uint32_t length;
+  bool allowShort;
+  bool allowOpenEnd;
+  double discount;
+};
+
+/// What of an episode of `count` records the policy lets one draw: positions 0..count-1 of the picks that are valid.
+uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended);
+
+class PickTable {
+ public:
+  Status create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax);
+  /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail.
+  Status prepare(uint32_t count, uint32_t slotCount);
+
+  void push(uint32_t slot);
+  /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
+  void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
+
+  /// A selector hears of every pick there is, and from then on of every change.
+  void attach(PickSelector* selector);
+  Status openJournal();
+
+  const PickPolicy& policy() const { return policy_; }
+  uint32_t count() const { return count_; }
+  uint32_t slot(uint32_t index) const { return slots_[index]; }
+  /// The index of the pick that starts at `slot`, or pickNone.
+  uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
+  void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
+  void prefetchPlace(uint32_t slot) const { prefetchLine(&places_[slot]); }
+  Journal& journal() { return journal_; }
+  double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }
+
+  int32_t check(const Store& store) const;
+
+ private:
+  void popLast();
+  void moveLastTo(uint32_t index);
+
+  PickPolicy policy_ = {};
+  ReservedArray<uint32_t> slots_;   // by index
+  ReservedArray<uint32_t> places_;  // by slot: index + 1, 0 for none
+  uint32_t countMax_ = 0;
+  uint32_t count_ = 0;
+  uint32_t countHighWater_ = 0;
+  uint32_t slotHighWater_ = 0;
+  PickSelector* selectors_[EXRP_LIMIT_SELECTORS] = {};
+  uint32_t selectorCount_ = 0;
+  Journal journal_;
+};
+
+}  // namespace exrp

@@ -1,0 +1,68 @@
+// Registry: the replays of the process, known by integer ids that are never a pointer.
+//
+// An id is (generation << 16) | place; a place's generation counts up each time it is used, so that a stale id is a status.
+// Thread safety: any thread may add, find and remove; two calls on one replay are the caller's to serialise.
+// Invariants:
+//   1. A place is free exactly when its replay is null.
+// Cost: find is one load and one comparison. The registry lives as long as the process and has no destructor: a library
+// that is unloaded before exit() runs must not leave one behind.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "kernel/replay.hpp"
+
+namespace exrp {
+
+class Registry {
+ public:
+  Status add(Replay* replay, uint32_t* id) {
+    const std::scoped_lock lock(mutex_);
+    for (uint32_t tried = 0; tried < placeCount; ++tried) {
+      const uint32_t place = (next_ + tried) % placeCount;
+      if (places_[place].load(std::memory_order_relaxed) != nullptr) continue;
+      next_ = place + 1;
+      const uint16_t generation = ++generations_[place];
+      ids_[place].store(uint32_t{generation} << 16 | place, std::memory_order_relaxed);
+      // Release: who finds the replay sees it whole.
+      places_[place].store(replay, std::memory_order_release);
+      count_.fetch_add(1, std::memory_order_relaxed);
+      *id = uint32_t{generation} << 16 | place;
+      return Status::ok;
+    }
+    return fail(Status::limit, placeCount);
+  }
+
+  /// The replay, or null.
+  Replay* find(uint32_t id) const {
+    const uint32_t place = id & 0xFFFF;
+    // Acquire: pairs with add's release.
+    Replay* replay = places_[place].load(std::memory_order_acquire);
+    return ids_[place].load(std::memory_order_relaxed) == id ? replay : nullptr;
+  }
+
+  /// Takes the replay out; null where there is none.
+  Replay* remove(uint32_t id) {
+    const std::scoped_lock lock(mutex_);
+    Replay* replay = find(id);
+    if (replay == nullptr) return nullptr;
+    places_[id & 0xFFFF].store(nullptr, std::memory_order_relaxed);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return replay;
+  }
+
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr uint32_t placeCount = EXRP_LIMIT_REPLAYS;
+
+  std::mutex mutex_;
+  std::atomic<Replay*> places_[placeCount] = {};
+  std::atomic<uint32_t> ids_[placeCount] = {};
+  uint16_t generations_[placeCount] = {};
+  std::atomic<uint32_t> count_ = 0;
+  uint32_t next_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,515 @@
+#include "kernel/replay.hpp"
+
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "kernel/portable_math.hpp"
+#include "kernel/rules.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t emptyEpisodeSlack = 1024;  // blocks for episodes that have no record yet
+constexpr uint32_t blocksPerRecordMax = 3;    // a cut episode's final state, the record, a final state
+
+bool isInteger(double value, double smallest, double largest) {
+  return value >= smallest && value <= largest && value == std::floor(value);
+}
+
+}  // namespace
+
+// ---- creation ----
+
+Status Replay::parse(const double* config, uint32_t configCount, const uint32_t* columns, uint32_t columnCount,
+                     ReplayConfig* parsed) {
+  if (configCount != EXRP_CONFIG_COUNT) return fail(Status::argument, 2, configCount);
+  if (columnCount < 3 || columnCount > columnMax) return fail(Status::argument, 4, columnCount);
+  const auto number = [&](uint32_t index, double smallest, double largest) {
+    return isInteger(config[index], smallest, largest);
+  };
+  ReplayConfig& to = *parsed;
+  to = ReplayConfig{};
+  if (!number(EXRP_CONFIG_CAPACITY, 1, EXRP_LIMIT_CAPACITY)) {
+    return fail(Status::capacity, config[EXRP_CONFIG_CAPACITY], 1, EXRP_LIMIT_CAPACITY);
+  }
+  to.capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
+  if (!number(EXRP_CONFIG_PICK_LENGTH, 1, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_PICK_LENGTH]);
+  to.pick.length = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_LENGTH]);
+  if (to.capacity < to.pick.length) return fail(Status::capacity, to.capacity, to.pick.length, EXRP_LIMIT_CAPACITY);
+  if (!number(EXRP_CONFIG_SEGMENT_LENGTH, 0, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEGMENT_LENGTH]);
+  to.segmentLength = static_cast<uint32_t>(config[EXRP_CONFIG_SEGMENT_LENGTH]);
+  if (to.segmentLength == 0) to.segmentLength = to.capacity / 8 > to.pick.length ? to.capacity / 8 : to.pick.length;
+  if (to.segmentLength < to.pick.length || to.segmentLength > to.capacity) return fail(Status::argument, 1, to.segmentLength);
+  if (!number(EXRP_CONFIG_SEED, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEED]);
+  to.seed = static_cast<uint64_t>(config[EXRP_CONFIG_SEED]);
+  if (!number(EXRP_CONFIG_PICK_FLAGS, 0, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END)) {
+    return fail(Status::argument, 1, config[EXRP_CONFIG_PICK_FLAGS]);
+  }
+  const auto flags = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_FLAGS]);
+  to.pick.allowShort = (flags & EXRP_PICK_ALLOW_SHORT) != 0;
+  to.pick.allowOpenEnd = (flags & EXRP_PICK_ALLOW_OPEN_END) != 0;
+  to.pick.discount = config[EXRP_CONFIG_DISCOUNT];
+  if (!(to.pick.discount >= 0 && to.pick.discount <= 1)) return fail(Status::argument, 1, to.pick.discount);
+  if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_LFU)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
+  to.eviction = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION]);
+
+  double recordBytes = 0;
+  to.columnCount = columnCount;
+  for (uint32_t index = 0; index < columnCount; ++index) {
+    const uint32_t itemBytes = columns[2 * index];
+    const uint32_t itemCount = columns[2 * index + 1];
+    const double bytes = double{1} * itemBytes * itemCount;
+    if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 3, itemBytes);
+    if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 3, itemCount);
+    to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, 0, 0};
+    recordBytes += bytes;
+  }
+  if (recordBytes > 0x1p31) return fail(Status::argument, 3, recordBytes);
+
+  const double blockLength = config[EXRP_CONFIG_BLOCK_LENGTH];
+  if (!number(EXRP_CONFIG_BLOCK_LENGTH, 0, 1024) || blockLength == 1) return fail(Status::argument, 1, blockLength);
+  to.blockLength = static_cast<uint32_t>(blockLength);
+  if ((to.blockLength & (to.blockLength - 1)) != 0) return fail(Status::argument, 1, blockLength);
+  if (to.blockLength == 0) to.blockLength = 16;
+  // Slots are numbered in 32 bits.
+  while (to.blockLength > 2 && (double{1} * to.capacity + emptyEpisodeSlack + 1) * to.blockLength >= 0x1p32) to.blockLength /= 2;
+  return Status::ok;
+}
+
+Status Replay::create(const ReplayConfig& config) {
+  config_ = config;
+  const uint32_t slack = config.capacity < emptyEpisodeSlack ? config.capacity : emptyEpisodeSlack;
+  // A record and its final state fit one block, so an episode of n records never needs more than n blocks.
+  const uint32_t blockCountMax = config.capacity + slack + blocksPerRecordMax;
+  const uint32_t slotCountMax = blockCountMax * config.blockLength;
+  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax);
+  if (status == Status::ok) status = index_.create(config.capacity / config.blockLength + 1);
+  if (status == Status::ok) status = episodes_.create(blockCountMax);
+  if (status == Status::ok) status = picks_.create(config.pick, config.capacity, slotCountMax);
+  if (status == Status::ok) status = createEvictionPolicy(config.eviction, blockCountMax, &eviction_);
+  if (status != Status::ok) return status;
+  batches_.create(store_, config.pick);
+  const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
+  if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
+      !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small)) {
+    return fail(Status::memory, scratchBytes);
+  }
+
+  // The row of record(): the handle, the columns, the final state, each at a multiple of 8.
+  const auto padded = [](uint32_t bytes) { return (bytes + 7) & ~7u; };
+  rowBytes_ = 8;
+  for (uint32_t index = 0; index < config.columnCount; ++index) {
+    rowColumns_[index] = rowBytes_;
+    rowBytes_ += padded(config.columns[index].bytes);
+  }
+  rowFinalState_ = rowBytes_;
+  rowBytes_ += padded(config.columns[0].bytes);
+  return Status::ok;
+}
+
+void Replay::rowLayout(double* offsets) const {
+  offsets[EXRP_ROW_BYTES] = rowBytes_;
+  offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
+  for (uint32_t index = 0; index < store_.columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
+}
+
+void Replay::info(double* info) const {
+  double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes() + picks_.memoryBytes();
+  for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
+  if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
+  info[EXRP_INFO_CAPACITY] = config_.capacity;
+  info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
+  info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);
+  info[EXRP_INFO_PICK_COUNT] = picks_.count();
+  info[EXRP_INFO_MEMORY_BYTES] = store_.columnBytes() + indexBytes + static_cast<double>(sizeof(Replay));
+  info[EXRP_INFO_COLUMN_BYTES] = store_.columnBytes();
+  info[EXRP_INFO_INDEX_BYTES] = indexBytes;
+  info[EXRP_INFO_BLOCK_LENGTH] = config_.blockLength;
+  info[EXRP_INFO_SEGMENT_LENGTH] = config_.segmentLength;
+  info[EXRP_INFO_NEXT_HANDLE] = static_cast<double>(nextHandle_);
+  info[EXRP_INFO_RECORDED_COUNT] = static_cast<double>(recordedCount_);
+  info[EXRP_INFO_EVICTED_COUNT] = static_cast<double>(evictedCount_);
+  info[EXRP_INFO_SELECTOR_COUNT] = selectorCount_;
+  info[EXRP_INFO_RECORD_BYTES] = store_.recordBytes();
+}
+
+// ---- episodes ----
+
+Status Replay::checkHandle(double handle) const {
+  if (isInteger(handle, 0, static_cast<double>(nextHandle_) - 1)) return Status::ok;
+  return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+}
+
+/// The index of a live episode, or episodeNone. The handle was given out.
+uint32_t Replay::findEpisode(double handle) const {
+  const uint32_t block = index_.find(store_, static_cast<uint64_t>(handle), 0);
+  return block == blockNone ? episodeNone : store_.block(block).episode;
+}
+
+/// Everything that can fail for want of memory in one record, before anything changes.
+Status Replay::prepareRecord() {
+  Status status = store_.prepareBlocks(blocksPerRecordMax);
+  if (status == Status::ok) status = index_.prepare(store_, blocksPerRecordMax);
+  if (status == Status::ok) status = episodes_.prepare();
+  if (status != Status::ok) return status;
+  const uint64_t blockEnd = uint64_t{store_.highWater()} + blocksPerRecordMax;
+  const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());
+  // A cut and an end in one call complete at most one pick a position of a pick, twice, and the record's own.
+  return picks_.prepare(2 * config_.pick.length + 2, blocks << store_.blockShift());
+}
+
+/// Evicts until `blockCount` blocks and `recordCount` records fit.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount) {
+  while (store_.availableCount() < blockCount || recordCount_ + recordCount > config_.capacity) {
+    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity);
+    assert(episodes_.count() > 0);
+    removeEpisode(eviction_->victim());
+  }
+  return Status::ok;
+}
+
+void Replay::removeEpisode(uint32_t index) {
+  const Episode episode = episodes_[index];
+  picks_.removeEpisode(store_, index, episode.firstBlock, episode.count);
+  uint32_t blockCount = 0;
+  for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
+    index_.remove(store_, block);
+    ++blockCount;
+  }
+  store_.giveChain(episode.firstBlock, episode.lastBlock, blockCount);
+  if (eviction_ != nullptr) eviction_->removed(index);
+  episodes_.remove(index);
+  recordCount_ -= episode.count;
+  ++evictedCount_;
+}
+
+uint32_t Replay::addEpisode() {
+  const uint64_t handle = nextHandle_++;
+  const uint32_t index = episodes_.add(handle, blockNone);
+  const uint32_t block = store_.takeBlock(handle, 0, index);
+  episodes_[index].firstBlock = block;
+  episodes_[index].lastBlock = block;
+  index_.add(store_, block);
+  if (eviction_ != nullptr) eviction_->created(index);
+  return index;
+}
+
+Status Replay::createEpisode(double* handle) {
+  Status status = prepareRecord();
+  if (status == Status::ok) status = makeRoom(1, 0);
+  if (status != Status::ok) return status;
+  *handle = static_cast<double>(episodes_[addEpisode()].handle);
+  return Status::ok;
+}
+
+/// The slot after the episode's last record, in a new block where the last one is full.
+uint32_t Replay::appendSlot(uint32_t index) {
+  Episode& episode = episodes_[index];
+  if (episode.count > 0 && store_.within(episode.count) == 0) {
+    const uint32_t block = store_.takeBlock(episode.handle, store_.ordinalOf(episode.count), index);
+    store_.block(episode.lastBlock).next = block;
+    episode.lastBlock = block;
+    index_.add(store_, block);
+  }
+  return store_.slotAt(episode.lastBlock, episode.count);
+}
+
+void Replay::endEpisode(uint32_t index, const uint8_t* finalState, uint32_t state) {
+  const uint32_t slot = appendSlot(index);
+  memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
+  const uint32_t validBefore = validPickCount(config_.pick, episodes_[index].count, false);
+  episodes_[index].state = state;
+  pushNewPicks(index, validBefore);
+}
+
+/// Pushes the picks that became valid: those at positions from `validBefore` on. They are near the episode's end.
+void Replay::pushNewPicks(uint32_t index, uint32_t validBefore) {
+  const Episode& episode = episodes_[index];
+  const uint32_t valid = validPickCount(config_.pick, episode.count, episode.ended());
+  for (uint32_t position = validBefore; position < valid; ++position) {
+    // The last block is at hand; further back, the index finds it.
+    const uint32_t ordinal = store_.ordinalOf(position);
+    const uint32_t block = store_.block(episode.lastBlock).ordinal == ordinal ? episode.lastBlock
+                                                                              : index_.find(store_, episode.handle, ordinal);
+    picks_.push(store_.slotAt(block, position));
+  }
+}
+
+// ---- recording (Chen and Wang, section 3.2) ----
+
+Status Replay::record(uint8_t* row, uint32_t flags) {
+  double handle = 0;
+  memcpy(&handle, row, sizeof handle);
+  if ((flags & ~uint32_t{EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED}) != 0 || flags == EXRP_RECORD_TRUNCATED) {
+    return fail(Status::argument, 4, flags);
+  }
+  Status status = checkHandle(handle);
+  if (status != Status::ok) return status;
+  uint32_t index = findEpisode(handle);
+  if (index != episodeNone && episodes_[index].ended()) {
+    return fail(Status::episodeEnded, handle, episodes_[index].count);
+  }
+  status = prepareRecord();
+  if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1);
+  if (status != Status::ok) return status;
+
+  // Making room may have evicted this very episode; then, or if it was gone before, a new one begins.
+  if (index != episodeNone) index = findEpisode(handle);
+  const uint8_t* state = row + rowColumns_[0];
+  if (index != episodeNone && episodes_[index].count == config_.segmentLength) {
+    endEpisode(index, state, EXRP_EPISODE_TRUNCATED);
+    index = episodeNone;
+  }
+  if (index == episodeNone) index = addEpisode();
+
+  const uint32_t slot = appendSlot(index);
+  for (uint32_t column = 0; column < store_.columnCount(); ++column) {
+    memcpy(store_.at(column, slot), row + rowColumns_[column], store_.column(column).bytes);
+  }
+  Episode& episode = episodes_[index];
+  const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);
+  ++episode.count;
+  ++recordCount_;
+  ++recordedCount_;
+  pushNewPicks(index, validBefore);
+  if ((flags & EXRP_RECORD_ENDS) != 0) {
+    const bool truncated = (flags & EXRP_RECORD_TRUNCATED) != 0;
+    endEpisode(index, row + rowFinalState_, truncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED);
+  }
+  handle = static_cast<double>(episodes_[index].handle);
+  memcpy(row, &handle, sizeof handle);
+  return Status::ok;
+}
+
+Status Replay::evictEpisode(double handle) {
+  const Status status = checkHandle(handle);
+  if (status != Status::ok) return status;
+  const uint32_t index = findEpisode(handle);
+  if (index == episodeNone) return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+  if (picks_.journal().isOpen() && !picks_.journal().prepare(size_t{2} * picks_.count())) {
+    return fail(Status::limit, static_cast<double>(picks_.journal().count()));
+  }
+  removeEpisode(index);
+  return Status::ok;
+}
+
+Status Replay::episodeInfo(double handle, double* info) const {
+  const Status status = checkHandle(handle);
+  if (status != Status::ok) return status;
+  const uint32_t index = findEpisode(handle);
+  info[EXRP_EPISODE_STATE] = index == episodeNone ? EXRP_EPISODE_EVICTED : episodes_[index].state;
+  info[EXRP_EPISODE_RECORD_COUNT] = index == episodeNone ? 0 : episodes_[index].count;
+  return Status::ok;
+}
+
+Status Replay::listEpisodes(double* handles, uint32_t count) const {
+  if (count < episodes_.count()) return fail(Status::bufferSize, count, episodes_.count());
+  for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
+    *handles++ = static_cast<double>(episodes_[index].handle);
+  }
+  return Status::ok;
+}
+
+// ---- selectors ----
+
+Status Replay::createSelector(uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector) {
+  if (selectorCount_ == EXRP_LIMIT_SELECTORS) return fail(Status::limit, EXRP_LIMIT_SELECTORS);
+  std::unique_ptr<PickSelector> made;
+  const Random random(config_.seed, selectorCount_ + 1);
+  const Status status = createPickSelector(kind, options, optionCount, random, config_.capacity, &made);
+  if (status != Status::ok) return status;
+  picks_.attach(made.get());
+  selectors_[selectorCount_] = std::move(made);
+  *selector = selectorCount_++;
+  return Status::ok;
+}
+
+Status Replay::checkSelector(uint32_t selector) const {
+  return selector < selectorCount_ ? Status::ok : fail(Status::selectorUnknown, selector, selectorCount_);
+}
+
+Status Replay::findPicks(const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) {
+  for (uint32_t index = 0; index < count; ++index) {
+    const Status status = checkHandle(handles[index]);
+    if (status != Status::ok) return status;
+    if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
+  }
+  // Four passes over pieces, so that the misses of many lookups overlap.
+  constexpr uint32_t pieceMax = 64;
+  uint32_t slots[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(handles[first + at]); };
+    const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[first + at]); };
+    for (uint32_t at = 0; at < piece; ++at) index_.prefetchTable(handleAt(at), store_.ordinalOf(positionAt(at)));
+    for (uint32_t at = 0; at < piece; ++at) index_.prefetchBlock(store_, handleAt(at), store_.ordinalOf(positionAt(at)));
+    for (uint32_t at = 0; at < piece; ++at) {
+      const uint32_t block = index_.find(store_, handleAt(at), store_.ordinalOf(positionAt(at)));
+      slots[at] = block == blockNone ? UINT32_MAX : store_.slotAt(block, positionAt(at));
+      if (block != blockNone) picks_.prefetchPlace(slots[at]);
+    }
+    for (uint32_t at = 0; at < piece; ++at) indices[first + at] = slots[at] == UINT32_MAX ? pickNone : picks_.place(slots[at]);
+  }
+  return Status::ok;
+}
+
+Status Replay::setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
+                           uint32_t prioritySize, uint32_t count, uint32_t* applied) {
+  Status status = checkSelector(selector);
+  if (status != Status::ok) return status;
+  if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!scratchIndex_.commit(count) || !scratchReal_.commit(count)) return fail(Status::memory, 12.0 * count);
+
+  double* priority = scratchReal_.data();
+  for (uint32_t index = 0; index < count; ++index) {
+    if (prioritySize == sizeof(double)) {
+      memcpy(&priority[index], priorities + size_t{index} * sizeof(double), sizeof(double));
+    } else {
+      float single = 0;
+      memcpy(&single, priorities + size_t{index} * sizeof(float), sizeof(float));
+      priority[index] = single;
+    }
+    const bool valid = priority[index] >= 0 && priority[index] <= 0x1.fffffffffffffp1023;
+    if (!valid) return fail(Status::priorityInvalid, index, priority[index]);
+  }
+  uint32_t* found = scratchIndex_.data();
+  status = findPicks(handles, positions, count, found);
+  if (status != Status::ok) return status;
+  uint32_t kept = 0;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (found[index] == pickNone) continue;
+    found[kept] = found[index];
+    priority[kept++] = priority[index];
+  }
+  selectors_[selector]->setPriority(found, priority, kept);
+  *applied = kept;
+  return Status::ok;
+}
+
+// ---- batches ----
+
+Status Replay::batchLayout(uint32_t count, double* offsets) const {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const BatchLayout layout = batches_.layout(count);
+  for (uint32_t part = 0; part < EXRP_BATCH_COLUMN + store_.columnCount(); ++part) {
+    offsets[part] = static_cast<double>(layout.offsets[part]);
+  }
+  return Status::ok;
+}
+
+Status Replay::checkBatch(uint32_t count, double beta, double batchBytes) const {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 4, beta);
+  const auto needed = static_cast<double>(batches_.layout(count).offsets[EXRP_BATCH_BYTES]);
+  if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
+  if (picks_.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
+  return Status::ok;
+}
+
+Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes) {
+  Status status = checkSelector(selector);
+  if (status == Status::ok) status = checkBatch(count, beta, batchBytes);
+  if (status != Status::ok) return status;
+  if (!scratchIndex_.commit(count) || !scratchEpisode_.commit(count) || !scratchReal_.commit(count)) {
+    return fail(Status::memory, 16.0 * count);
+  }
+  PickSelector& rule = *selectors_[selector];
+  status = rule.select(count, scratchIndex_.data(), scratchReal_.data());
+  if (status != Status::ok) return fail(status, 4.0 * count);
+  finishBatch(scratchIndex_.data(), scratchReal_.data(), count, beta, rule.probabilityMin(), rule.weighted(), batch);
+  return Status::ok;
+}
+
+Status Replay::gatherBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
+                           double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
+  const Status status = checkBatch(count, beta, batchBytes);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (indices[index] >= picks_.count()) return fail(Status::pickIndex, index, indices[index], picks_.count());
+    if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 3, probabilities[index]);
+  }
+  if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 6, probabilityMin);
+  if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
+  finishBatch(indices, probabilities, count, beta, probabilityMin, weighted, batch);
+  return Status::ok;
+}
+
+void Replay::finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
+                         double probabilityMin, bool weighted, uint8_t* batch) {
+  batches_.copy(episodes_, picks_, indices, count, batch, scratchEpisode_.data());
+  if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
+
+  const BatchLayout layout = batches_.layout(count);
+  auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]);
+  auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]);
+  double smallest = probabilityMin;
+  if (!(smallest > 0)) {
+    smallest = probabilities[0];
+    for (uint32_t index = 1; index < count; ++index) {
+      if (probabilities[index] < smallest) smallest = probabilities[index];
+    }
+  }
+  // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
+  for (uint32_t index = 0; index < count; ++index) {
+    probability[index] = static_cast<float>(probabilities[index]);
+    weight[index] = weighted ? static_cast<float>(portablePow(smallest / probabilities[index], beta)) : 1.0f;
+  }
+}
+
+Status Replay::listPicks(uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
+  if (first > picks_.count() || count > picks_.count() - first) return fail(Status::pickIndex, 0, first, picks_.count());
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t slot = picks_.slot(first + index);
+    const Block& block = store_.block(store_.blockOf(slot));
+    handles[index] = static_cast<double>(block.handle);
+    positions[index] = static_cast<int32_t>((block.ordinal << store_.blockShift()) + store_.within(slot));
+  }
+  return Status::ok;
+}
+
+// ---- invariants ----
+
+int32_t Replay::check() const {
+  if (const int32_t broken = store_.check(); broken != 0) return 10 + broken;
+  if (const int32_t broken = index_.check(store_); broken != 0) return 20 + broken;
+  if (const int32_t broken = episodes_.check(); broken != 0) return 30 + broken;
+  if (const int32_t broken = picks_.check(store_); broken != 0) return 40 + broken;
+  if (eviction_ != nullptr) {
+    if (const int32_t broken = eviction_->check(); broken != 0) return 50 + broken;
+  }
+  for (uint32_t index = 0; index < selectorCount_; ++index) {
+    if (const int32_t broken = selectors_[index]->check(); broken != 0) return 60 + broken;
+  }
+
+  uint64_t recordCount = 0;
+  uint64_t pickCount = 0;
+  for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
+    const Episode& episode = episodes_[index];
+    if (episode.handle >= nextHandle_) return 4;
+    recordCount += episode.count;
+    const uint32_t rows = storedRows(episode) > 0 ? storedRows(episode) : 1;
+    const uint32_t blockCount = store_.ordinalOf(rows - 1) + 1;
+    uint32_t ordinal = 0;
+    uint32_t last = blockNone;
+    for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
+      const Block& link = store_.block(block);
+      if (ordinal >= blockCount || link.ordinal != ordinal || link.handle != episode.handle || link.episode != index) return 2;
+      last = block;
+    }
+    if (ordinal != blockCount || last != episode.lastBlock) return 2;
+    const uint32_t valid = validPickCount(config_.pick, episode.count, episode.ended());
+    uint32_t block = episode.firstBlock;
+    for (uint32_t position = 0; position < valid; ++position) {
+      if (position > 0 && store_.within(position) == 0) block = store_.block(block).next;
+      if (picks_.place(store_.slotAt(block, position)) == pickNone) return 3;
+    }
+    pickCount += valid;
+  }
+  if (recordCount != recordCount_ || recordCount > config_.capacity) return 1;
+  return pickCount == picks_.count() ? 0 : 3;
+}
+
+}  // namespace exrp

@@ -1,0 +1,148 @@
+// Replay: the module's main body. Episodes of records in a store, the picks that may be drawn from them, any number of selectors
+// that draw, and the policy that chooses what to forget.
+//
+// Thread safety: none of its own; calls on one replay are the caller's to serialise.
+// Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
+//   1. recordCount() is the sum of the episodes' counts, and at most the capacity.
+//   2. Each episode's chain has the blocks its records and its final state need, at least one, ordinals 0, 1, 2, ...
+//   3. The pick table holds each valid pick of each episode, and nothing else.
+//   4. Every handle is below nextHandle().
+// Cost: record O(1) plus one eviction an episode's length of records; batches near the cost of moving their bytes.
+// When full: evict first, then write. A failed call has changed nothing that a caller can see.
+#pragma once
+
+#include <memory>
+
+#include "eviction/eviction_policy.hpp"
+#include "kernel/batch.hpp"
+#include "kernel/block_index.hpp"
+#include "kernel/episode_table.hpp"
+#include "kernel/pick_table.hpp"
+#include "kernel/store.hpp"
+
+namespace exrp {
+
+struct ReplayConfig {
+  uint32_t capacity;
+  uint32_t segmentLength;
+  uint64_t seed;
+  PickPolicy pick;
+  uint32_t eviction;
+  uint32_t blockLength;
+  uint32_t columnCount;
+  Column columns[columnMax];
+};
+
+class Replay {
+ public:
+  /// Reads and checks what exrp_replay_create was given.
+  static Status parse(const double* config, uint32_t configCount, const uint32_t* columns, uint32_t columnCount,
+                      ReplayConfig* parsed);
+  Status create(const ReplayConfig& config);
+
+  void info(double* info) const;
+  int32_t check() const;
+
+  // Recording.
+  uint32_t rowBytes() const { return rowBytes_; }
+  void rowLayout(double* offsets) const;
+  Status createEpisode(double* handle);
+  Status record(uint8_t* row, uint32_t flags);
+  Status evictEpisode(double handle);
+  Status episodeInfo(double handle, double* info) const;
+  Status listEpisodes(double* handles, uint32_t count) const;
+
+  // Selectors.
+  Status createSelector(uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
+  Status setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
+                     uint32_t prioritySize, uint32_t count, uint32_t* applied);
+
+  // Batches.
+  Status batchLayout(uint32_t count, double* offsets) const;
+  Status getBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes);
+  Status gatherBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,
+                     bool weighted, uint8_t* batch, double batchBytes);
+
+  // The pick table.
+  Status findPicks(const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices);
+  Status listPicks(uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
+  PickTable& picks() { return picks_; }
+
+  // Snapshots (snapshot.cpp).
+  Status sectionInfo(uint32_t section, double* info);
+  Status sectionRead(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes);
+  Status sectionWrite(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes);
+  Status snapshotEnd();
+
+  uint32_t columnCount() const { return store_.columnCount(); }
+
+ private:
+  struct Section {
+    double itemCount;
+    uint32_t itemBytes;
+  };
+
+  uint32_t findEpisode(double handle) const;
+  Status checkHandle(double handle) const;
+  Status prepareRecord();
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount);
+  void removeEpisode(uint32_t episode);
+  uint32_t addEpisode();
+  uint32_t appendSlot(uint32_t episode);
+  void endEpisode(uint32_t episode, const uint8_t* finalState, uint32_t state);
+  void pushNewPicks(uint32_t episode, uint32_t validBefore);
+  Status checkBatch(uint32_t count, double beta, double batchBytes) const;
+  void finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,
+                   bool weighted, uint8_t* batch);
+  Status checkSelector(uint32_t selector) const;
+
+  // Snapshots.
+  Section section(uint32_t section) const;
+  uint32_t storedRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
+  Status numberEpisodes();
+  Status seekRow(double row);
+  void readRecords(double first, uint32_t count, uint8_t* items);
+  Status writeCounters(const uint8_t* items);
+  Status writeEpisodes(uint32_t count, const uint8_t* items);
+  void writeRecords(double first, uint32_t count, const uint8_t* items);
+  Status writePicks(double first, uint32_t count, const uint8_t* items);
+  Status writeEviction(double first, uint32_t count, const uint8_t* items);
+
+  ReplayConfig config_ = {};
+  Store store_;
+  BlockIndex index_;
+  EpisodeTable episodes_;
+  PickTable picks_;
+  BatchMaker batches_;
+  std::unique_ptr<PickSelector> selectors_[EXRP_LIMIT_SELECTORS];
+  uint32_t selectorCount_ = 0;
+  std::unique_ptr<EvictionPolicy> eviction_;  // none: the caller's
+
+  uint32_t rowBytes_ = 0;
+  uint32_t rowColumns_[columnMax] = {};
+  uint32_t rowFinalState_ = 0;
+
+  uint64_t nextHandle_ = 0;
+  uint64_t recordCount_ = 0;
+  uint64_t recordedCount_ = 0;
+  uint64_t evictedCount_ = 0;
+
+  // Scratch of one batch or one setPriority.
+  ReservedArray<uint32_t> scratchIndex_;
+  ReservedArray<uint32_t> scratchEpisode_;
+  ReservedArray<double> scratchReal_;
+
+  // Where a snapshot being read or written stands.
+  ReservedArray<uint32_t> ordinals_;          // episode index -> ordinal by age
+  ReservedArray<uint32_t> numbered_;          // ordinal -> episode index
+  ReservedArray<EvictionItem> evictionItems_;
+  uint32_t cursorEpisode_ = episodeNone;
+  uint32_t cursorBlock_ = blockNone;
+  uint32_t cursorPosition_ = 0;
+  double cursorRow_ = -1;
+  uint32_t loadSection_ = 0;
+  double loadItem_ = 0;
+  uint64_t loadExpected_[3] = {};  // episodes, records, picks
+};
+
+}  // namespace exrp

@@ -1,0 +1,31 @@
+// Status: the outcome of every operation that can fail, with the numbers of exrp.h.
+//
+// Cost: one int32. It carries no text; up to four numbers of detail are kept beside it (see error.hpp).
+#pragma once
+
+#include "kernel/exrp.h"
+
+namespace exrp {
+
+enum class Status : int32_t {
+  ok = EXRP_STATUS_OK,
+  argument = EXRP_STATUS_ARGUMENT,
+  replayUnknown = EXRP_STATUS_REPLAY_UNKNOWN,
+  episodeUnknown = EXRP_STATUS_EPISODE_UNKNOWN,
+  selectorUnknown = EXRP_STATUS_SELECTOR_UNKNOWN,
+  priorityInvalid = EXRP_STATUS_PRIORITY_INVALID,
+  batchSize = EXRP_STATUS_BATCH_SIZE,
+  bufferSize = EXRP_STATUS_BUFFER_SIZE,
+  capacity = EXRP_STATUS_CAPACITY,
+  pickIndex = EXRP_STATUS_PICK_INDEX,
+  empty = EXRP_STATUS_EMPTY,
+  episodeEnded = EXRP_STATUS_EPISODE_ENDED,
+  full = EXRP_STATUS_FULL,
+  order = EXRP_STATUS_ORDER,
+  memory = EXRP_STATUS_MEMORY,
+  limit = EXRP_STATUS_LIMIT,
+  dataCorrupt = EXRP_STATUS_DATA_CORRUPT,
+  dataMismatch = EXRP_STATUS_DATA_MISMATCH,
+};
+
+}  // namespace exrp

@@ -1,0 +1,100 @@
+#include "kernel/store.hpp"
+
+#include <cassert>
+
+namespace exrp {
+
+Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax) {
+  columnCount_ = columnCount;
+  blockLength_ = blockLength;
+  while ((1u << blockShift_) < blockLength) ++blockShift_;
+  blockCountMax_ = blockCountMax;
+
+  // Small columns share group 0, widest elements first, so that none needs padding before it.
+  uint32_t joinedBytes = 0;
+  uint32_t itemBytesMax = 1;
+  for (uint32_t index = 0; index < columnCount; ++index) {
+    columns_[index] = columns[index];
+    recordBytes_ += columns[index].bytes;
+  }
+  for (uint32_t itemBytes = 8; itemBytes >= 1; itemBytes /= 2) {
+    for (uint32_t index = 0; index < columnCount; ++index) {
+      Column& column = columns_[index];
+      if (column.itemBytes != itemBytes || column.bytes > columnAloneBytes) continue;
+      column.group = 0;
+      column.offset = joinedBytes;
+      joinedBytes += column.bytes;
+      if (itemBytes > itemBytesMax) itemBytesMax = itemBytes;
+    }
+  }
+  if (joinedBytes > 0) {
+    groupStride_[groupCount_++] = (joinedBytes + itemBytesMax - 1) / itemBytesMax * itemBytesMax;
+  }
+  for (uint32_t index = 0; index < columnCount; ++index) {
+    Column& column = columns_[index];
+    if (column.bytes <= columnAloneBytes) continue;
+    column.group = groupCount_;
+    column.offset = 0;
+    groupStride_[groupCount_++] = column.bytes;
+  }
+
+  const double slotCount = double{1} * blockCountMax * blockLength;
+  for (uint32_t group = 0; group < groupCount_; ++group) {
+    rowBytes_ += groupStride_[group];
+    if (!groups_[group].create(size_t{blockCountMax} * blockLength * groupStride_[group])) {
+      return fail(Status::memory, slotCount * groupStride_[group]);
+    }
+  }
+  for (uint32_t index = 0; index < columnCount; ++index) {
+    const Column& column = columns_[index];
+    bases_[index] = groups_[column.group].data() + column.offset;
+    strides_[index] = groupStride_[column.group];
+  }
+  if (!blocks_.create(blockCountMax)) return fail(Status::memory, double{1} * blockCountMax * sizeof(Block));
+  return Status::ok;
+}
+
+Status Store::prepareBlocks(uint32_t count) {
+  if (count <= freeCount_) return Status::ok;
+  uint32_t needed = highWater_ + (count - freeCount_);
+  if (needed > blockCountMax_) needed = blockCountMax_;
+  if (!blocks_.commit(needed)) return fail(Status::memory, double{1} * needed * sizeof(Block));
+  for (uint32_t group = 0; group < groupCount_; ++group) {
+    const size_t bytes = size_t{needed} * blockLength_ * groupStride_[group];
+    if (!groups_[group].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
+  }
+  return Status::ok;
+}
+
+uint32_t Store::takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) {
+  uint32_t index = freeHead_;
+  if (index != blockNone) {
+    freeHead_ = blocks_[index].next;
+    --freeCount_;
+  } else {
+    assert(highWater_ < blockCountMax_);
+    index = highWater_++;
+  }
+  blocks_[index] = Block{handle, ordinal, blockNone, episode, 1};
+  return index;
+}
+
+void Store::giveChain(uint32_t first, uint32_t last, uint32_t count) {
+  for (uint32_t index = first; index != blockNone; index = blocks_[index].next) blocks_[index].taken = 0;
+  blocks_[last].next = freeHead_;
+  freeHead_ = first;
+  freeCount_ += count;
+}
+
+int32_t Store::check() const {
+  uint32_t takenCount = 0;
+  for (uint32_t index = 0; index < highWater_; ++index) takenCount += blocks_[index].taken;
+  if (takenCount + freeCount_ != highWater_) return 1;
+  uint32_t freeCount = 0;
+  for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {
+    if (index >= highWater_ || blocks_[index].taken != 0 || ++freeCount > freeCount_) return 2;
+  }
+  return freeCount == freeCount_ ? 0 : 2;
+}
+
+}  // namespace exrp

@@ -1,0 +1,110 @@
+// Store: the records themselves. Columns x slots, slots handed out in blocks.
+//
+// A record's small columns lie side by side (one "row" of a group), so that a random pick touches one run of memory instead of
+// one a column; a column of more than `columnAloneBytes` has a group of its own. Measured in docs/performance.md.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
+//   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
+//   3. A taken block's `next` is the next block of its episode, or blockNone.
+// Cost: taking and giving back are O(1); a chain is given back in one step and comes out again in the same order, so that
+// the next episode's blocks are neighbours where the last one's were.
+// It does not know what an episode is, only the handle, ordinal and index written into its blocks.
+#pragma once
+
+#include "kernel/error.hpp"
+#include "kernel/memory.hpp"
+#include "kernel/prefetch.hpp"
+
+namespace exrp {
+
+constexpr uint32_t blockNone = UINT32_MAX;
+constexpr uint32_t columnMax = EXRP_LIMIT_COLUMNS;
+/// Columns of more than this many bytes a record stand alone.
+constexpr uint32_t columnAloneBytes = 128;
+
+struct Column {
+  uint32_t itemBytes;  // of one element
+  uint32_t itemCount;  // elements of one record
+  uint32_t bytes;      // of one record
+  uint32_t group;
+  uint32_t offset;  // in the group's row
+};
+
+struct Block {
+  uint64_t handle;   // of the episode that owns it
+  uint32_t ordinal;  // 0 for the episode's first block, and so on
+  uint32_t next;     // in the episode, or on the free list
+  uint32_t episode;  // index in the episode table
+  uint32_t taken;    // 1 while an episode owns it
+};
+
+class Store {
+ public:
+  /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
+  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax);
+
+  /// Makes sure that the next `count` calls of takeBlock() cannot fail for want of memory, if there are blocks at all.
+  Status prepareBlocks(uint32_t count);
+  /// Blocks that can be taken now.
+  uint32_t availableCount() const { return freeCount_ + (blockCountMax_ - highWater_); }
+  /// A block for episode `episode`. Needs prepareBlocks() and availableCount() > 0.
+  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  /// Gives back the `count` blocks of the chain first..last.
+  void giveChain(uint32_t first, uint32_t last, uint32_t count);
+
+  uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
+  const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
+  size_t stride(uint32_t column) const { return strides_[column]; }
+  const Column& column(uint32_t index) const { return columns_[index]; }
+  uint32_t columnCount() const { return columnCount_; }
+
+  uint32_t groupCount() const { return groupCount_; }
+  const uint8_t* groupRow(uint32_t group, uint32_t slot) const {
+    return groups_[group].data() + size_t{slot} * groupStride_[group];
+  }
+  uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
+
+  Block& block(uint32_t index) { return blocks_[index]; }
+  const Block& block(uint32_t index) const { return blocks_[index]; }
+  uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
+  uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
+  uint32_t within(uint32_t slot) const { return slot & (blockLength_ - 1); }
+  /// Slot of the record at `position`, whose block is `block`.
+  uint32_t slotAt(uint32_t block, uint32_t position) const { return firstSlot(block) + (position & (blockLength_ - 1)); }
+  uint32_t ordinalOf(uint32_t position) const { return position >> blockShift_; }
+
+  uint32_t blockLength() const { return blockLength_; }
+  uint32_t blockShift() const { return blockShift_; }
+  uint32_t blockCountMax() const { return blockCountMax_; }
+  uint32_t highWater() const { return highWater_; }
+  uint32_t freeCount() const { return freeCount_; }
+  /// Bytes of one record: of its columns, and as stored.
+  uint32_t recordBytes() const { return recordBytes_; }
+  double columnBytes() const { return double{1} * highWater_ * blockLength_ * rowBytes_; }
+  double indexBytes() const { return double{1} * highWater_ * sizeof(Block); }
+
+  int32_t check() const;
+
+ private:
+  Column columns_[columnMax] = {};
+  uint8_t* bases_[columnMax] = {};
+  size_t strides_[columnMax] = {};
+  uint32_t columnCount_ = 0;
+  ReservedArray<uint8_t> groups_[columnMax];
+  uint32_t groupStride_[columnMax] = {};
+  uint32_t groupCount_ = 0;
+  uint32_t recordBytes_ = 0;
+  uint32_t rowBytes_ = 0;
+
+  ReservedArray<Block> blocks_;
+  uint32_t blockLength_ = 0;
+  uint32_t blockShift_ = 0;
+  uint32_t blockCountMax_ = 0;
+  uint32_t highWater_ = 0;
+  uint32_t freeHead_ = blockNone;
+  uint32_t freeCount_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,74 @@
+// EpisodeList: membership at the edges, and that a refused order leaves the list as it was.
+#include "eviction/_episode_list.hpp"
+
+#include <vector>
+
+#include "tests/eviction/conforms.hpp"
+
+using namespace exrp;
+
+namespace {
+
+std::vector<uint32_t> episodesOf(const EpisodeList& list) {
+  std::vector<uint32_t> episodes;
+  for (uint32_t node = list.first(); node != EpisodeList::end; node = list.next(node))
+    episodes.push_back(EpisodeList::episodeOf(node));
+  return episodes;
+}
+
+EpisodeList& push(EpisodeList& list, std::vector<uint32_t> episodes) {
+  for (const uint32_t episode : episodes) list.pushBack(EpisodeList::nodeOf(episode));
+  return list;
+}
+
+void knowsItsMembers() {
+  EpisodeList list(4);
+  CHECK(list.valid());
+  CHECK_EQUAL(list.first(), EpisodeList::end);
+  CHECK(!list.contains(EpisodeList::end));
+  push(list, {2});
+  CHECK(list.contains(3));  // alone: both its links are the end
+  CHECK(!list.contains(1) && !list.contains(2) && !list.contains(4) && !list.contains(0xFFFFFFFFu));
+  CHECK_EQUAL(list.nextAround(3), 3u);
+  list.remove(3);
+  CHECK(!list.contains(3));
+  CHECK_EQUAL(list.count(), 0u);
+  CHECK_EQUAL(list.indexCount(), 3u);
+  CHECK_EQUAL(list.check(), 0);
+}
+
+void movesToTheBackInOrder() {
+  EpisodeList list(4);
+  push(list, {0, 1, 2, 3});
+  const uint32_t used[] = {3, 1, 1, 0, 1};
+  list.moveToBack(used, 5);
+  CHECK(episodesOf(list) == (std::vector<uint32_t>{2, 3, 0, 1}));
+  list.moveToBack(used, 0);
+  CHECK(episodesOf(list) == (std::vector<uint32_t>{2, 3, 0, 1}));
+  CHECK_EQUAL(list.check(), 0);
+}
+
+void holdsEachLeavesTheListAsItWas() {
+  EpisodeList list(5);
+  push(list, {4, 0, 2});
+  const test::Items right{{2, 0}, {4, 0}, {0, 0}};
+  CHECK(list.holdsEach(right.data(), 3));
+  for (const test::Items& wrong : {test::Items{{2, 0}, {2, 0}, {0, 0}}, test::Items{{2, 0}, {4, 0}, {1, 0}},
+                                   test::Items{{2, 0}, {4, 0}, {0xFFFFFFFFu, 0}}, test::Items{{2, 0}, {4, 0}}}) {
+    CHECK(!list.holdsEach(wrong.data(), static_cast<uint32_t>(wrong.size())));
+    CHECK_EQUAL(list.check(), 0);
+    CHECK(episodesOf(list) == (std::vector<uint32_t>{4, 0, 2}));
+  }
+  list.reorder(right.data(), 3);
+  CHECK(episodesOf(list) == (std::vector<uint32_t>{2, 4, 0}));
+  CHECK_EQUAL(list.check(), 0);
+}
+
+}  // namespace
+
+int main() {
+  knowsItsMembers();
+  movesToTheBackInOrder();
+  holdsEachLeavesTheListAsItWas();
+  return test::checkResult("_episode_list");
+}

@@ -1,0 +1,258 @@
+// conforms: the whole contract of a native eviction policy, checked against a twin that is slow and obvious.
+//
+// A twin is made of vectors and has created, sampled(vector), removed, victim and items(), which is what save() must write.
+// The operations are seeded; a failure prints the seed and the step.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "eviction/eviction_policy.hpp"
+#include "kernel/random.hpp"
+#include "tests/kernel/check.hpp"
+
+namespace exrp::test {
+
+constexpr uint32_t seedCount = 200;
+constexpr uint32_t stepCount = 500;
+
+using Items = std::vector<EvictionItem>;
+
+inline bool equal(const Items& a, const Items& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const EvictionItem& x, const EvictionItem& y) {
+    return x.episode == y.episode && x.value == y.value;
+  });
+}
+
+inline Items saved(const EvictionPolicy& policy, size_t count) {
+  Items items(count + 1, EvictionItem{0xABCDu, 0xABCDu});
+  policy.save(items.data());
+  CHECK_EQUAL(items[count].episode, 0xABCDu);  // it writes no more than there are
+  items.pop_back();
+  return items;
+}
+
+inline Status loaded(EvictionPolicy& policy, const Items& items) {
+  return policy.load(items.data(), static_cast<uint32_t>(items.size()));
+}
+
+/// The episodes a store would hold: members by age, and the indices that are free, in any order.
+struct Members {
+  explicit Members(uint32_t countMax) {
+    for (uint32_t index = 0; index < countMax; ++index) free.push_back(index);
+  }
+  uint32_t take(Random& random) {
+    std::swap(free[random.below(static_cast<uint32_t>(free.size()))], free.back());
+    age.push_back(free.back());
+    free.pop_back();
+    return age.back();
+  }
+  void give(uint32_t episode) {
+    age.erase(std::find(age.begin(), age.end(), episode));
+    free.push_back(episode);
+  }
+  /// Up to 30 picks, evenly or mostly of the oldest few.
+  std::vector<uint32_t> draw(Random& random) const {
+    std::vector<uint32_t> picks(age.empty() ? 0 : random.below(31));
+    const bool skewed = random.below(2) == 0;
+    for (uint32_t& pick : picks) {
+      const double u = random.uniform();
+      pick = age[static_cast<size_t>((skewed ? u * u * u : u) * static_cast<double>(age.size()))];
+    }
+    return picks;
+  }
+  std::vector<uint32_t> age;
+  std::vector<uint32_t> free;
+};
+
+/// A policy of its own with the same members, as loading finds it.
+template <typename Policy>
+std::unique_ptr<Policy> fresh(const Members& members, uint32_t countMax) {
+  auto policy = std::make_unique<Policy>(countMax);
+  CHECK(policy->valid());
+  for (const uint32_t episode : members.age) policy->created(episode);
+  return policy;
+}
+
+template <typename Policy, typename Twin>
+class Trial {
+ public:
+  explicit Trial(uint64_t seed)
+      : random_(seed, 0), countMax_(1 + random_.below(seed % 4 == 0 ? 120 : 24)), members_(countMax_),
+        kept_(fresh<Policy>(members_, countMax_)), reloaded_(fresh<Policy>(members_, countMax_)) {}
+
+  void step() {
+    const uint32_t choice = random_.below(10);
+    if (choice < 3) create();
+    else if (choice < 6) sample();
+    else if (choice < 7) remove();
+    else if (choice < 9) evict();
+    else reload();
+    same();
+  }
+
+  /// Evicts to the end: the victims of a policy that was loaded are those of the one that was not.
+  void drain() {
+    while (!members_.age.empty()) forget(victim());
+    same();
+  }
+
+ private:
+  void create() {
+    if (members_.free.empty()) forget(victim());
+    const uint32_t episode = members_.take(random_);
+    kept_->created(episode);
+    reloaded_->created(episode);
+    twin_.created(episode);
+  }
+  void sample() {
+    const std::vector<uint32_t> picks = members_.draw(random_);
+    kept_->sampled(picks.data(), static_cast<uint32_t>(picks.size()));
+    reloaded_->sampled(picks.data(), static_cast<uint32_t>(picks.size()));
+    twin_.sampled(picks);
+  }
+  void remove() {
+    if (members_.age.empty()) return;
+    forget(members_.age[random_.below(static_cast<uint32_t>(members_.age.size()))]);
+  }
+  void evict() {
+    if (members_.age.empty()) return;
+    const uint32_t episode = victim();
+    CHECK_EQUAL(victim(), episode);  // asking twice changes nothing
+    if (random_.below(3) != 0) forget(episode);
+  }
+  void reload() {
+    const Items items = saved(*reloaded_, members_.age.size());
+    reloaded_ = fresh<Policy>(members_, countMax_);
+    CHECK_EQUAL(loaded(*reloaded_, items), Status::ok);
+  }
+  uint32_t victim() {
+    const uint32_t episode = twin_.victim();
+    CHECK_EQUAL(kept_->victim(), episode);
+    CHECK_EQUAL(reloaded_->victim(), episode);
+    return episode;
+  }
+  void forget(uint32_t episode) {
+    members_.give(episode);
+    kept_->removed(episode);
+    reloaded_->removed(episode);
+    twin_.removed(episode);
+  }
+  void same() {
+    CHECK_EQUAL(kept_->check(), 0);
+    CHECK_EQUAL(reloaded_->check(), 0);
+    const Items items = twin_.items();
+    CHECK(equal(saved(*kept_, members_.age.size()), items));
+    CHECK(equal(saved(*reloaded_, members_.age.size()), items));
+  }
+
+  Random random_;
+  uint32_t countMax_;
+  Members members_;
+  Twin twin_;
+  std::unique_ptr<Policy> kept_;      // never saved and loaded
+  std::unique_ptr<Policy> reloaded_;  // replaced by what it saved, now and then
+};
+
+/// Random creations, picks, removals of any episode, evictions and reloads: all that can be seen is as in the twin, after each step.
+template <typename Policy, typename Twin>
+void behavesLikeItsTwin() {
+  for (uint64_t seed = 1; seed <= seedCount; ++seed) {
+    Trial<Policy, Twin> trial(seed);
+    for (uint32_t step = 0; step < stepCount; ++step) {
+      const int before = failureCount;
+      trial.step();
+      if (failureCount != before) {
+        std::printf("seed %llu, step %u\n", static_cast<unsigned long long>(seed), step);
+        return;
+      }
+    }
+    trial.drain();
+  }
+}
+
+/// One random lie in what was saved.
+inline void corrupt(Items& items, Random& random) {
+  const auto count = static_cast<uint32_t>(items.size());
+  EvictionItem& item = items[random.below(count)];
+  const EvictionItem& other = items[random.below(count)];
+  const auto any = static_cast<uint32_t>(random.next());
+  const uint32_t wild[] = {0, 1, 2, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFEu, 0xFFFFFFFFu, any};
+  switch (random.below(6)) {
+    case 0: item.episode = other.episode; break;
+    case 1: item.episode = wild[random.below(8)]; break;
+    case 2: item.value = wild[random.below(8)]; break;
+    case 3: item.episode ^= 1u << random.below(32); break;
+    case 4: items.push_back(other); break;
+    default: items.pop_back(); break;
+  }
+}
+
+/// Loading whatever it is given answers ok and has taken it, or dataCorrupt and has changed nothing; it never crashes.
+template <typename Policy, typename Twin>
+void refusesWhatCannotBe() {
+  uint32_t refused = 0;
+  for (uint64_t seed = 1; seed <= seedCount * 10; ++seed) {
+    const int before = failureCount;
+    Random random(seed, 1);
+    const uint32_t countMax = 2 + random.below(20);
+    Members members(countMax);
+    Twin twin;
+    for (uint32_t episode = 1 + random.below(countMax - 1); episode > 0; --episode) twin.created(members.take(random));
+    twin.sampled(members.draw(random));
+    (void)twin.victim();
+    Items items = twin.items();
+    for (uint32_t lie = 1 + random.below(3); lie > 0 && !items.empty(); --lie) corrupt(items, random);
+
+    const auto policy = fresh<Policy>(members, countMax);
+    policy->sampled(members.age.data(), 1);
+    const Items was = saved(*policy, members.age.size());
+    const Status status = loaded(*policy, items);
+    CHECK(status == Status::ok || status == Status::dataCorrupt);
+    CHECK_EQUAL(policy->check(), 0);
+    CHECK(equal(saved(*policy, members.age.size()), status == Status::ok ? items : was));
+    if (status != Status::ok) ++refused;
+    while (!members.age.empty()) {
+      const uint32_t victim = policy->victim();
+      const bool isMember = std::find(members.age.begin(), members.age.end(), victim) != members.age.end();
+      CHECK(isMember);
+      if (failureCount != before) break;
+      members.give(victim);
+      policy->removed(victim);
+    }
+    if (failureCount != before) {
+      std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+      return;
+    }
+  }
+  CHECK(refused > seedCount);  // the lies are lies
+}
+
+/// Memory counts what was used, not what was reserved; a reservation that can't be is told, not a crash.
+template <typename Policy>
+void countsItsMemory() {
+  Policy policy(1u << 20);
+  CHECK(policy.valid());
+  const double empty = policy.memoryBytes();
+  CHECK(empty < 256);
+  for (uint32_t episode = 0; episode < 1000; ++episode) policy.created(episode);
+  const double full = policy.memoryBytes();
+  CHECK(full - empty >= 8 * 1000 && full - empty <= 32 * 1000);
+  for (uint32_t episode = 0; episode < 1000; ++episode) policy.removed(episode);
+  CHECK_EQUAL(policy.memoryBytes(), full);
+  CHECK_EQUAL(policy.check(), 0);
+  CHECK_EQUAL(policy.load(nullptr, 0), Status::ok);
+  CHECK(!Policy(0xFFFFFFFFu).valid());
+}
+
+template <typename Policy, typename Twin>
+void conforms() {
+  behavesLikeItsTwin<Policy, Twin>();
+  refusesWhatCannotBe<Policy, Twin>();
+  countsItsMemory<Policy>();
+}
+
+}  // namespace exrp::test

@@ -1,0 +1,135 @@
+// Lfu, against a vector in order of the last use, searched for the least count.
+#include "eviction/lfu.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/eviction/conforms.hpp"
+
+using namespace exrp;
+
+namespace {
+
+struct LfuTwin {
+  struct Member {
+    uint32_t episode;
+    uint32_t count;
+  };
+  auto find(uint32_t episode) {
+    return std::find_if(order.begin(), order.end(), [episode](const Member& member) { return member.episode == episode; });
+  }
+  void created(uint32_t episode) { order.push_back(Member{episode, 0}); }
+  void sampled(const std::vector<uint32_t>& picks) {
+    for (const uint32_t episode : picks) {
+      const Member used{episode, find(episode)->count + 1};
+      removed(episode);
+      order.push_back(used);
+    }
+  }
+  void removed(uint32_t episode) { order.erase(find(episode)); }
+  uint32_t victim() { return items().front().episode; }
+  test::Items items() const {
+    std::vector<Member> sorted = order;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) { return a.count < b.count; });
+    test::Items all;
+    for (const Member& member : sorted) all.push_back(EvictionItem{member.episode, member.count});
+    return all;
+  }
+  std::vector<Member> order;  // by last use
+};
+
+void sample(Lfu& lfu, std::vector<uint32_t> picks) { lfu.sampled(picks.data(), static_cast<uint32_t>(picks.size())); }
+
+void equalCountsGoInOrderOfTheirLastUse() {
+  Lfu lfu(4);
+  for (const uint32_t episode : {0u, 1u, 2u, 3u}) lfu.created(episode);
+  sample(lfu, {0, 3, 3, 1, 0, 2});  // counts 2 1 1 2; 0 came to 2 after 3
+  for (const uint32_t episode : {1u, 2u, 3u, 0u}) {
+    CHECK_EQUAL(lfu.victim(), episode);
+    lfu.removed(episode);
+  }
+}
+
+void reusedIndexCountsFromZero() {
+  Lfu lfu(2);
+  lfu.created(0);
+  lfu.created(1);
+  sample(lfu, {0, 0, 0, 1, 1});
+  lfu.removed(0);
+  lfu.created(0);
+  CHECK_EQUAL(lfu.victim(), 0u);
+  sample(lfu, {0});
+  CHECK_EQUAL(lfu.victim(), 0u);
+}
+
+void countStaysAtItsLargest() {
+  Lfu lfu(3);
+  for (const uint32_t episode : {0u, 1u, 2u}) lfu.created(episode);
+  CHECK_EQUAL(test::loaded(lfu, {{0, 0xFFFFFFFEu}, {1, 0xFFFFFFFFu}, {2, 0xFFFFFFFFu}}), Status::ok);
+  sample(lfu, {1, 0, 0});
+  CHECK_EQUAL(lfu.check(), 0);
+  CHECK(test::equal(test::saved(lfu, 3), {{2, 0xFFFFFFFFu}, {1, 0xFFFFFFFFu}, {0, 0xFFFFFFFFu}}));
+  CHECK_EQUAL(lfu.victim(), 2u);
+}
+
+void atTheLargestCountTheLeastRecentlyUsedGoes() {
+  constexpr uint32_t episodeCount = 64;
+  Lfu lfu(episodeCount);
+  test::Items items;
+  for (uint32_t episode = 0; episode < episodeCount; ++episode) {
+    lfu.created(episode);
+    items.push_back(EvictionItem{episode, 0xFFFFFFFFu});
+  }
+  CHECK_EQUAL(test::loaded(lfu, items), Status::ok);
+  sample(lfu, {0, 1});
+  CHECK_EQUAL(lfu.victim(), 2u);
+  sample(lfu, {2, 5});
+  for (const uint32_t episode : {3u, 4u, 6u}) {
+    CHECK_EQUAL(lfu.victim(), episode);
+    lfu.removed(episode);
+    CHECK_EQUAL(lfu.check(), 0);
+  }
+}
+
+/// Many episodes, all sampled between two victims: the heap is built anew, and the answers stay exact.
+void manyEpisodesSampledBetweenTwoVictims() {
+  constexpr uint32_t episodeCount = 3000;
+  Random random(5, 0);
+  Lfu lfu(episodeCount);
+  std::vector<uint32_t> batch(episodeCount);
+  for (uint32_t episode = 0; episode < episodeCount; ++episode) lfu.created(batch[episode] = episode);
+  for (uint32_t round = 0; round < 20; ++round) {
+    for (uint32_t item = episodeCount; item > 1; --item) std::swap(batch[item - 1], batch[random.below(item)]);
+    lfu.sampled(batch.data(), episodeCount);
+    CHECK_EQUAL(lfu.victim(), batch[0]);
+    CHECK_EQUAL(lfu.check(), 0);
+  }
+  for (const uint32_t episode : batch) {
+    CHECK_EQUAL(lfu.victim(), episode);
+    lfu.removed(episode);
+  }
+}
+
+void loadRefusesCountsThatFallAndADuplicate() {
+  Lfu lfu(3);
+  for (const uint32_t episode : {0u, 1u, 2u}) lfu.created(episode);
+  CHECK_EQUAL(test::loaded(lfu, {{2, 3}, {0, 3}, {1, 7}}), Status::ok);
+  CHECK_EQUAL(lfu.victim(), 2u);
+  CHECK_EQUAL(test::loaded(lfu, {{0, 1}, {1, 0}, {2, 2}}), Status::dataCorrupt);
+  CHECK_EQUAL(test::loaded(lfu, {{0, 1}, {1, 1}, {1, 2}}), Status::dataCorrupt);
+  CHECK_EQUAL(test::loaded(lfu, {{0, 1}, {1, 1}, {3, 2}}), Status::dataCorrupt);
+  CHECK_EQUAL(lfu.victim(), 2u);
+}
+
+}  // namespace
+
+int main() {
+  equalCountsGoInOrderOfTheirLastUse();
+  reusedIndexCountsFromZero();
+  countStaysAtItsLargest();
+  atTheLargestCountTheLeastRecentlyUsedGoes();
+  manyEpisodesSampledBetweenTwoVictims();
+  loadRefusesCountsThatFallAndADuplicate();
+  test::conforms<Lfu, LfuTwin>();
+  return test::checkResult("lfu");
+}
