@@ -77,6 +77,7 @@ class ReservedArray {
   T& operator[](size_t index) { return data_[index]; }
   const T& operator[](size_t index) const { return data_[index]; }
   size_t countMax() const { return countMax_; }
+  size_t committed() const { return committed_; }
 
  private:
   T* data_ = nullptr;

@@ -38,6 +38,9 @@ class PickTable {
   /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail.
   Status prepare(uint32_t count, uint32_t slotCount);
 
+  /// Whether one push() on a slot that was prepared before needs no prepare().
+  bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
+
   void push(uint32_t slot);
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
   void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);

@@ -12,10 +12,11 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t emptyEpisodeSlack = 1024;  // blocks for episodes that have no record yet
-constexpr uint32_t blocksPerRecordMax = 3;    // a cut episode's final state, the record, a final state
+constexpr uint32_t blocksPerRecordMax = 3;  // a cut episode's final state, the record, a final state
 
+/// For bounds within +-2^53, where every integer is exact.
 bool isInteger(double value, double smallest, double largest) {
-  return value >= smallest && value <= largest && value == std::floor(value);
+  return value >= smallest && value <= largest && value == static_cast<double>(static_cast<int64_t>(value));
 }
 
 }  // namespace
@@ -97,12 +98,16 @@ Status Replay::create(const ReplayConfig& config) {
     return fail(Status::memory, scratchBytes);
   }
 
-  // The row of record(): the handle, the columns, the final state, each at a multiple of 8.
+  // The row of record(): the handle, a row of each of the store's groups as it lies there, the final state; each at a multiple
+  // of 8, so that every column is aligned to its element.
   const auto padded = [](uint32_t bytes) { return (bytes + 7) & ~7u; };
   rowBytes_ = 8;
+  for (uint32_t group = 0; group < store_.groupCount(); ++group) {
+    rowGroups_[group] = rowBytes_;
+    rowBytes_ += padded(store_.groupStride(group));
+  }
   for (uint32_t index = 0; index < config.columnCount; ++index) {
-    rowColumns_[index] = rowBytes_;
-    rowBytes_ += padded(config.columns[index].bytes);
+    rowColumns_[index] = rowGroups_[store_.column(index).group] + store_.column(index).offset;
   }
   rowFinalState_ = rowBytes_;
   rowBytes_ += padded(config.columns[0].bytes);
@@ -204,10 +209,13 @@ Status Replay::createEpisode(double* handle) {
   return Status::ok;
 }
 
+/// Whether the next slot of the episode needs a new block.
+bool Replay::needsBlock(const Episode& episode) const { return episode.count > 0 && store_.within(episode.count) == 0; }
+
 /// The slot after the episode's last record, in a new block where the last one is full.
 uint32_t Replay::appendSlot(uint32_t index) {
   Episode& episode = episodes_[index];
-  if (episode.count > 0 && store_.within(episode.count) == 0) {
+  if (needsBlock(episode)) {
     const uint32_t block = store_.takeBlock(episode.handle, store_.ordinalOf(episode.count), index);
     store_.block(episode.lastBlock).next = block;
     episode.lastBlock = block;
@@ -251,12 +259,16 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   if (index != episodeNone && episodes_[index].ended()) {
     return fail(Status::episodeEnded, handle, episodes_[index].count);
   }
-  status = prepareRecord();
-  if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1);
-  if (status != Status::ok) return status;
-
-  // Making room may have evicted this very episode; then, or if it was gone before, a new one begins.
-  if (index != episodeNone) index = findEpisode(handle);
+  // Nearly always there is nothing to prepare: the record goes into a block that its episode has.
+  const bool isPlain = index != episodeNone && flags == 0 && recordCount_ < config_.capacity && !needsBlock(episodes_[index]) &&
+                       episodes_[index].count < config_.segmentLength && picks_.hasRoomForOne();
+  if (!isPlain) {
+    status = prepareRecord();
+    if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1);
+    if (status != Status::ok) return status;
+    // Making room may have evicted this very episode; then, or if it was gone before, a new one begins.
+    if (index != episodeNone) index = findEpisode(handle);
+  }
   const uint8_t* state = row + rowColumns_[0];
   if (index != episodeNone && episodes_[index].count == config_.segmentLength) {
     endEpisode(index, state, EXRP_EPISODE_TRUNCATED);
@@ -265,8 +277,8 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   if (index == episodeNone) index = addEpisode();
 
   const uint32_t slot = appendSlot(index);
-  for (uint32_t column = 0; column < store_.columnCount(); ++column) {
-    memcpy(store_.at(column, slot), row + rowColumns_[column], store_.column(column).bytes);
+  for (uint32_t group = 0; group < store_.groupCount(); ++group) {
+    memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
   }
   Episode& episode = episodes_[index];
   const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);

@@ -88,6 +88,7 @@ class Replay {
   Status makeRoom(uint32_t blockCount, uint32_t recordCount);
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
+  bool needsBlock(const Episode& episode) const;
   uint32_t appendSlot(uint32_t episode);
   void endEpisode(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(uint32_t episode, uint32_t validBefore);
@@ -119,6 +120,7 @@ class Replay {
   std::unique_ptr<EvictionPolicy> eviction_;  // none: the caller's
 
   uint32_t rowBytes_ = 0;
+  uint32_t rowGroups_[columnMax] = {};
   uint32_t rowColumns_[columnMax] = {};
   uint32_t rowFinalState_ = 0;
 

@@ -61,6 +61,7 @@ class Store {
   uint32_t columnCount() const { return columnCount_; }
 
   uint32_t groupCount() const { return groupCount_; }
+  uint8_t* groupRow(uint32_t group, uint32_t slot) { return groups_[group].data() + size_t{slot} * groupStride_[group]; }
   const uint8_t* groupRow(uint32_t group, uint32_t slot) const {
     return groups_[group].data() + size_t{slot} * groupStride_[group];
   }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "selectors/prioritized.hpp"
+#include "selectors/ucb.hpp"
+#include "selectors/uniform.hpp"
 
 using namespace exrp;
 
@@ -91,10 +93,65 @@ void prioritizedProbe(bool table) {
   std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
 }
 
+void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t warmUp) {
+  UcbOptions options;
+  options.proportional = proportional;
+  UcbSelector selector(options, Random(1, 0), picks);
+  if (selector.create() != Status::ok) return;
+  std::printf("ucb %s, priorities %s, N = %u, after %u batches more than one draw each\n", proportional ? "proportional" : "greedy",
+              prioritiesSet ? "random" : "equal", picks, warmUp);
+  Random random(2, 0);
+  double start = now();
+  for (uint32_t i = 0; i < picks; ++i) selector.pushed(i);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / picks);
+  std::vector<uint32_t> index(256);
+  std::vector<double> value(256);
+  const auto batch = [&] { selector.select(256, index.data(), value.data()); };
+  const auto update = [&] {
+    for (double& x : value) x = random.uniform();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  start = now();
+  for (uint32_t i = 0; i < picks / 256 + warmUp; ++i) {
+    batch();
+    if (prioritiesSet) update();
+  }
+  std::printf("%-58s %9.3f us a batch of 256\n", "warm-up, with setPriority", (now() - start) / (picks / 256 + warmUp));
+  measure("select 256", 400, 1, "us", [&] { if (prioritiesSet) update(); }, batch);
+  measure("setPriority 256 just drawn", 400, 1, "us", batch, update);
+  measure("push and pop 4096, ns each pair", 50, 4.096, "ns", nothing, [&] {
+    for (uint32_t k = 0; k < 4096; ++k) {
+      selector.popped(picks - 1);
+      selector.pushed(picks - 1);
+    }
+  });
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / picks);
+}
+
+void uniformProbe() {
+  UniformSelector selector(Random(1, 0));
+  for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
+  std::vector<uint32_t> index(5000);
+  std::vector<double> value(5000);
+  std::printf("uniform, N = 2^20\n");
+  uint32_t sum = 0;  // printed, so that the draws can't be left out
+  measure("select 5000", 400, 1, "us", nothing, [&] {
+    selector.select(5000, index.data(), value.data());
+    for (const uint32_t i : index) sum += i;
+  });
+  std::printf("(sum of all draws %u)\n", sum);
+}
+
 }  // namespace
 
 int main() {
+  uniformProbe();
   prioritizedProbe(false);
   prioritizedProbe(true);
+  ucbProbe(false, true, pool, 0);
+  ucbProbe(false, true, pool, 20000);
+  ucbProbe(false, false, pool, 0);
+  ucbProbe(false, true, 1u << 12, 100000);
+  ucbProbe(true, true, pool, 20000);
   return 0;
 }

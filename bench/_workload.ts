@@ -1,0 +1,90 @@
+/**
+ * What the benches measure: replays filled in a named, repeatable way, and checked before they are timed.
+ *
+ * @module
+ */
+
+import {
+  type Batch,
+  type Column,
+  type EvictionRule,
+  ExperienceReplay,
+  float32,
+  type Selector,
+  type SelectorRule,
+} from "@exrp/replay";
+
+/** A replay of 4-float states, as the paper's experiment and classic control have them. */
+export type Replay4 = ExperienceReplay<Column<"float32", readonly [4]>>;
+
+/** What a workload is made of. */
+export interface Workload {
+  /** Records the replay holds, and is filled with. */
+  readonly capacity: number;
+  /** Records of an episode. */
+  readonly episodeLength: number;
+  /** Records of a pick. */
+  readonly pickLength: number;
+  /** The rule that draws. */
+  readonly selector: SelectorRule;
+  /** The rule that forgets; the oldest first by default. */
+  readonly eviction?: EvictionRule;
+}
+
+/** A filled replay, with what it takes to go on. */
+export interface Filled {
+  readonly replay: Replay4;
+  readonly selector: Selector;
+  /** Records `count` further steps; at most `capacity` of all are kept. */
+  readonly record: (count: number) => void;
+}
+
+/** Makes the workload's replay and records until it is full. State 0 is the episode, 1 the position. */
+export async function fill(workload: Workload): Promise<Filled> {
+  const { capacity, episodeLength, pickLength, eviction } = workload;
+  const replay = await ExperienceReplay.create({
+    capacity,
+    state: float32(4),
+    pick: { length: pickLength },
+    ...(eviction === undefined ? {} : { eviction }),
+    segmentLength: Math.max(pickLength, Math.min(capacity, episodeLength)),
+    seed: 1,
+  });
+  const selector = replay.newPickSelector(workload.selector);
+  const state = new Float32Array(4);
+  const finalState = new Float32Array(4);
+  let episode = replay.newEpisode();
+  let position = 0;
+  const record = (count: number): void => {
+    for (let step = 0; step < count; step++) {
+      state[0] = episode;
+      state[1] = position;
+      position += 1;
+      if (position < episodeLength) {
+        episode = replay.record(episode, state, position & 1, 1);
+      } else {
+        finalState[0] = episode;
+        finalState[1] = position;
+        replay.record(episode, state, position & 1, 1, { finalState });
+        episode = replay.newEpisode();
+        position = 0;
+      }
+    }
+  };
+  record(capacity);
+  return { replay, selector, record };
+}
+
+/** Throws unless every row of the batch is the record, and the state after it, that its pick names. */
+export function checkBatch(batch: Batch<Column<"float32", readonly [4]>>, pickLength: number): void {
+  for (let pick = 0; pick < batch.size; pick++) {
+    const episode = Math.fround(batch.pickEpisode[pick] ?? -1);
+    for (let step = 0; step < pickLength; step++) {
+      const at = 4 * (pick * pickLength + step);
+      const position = (batch.pickPosition[pick] ?? -1) + step;
+      const right = batch.state[at] === episode && batch.state[at + 1] === position &&
+        batch.nextState[at] === episode && batch.nextState[at + 1] === position + 1;
+      if (!right) throw new Error(`row ${step} of pick ${pick} is not the record it should be`);
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The speeds that must never be worse: `deno bench` figures for what `bench/floors.ts` compares with its floors.
+ *
+ * Run it: `deno task bench bench/floors_bench.ts`, or `deno task bench:floors` for the comparison.
+ *
+ * @module
+ */
+
+import { fifo, lfu, lru, prioritized, secondChance, uniform } from "@exrp/replay";
+import { checkBatch, fill } from "./_workload.ts";
+
+const recordsPerIteration = 1000;
+
+{
+  const { record } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: uniform(),
+  });
+  Deno.bench({
+    name: `record: ${recordsPerIteration} records of a 4-float state, evicting, uniform`,
+    group: "record",
+    fn: () => record(recordsPerIteration),
+  });
+}
+
+for (const power of [11, 14, 17, 20, 23]) {
+  const { replay, selector } = await fill({
+    capacity: 2 ** power,
+    episodeLength: 2 ** Math.min(power - 3, 10),
+    pickLength: 8,
+    selector: uniform(),
+  });
+  const batch = replay.getBatch(5000, selector);
+  checkBatch(batch, 8);
+  Deno.bench({
+    name: `get_5000: 5000 picks of 8 steps with next states, N = 2^${power}`,
+    group: "get_5000",
+    fn: () => {
+      replay.getBatch(5000, selector, { into: batch });
+    },
+  });
+}
+
+{
+  const { replay, selector, record } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: prioritized({ alpha: 0.6 }),
+  });
+  const batch = replay.getBatch(256, selector, { beta: 0.4 });
+  checkBatch(batch, 1);
+  const errors = new Float32Array(256);
+  for (let turn = 0; turn < 4096; turn++) {
+    replay.getBatch(256, selector, { beta: 0.4, into: batch });
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors.map(Math.random));
+  }
+  // A learner's turn: 64 picks' worth of acting is left out, but each batch follows a changed table.
+  Deno.bench({
+    name: "prioritized: getBatch(256) at 2^20, right after a record",
+    group: "prioritized",
+    fn: (b) => {
+      record(1);
+      b.start();
+      replay.getBatch(256, selector, { beta: 0.4, into: batch });
+      b.end();
+    },
+  });
+  Deno.bench({
+    name: "prioritized: getBatch(256) at 2^20",
+    group: "prioritized",
+    fn: () => {
+      replay.getBatch(256, selector, { beta: 0.4, into: batch });
+    },
+  });
+  Deno.bench({
+    name: "prioritized: setPriority of 256 at 2^20",
+    group: "prioritized",
+    fn: () => {
+      replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors);
+    },
+  });
+  Deno.bench({
+    name: "prioritized: getBatch(256) and setPriority of 256 at 2^20",
+    group: "prioritized",
+    fn: () => {
+      replay.getBatch(256, selector, { beta: 0.4, into: batch });
+      replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors);
+    },
+  });
+}
+
+const evictions = { fifo: fifo(), secondChance: secondChance(), lru: lru(), lfu: lfu() };
+for (const [name, eviction] of Object.entries(evictions)) {
+  const { replay, selector, record } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 8,
+    selector: uniform(),
+    eviction,
+  });
+  const batch = replay.getBatch(5000, selector);
+  checkBatch(batch, 8);
+  Deno.bench({
+    name: `eviction: get_5000 at 2^20 under ${name}`,
+    group: "eviction, getBatch",
+    baseline: name === "fifo",
+    fn: () => {
+      replay.getBatch(5000, selector, { into: batch });
+    },
+  });
+  Deno.bench({
+    name: `eviction: ${recordsPerIteration} records at 2^20 under ${name}`,
+    group: "eviction, record",
+    baseline: name === "fifo",
+    fn: () => record(recordsPerIteration),
+  });
+}
