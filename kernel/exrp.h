@@ -52,7 +52,7 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
-#define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for] */
+#define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays or selectors [largest] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema or other rules [section, expected, found] */

@@ -5,6 +5,7 @@
 #include <windows.h>
 #else
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace exrp {
@@ -21,6 +22,12 @@ bool commitMemory(void* base, size_t bytes) {
   return VirtualAlloc(base, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
+
+double physicalMemoryBytes() {
+  MEMORYSTATUSEX status = {};
+  status.dwLength = sizeof status;
+  return GlobalMemoryStatusEx(&status) != 0 ? static_cast<double>(status.ullTotalPhys) : 0.0;
+}
 
 #else
 
@@ -53,6 +60,12 @@ void* reserveMemory(size_t bytes, Pages pages) {
 }
 bool commitMemory(void*, size_t) { return true; }
 void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
+
+double physicalMemoryBytes() {
+  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const auto pageBytes = static_cast<double>(sysconf(_SC_PAGESIZE));
+  return pages > 0 && pageBytes > 0 ? pages * pageBytes : 0.0;
+}
 
 #endif
 

@@ -26,6 +26,9 @@ bool commitMemory(void* base, size_t bytes);
 /// Gives back a reservation of `bytes` made by reserveMemory.
 void releaseMemory(void* base, size_t bytes);
 
+/// Bytes of memory the machine has, swap aside; 0 where that can't be told.
+double physicalMemoryBytes();
+
 template <typename T>
 class ReservedArray {
   static_assert(std::is_trivially_copyable_v<T>);

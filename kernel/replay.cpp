@@ -81,6 +81,13 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
 
 Status Replay::create(const ReplayConfig& config) {
   config_ = config;
+  // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
+  double recordBytes = 0;
+  for (uint32_t index = 0; index < config.columnCount; ++index) recordBytes += config.columns[index].bytes;
+  const double available = physicalMemoryBytes();
+  if (available > 0 && recordBytes * config.capacity > available) {
+    return fail(Status::memory, recordBytes * config.capacity, available);
+  }
   const uint32_t slack = config.capacity < emptyEpisodeSlack ? config.capacity : emptyEpisodeSlack;
   // A record and its final state fit one block, so an episode of n records never needs more than n blocks.
   const uint32_t blockCountMax = config.capacity + slack + blocksPerRecordMax;

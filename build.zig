@@ -1,0 +1,235 @@
+//! Builds the kernel with Zig's C++ toolchain (Zig 0.17).
+//!
+//!   zig build                  the shared library for this machine, in zig-out/lib/
+//!   zig build test             the C++ tests, built as the library is but with assertions on, and run
+//!   zig build tsan             the C++ tests under ThreadSanitizer, built into zig-out/tsan/ and run
+//!   zig build tsan-build       the same, built and not run
+//!   zig build targets          the library for every released target, in zig-out/<target>/
+//!
+//! Sources and tests are found by listing folders, so that adding a file never means editing this one:
+//! kernel/*.cpp, selectors/*.cpp, eviction/*.cpp are the kernel; each .cpp in tests/kernel, tests/selectors and
+//! tests/eviction is a program with a main(), and each .c there one in C99, which proves that exrp.h is plain C.
+//!
+//! `deno task build` (tools/build_kernel.ts) finds Zig and makes the same library as the first of these by calling the
+//! compiler itself, which spares a newcomer the compilation of this file and of Zig's build system (80 s, once).
+//! kernel/CMakeLists.txt is a third way, with the system's compiler. All three read the flags from kernel/flags.txt.
+
+const std = @import("std");
+
+/// The kernel's flags, one a line; build.zig, tools/build_kernel.ts and kernel/CMakeLists.txt all read this file.
+/// Results must be bit-identical on every platform, hence no contraction of a * b + c into one rounding
+/// (-ffp-contract=off), and never -ffast-math.
+const flags_text = @embedFile("kernel/flags.txt");
+const c_test_flags = [_][]const u8{ "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-DEXRP_BUILD", "-UNDEBUG" };
+
+/// What is released. The same triples serve local builds: what is tested is what is published.
+const released = [_][]const u8{
+    "x86_64-linux-gnu.2.17",
+    "aarch64-linux-gnu.2.17",
+    "x86_64-macos.11.0",
+    "aarch64-macos.11.0",
+    "x86_64-windows-gnu",
+};
+
+const source_folders = [_][]const u8{ "kernel", "selectors", "eviction" };
+const test_folders = [_][]const u8{ "tests/kernel", "tests/selectors", "tests/eviction" };
+
+pub fn build(b: *std.Build) void {
+    const kernel_sources = listSources(b, &source_folders, ".cpp");
+    const flags = listFlags(b);
+
+    const triple = b.option([]const u8, "target", "Target triple (default: this machine's, baseline CPU)") orelse
+        hostTriple(b);
+    const target = resolve(b, triple);
+
+    b.getInstallStep().dependOn(&b.addInstallArtifact(addKernel(b, target, kernel_sources, flags), library_only).step);
+
+    const targets_step = b.step("targets", "Build the library for every released target");
+    for (released) |name| {
+        const kernel = addKernel(b, resolve(b, name), kernel_sources, flags);
+        const install = b.addInstallArtifact(kernel, .{
+            .dest_dir = .{ .override = .{ .custom = name } },
+            .pdb_dir = .disabled,
+            .implib_dir = .disabled,
+            .h_dir = .disabled,
+        });
+        targets_step.dependOn(&install.step);
+    }
+
+    const test_step = b.step("test", "Build and run the C++ tests");
+    addTests(b, .{ .target = target, .kernel_sources = kernel_sources, .flags = flags, .run = test_step });
+
+    const tsan_step = b.step("tsan", "Build and run the C++ tests under ThreadSanitizer");
+    const tsan_build_step = b.step("tsan-build", "Build the C++ tests under ThreadSanitizer into zig-out/tsan");
+    addTests(b, .{
+        .target = target,
+        .kernel_sources = kernel_sources,
+        .flags = flags,
+        .sanitize_thread = true,
+        .run = tsan_step,
+        .install = tsan_build_step,
+        .folder = "tsan",
+    });
+}
+
+const library_only: std.Build.Step.InstallArtifact.Options = .{
+    // A Windows DLL goes to lib/ as well, so that one place serves every system.
+    .dest_dir = .{ .override = .lib },
+    .pdb_dir = .disabled,
+    .implib_dir = .disabled,
+    .h_dir = .disabled,
+};
+
+/// The shared library that Deno opens.
+fn addKernel(
+    b: *std.Build,
+    target: std.Build.ResolvedTarget,
+    sources: []const []const u8,
+    flags: []const []const u8,
+) *std.Build.Step.Compile {
+    const module = addModule(b, .{ .target = target, .strip = true });
+    module.addCSourceFiles(.{ .files = sources, .flags = flags, .language = .cpp });
+    const library = b.addLibrary(.{ .name = "exrp", .linkage = .dynamic, .root_module = module });
+    library.link_gc_sections = true;
+    if (target.result.os.tag == .linux) library.setVersionScript(b.path("kernel/exports.map"));
+    return library;
+}
+
+const TestOptions = struct {
+    target: std.Build.ResolvedTarget,
+    kernel_sources: []const []const u8,
+    flags: []const []const u8,
+    sanitize_thread: bool = false,
+    run: *std.Build.Step,
+    install: ?*std.Build.Step = null,
+    folder: []const u8 = "",
+};
+
+/// The kernel once as a static library, and each file of the test folder as a program that is linked with it.
+fn addTests(b: *std.Build, options: TestOptions) void {
+    const kernel_module = addModule(b, .{
+        .target = options.target,
+        .strip = !options.sanitize_thread,
+        .sanitize_thread = options.sanitize_thread,
+    });
+    // The tests run the same code with its assertions on; Zig's fast mode turns them off.
+    const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{"-UNDEBUG"} }) catch @panic("OOM");
+    kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
+    const kernel = b.addLibrary(.{ .name = "exrp-tests", .linkage = .static, .root_module = kernel_module });
+
+    for (listSources(b, &test_folders, ".cpp")) |file| addProgram(b, options, kernel, file, test_flags, .cpp);
+    for (listSources(b, &test_folders, ".c")) |file| addProgram(b, options, kernel, file, &c_test_flags, .c);
+}
+
+fn addProgram(
+    b: *std.Build,
+    options: TestOptions,
+    kernel: *std.Build.Step.Compile,
+    file: []const u8,
+    flags: []const []const u8,
+    language: std.Build.Module.CSourceLanguage,
+) void {
+    const module = addModule(b, .{
+        .target = options.target,
+        .strip = !options.sanitize_thread,
+        .sanitize_thread = options.sanitize_thread,
+    });
+    module.addCSourceFiles(.{ .files = &.{file}, .flags = flags, .language = language });
+    module.linkLibrary(kernel);
+    // As in CMakeLists.txt: kernel_store_test of tests/kernel/store_test.cpp.
+    const folder = std.fs.path.basename(std.fs.path.dirname(file).?);
+    const name = b.fmt("{s}_{s}", .{ folder, std.fs.path.stem(file) });
+    const program = b.addExecutable(.{ .name = name, .root_module = module });
+    program.pie = true;
+
+    // `zig build test -- file.ops` replays a recording.
+    const run = b.addRunArtifact(program);
+    if (std.mem.eql(u8, name, "kernel_replay_operations")) run.addPassthruArgs();
+    options.run.dependOn(&run.step);
+
+    const install_step = options.install orelse return;
+    const install = b.addInstallArtifact(program, .{
+        .dest_dir = .{ .override = .{ .custom = options.folder } },
+        .pdb_dir = .disabled,
+        .implib_dir = .disabled,
+        .h_dir = .disabled,
+    });
+    install_step.dependOn(&install.step);
+}
+
+const ModuleOptions = struct {
+    target: std.Build.ResolvedTarget,
+    strip: bool,
+    sanitize_thread: bool = false,
+};
+
+/// All modules share these settings, so that libc++ is compiled once for the library and its tests.
+fn addModule(b: *std.Build, options: ModuleOptions) *std.Build.Module {
+    const module = b.createModule(.{
+        .target = options.target,
+        .optimize = .fast,
+        .link_libc = true,
+        .link_libcpp = true,
+        .strip = options.strip,
+        .pic = true,
+        .sanitize_c = .off,
+        .sanitize_thread = options.sanitize_thread,
+    });
+    module.addIncludePath(b.path("."));
+    return module;
+}
+
+fn resolve(b: *std.Build, triple: []const u8) std.Build.ResolvedTarget {
+    const query = std.Target.Query.parse(.{ .arch_os_abi = triple }) catch |problem| {
+        std.process.fatal("-Dtarget={s} is no target triple ({s}); an example of one is {s}", .{
+            triple, @errorName(problem), released[0],
+        });
+    };
+    return b.resolveTargetQuery(query);
+}
+
+/// The released triple of this machine: its architecture's baseline CPU, never its own CPU, so that the library
+/// may be shared and gives the same bits everywhere.
+fn hostTriple(b: *std.Build) []const u8 {
+    const host = b.graph.host.result;
+    return switch (host.os.tag) {
+        .linux => b.fmt("{t}-linux-gnu.2.17", .{host.cpu.arch}),
+        .macos => b.fmt("{t}-macos.11.0", .{host.cpu.arch}),
+        .windows => b.fmt("{t}-windows-gnu", .{host.cpu.arch}),
+        else => |tag| b.fmt("{t}-{t}", .{ host.cpu.arch, tag }),
+    };
+}
+
+fn listFlags(b: *std.Build) []const []const u8 {
+    var flags: std.ArrayList([]const u8) = .empty;
+    var lines = std.mem.tokenizeAny(u8, flags_text, "\r\n");
+    while (lines.next()) |line| flags.append(b.allocator, line) catch @panic("OOM");
+    return flags.items;
+}
+
+/// The files of some folders with this extension, sorted, as paths from the repository's root.
+fn listSources(b: *std.Build, folders: []const []const u8, extension: []const u8) []const []const u8 {
+    const io = b.graph.io;
+    var files: std.ArrayList([]const u8) = .empty;
+    for (folders) |folder| {
+        var dir = b.root.openDir(io, folder, .{ .iterate = true }) catch |problem| switch (problem) {
+            error.FileNotFound => continue,
+            else => std.process.fatal("cannot list {s}: {s}", .{ folder, @errorName(problem) }),
+        };
+        defer dir.close(io);
+        b.dependOnDirectoryContents(b.path(folder));
+        var entries = dir.iterate();
+        while (entries.next(io) catch |problem| {
+            std.process.fatal("cannot list {s}: {s}", .{ folder, @errorName(problem) });
+        }) |entry| {
+            if (entry.kind != .file or !std.mem.endsWith(u8, entry.name, extension)) continue;
+            files.append(b.allocator, b.pathJoin(&.{ folder, entry.name })) catch @panic("OOM");
+        }
+    }
+    std.mem.sort([]const u8, files.items, {}, struct {
+        fn before(_: void, left: []const u8, right: []const u8) bool {
+            return std.mem.lessThan(u8, left, right);
+        }
+    }.before);
+    return files.items;
+}

@@ -1,0 +1,99 @@
+/**
+ * Checks of arguments that every folder shares: each says what was tried, what came and what was needed.
+ *
+ * @module
+ */
+
+/** Writes any value short enough for an error message. */
+export function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return `function ${value.name}`;
+  if (typeof value === "object" && value !== null) {
+    const name = value.constructor?.name ?? "object";
+    const length = (value as { length?: unknown }).length;
+    return typeof length === "number" ? `${name}(${length})` : name;
+  }
+  return String(value);
+}
+
+/**
+ * Refuses anything but a plain options object whose keys are all known.
+ *
+ * @throws {TypeError} When `options` is no object, or has a key that is not in `known`.
+ */
+export function checkOptions(where: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${where} takes an object of options, got ${show(options)}`);
+  }
+  for (const key in options) {
+    if (!known.includes(key)) throw unknownOption(where, key, known);
+  }
+}
+
+/** The error for an option that does not exist: an option is never ignored. */
+export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
+  return new TypeError(
+    `${where} has no option ${JSON.stringify(key)}; it has ${
+      known.length > 0 ? known.join(", ") : "none"
+    }`,
+  );
+}
+
+/** A finite number within `min`..`max`, both included. */
+export function checkNumber(
+  where: string,
+  value: unknown,
+  min = -Infinity,
+  max = Infinity,
+): number {
+  if (typeof value !== "number") {
+    throw new TypeError(`${where} must be a number, got ${show(value)}`);
+  }
+  if (!Number.isFinite(value) || value < min || value > max) {
+    throw new RangeError(
+      `${where} must be a finite number${rangeText(min, max)}, got ${value}`,
+    );
+  }
+  return value;
+}
+
+/** An integer within `min`..`max`, both included. */
+export function checkInteger(where: string, value: unknown, min: number, max: number): number {
+  if (typeof value !== "number") {
+    throw new TypeError(`${where} must be an integer, got ${show(value)}`);
+  }
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new RangeError(`${where} must be an integer${rangeText(min, max)}, got ${value}`);
+  }
+  return value;
+}
+
+/** True or false, nothing else. */
+export function checkBoolean(where: string, value: unknown): boolean {
+  if (typeof value !== "boolean") {
+    throw new TypeError(`${where} must be true or false, got ${show(value)}`);
+  }
+  return value;
+}
+
+/** One of a few words. */
+export function checkWord<W extends string>(
+  where: string,
+  value: unknown,
+  words: readonly W[],
+): W {
+  for (const word of words) if (value === word) return word;
+  throw new TypeError(
+    `${where} must be ${words.map((word) => JSON.stringify(word)).join(" or ")}, got ${
+      show(value)
+    }`,
+  );
+}
+
+function rangeText(min: number, max: number): string {
+  if (min === -Infinity && max === Infinity) return "";
+  if (max === Infinity) return ` of at least ${min}`;
+  if (min === -Infinity) return ` of at most ${max}`;
+  return ` from ${min} to ${max}`;
+}

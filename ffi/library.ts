@@ -1,0 +1,188 @@
+/**
+ * Finds the kernel and opens it: the only place with `Deno.dlopen`.
+ *
+ * A kernel is opened once per isolate and path, and never closed: finalizers and Workers may still call it.
+ * Nothing but `Deno.dlopen` touches the disk, so that `--allow-ffi=<path of the kernel>` is all it needs.
+ *
+ * @module
+ */
+
+import { errorOfStatus, ReplayError } from "./errors.ts";
+import { EXRP_ABI_VERSION, symbols } from "./symbols.ts";
+
+/** The functions of an open kernel. */
+export type KernelSymbols = Deno.DynamicLibrary<typeof symbols>["symbols"];
+
+/** An open kernel. */
+export interface Kernel {
+  /** Where it was found. */
+  readonly path: string;
+  /** Its functions. */
+  readonly symbols: KernelSymbols;
+}
+
+const VERSION_SYMBOL = {
+  exrp_abi_version: { parameters: [], result: "u32" },
+} as const;
+
+const ENVIRONMENT = "EXRP_KERNEL";
+const BUILD_HINT = "build it with `deno task build`, or name it by the option kernelPath or " +
+  `the environment variable ${ENVIRONMENT}`;
+
+const open = new Map<string, Kernel>();
+
+/**
+ * Opens the kernel, or gives the one that is open already.
+ *
+ * Places, in order: `kernelPath`; the environment variable `EXRP_KERNEL` (where `--allow-env` was granted); the
+ * local build in `zig-out/lib/`. A place that the user named is the only one tried.
+ *
+ * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission`.
+ */
+// deno-lint-ignore require-await -- async by contract: an embedded kernel has to be unpacked first.
+export async function openKernel(kernelPath?: string | URL): Promise<Kernel> {
+  const failures: string[] = [];
+  let cause: unknown;
+  for (const place of places(kernelPath)) {
+    const known = open.get(place.path);
+    if (known !== undefined) return known;
+    try {
+      const kernel = openAt(place.path);
+      open.set(place.path, kernel);
+      return kernel;
+    } catch (error) {
+      if (error instanceof ReplayError) throw error;
+      if (error instanceof Deno.errors.NotCapable) throw permissionError(place.path, error);
+      failures.push(`  ${place.path} (${place.origin}): ${reason(error)}`);
+      cause = error;
+    }
+  }
+  throw new ReplayError(
+    "kernel-missing",
+    `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n${
+      failures.length > 0 ? failures.join("\n") : `  none: this system is ${Deno.build.os}`
+    }`,
+    { cause },
+  );
+}
+
+interface Place {
+  readonly path: string;
+  readonly origin: string;
+}
+
+function places(kernelPath: string | URL | undefined): Place[] {
+  if (kernelPath !== undefined) {
+    return [{ path: pathOf(kernelPath), origin: "the option kernelPath" }];
+  }
+  const named = environment();
+  if (named !== undefined && named !== "") {
+    return [{ path: named, origin: `the environment variable ${ENVIRONMENT}` }];
+  }
+  const found: Place[] = [];
+  if (import.meta.url.startsWith("file:")) {
+    const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
+    found.push({ path: pathOf(local), origin: "the local build" });
+  }
+  // Embedded kernels, one for each released target, will be the last place.
+  return found;
+}
+
+/** Reads the environment only where that was granted: asking otherwise would prompt the user. */
+function environment(): string | undefined {
+  try {
+    const { state } = Deno.permissions.querySync({ name: "env", variable: ENVIRONMENT });
+    return state === "granted" ? Deno.env.get(ENVIRONMENT) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function libraryName(): string {
+  switch (Deno.build.os) {
+    case "windows":
+      return "exrp.dll";
+    case "darwin":
+      return "libexrp.dylib";
+    default:
+      return "libexrp.so";
+  }
+}
+
+function pathOf(place: string | URL): string {
+  if (typeof place !== "string" && !(place instanceof URL)) {
+    throw new TypeError(`kernelPath must be a string or a URL, got ${typeof place}`);
+  }
+  const text = String(place);
+  if (!text.startsWith("file:")) {
+    if (typeof place !== "string") {
+      throw new TypeError(`kernelPath must be a path or a file: URL, got ${text}`);
+    }
+    return text;
+  }
+  const path = decodeURIComponent(new URL(text).pathname);
+  return Deno.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
+}
+
+function openAt(path: string): Kernel {
+  // The version first, alone: an older kernel would lack other functions, and the message about those says less.
+  let probe: Deno.DynamicLibrary<typeof VERSION_SYMBOL>;
+  try {
+    probe = Deno.dlopen(path, VERSION_SYMBOL);
+  } catch (error) {
+    if (error instanceof Error && error.message.includes("Could not obtain symbol")) {
+      throw new ReplayError("kernel-version", `${path} is no replay kernel: ${error.message}`, {
+        cause: error,
+      });
+    }
+    throw error;
+  }
+  const version = probe.symbols.exrp_abi_version();
+  if (version !== EXRP_ABI_VERSION) {
+    probe.close();
+    throw new ReplayError(
+      "kernel-version",
+      `the kernel at ${path} has version ${version} of the interface, this library needs ${EXRP_ABI_VERSION}; ${BUILD_HINT}`,
+      { detail: [version, EXRP_ABI_VERSION] },
+    );
+  }
+  try {
+    return { path, symbols: Deno.dlopen(path, symbols).symbols };
+  } catch (error) {
+    probe.close();
+    throw new ReplayError(
+      "kernel-version",
+      `the kernel at ${path} is of another version than this library: ${
+        reason(error)
+      }; ${BUILD_HINT}`,
+      { cause: error },
+    );
+  }
+}
+
+function permissionError(path: string, cause: unknown): ReplayError {
+  return new ReplayError(
+    "permission",
+    `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}`,
+    { cause },
+  );
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error
+    ? error.message.replace(/^(Could not open library: )+/, "")
+    : String(error);
+}
+
+const detail = new Float64Array(4);
+
+/** The error for a status that a call just gave; reads the kernel's numbers about it. */
+export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
+  kernel.symbols.exrp_error_detail(detail, detail.length);
+  return errorOfStatus(operation, status, [...detail]);
+}
+
+/** Throws when a call did not succeed. */
+export function checkStatus(kernel: Kernel, operation: string, status: number): void {
+  if (status !== 0) throw kernelError(kernel, operation, status);
+}

@@ -1,0 +1,30 @@
+/**
+ * Uniform draws.
+ *
+ * @module
+ */
+
+import { EXRP_SELECTOR_UNIFORM } from "../ffi/symbols.ts";
+import { NativeSelector } from "./native_selector.ts";
+
+/**
+ * Draws every pick with the same probability 1/N, with replacement. Priorities are ignored, importance weights are 1.
+ *
+ * Cost: O(1) a draw; no memory.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+ * const selector = replay.newPickSelector(uniform());
+ * const episode = replay.newEpisode();
+ * replay.record(episode, [0, 1], 1, 0.5, { finalState: [2, 3] });
+ * const batch = replay.getBatch(4, selector);
+ * assertStrictEquals(batch.probability[0], 1);
+ * ```
+ */
+export function uniform(): NativeSelector {
+  return new NativeSelector("uniform", EXRP_SELECTOR_UNIFORM, {}, []);
+}

@@ -1,0 +1,192 @@
+/** Finding and opening the kernel: what is tried, what is said when it fails, and which permission is enough. */
+import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertStringIncludes,
+} from "@std/assert";
+import { openKernel } from "../../ffi/library.ts";
+import { assertReplayRejects } from "../replay/_helpers.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** Runs a program in a process of its own, with the permissions given and no prompts. */
+async function run(
+  code: string,
+  permissions: string[],
+  env: Record<string, string> = {},
+): Promise<{ status: number; out: string; error: string }> {
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", "--no-check", "--ext=ts", ...permissions, "-"],
+    cwd: ROOT,
+    env: { EXRP_KERNEL: "", ...env },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = process.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(code));
+  await writer.close();
+  const { code: status, stdout, stderr } = await process.output();
+  const decoder = new TextDecoder();
+  return { status, out: decoder.decode(stdout).trim(), error: decoder.decode(stderr) };
+}
+
+const USE = `
+import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
+const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1 });
+const selectors = [replay.newPickSelector(uniform()), replay.newPickSelector(prioritized())];
+let episode = replay.newEpisode();
+for (let k = 0; k < 5000; k++) episode = replay.record(episode, [k, k, k, k], 1, 1);
+for (const selector of selectors) {
+  const batch = replay.getBatch(64, selector);
+  replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, batch.reward);
+}
+const bytes = await replay.serialize();
+await replay.unserialize(bytes);
+console.log(replay.recordCount > 500);
+`;
+
+const TELL = `
+import { ExperienceReplay, float32 } from "@exrp/replay";
+try {
+  await ExperienceReplay.create({ capacity: 10, state: float32(1) });
+  console.log("opened");
+} catch (error) {
+  console.log(error.name + " " + error.code + " " + error.message);
+}
+`;
+
+Deno.test("importing needs no permission and does nothing", async () => {
+  const { status, out } = await run(
+    'import * as all from "@exrp/replay"; console.log(typeof all.uniform);',
+    [],
+  );
+  assertEquals([status, out], [0, "function"]);
+});
+
+Deno.test("--allow-ffi=<path> alone suffices, and the exit status after use is 0", async () => {
+  const { path } = await openKernel();
+  for (const ending of ["", "\nreplay[Symbol.dispose]();", "\nDeno.exit(0);"]) {
+    const { status, out, error } = await run(USE + ending, [`--allow-ffi=${path}`]);
+    assertEquals([status, out], [0, "true"], error);
+  }
+  const named = `${USE.replace("seed: 1", `seed: 1, kernelPath: ${JSON.stringify(path)}`)}`;
+  const { status, out, error } = await run(named, [`--allow-ffi=${path}`]);
+  assertEquals([status, out], [0, "true"], error);
+});
+
+Deno.test("a forgotten replay is freed by the finalizer", async () => {
+  const code = `
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import { openKernel } from "${new URL("ffi/library.ts", ROOT)}";
+const { symbols } = await openKernel();
+for (let k = 0; k < 50; k++) await ExperienceReplay.create({ capacity: 10, state: float32(1) });
+for (let k = 0; k < 50 && symbols.exrp_replay_count() > 1; k++) {
+  globalThis.gc();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+console.log(symbols.exrp_replay_count() <= 1);
+`;
+  const { path } = await openKernel();
+  const { out, error } = await run(code, [`--allow-ffi=${path}`, "--v8-flags=--expose-gc"]);
+  assertStrictEquals(out, "true", error);
+});
+
+Deno.test("without permission the message says which flag", async () => {
+  const { path } = await openKernel();
+  const { out } = await run(TELL, []);
+  assertStringIncludes(out, "ReplayError permission");
+  assertStringIncludes(out, `--allow-ffi=${path}`);
+});
+
+Deno.test("a missing kernel: the message lists the place tried, and how to build one", async () => {
+  const error = await assertReplayRejects(
+    ExperienceReplay.create({ capacity: 10, state: float32(1), kernelPath: "/nowhere/libexrp.so" }),
+    "kernel-missing",
+  );
+  assertMatch(error.message, /\/nowhere\/libexrp\.so \(the option kernelPath\): .*/);
+  assertMatch(error.message, /deno task build/);
+  assert(error.cause instanceof Error);
+
+  const text = await Deno.makeTempFile();
+  await Deno.writeTextFile(text, "no library");
+  const other = await assertReplayRejects(openKernel(text), "kernel-missing");
+  assertStringIncludes(other.message, text);
+  await Deno.remove(text);
+});
+
+Deno.test("EXRP_KERNEL names the kernel where the environment may be read, and is the only place then", async () => {
+  const { path } = await openKernel();
+  const env = { EXRP_KERNEL: "/nowhere/kernel.so" };
+  const named = await run(TELL, ["--allow-ffi", "--allow-env"], env);
+  assertStringIncludes(named.out, "ReplayError kernel-missing");
+  assertStringIncludes(named.out, "/nowhere/kernel.so (the environment variable EXRP_KERNEL)");
+  const unread = await run(TELL, ["--allow-ffi"], env);
+  assertStrictEquals(unread.out, "opened");
+  const good = await run(TELL, [`--allow-ffi=${path}`, "--allow-env=EXRP_KERNEL"], {
+    EXRP_KERNEL: path,
+  });
+  assertStrictEquals(good.out, "opened");
+});
+
+Deno.test("a library that is no kernel, or of another version, says so", async () => {
+  const compiler = await findCompiler();
+  if (compiler === undefined) {
+    console.warn("no C compiler: skipped");
+    return;
+  }
+  const folder = await Deno.makeTempDir();
+  try {
+    const build = async (name: string, code: string): Promise<string> => {
+      await Deno.writeTextFile(`${folder}/${name}.c`, code);
+      const out = `${folder}/${name}.so`;
+      const args = ["-shared", "-fPIC", "-o", out, `${folder}/${name}.c`];
+      const { success } = await new Deno.Command(compiler, { args }).output();
+      assert(success);
+      return out;
+    };
+    const foreign = await build("foreign", "int nothing(void) { return 0; }");
+    const none = await assertReplayRejects(openKernel(foreign), "kernel-version");
+    assertMatch(none.message, /is no replay kernel/);
+    const old = await build("old", "unsigned exrp_abi_version(void) { return 4000000000u; }");
+    const error = await assertReplayRejects(openKernel(old), "kernel-version");
+    assertMatch(
+      error.message,
+      /has version 4000000000 of the interface, this library needs \d+; build it/,
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+async function findCompiler(): Promise<string | undefined> {
+  for (const name of ["cc", "gcc", "clang"]) {
+    try {
+      const { success } = await new Deno.Command(name, {
+        args: ["--version"],
+        stdout: "null",
+        stderr: "null",
+      }).output();
+      if (success) return name;
+    } catch {
+      // Not this one.
+    }
+  }
+  return undefined;
+}
+
+Deno.test("the kernel is opened once, and a file: URL is as good as a path", async () => {
+  const kernel = await openKernel();
+  assertStrictEquals(await openKernel(), kernel);
+  assertStrictEquals(await openKernel(kernel.path), kernel);
+  assertStrictEquals(await openKernel(new URL(`file://${kernel.path}`)), kernel);
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float32(1),
+    kernelPath: new URL(`file://${kernel.path}`),
+  });
+  replay.newPickSelector(uniform());
+});

@@ -1,0 +1,58 @@
+/** The header, the generated binding and the built library name the same functions. */
+import { assert, assertEquals } from "@std/assert";
+import * as binding from "../../ffi/symbols.ts";
+import { parseAbiHeader } from "../../tools/_abi_header.ts";
+import { builtLibraryPath, inRepository } from "../../tools/_repository.ts";
+import { generateSymbols } from "../../tools/generate_symbols.ts";
+import { listElfSymbols } from "./_elf.ts";
+
+const library = Deno.env.get("EXRP_KERNEL") ?? builtLibraryPath();
+const header = parseAbiHeader(await Deno.readTextFile(inRepository("kernel", "exrp.h")));
+
+Deno.test("the binding names the functions of the header, in its order", () => {
+  assertEquals(Object.keys(binding.symbols), header.functions.map((each) => each.name));
+});
+
+Deno.test("the binding gives each constant of the header its number", () => {
+  const { symbols: _, ...constants } = binding;
+  assertEquals(
+    { ...constants },
+    Object.fromEntries(header.constants.map(({ name, value }) => [name, value])),
+  );
+});
+
+Deno.test("generating the binding again changes nothing", async () => {
+  assertEquals(await Deno.readTextFile(inRepository("ffi", "symbols.ts")), await generateSymbols());
+});
+
+Deno.test("no function of the binding is nonblocking or takes anything but numbers and buffers", () => {
+  for (const [name, definition] of Object.entries(binding.symbols)) {
+    assert(!("nonblocking" in definition), name);
+    for (const type of definition.parameters) {
+      assert(["u32", "i32", "f32", "f64", "buffer"].includes(type), name);
+    }
+  }
+});
+
+Deno.test({
+  name: "the library exports the functions of the header and nothing else",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    const { exported } = listElfSymbols(await Deno.readFile(library));
+    assertEquals(exported, header.functions.map((each) => each.name).sort());
+  },
+});
+
+Deno.test({
+  // Deno unloads the library before the process ends; what is registered would then be called where nothing is.
+  name: "the library registers nothing to run at exit: it has no static object with a destructor",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    const { imported } = listElfSymbols(await Deno.readFile(library));
+    assert(
+      imported.includes("memcpy") || imported.includes("malloc"),
+      "the table of symbols was not read",
+    );
+    assertEquals(imported.filter((name) => /atexit/.test(name)), []);
+  },
+});

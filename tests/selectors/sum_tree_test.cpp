@@ -1,0 +1,228 @@
+// SumTree against the plain recursive definition: the same bits for sums, minima and draws, whatever the capacity.
+#include "selectors/sum_tree.hpp"
+
+#include <cstdlib>
+#include <vector>
+
+#include "kernel/random.hpp"
+#include "tests/kernel/check.hpp"
+
+using namespace exrp;
+
+namespace {
+
+// The definition: slow and obvious.
+struct PlainTree {
+  std::vector<float> weights;
+
+  double sum(uint64_t low, uint64_t high) const {
+    if (low >= weights.size()) return 0.0;
+    if (high - low == 1) return static_cast<double>(weights[low]);
+    const uint64_t middle = low + (high - low) / 2;
+    return sum(low, middle) + sum(middle, high);
+  }
+  uint64_t span() const {
+    uint64_t result = 1;
+    while (result < weights.size()) result *= 2;
+    return result;
+  }
+  double total() const { return sum(0, span()); }
+  uint64_t find(double r) const {
+    uint64_t low = 0;
+    uint64_t high = span();
+    while (high - low > 1) {
+      const uint64_t middle = low + (high - low) / 2;
+      const double left = sum(low, middle);
+      const bool right = r >= left && sum(middle, high) > 0.0;
+      if (right) r -= left;
+      (right ? low : high) = middle;
+    }
+    return low;
+  }
+  float minPositive() const {
+    float result = 0.0f;
+    for (const float weight : weights)
+      if (weight > 0.0f && (result == 0.0f || weight < result)) result = weight;
+    return result;
+  }
+};
+
+float randomWeight(Random& random) {
+  switch (random.below(6)) {
+    case 0: return 0.0f;
+    case 1: return 0x1p-126f;
+    case 2: return 0x1.fffffep127f;
+    case 3: return 1.0f;
+    default: return static_cast<float>(random.uniform() * (random.below(2) == 0 ? 1e-20 : 1e3)) + 0x1p-126f;
+  }
+}
+
+void compare(SumTree<float>& tree, const PlainTree& plain, Random& random) {
+  tree.settle();
+  CHECK_EQUAL(tree.total(), plain.total());
+  CHECK_EQUAL(tree.minPositive(), plain.minPositive());
+  const double total = plain.total();
+  if (!(total > 0.0)) return;
+  double points[37];
+  uint32_t index[37];
+  for (double& point : points) point = random.uniform() * total;
+  points[0] = total;
+  points[1] = 0.0;
+  tree.findMany(points, 37, index);
+  for (int k = 0; k < 37; ++k) {
+    CHECK_EQUAL(uint64_t{index[k]}, plain.find(points[k]));
+    CHECK_EQUAL(index[k], tree.find(points[k]));
+    CHECK(plain.weights[index[k]] > 0.0f);
+  }
+}
+
+void treeEqualsTheDefinition(uint64_t seed, uint32_t countMax, uint32_t countTop) {
+  Random random(seed, 1);
+  SumTree<float> tree;
+  CHECK(tree.create(countMax, true) && tree.commit(countMax));
+  PlainTree plain;
+  const bool sparse = random.below(2) == 0;  // nearly all weights 0
+  for (int step = 0; step < 400; ++step) {
+    const uint32_t count = static_cast<uint32_t>(plain.weights.size());
+    const uint32_t kind = random.below(10);
+    const float weight = sparse && random.below(20) != 0 ? 0.0f : randomWeight(random);
+    if (kind < 5 && count < countTop) {
+      plain.weights.push_back(weight);
+      tree.set(count, weight);
+    } else if (kind < 7 && count > 0) {  // swap-delete
+      const uint32_t index = random.below(count);
+      tree.set(index, tree.get(count - 1));
+      tree.set(count - 1, 0.0f);
+      plain.weights[index] = plain.weights.back();
+      plain.weights.pop_back();
+    } else if (count > 0) {
+      const uint32_t index = random.below(count);
+      plain.weights[index] = weight;
+      tree.set(index, weight);
+    }
+    if (random.below(8) == 0) {
+      compare(tree, plain, random);
+      CHECK_EQUAL(tree.check(), 0);
+    } else if (random.below(8) == 0) {
+      CHECK_EQUAL(tree.check(), 0);
+    }
+  }
+}
+
+void countsAroundPowersOfTwo() {
+  for (uint32_t count : {1u, 2u, 3u, 15u, 16u, 17u, 255u, 256u, 257u, 1000u, 4095u, 4096u, 4097u, 65537u}) {
+    Random random(count, 2);
+    SumTree<float> tree;
+    SumTree<float> larger;  // the same bits with another capacity
+    CHECK(tree.create(count, true) && tree.commit(count));
+    CHECK(larger.create(1u << 20, true) && larger.commit(1u << 20));
+    PlainTree plain;
+    for (uint32_t i = 0; i < count; ++i) {
+      const float weight = randomWeight(random);
+      plain.weights.push_back(weight);
+      tree.set(i, weight);
+      larger.set(i, weight);
+    }
+    tree.settle();
+    larger.settle();
+    CHECK_EQUAL(tree.total(), larger.total());
+    CHECK_EQUAL(tree.total(), plain.total());
+    CHECK_EQUAL(tree.minPositive(), larger.minPositive());
+    for (int k = 0; k < 50 && tree.total() > 0.0; ++k) {
+      const double r = random.uniform() * tree.total();
+      CHECK_EQUAL(tree.find(r), larger.find(r));
+      if (count < 5000) CHECK_EQUAL(uint64_t{tree.find(r)}, plain.find(r));
+    }
+    CHECK_EQUAL(tree.check(), 0);
+    CHECK_EQUAL(larger.check(), 0);
+  }
+}
+
+// One weight among zeros at every place: whatever r, even the total and beyond, only it can be drawn.
+void zeroIsNeverDrawn() {
+  constexpr uint32_t count = 5000;
+  SumTree<float> tree;
+  CHECK(tree.create(count) && tree.commit(count));
+  for (uint32_t i = 0; i < count; ++i) tree.set(i, 0.0f);
+  for (uint32_t i = 0; i < count; ++i) {
+    const float weight = i % 3 == 0 ? 0x1p-126f : i % 3 == 1 ? 1.0f : 0x1.fffffep127f;
+    tree.set(i, weight);
+    tree.settle();
+    for (double r : {0.0, 0.5 * tree.total(), tree.total(), 2.0 * tree.total()}) CHECK_EQUAL(tree.find(r), i);
+    tree.set(i, 0.0f);
+  }
+  // Tiny beside huge: subtracting the left's sum leaves rounding as large as many tiny weights.
+  Random random(9, 0);
+  for (uint32_t i = 0; i < count; ++i)
+    tree.set(i, i % 2 == 1 ? 0.0f : i % 6 == 0 ? 1e38f : i % 6 == 2 ? 1e-38f + 0x1p-126f : static_cast<float>(random.uniform()));
+  tree.settle();
+  for (int k = 0; k < 200000; ++k) CHECK(tree.get(tree.find(random.uniform() * tree.total())) > 0.0f);
+}
+
+// A million updates, and the sums are still those of the weights, to the bit: nothing drifts.
+void sumsDontDrift() {
+  constexpr uint32_t count = 3001;
+  Random random(10, 0);
+  SumTree<float> tree;
+  CHECK(tree.create(count, true) && tree.commit(count));
+  PlainTree plain;
+  plain.weights.assign(count, 0.0f);
+  for (int k = 0; k < 1000000; ++k) {
+    const uint32_t index = random.below(count);
+    plain.weights[index] = static_cast<float>(random.uniform() * (k % 2 == 0 ? 1e6 : 1e-6)) + 0x1p-126f;
+    tree.set(index, plain.weights[index]);
+    if (k % 50 == 0) tree.settle();
+  }
+  tree.settle();
+  CHECK_EQUAL(tree.total(), plain.total());
+  CHECK_EQUAL(tree.minPositive(), plain.minPositive());
+  CHECK_EQUAL(tree.check(), 0);
+}
+
+// A twin of the checks above: check() must see a sum, a minimum or a weight that is wrong.
+void checkSeesWhatIsWrong() {
+  SumTree<float> tree;
+  CHECK(tree.create(300, true) && tree.commit(300));
+  for (uint32_t i = 0; i < 300; ++i) tree.set(i, 1.0f);
+  tree.settle();
+  CHECK_EQUAL(tree.check(), 0);
+  tree.set(7, -1.0f);
+  CHECK_EQUAL(tree.check(), 4);
+}
+
+void leavesOfDoubles() {
+  Random random(11, 0);
+  SumTree<double> tree;
+  CHECK(tree.create(1000));
+  std::vector<double> weights;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    CHECK(tree.commit(i + 1));
+    weights.push_back(random.uniform());
+    tree.set(i, weights.back());
+  }
+  tree.settle();
+  CHECK_EQUAL(tree.check(), 0);
+  for (int k = 0; k < 1000; ++k) {
+    const double r = random.uniform() * tree.total();
+    const uint32_t index = tree.find(r);
+    double before = 0;
+    for (uint32_t i = 0; i < index; ++i) before += weights[i];
+    CHECK(r >= before - 1e-9 && r <= before + weights[index] + 1e-9);
+  }
+}
+
+}  // namespace
+
+int main() {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const int before = exrp::test::failureCount;
+    treeEqualsTheDefinition(seed, seed % 3 == 0 ? 1u << 18 : 300, 300);
+    if (exrp::test::failureCount != before) std::printf("seed %d\n", static_cast<int>(seed));
+  }
+  countsAroundPowersOfTwo();
+  zeroIsNeverDrawn();
+  sumsDontDrift();
+  checkSeesWhatIsWrong();
+  leavesOfDoubles();
+  return exrp::test::checkResult("sum_tree");
+}

@@ -1,0 +1,134 @@
+/**
+ * The parts depend on each other in one direction only:
+ * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel.
+ */
+import { assertEquals } from "@std/assert";
+import { exists, inRepository, listFiles } from "../../tools/_repository.ts";
+
+/** What each part may import besides itself. */
+const allowed: Record<string, readonly string[]> = {
+  // Its re-exports reach as far down as the errors, which ffi/ throws.
+  "mod.ts": ["replay", "selectors", "eviction", "ffi"],
+  replay: ["selectors", "eviction", "ffi"],
+  // A native rule carries its number from the generated constants.
+  selectors: ["ffi"],
+  eviction: ["ffi"],
+  ffi: [],
+  examples: ["mod.ts"],
+  bench: ["mod.ts"],
+};
+
+/** All files of a folder and of the folders within it. */
+async function listTree(folder: string, ...extensions: string[]): Promise<string[]> {
+  const files = await listFiles(folder, ...extensions);
+  for await (const entry of Deno.readDir(inRepository(folder))) {
+    if (entry.isDirectory) files.push(...await listTree(`${folder}/${entry.name}`, ...extensions));
+  }
+  return files;
+}
+
+async function listPart(part: string, ...extensions: string[]): Promise<string[]> {
+  if (!(await exists(inRepository(part)))) return [];
+  return part.endsWith(".ts") ? [part] : await listTree(part, ...extensions);
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/[^\n]*/g, "");
+}
+
+/** The specifiers of a module's imports and re-exports. */
+function listImports(text: string): string[] {
+  const pattern = /\b(?:from|import)\s*\(?\s*(["'])([^"'\n]+)\1/g;
+  return [...withoutComments(text).matchAll(pattern)].map((match) => match[2] ?? "");
+}
+
+/** The part that a specifier in a file leads to; undefined for a package from elsewhere. */
+function partOf(file: string, specifier: string): string | undefined {
+  if (specifier === "@exrp/replay") return "mod.ts";
+  if (!specifier.startsWith(".")) return undefined;
+  const path = new URL(specifier, `file:///${file}`).pathname.slice(1);
+  return path.split("/")[0];
+}
+
+for (const [part, others] of Object.entries(allowed)) {
+  Deno.test(`${part} imports only ${["itself", ...others].join(", ")}`, async () => {
+    const broken: string[] = [];
+    for (const file of await listPart(part, ".ts")) {
+      for (const specifier of listImports(await Deno.readTextFile(inRepository(file)))) {
+        const target = partOf(file, specifier);
+        if (target !== undefined && target !== part && !others.includes(target)) {
+          broken.push(`${file} → ${specifier}`);
+        }
+      }
+    }
+    assertEquals(broken, []);
+  });
+}
+
+Deno.test("the library imports no package", async () => {
+  const broken: string[] = [];
+  for (const part of ["mod.ts", "replay", "selectors", "eviction", "ffi"]) {
+    for (const file of await listPart(part, ".ts")) {
+      for (const specifier of listImports(await Deno.readTextFile(inRepository(file)))) {
+        if (!specifier.startsWith(".") && !specifier.startsWith("node:")) {
+          broken.push(`${file} → ${specifier}`);
+        }
+      }
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
+  const broken: string[] = [];
+  for (const part of Object.keys(allowed)) {
+    if (part === "ffi") continue;
+    for (const file of await listPart(part, ".ts")) {
+      const text = withoutComments(await Deno.readTextFile(inRepository(file)));
+      if (/\bDeno\s*\.\s*(dlopen|Unsafe\w+)/.test(text)) broken.push(file);
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("C++ includes: only kernel/rules.hpp knows rules by name, and rules know no other rule", async () => {
+  const broken: string[] = [];
+  for (const part of ["kernel", "selectors", "eviction"]) {
+    for (const file of await listPart(part, ".hpp", ".cpp", ".h")) {
+      const text = withoutComments(await Deno.readTextFile(inRepository(file)));
+      for (const [, target = ""] of text.matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) {
+        if (!target.includes("/")) broken.push(`${file} → ${target}: write the path from the root`);
+        const [folder = "", name = ""] = target.split("/");
+        if (folder === "kernel" || file === "kernel/rules.hpp") continue;
+        // The interface is known to all; a helper, which is no rule and so has no .ts, to the rules beside it.
+        const isInterface = name === "pick_selector.hpp" || name === "eviction_policy.hpp";
+        const isRule = await exists(inRepository(target.replace(/\.hpp$/, ".ts")));
+        const isNeighbour = folder === part && !isRule;
+        if (!isInterface && !isNeighbour) broken.push(`${file} → ${target}`);
+      }
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("listImports() finds imports of every form and none in comments", () => {
+  const text =
+    `import a from "./a.ts";\nexport * from './b.ts';\nimport "./c.ts";\nawait import("./d.ts");
+import {
+  e,
+} from "./e.ts";
+// import f from "./f.ts";
+/* from "./g.ts" */ import type { H } from "@exrp/replay";`;
+  assertEquals(listImports(text), [
+    "./a.ts",
+    "./b.ts",
+    "./c.ts",
+    "./d.ts",
+    "./e.ts",
+    "@exrp/replay",
+  ]);
+  assertEquals(partOf("examples/a.ts", "../replay/b.ts"), "replay");
+  assertEquals(partOf("mod.ts", "./ffi/b.ts"), "ffi");
+  assertEquals(partOf("examples/a.ts", "@exrp/replay"), "mod.ts");
+  assertEquals(partOf("examples/a.ts", "node:path"), undefined);
+});
