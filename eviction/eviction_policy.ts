@@ -9,7 +9,8 @@ import { NativeEviction } from "./native_eviction.ts";
 
 /**
  * A rule that chooses the episode to forget, written by the user: an object with these methods, given as the option
- * `eviction`. It knows episodes by their handles. One object serves one replay.
+ * `eviction`. It knows episodes by their handles. One object serves one replay. Its methods may ask the replay how an
+ * episode stands, but must not change it; and only `victim` and `load` may throw.
  *
  * @example A rule that forgets the youngest of two or more, in full
  * ```ts

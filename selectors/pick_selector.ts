@@ -26,7 +26,7 @@ export interface Selection {
  * `popped(from)`; `popped(n - 1)` alone when the last one itself is gone. It hears of them not at once, but before it
  * is asked for anything else. One object serves one selector of one replay.
  *
- * `pushed`, `moved` and `popped` must not throw; a rule that did is refused from then on.
+ * `pushed`, `moved` and `popped` must not throw; a rule that did is refused from then on. No method may call the replay.
  *
  * @example A rule that draws uniformly, in full
  * ```ts

@@ -1,0 +1,77 @@
+/**
+ * An eviction policy of one's own, in plain TypeScript: the ended episode of the lowest return is forgotten first.
+ *
+ * Run it: `deno run --allow-ffi=zig-out/lib examples/custom_eviction.ts`
+ *
+ * @module
+ */
+
+import { type EvictionPolicy, ExperienceReplay, float32 } from "@exrp/replay";
+
+/**
+ * Keeps the episodes of the highest return. It looks at every episode for each victim, which is fine for some thousands;
+ * for more, keep a heap.
+ */
+export class KeepBest implements EvictionPolicy {
+  readonly name = "keepBest";
+  /** Return by handle, in order of age; undefined while it is not known. */
+  readonly #returns = new Map<number, number | undefined>();
+
+  /** Tells the return of an episode that has ended. */
+  ended(handle: number, episodeReturn: number): void {
+    if (this.#returns.has(handle)) this.#returns.set(handle, episodeReturn);
+  }
+
+  created(handle: number): void {
+    this.#returns.set(handle, undefined);
+  }
+
+  removed(handle: number): void {
+    this.#returns.delete(handle);
+  }
+
+  /** The worst ended episode; when all are open, the oldest. */
+  victim(): number {
+    let victim = -1;
+    let worst = Infinity;
+    for (const [handle, episodeReturn] of this.#returns) {
+      if (victim < 0) victim = handle;
+      if (episodeReturn !== undefined && episodeReturn < worst) {
+        victim = handle;
+        worst = episodeReturn;
+      }
+    }
+    return victim;
+  }
+
+  save(): Uint8Array {
+    return new TextEncoder().encode(JSON.stringify([...this.#returns]));
+  }
+
+  load(bytes: Uint8Array): void {
+    this.#returns.clear();
+    const saved: [number, number | null][] = JSON.parse(new TextDecoder().decode(bytes));
+    for (const [handle, episodeReturn] of saved) {
+      this.#returns.set(handle, episodeReturn ?? undefined);
+    }
+  }
+}
+
+if (import.meta.main) {
+  const policy = new KeepBest();
+  using replay = await ExperienceReplay.create({
+    capacity: 100,
+    state: float32(1),
+    eviction: policy,
+    seed: 5,
+  });
+  // A hundred episodes of ten records in a store for ten of them; episode k has a return of k modulo 50.
+  for (let k = 0; k < 100; k++) {
+    let episode = replay.newEpisode();
+    for (let step = 0; step < 9; step++) episode = replay.record(episode, [step], 0, 0);
+    episode = replay.record(episode, [9], 0, k % 50, { finalState: [10] });
+    policy.ended(episode, k % 50);
+  }
+  const kept = [...replay.episodes()].map((handle) => handle % 50).sort((a, b) => a - b);
+  console.log(`returns of the episodes kept: ${kept.join(", ")}`);
+}

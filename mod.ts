@@ -1,0 +1,100 @@
+/**
+ * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
+ * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
+ *
+ * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
+ * `--allow-ffi=<path of the kernel>` suffices.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized, secondChance } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100_000, // records
+ *   state: float32(4),
+ *   pick: { length: 2, allowShort: true },
+ *   eviction: secondChance(),
+ *   seed: 7,
+ * });
+ * const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
+ *
+ * let episode = replay.newEpisode();
+ * for (let step = 0; step < 9; step++) {
+ *   episode = replay.record(episode, [step, 0, 0, 0], step % 2, 1); // action and reward are single numbers
+ * }
+ * episode = replay.record(episode, [9, 0, 0, 0], 1, 1, { finalState: [10, 0, 0, 0] });
+ *
+ * const batch = replay.getBatch(256, selector, { beta: 0.4 });
+ * assertEquals(batch.shape.state, [256, 2, 4]);
+ * const priorities = batch.reward.slice(0, 256); // a learner would give its temporal-difference errors
+ * const applied = replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priorities);
+ * assertStrictEquals(applied, 256);
+ * ```
+ *
+ * @module
+ */
+
+export { ExperienceReplay } from "./replay/experience_replay.ts";
+export type { AnyReplay } from "./replay/experience_replay.ts";
+export { Batch } from "./replay/batch.ts";
+export type { BatchColumnShape, BatchLayout, BatchShape } from "./replay/batch.ts";
+export { Selector } from "./replay/selector.ts";
+export type { CreateOptions, PickOptions } from "./replay/options.ts";
+export type {
+  EndOptions,
+  EpisodeInfo,
+  ExtraValues,
+  RecordOptions,
+  RecordRest,
+} from "./replay/recorder.ts";
+export type { GetBatchOptions, NumberArray } from "./replay/drawer.ts";
+export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
+export type {
+  ColumnDescription,
+  MemoryDescription,
+  ReplayDescription,
+  SelectorDescription,
+} from "./replay/describe.ts";
+export {
+  bool,
+  Column,
+  float16,
+  float32,
+  float64,
+  int16,
+  int32,
+  int8,
+  uint8,
+} from "./replay/schema.ts";
+export type {
+  ArrayOfDType,
+  ArrayValue,
+  ColumnArray,
+  Columns,
+  ColumnValue,
+  DType,
+  InputArrayOfDType,
+  NamedColumn,
+  NoColumns,
+  ScalarValue,
+} from "./replay/schema.ts";
+export { ReplayError } from "./ffi/errors.ts";
+export type { ReplayErrorCode, ReplayErrorOptions } from "./ffi/errors.ts";
+
+export { uniform } from "./selectors/uniform.ts";
+export { prioritized } from "./selectors/prioritized.ts";
+export type { PrioritizedOptions } from "./selectors/prioritized.ts";
+export { ucb } from "./selectors/ucb.ts";
+export type { UcbOptions } from "./selectors/ucb.ts";
+export { NativeSelector } from "./selectors/native_selector.ts";
+export type { SelectorOption } from "./selectors/native_selector.ts";
+export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
+export { RandomStream } from "./selectors/random_stream.ts";
+
+export { fifo } from "./eviction/fifo.ts";
+export { secondChance } from "./eviction/second_chance.ts";
+export { lru } from "./eviction/lru.ts";
+export { lfu } from "./eviction/lfu.ts";
+export { NativeEviction } from "./eviction/native_eviction.ts";
+export type { EvictionPolicy, EvictionRule } from "./eviction/eviction_policy.ts";

@@ -1,0 +1,258 @@
+/**
+ * A batch: what `getBatch` returns, and how its parts lie in memory.
+ *
+ * @module
+ */
+
+import { checkStatus, type Kernel } from "../ffi/library.ts";
+import { ReplayError } from "../ffi/errors.ts";
+import * as abi from "../ffi/symbols.ts";
+import {
+  type Column,
+  type ColumnArray,
+  type Columns,
+  type NamedColumn,
+  type NoColumns,
+  viewOf,
+} from "./schema.ts";
+
+/** The shape of a column in a batch: `[batch, length, ...shape]`. */
+export type BatchColumnShape<C extends Column> = readonly [number, number, ...C["shape"]];
+
+/** The shapes of a batch's parts. */
+export interface BatchShape<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> {
+  /** `[batch, length, ...shape]` */
+  readonly state: BatchColumnShape<S>;
+  /** `[batch, length, ...shape]` */
+  readonly action: BatchColumnShape<A>;
+  /** `[batch, length, ...shape]` */
+  readonly reward: BatchColumnShape<R>;
+  /** `[batch, length, ...shape]` */
+  readonly nextState: BatchColumnShape<S>;
+  /** `[batch, length, ...shape]` of each extra. */
+  readonly extras: { readonly [K in keyof X]: BatchColumnShape<X[K]> };
+  /** `[batch]` */
+  readonly seqLen: readonly [number];
+  /** `[batch]` */
+  readonly nextSeqLen: readonly [number];
+  /** `[batch]` */
+  readonly pickEpisode: readonly [number];
+  /** `[batch]` */
+  readonly pickPosition: readonly [number];
+  /** `[batch]` */
+  readonly probability: readonly [number];
+  /** `[batch]` */
+  readonly importanceWeight: readonly [number];
+  /** `[batch, length]` */
+  readonly discount: readonly [number, number];
+}
+
+/** Where each part of a batch of one size lies. */
+export class BatchLayout {
+  /** Picks. */
+  readonly size: number;
+  /** Records a pick. */
+  readonly length: number;
+  /** Bytes of the whole. */
+  readonly bytes: number;
+  /** The columns. */
+  readonly columns: readonly NamedColumn[];
+  /** Equal for replays whose batches are laid out alike. */
+  readonly key: string;
+  readonly #offsets: Float64Array;
+
+  /** Asks the kernel where the parts of a batch of `size` picks lie. */
+  constructor(
+    kernel: Kernel,
+    id: number,
+    columns: readonly NamedColumn[],
+    length: number,
+    key: string,
+    size: number,
+  ) {
+    this.#offsets = new Float64Array(abi.EXRP_BATCH_COLUMN + columns.length);
+    const status = kernel.symbols.exrp_batch_layout(id, size, this.#offsets, this.#offsets.length);
+    checkStatus(kernel, "getBatch()", status);
+    this.size = size;
+    this.length = length;
+    this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
+    this.columns = columns;
+    this.key = key;
+  }
+
+  /** The offset of a part: an `EXRP_BATCH_` constant. */
+  offset(part: number): number {
+    return this.#offsets[part] ?? 0;
+  }
+
+  /** The shape of column k. */
+  shape(k: number): readonly number[] {
+    return [this.size, this.length, ...(this.columns[k]?.column.shape ?? [])];
+  }
+
+  /** A view of column k, or of another part that is like it. */
+  view(k: number, buffer: ArrayBuffer, part = abi.EXRP_BATCH_COLUMN + k): ColumnArray<Column> {
+    const column = this.columns[k]?.column;
+    if (column === undefined) throw new RangeError(`there is no column ${k}`);
+    const count = this.size * this.length * column.elementCount;
+    return viewOf(column.dtype, buffer, this.offset(part), count);
+  }
+}
+
+/**
+ * Picks drawn at random, side by side: each part is one typed array in row-major order, ready for any tensor library.
+ * All parts are views of one `ArrayBuffer`, which the batch owns: no later call changes it unless it is passed as `into`.
+ *
+ * Positions past `seqLen` are zero. Cost: one copy of the picks' bytes.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(2),
+ *   pick: { length: 3, allowShort: true, discount: 0.9 },
+ * });
+ * const episode = replay.newEpisode();
+ * replay.record(episode, [1, 2], 0, 10, { finalState: [3, 4] });
+ * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+ *
+ * assertEquals(batch.shape.state, [1, 3, 2]);
+ * assertEquals([...batch.state], [1, 2, 0, 0, 0, 0]);
+ * assertEquals([...batch.nextState], [3, 4, 0, 0, 0, 0]);
+ * assertEquals([...batch.seqLen], [1]);
+ * assertEquals([...batch.discount], [0, 0, 0]); // it terminated
+ * ```
+ */
+export class Batch<
+  S extends Column = Column,
+  A extends Column = Column<"int32", readonly []>,
+  R extends Column = Column<"float32", readonly []>,
+  X extends Columns = NoColumns,
+> {
+  /** How many picks it has. */
+  readonly size: number;
+  /** How many records each pick has at most: the pick policy's length. */
+  readonly length: number;
+  /** The whole as bytes; its buffer may be transferred to a Worker, after which the batch is empty. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** `[batch, length, ...shape]`: the states. */
+  readonly state: ColumnArray<S>;
+  /** `[batch, length, ...shape]`: the actions. */
+  readonly action: ColumnArray<A>;
+  /** `[batch, length, ...shape]`: the rewards. */
+  readonly reward: ColumnArray<R>;
+  /** `[batch, length, ...shape]`: the state after each record; at an episode's end its final state. */
+  readonly nextState: ColumnArray<S>;
+  /** `[batch, length, ...shape]` of each extra, by name. */
+  readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
+  /** `[batch]`: how many records of each pick are real. */
+  readonly seqLen: Int32Array<ArrayBuffer>;
+  /** `[batch]`: how many next states of each pick are known. */
+  readonly nextSeqLen: Int32Array<ArrayBuffer>;
+  /** `[batch]`: the handle of the episode each pick is from. */
+  readonly pickEpisode: Float64Array<ArrayBuffer>;
+  /** `[batch]`: where in its episode each pick begins. */
+  readonly pickPosition: Int32Array<ArrayBuffer>;
+  /** `[batch]`: the probability with which each pick was drawn. */
+  readonly probability: Float32Array<ArrayBuffer>;
+  /** `[batch]`: what to multiply into each pick's loss; the largest is 1. */
+  readonly importanceWeight: Float32Array<ArrayBuffer>;
+  /**
+   * `[batch, length]`: gamma, or 0 where the step terminated its episode or its next state is not known. The target
+   * of a one-step method is `reward + discount * value(nextState)`.
+   */
+  readonly discount: Float32Array<ArrayBuffer>;
+  /** The shapes of all parts. */
+  readonly shape: BatchShape<S, A, R, X>;
+  readonly #key: string;
+
+  /** Makes room for a batch; `getBatch` does. */
+  constructor(layout: BatchLayout) {
+    const { size, length } = layout;
+    const buffer = allocate(layout.bytes);
+    this.size = size;
+    this.length = length;
+    this.bytes = new Uint8Array(buffer);
+    this.state = layout.view(0, buffer) as ColumnArray<S>;
+    this.action = layout.view(1, buffer) as ColumnArray<A>;
+    this.reward = layout.view(2, buffer) as ColumnArray<R>;
+    this.nextState = layout.view(0, buffer, abi.EXRP_BATCH_NEXT_STATE) as ColumnArray<S>;
+    const extras: [string, ColumnArray<Column>][] = [];
+    const extraShapes: [string, readonly number[]][] = [];
+    for (let k = 3; k < layout.columns.length; k++) {
+      const name = (layout.columns[k]?.name ?? "").slice("extras.".length);
+      extras.push([name, layout.view(k, buffer)]);
+      extraShapes.push([name, layout.shape(k)]);
+    }
+    this.extras = Object.freeze(Object.fromEntries(extras)) as typeof this.extras;
+    this.seqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_SEQ_LEN), size);
+    this.nextSeqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_NEXT_SEQ_LEN), size);
+    this.pickEpisode = new Float64Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_EPISODE), size);
+    this.pickPosition = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_POSITION), size);
+    this.probability = new Float32Array(buffer, layout.offset(abi.EXRP_BATCH_PROBABILITY), size);
+    this.importanceWeight = new Float32Array(
+      buffer,
+      layout.offset(abi.EXRP_BATCH_IMPORTANCE_WEIGHT),
+      size,
+    );
+    this.discount = new Float32Array(
+      buffer,
+      layout.offset(abi.EXRP_BATCH_DISCOUNT),
+      size * length,
+    );
+    this.shape = {
+      state: layout.shape(0),
+      action: layout.shape(1),
+      reward: layout.shape(2),
+      nextState: layout.shape(0),
+      extras: Object.fromEntries(extraShapes),
+      seqLen: [size],
+      nextSeqLen: [size],
+      pickEpisode: [size],
+      pickPosition: [size],
+      probability: [size],
+      importanceWeight: [size],
+      discount: [size, length],
+    } as readonly unknown[] | object as BatchShape<S, A, R, X>;
+    this.#key = layout.key;
+  }
+
+  /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
+  static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
+    if (!(value instanceof Batch)) {
+      return new TypeError("getBatch(): into must be a batch that getBatch() returned");
+    }
+    if (value.#key !== layout.key) {
+      return new TypeError(
+        `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}`,
+      );
+    }
+    if (value.size !== layout.size) {
+      return new RangeError(
+        `getBatch(): into is a batch of ${value.size} picks, needed are ${layout.size}`,
+      );
+    }
+    if (value.bytes.length !== layout.bytes) {
+      return new TypeError("getBatch(): into has no memory any more: its buffer was transferred");
+    }
+    return undefined;
+  }
+}
+
+function allocate(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (cause) {
+    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytes} bytes`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What the parts of a replay share: its configuration, its place in the kernel, and whether it may be used now.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../ffi/errors.ts";
+import { ReplayHandle } from "../ffi/handle.ts";
+import { type Kernel, kernelError } from "../ffi/library.ts";
+import { EXRP_INFO_COUNT, EXRP_STATUS_REPLAY_UNKNOWN } from "../ffi/symbols.ts";
+import { kernelConfig, type ReplayConfig } from "./options.ts";
+
+/** An id that no replay has: calls with it end in the kernel, so that hot paths need no check of their own. */
+const NO_ID = 0xffffffff;
+
+/** One replay's place in the kernel. */
+export class ReplayCore {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** The options, filled in. */
+  readonly config: ReplayConfig;
+  /** The id to call the kernel with; none while the replay can't be used. */
+  id: number;
+  /** The seed: that of the options, or of the snapshot that was loaded. */
+  seed: number;
+  #handle: ReplayHandle;
+  #busyWith: string | undefined;
+
+  /** Creates the replay in the kernel. */
+  constructor(kernel: Kernel, config: ReplayConfig) {
+    this.kernel = kernel;
+    this.config = config;
+    this.seed = config.seed;
+    this.#handle = this.createHandle(config.seed);
+    this.id = this.#handle.id;
+  }
+
+  /** Another, empty replay in the kernel, of the same configuration but for the seed. */
+  createHandle(seed: number): ReplayHandle {
+    const { numbers, columns } = kernelConfig({ ...this.config, seed });
+    return new ReplayHandle(this.kernel, numbers, columns);
+  }
+
+  /** Puts another replay of the kernel in the place of this one, which is freed. */
+  adopt(handle: ReplayHandle, seed: number): void {
+    const before = this.#handle;
+    this.#handle = handle;
+    this.seed = seed;
+    if (this.#busyWith === undefined) this.id = handle.id;
+    before[Symbol.dispose]();
+  }
+
+  /** True once it was freed. */
+  get isDisposed(): boolean {
+    return this.#handle.isDisposed;
+  }
+
+  /** Frees it; a second time does nothing. */
+  dispose(): void {
+    this.id = NO_ID;
+    this.#handle[Symbol.dispose]();
+  }
+
+  /** Bars all use while something waits in the middle of it; gives what ends that. */
+  occupy(operation: string): Disposable {
+    this.checkUsable(operation);
+    this.#busyWith = operation;
+    this.id = NO_ID;
+    return {
+      [Symbol.dispose]: () => {
+        this.#busyWith = undefined;
+        if (!this.isDisposed) this.id = this.#handle.id;
+      },
+    };
+  }
+
+  /** The id that an operation which occupies the replay uses itself. */
+  get occupiedId(): number {
+    return this.#handle.id;
+  }
+
+  /** Throws when the replay was freed, or is being saved or loaded. */
+  checkUsable(operation: string): void {
+    if (this.id === NO_ID) throw this.#unusable(operation);
+  }
+
+  #unusable(operation: string): ReplayError {
+    if (this.isDisposed) {
+      return new ReplayError("disposed", `${operation}: the replay is disposed`, {
+        status: EXRP_STATUS_REPLAY_UNKNOWN,
+      });
+    }
+    return new ReplayError(
+      "busy",
+      `${operation}: the replay can't be used until ${this.#busyWith} is done; await it first`,
+    );
+  }
+
+  /** The error for a status of the kernel. */
+  error(operation: string, status: number): ReplayError {
+    if (status === EXRP_STATUS_REPLAY_UNKNOWN) return this.#unusable(operation);
+    return kernelError(this.kernel, operation, status);
+  }
+
+  /** Throws when a call did not succeed. */
+  check(operation: string, status: number): void {
+    if (status !== 0) throw this.error(operation, status);
+  }
+
+  /** The numbers of `EXRP_INFO_`. */
+  info(operation: string, id: number = this.id): Float64Array {
+    const info = new Float64Array(EXRP_INFO_COUNT);
+    this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, info.length));
+    return info;
+  }
+
+  /** The handles of all episodes of replay `id` in the kernel, oldest first. */
+  episodes(
+    operation: string,
+    episodeCount: number,
+    id: number = this.id,
+  ): Float64Array<ArrayBuffer> {
+    const handles = new Float64Array(Math.max(1, episodeCount));
+    this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, handles.length));
+    return handles.subarray(0, episodeCount);
+  }
+}

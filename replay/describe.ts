@@ -1,0 +1,184 @@
+/**
+ * What `describe()` returns: a replay's state in numbers, and as text for people.
+ *
+ * @module
+ */
+
+import * as abi from "../ffi/symbols.ts";
+import type { SelectorOption } from "../selectors/native_selector.ts";
+import type { ReplayCore } from "./core.ts";
+import type { Drawer } from "./drawer.ts";
+import type { DType } from "./schema.ts";
+import type { PickOptions } from "./options.ts";
+
+/** One column, described. */
+export interface ColumnDescription {
+  /** `state`, `action`, `reward`, or `extras.` and a name. */
+  readonly name: string;
+  /** The kind of element. */
+  readonly dtype: DType;
+  /** The shape of one record's value. */
+  readonly shape: readonly number[];
+  /** The bytes of one record's value. */
+  readonly bytes: number;
+}
+
+/** One selector, described. */
+export interface SelectorDescription {
+  /** Its number. */
+  readonly id: number;
+  /** The rule's name. */
+  readonly kind: string;
+  /** The rule's options; empty for a user's own. */
+  readonly options: Readonly<Record<string, SelectorOption>>;
+}
+
+/** Bytes of memory, by part. */
+export interface MemoryDescription {
+  /** Everything. */
+  readonly total: number;
+  /** Columns: slots ever used times the bytes of a record. */
+  readonly columns: number;
+  /** Blocks, episodes, pick table, selectors and eviction. */
+  readonly index: number;
+}
+
+/** A replay, described. `String(description)` is a table for people. */
+export interface ReplayDescription {
+  /** Records the store holds at most. */
+  readonly capacity: number;
+  /** Records it holds. */
+  readonly recordCount: number;
+  /** Episodes it holds. */
+  readonly episodeCount: number;
+  /** Picks that may be drawn. */
+  readonly pickCount: number;
+  /** Records ever written. */
+  readonly recordedCount: number;
+  /** Episodes ever evicted. */
+  readonly evictedCount: number;
+  /** State, action, reward, then the extras. */
+  readonly columns: readonly ColumnDescription[];
+  /** The pick policy. */
+  readonly pick: Required<PickOptions>;
+  /** The seed. */
+  readonly seed: number;
+  /** Records after which an open episode is cut. */
+  readonly segmentLength: number;
+  /** Slots that are handed out together. */
+  readonly blockLength: number;
+  /** The eviction policy's name. */
+  readonly eviction: string;
+  /** The selectors, in order of creation. */
+  readonly selectors: readonly SelectorDescription[];
+  /** Bytes of memory. */
+  readonly memory: MemoryDescription;
+  /** The kernel's file. */
+  readonly kernel: string;
+}
+
+const INSPECT = Symbol.for("Deno.customInspect");
+
+/** Describes the replay of these parts. */
+export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescription {
+  const { config, seed, kernel } = core;
+  const info = core.info("describe()");
+  const number = (index: number): number => info[index] ?? 0;
+  return withText({
+    capacity: config.capacity,
+    recordCount: number(abi.EXRP_INFO_RECORD_COUNT),
+    episodeCount: number(abi.EXRP_INFO_EPISODE_COUNT),
+    pickCount: number(abi.EXRP_INFO_PICK_COUNT),
+    recordedCount: number(abi.EXRP_INFO_RECORDED_COUNT),
+    evictedCount: number(abi.EXRP_INFO_EVICTED_COUNT),
+    columns: config.columns.map(({ name, column }) => ({
+      name,
+      dtype: column.dtype,
+      shape: column.shape,
+      bytes: column.elementBytes * column.elementCount,
+    })),
+    pick: config.pick,
+    seed,
+    segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
+    blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
+    eviction: config.eviction.name,
+    selectors: drawer.entries.map(({ selector, native }) => ({
+      id: selector.id,
+      kind: selector.kind,
+      options: native?.options ?? {},
+    })),
+    memory: {
+      total: number(abi.EXRP_INFO_MEMORY_BYTES),
+      columns: number(abi.EXRP_INFO_COLUMN_BYTES),
+      index: number(abi.EXRP_INFO_INDEX_BYTES),
+    },
+    kernel: kernel.path,
+  });
+}
+
+/** Adds the text for people, out of sight of loops, JSON and comparisons. */
+function withText(description: ReplayDescription): ReplayDescription {
+  const text = (): string => textOf(description);
+  Object.defineProperty(description, "toString", { value: text });
+  Object.defineProperty(description, INSPECT, { value: text });
+  return Object.freeze(description);
+}
+
+function textOf(description: ReplayDescription): string {
+  const { pick, memory } = description;
+  const rows: [string, string][] = [
+    [
+      "records",
+      `${group(description.recordCount)} of ${group(description.capacity)} in ${
+        count(description.episodeCount, "episode")
+      }; ${group(description.recordedCount)} written, ${
+        count(description.evictedCount, "episode")
+      } evicted`,
+    ],
+    ["picks", `${group(description.pickCount)} of length ${pick.length}${pickText(pick)}`],
+    ...description.columns.map(({ name, dtype, shape }): [string, string] => [
+      name,
+      `${dtype}(${shape.join(", ")})`,
+    ]),
+    ["eviction", description.eviction],
+    ...description.selectors.map(({ id, kind, options }): [string, string] => [
+      `selector ${id}`,
+      `${kind}(${Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ")})`,
+    ]),
+    [
+      "memory",
+      `${mib(memory.total)}: columns ${mib(memory.columns)}, index ${mib(memory.index)}`,
+    ],
+    [
+      "layout",
+      `segments of ${
+        group(description.segmentLength)
+      } records, blocks of ${description.blockLength}`,
+    ],
+    ["seed", String(description.seed)],
+    ["kernel", description.kernel],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return ["ExperienceReplay", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
+    .join("\n");
+}
+
+function pickText(pick: Required<PickOptions>): string {
+  const words: string[] = [];
+  if (pick.allowShort) words.push("short ones too");
+  if (pick.allowOpenEnd) words.push("open ends too");
+  if (pick.discount !== 1) words.push(`discount ${pick.discount}`);
+  return words.map((word) => `, ${word}`).join("");
+}
+
+function group(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
+}
+
+function count(value: number, noun: string): string {
+  return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 2 : 0)} MiB`;
+}

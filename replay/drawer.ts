@@ -1,0 +1,339 @@
+/**
+ * Drawing: selectors, priorities and batches.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import { errorOfStatus, ReplayError } from "../ffi/errors.ts";
+import {
+  EXRP_INDEX_NONE,
+  EXRP_INFO_PICK_COUNT,
+  EXRP_INFO_RECORD_COUNT,
+  EXRP_LIMIT_BATCH,
+  EXRP_STATUS_ARGUMENT,
+  EXRP_STATUS_EMPTY,
+  EXRP_STATUS_PRIORITY_INVALID,
+} from "../ffi/symbols.ts";
+import { NativeSelector } from "../selectors/native_selector.ts";
+import {
+  checkSelectorRule,
+  type Selection,
+  type SelectorRule,
+} from "../selectors/pick_selector.ts";
+import { Batch, BatchLayout } from "./batch.ts";
+import type { ReplayCore } from "./core.ts";
+import { CustomSelector, CustomSelectors } from "./custom_selectors.ts";
+import type { ExternalEviction } from "./external_eviction.ts";
+import type { Column, Columns } from "./schema.ts";
+import { Selector } from "./selector.ts";
+
+/** The options of `getBatch`. */
+export interface GetBatchOptions<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> {
+  /** How strongly importance weights correct: 0 not at all, 1 fully (the default). */
+  readonly beta?: number;
+  /** A batch of the same size to write into: it is returned, and nothing is allocated. */
+  readonly into?: Batch<S, A, R, X>;
+}
+
+/** Numbers in a plain or typed array. */
+export type NumberArray = ArrayLike<number>;
+
+/** One selector: its reference, its rule, and where that runs. */
+export interface SelectorEntry {
+  /** The reference that the user holds. */
+  readonly selector: Selector;
+  /** The kernel's rule, undefined for one in TypeScript. */
+  readonly native: NativeSelector | undefined;
+  /** Its number in the kernel. */
+  readonly nativeId: number;
+  /** The rule in TypeScript, undefined for the kernel's. */
+  readonly custom: CustomSelector | undefined;
+}
+
+const OPTIONS = ["beta", "into"] as const;
+
+/** The kernel's bound. */
+const BETA_MAX = 2 ** 53;
+
+/** More layouts than this are never kept. */
+const LAYOUTS_MAX = 32;
+
+/** Draws from one replay. */
+export class Drawer {
+  /** All selectors in order of creation. */
+  readonly entries: SelectorEntry[] = [];
+  /** Those in TypeScript. */
+  readonly customs: CustomSelectors;
+  readonly #core: ReplayCore;
+  readonly #owner = Symbol("replay");
+  readonly #layoutKey: string;
+  readonly #layouts = new Map<number, BatchLayout>();
+  readonly #number = new Uint32Array(1);
+  #layout: BatchLayout | undefined;
+
+  /** Draws from the replay of `core`. */
+  constructor(core: ReplayCore) {
+    this.#core = core;
+    this.customs = new CustomSelectors(core.kernel);
+    const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
+    this.#layoutKey = `{ ${columns.join(", ")} } x ${core.config.pick.length}`;
+  }
+
+  /** Adds a selector. */
+  newPickSelector(value: SelectorRule): Selector {
+    const core = this.#core;
+    core.checkUsable("newPickSelector()");
+    const rule = checkSelectorRule("newPickSelector()", value);
+    if (rule instanceof NativeSelector) {
+      const numbers = new Float64Array(Math.max(1, rule.numbers.length));
+      numbers.set(rule.numbers);
+      const status = core.kernel.symbols.exrp_selector_create(
+        core.id,
+        rule.native,
+        numbers,
+        rule.numbers.length,
+        this.#number,
+      );
+      core.check("newPickSelector()", status);
+      return this.addNative(rule, this.#number[0] ?? 0);
+    }
+    if (this.entries.some(({ custom }) => custom?.rule === rule)) {
+      throw new TypeError(
+        `newPickSelector(): the object ${rule.name} serves a selector of this replay already; make another`,
+      );
+    }
+    const custom = new CustomSelector(rule, core.seed, this.entries.length);
+    const info = core.info("newPickSelector()");
+    this.customs.add(core.id, custom, info[EXRP_INFO_PICK_COUNT] ?? 0);
+    return this.#add({ native: undefined, nativeId: -1, custom }, rule.name);
+  }
+
+  /** Takes note of a selector that the kernel has. */
+  addNative(native: NativeSelector, nativeId: number): Selector {
+    return this.#add({ native, nativeId, custom: undefined }, native.kind);
+  }
+
+  #add(entry: Omit<SelectorEntry, "selector">, kind: string): Selector {
+    const selector = new Selector(this.#owner, this.entries.length, kind);
+    this.entries.push({ ...entry, selector });
+    return selector;
+  }
+
+  #entry(operation: string, selector: Selector): SelectorEntry {
+    if (Selector.belongs(selector, this.#owner)) {
+      const entry = this.entries[selector.id];
+      if (entry !== undefined) return entry;
+    }
+    if (!(selector instanceof Selector)) {
+      throw new TypeError(
+        `${operation} takes a selector that newPickSelector() gave, got ${show(selector)}`,
+      );
+    }
+    throw new ReplayError(
+      "foreign-selector",
+      `${operation}: the selector ${selector.kind} ${selector.id} is another replay's; make one by this replay's newPickSelector()`,
+    );
+  }
+
+  /** Sets priorities. */
+  setPriority(
+    selector: Selector,
+    pickEpisode: NumberArray,
+    pickPosition: NumberArray,
+    priority: NumberArray,
+  ): number {
+    const core = this.#core;
+    core.checkUsable("setPriority()");
+    const entry = this.#entry("setPriority()", selector);
+    const episodes = float64("pickEpisode", pickEpisode);
+    const positions = int32("pickPosition", pickPosition);
+    const priorities = isOwn<Float32Array<ArrayBuffer>>(Float32Array, priority)
+      ? priority
+      : float64("priority", priority);
+    const count = episodes.length;
+    if (positions.length !== count || priorities.length !== count) {
+      throw new RangeError(
+        `setPriority() takes as many episodes as positions and priorities, got ${count}, ${positions.length} and ${priorities.length}`,
+      );
+    }
+    if (count === 0) return 0;
+    if (entry.custom !== undefined) {
+      return this.#setCustomPriority(entry.custom, episodes, positions, priorities);
+    }
+    const status = core.kernel.symbols.exrp_priority_set(
+      core.id,
+      entry.nativeId,
+      episodes,
+      positions,
+      priorities,
+      priorities.BYTES_PER_ELEMENT,
+      count,
+      this.#number,
+    );
+    if (status !== 0) throw this.#priorityError(status, positions);
+    return this.#number[0] ?? 0;
+  }
+
+  #priorityError(status: number, positions: Int32Array): Error {
+    const negative = positions.findIndex((position) => position < 0);
+    if (status !== EXRP_STATUS_ARGUMENT || negative < 0) {
+      return this.#core.error("setPriority()", status);
+    }
+    return new RangeError(
+      `setPriority(): pickPosition[${negative}] must not be negative, got ${positions[negative]}`,
+    );
+  }
+
+  #setCustomPriority(
+    custom: CustomSelector,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
+  ): number {
+    const core = this.#core;
+    const count = episodes.length;
+    for (let k = 0; k < count; k++) {
+      const value = priorities[k] as number;
+      if (!(value >= 0 && value < Infinity)) {
+        throw errorOfStatus("setPriority()", EXRP_STATUS_PRIORITY_INVALID, [k, value]);
+      }
+    }
+    this.customs.drain(core.id);
+    custom.checkSound();
+    const found = new Uint32Array(count);
+    const status = core.kernel.symbols.exrp_pick_find(core.id, episodes, positions, count, found);
+    if (status !== 0) throw this.#priorityError(status, positions);
+    const values = new Float64Array(count);
+    let applied = 0;
+    for (let k = 0; k < count; k++) {
+      const index = found[k] as number;
+      if (index === EXRP_INDEX_NONE) continue;
+      found[applied] = index;
+      values[applied++] = priorities[k] as number;
+    }
+    if (applied > 0) custom.rule.setPriority(found.slice(0, applied), values.slice(0, applied));
+    return applied;
+  }
+
+  /** Draws a batch. */
+  getBatch<S extends Column, A extends Column, R extends Column, X extends Columns>(
+    size: number,
+    selector: Selector,
+    options: GetBatchOptions<S, A, R, X> | undefined,
+    external: ExternalEviction | undefined,
+  ): Batch<S, A, R, X> {
+    const core = this.#core;
+    let beta = 1;
+    let into: Batch<S, A, R, X> | undefined;
+    if (options !== undefined) {
+      checkOptions("getBatch()", options, OPTIONS);
+      into = options.into;
+      if (options.beta !== undefined) {
+        beta = checkNumber("getBatch(): beta", options.beta, 0, BETA_MAX);
+      }
+    }
+    core.checkUsable("getBatch()");
+    const entry = this.#entry("getBatch()", selector);
+    let layout = this.#layout;
+    if (layout === undefined || layout.size !== size) layout = this.#layoutOf(size);
+    if (into !== undefined) {
+      const misfit = Batch.misfit(into, layout);
+      if (misfit !== undefined) throw misfit;
+    }
+    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, size);
+    const batch = into ?? new Batch<S, A, R, X>(layout);
+    const { bytes } = batch;
+    const status = draws === undefined
+      ? core.kernel.symbols.exrp_batch_get(core.id, entry.nativeId, size, beta, bytes, bytes.length)
+      : core.kernel.symbols.exrp_batch_gather(
+        core.id,
+        draws.index,
+        draws.probability,
+        size,
+        beta,
+        0,
+        entry.custom?.rule.weighted === true ? 1 : 0,
+        bytes,
+        bytes.length,
+      );
+    if (status !== 0) throw core.error("getBatch()", status);
+    if (external !== undefined) external.sampled(batch.pickEpisode);
+    return batch;
+  }
+
+  #select(custom: CustomSelector, size: number): Selection {
+    this.customs.drain(this.#core.id);
+    if (custom.count === 0) {
+      const info = this.#core.info("getBatch()");
+      throw errorOfStatus("getBatch()", EXRP_STATUS_EMPTY, [info[EXRP_INFO_RECORD_COUNT] ?? 0]);
+    }
+    return custom.select(size);
+  }
+
+  #layoutOf(size: number): BatchLayout {
+    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
+    let layout = this.#layouts.get(size);
+    if (layout === undefined) {
+      const { kernel, id, config } = this.#core;
+      layout = new BatchLayout(
+        kernel,
+        id,
+        config.columns,
+        config.pick.length,
+        this.#layoutKey,
+        size,
+      );
+      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
+      this.#layouts.set(size, layout);
+    }
+    this.#layout = layout;
+    return layout;
+  }
+}
+
+/** True for a typed array of this kind on memory of its own: one that the kernel can read as it is. */
+function isOwn<T extends Float32Array | Float64Array | Int32Array>(
+  kind: new (length: number) => T,
+  value: unknown,
+): value is T {
+  return value instanceof kind && value.buffer instanceof ArrayBuffer;
+}
+
+function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
+  if (Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))) {
+    return value as ArrayLike<unknown>;
+  }
+  throw new TypeError(
+    `setPriority(): ${name} must be a plain or typed array of numbers, got ${show(value)}`,
+  );
+}
+
+function float64(name: string, value: unknown): Float64Array<ArrayBuffer> {
+  if (isOwn<Float64Array<ArrayBuffer>>(Float64Array, value)) return value;
+  const from = arrayLike(name, value);
+  const numbers = new Float64Array(from.length);
+  for (let k = 0; k < from.length; k++) {
+    const element = from[k];
+    if (typeof element !== "number") {
+      throw new TypeError(`setPriority(): ${name}[${k}] must be a number, got ${show(element)}`);
+    }
+    numbers[k] = element;
+  }
+  return numbers;
+}
+
+function int32(name: string, value: unknown): Int32Array<ArrayBuffer> {
+  if (isOwn<Int32Array<ArrayBuffer>>(Int32Array, value)) return value;
+  const from = arrayLike(name, value);
+  const numbers = new Int32Array(from.length);
+  for (let k = 0; k < from.length; k++) {
+    numbers[k] = checkInteger(`setPriority(): ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
+  }
+  return numbers;
+}

@@ -1,0 +1,475 @@
+/**
+ * The replay itself: everything a user does goes through it.
+ *
+ * @module
+ */
+
+import { openKernel } from "../ffi/library.ts";
+import * as abi from "../ffi/symbols.ts";
+import type { SelectorRule } from "../selectors/pick_selector.ts";
+import type { Batch } from "./batch.ts";
+import { ReplayCore } from "./core.ts";
+import { describeReplay, type ReplayDescription } from "./describe.ts";
+import { Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
+import { checkCreateOptions, type CreateOptions } from "./options.ts";
+import { type EpisodeInfo, Recorder, type RecordOptions, type RecordRest } from "./recorder.ts";
+import { Saver } from "./saver.ts";
+import type { Column, Columns, ColumnValue, NoColumns } from "./schema.ts";
+import type { Selector } from "./selector.ts";
+import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
+
+/**
+ * A replay of any schema, but for `record`: for what draws from, saves or describes replays, whatever is in them.
+ *
+ * @example
+ * ```ts
+ * import { type AnyReplay, ExperienceReplay, uint8 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * function fill(replay: AnyReplay): number {
+ *   return replay.recordCount / replay.capacity;
+ * }
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 10, state: uint8(84, 84) });
+ * assertStrictEquals(fill(replay), 0);
+ * ```
+ */
+export type AnyReplay = Omit<ExperienceReplay<Column, Column, Column, Columns>, "record">;
+
+/** The parts of a replay, made by `create`. */
+interface Parts {
+  readonly core: ReplayCore;
+  readonly recorder: Recorder;
+  readonly drawer: Drawer;
+  readonly saver: Saver;
+}
+
+/**
+ * A store of experience: takes records one at a time, forgets whole episodes when it is full, and hands out batches
+ * of short sequences chosen by selectors. After Chen and Wang's experience-replay module.
+ *
+ * Its type says what is in it: `ExperienceReplay<Column<"float32", readonly [4]>>` is one of 4-float states with the
+ * default action and reward and no extras. {@linkcode AnyReplay} is one of any schema.
+ *
+ * A call that throws has changed nothing. Free a replay by `using` or `[Symbol.dispose]()`; one that was forgotten is
+ * freed some time after nothing refers to it any more.
+ *
+ * @example A replay from the first record to a prioritized batch
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 7 });
+ * const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
+ *
+ * let episode = replay.newEpisode();
+ * episode = replay.record(episode, [0, 0, 0, 0], 1, 1);
+ * episode = replay.record(episode, [1, 0, 0, 0], 0, 1, { finalState: [2, 0, 0, 0] });
+ *
+ * const batch = replay.getBatch(32, selector, { beta: 0.4 });
+ * assertEquals(batch.shape.state, [32, 1, 4]);
+ *
+ * const errors = new Float32Array(32).fill(0.5);
+ * assertStrictEquals(replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors), 32);
+ * ```
+ */
+export class ExperienceReplay<
+  S extends Column = Column,
+  A extends Column = Column<"int32", readonly []>,
+  R extends Column = Column<"float32", readonly []>,
+  X extends Columns = NoColumns,
+> implements Disposable {
+  readonly #core: ReplayCore;
+  readonly #recorder: Recorder;
+  readonly #drawer: Drawer;
+  readonly #saver: Saver;
+
+  private constructor(parts: Parts) {
+    this.#core = parts.core;
+    this.#recorder = parts.recorder;
+    this.#drawer = parts.drawer;
+    this.#saver = parts.saver;
+  }
+
+  /**
+   * Finds and opens the kernel, the first time, and makes an empty replay in it.
+   *
+   * @throws {TypeError} For an unknown option or one of the wrong kind.
+   * @throws {RangeError} For a number out of its range.
+   * @throws {ReplayError} `capacity` when not even one pick fits; `memory`; `kernel-missing`, `kernel-version` or
+   * `permission` when the kernel can't be opened.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, secondChance, uint8 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({
+   *   capacity: 1000, // records
+   *   state: uint8(8, 8),
+   *   action: float32(6),
+   *   extras: { logProb: float32() },
+   *   pick: { length: 8, allowShort: true, discount: 0.99 },
+   *   eviction: secondChance(),
+   *   seed: 7,
+   * });
+   * assertStrictEquals(replay.capacity, 1000);
+   * ```
+   */
+  static async create<
+    S extends Column,
+    A extends Column = Column<"int32", readonly []>,
+    R extends Column = Column<"float32", readonly []>,
+    X extends Columns = NoColumns,
+  >(options: CreateOptions<S, A, R, X>): Promise<ExperienceReplay<S, A, R, X>> {
+    const config = checkCreateOptions(options);
+    const core = new ReplayCore(await openKernel(options.kernelPath), config);
+    const drawer = new Drawer(core);
+    const recorder = new Recorder(core, drawer.customs);
+    return new ExperienceReplay({
+      core,
+      recorder,
+      drawer,
+      saver: new Saver(core, recorder, drawer),
+    });
+  }
+
+  /**
+   * Begins an episode.
+   *
+   * @returns Its handle: a whole number that no other episode of this replay ever has.
+   * @throws {ReplayError} `disposed` or `busy`; `rule` when the user's eviction policy makes no room.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
+   * assertStrictEquals(replay.newEpisode(), 0);
+   * assertStrictEquals(replay.newEpisode(), 1); // many episodes may be open at once
+   * ```
+   */
+  newEpisode(): number {
+    return this.#recorder.newEpisode();
+  }
+
+  /**
+   * Appends a record to an open episode. When the store is full, episodes are evicted first.
+   *
+   * Values are copied. A state, or any other array, is the column's own typed array or a plain one, in row-major order.
+   * With `finalState` the episode ends: as terminated, or as truncated when the option says so. Cost: about 0.1 µs
+   * for a small state, no allocation.
+   *
+   * @returns The handle to go on with. It is another one when the episode was cut at `segmentLength`, or was evicted
+   * meanwhile: the record then begins a new one.
+   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
+   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, new Float32Array([0, 1]), 1, 0.5);
+   * episode = replay.record(episode, [2, 3], 0, 0.5, { finalState: [4, 5], truncated: true });
+   * assertEquals(replay.episode(episode), { handle: episode, state: "truncated", recordCount: 2 });
+   * ```
+   */
+  record(
+    episode: number,
+    state: ColumnValue<S>,
+    action: ColumnValue<A>,
+    reward: ColumnValue<R>,
+    ...options: RecordRest<S, X>
+  ): number;
+  record(
+    episode: number,
+    state: unknown,
+    action: unknown,
+    reward: unknown,
+    options?: RecordOptions<S, X>,
+  ): number {
+    return this.#recorder.record(episode, state, action, reward, options);
+  }
+
+  /**
+   * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
+   * of its own. Picks that are there already have the rule's initial priority.
+   *
+   * @param rule `uniform()`, `prioritized()`, `ucb()`, or an object like {@linkcode PickSelector}.
+   * @throws {TypeError} When it is no rule.
+   * @throws {ReplayError} `limit` for more than 64 of the kernel's.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, ucb, uniform } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
+   * assertStrictEquals(replay.newPickSelector(uniform()).id, 0);
+   * assertStrictEquals(replay.newPickSelector(ucb()).id, 1);
+   * ```
+   */
+  newPickSelector(rule: SelectorRule): Selector {
+    return this.#drawer.newPickSelector(rule);
+  }
+
+  /**
+   * Draws a batch, with replacement.
+   *
+   * @param size How many picks: 1 to 2^24.
+   * @returns A new batch, or the one passed as `into`; see {@linkcode Batch} for its parts. A large batch costs a third
+   * to a half less with `into`, as no memory has to be cleared.
+   * @throws {ReplayError} `empty` when there is no pick; `foreign-selector`; `rule` when the user's selector drew what
+   * is not there; `memory`.
+   * @throws {RangeError} When `size` is no whole number of its range, or `into` is of another size.
+   * @throws {TypeError} When `into` is of another schema, or an option is unknown.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const selector = replay.newPickSelector(uniform());
+   * replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
+   * const batch = replay.getBatch(8, selector);
+   * // The same memory again:
+   * assertStrictEquals(replay.getBatch(8, selector, { into: batch }), batch);
+   * ```
+   */
+  getBatch(
+    size: number,
+    selector: Selector,
+    options?: GetBatchOptions<S, A, R, X>,
+  ): Batch<S, A, R, X> {
+    return this.#drawer.getBatch(size, selector, options, this.#recorder.external);
+  }
+
+  /**
+   * Sets the priorities of picks, by the episode and position that a batch gave with each.
+   *
+   * Picks that were evicted since are skipped. If a pick comes twice, the last one wins. `batch.pickEpisode`,
+   * `batch.pickPosition` and a `Float32Array` or `Float64Array` of priorities are taken as they are; other arrays are copied.
+   *
+   * @returns How many were applied.
+   * @throws {ReplayError} `invalid-priority` for one that is NaN, negative or infinite; `episode-unknown` for a handle
+   * never given out; `foreign-selector`.
+   * @throws {RangeError} When the lengths differ, or a position is negative.
+   * @throws {TypeError} When one is no array of numbers.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const selector = replay.newPickSelector(prioritized());
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1], 0, 0, { finalState: [2] });
+   * assertStrictEquals(replay.setPriority(selector, [episode], [0], [2.5]), 1);
+   * replay.evict(episode);
+   * assertStrictEquals(replay.setPriority(selector, [episode], [0], [2.5]), 0);
+   * ```
+   */
+  setPriority(
+    selector: Selector,
+    pickEpisode: NumberArray,
+    pickPosition: NumberArray,
+    priority: NumberArray,
+  ): number {
+    return this.#drawer.setPriority(selector, pickEpisode, pickPosition, priority);
+  }
+
+  /** Saves everything that decides the future as bytes. */
+  serialize(): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * Saves everything that decides the future: records, open episodes, picks, selectors with their priorities and random
+   * numbers, eviction. After `unserialize`, the same calls give the same answers.
+   *
+   * @param target Nothing for bytes. A path or file URL: the file is written beside it under another name and takes its
+   * place once it is on the disk, so that no half of one is ever seen. Or a stream, which gets pieces of at most 1 MiB
+   * and is closed at the end; until then the replay can't be used.
+   * @throws {ReplayError} `not-savable` when a user's rule has no `save()`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const selector = replay.newPickSelector(uniform());
+   * replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
+   * const bytes = await replay.serialize();
+   *
+   * using other = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * await other.unserialize(bytes);
+   * const [loaded] = other.selectors;
+   * if (loaded) assertEquals(other.getBatch(9, loaded).bytes, replay.getBatch(9, selector).bytes);
+   * ```
+   */
+  serialize(target: SerializeTarget): Promise<void>;
+  async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | void> {
+    return await this.#saver.serialize(target);
+  }
+
+  /**
+   * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
+   * with the same capacity, columns, pick policy, segment length and eviction. Its selectors must be the snapshot's
+   * first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
+   * Selectors that it lacks are made, and found in {@linkcode ExperienceReplay.selectors}; one written in TypeScript
+   * must be there before.
+   *
+   * @param source The bytes, a path or file URL, or a stream. While a stream is read the replay can't be used.
+   * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or
+   * `snapshot-mismatch`; `rule` when a user's rule refuses its part. The replay is then as it was.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
+   * import { assertInstanceOf, assertRejects, assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const error = await assertRejects(() => replay.unserialize(new Uint8Array(100)));
+   * assertInstanceOf(error, ReplayError);
+   * assertStrictEquals(error.code, "snapshot-foreign");
+   * ```
+   */
+  async unserialize(source: UnserializeSource): Promise<void> {
+    await this.#saver.unserialize(source);
+  }
+
+  /**
+   * Forgets an episode now, whatever the eviction policy would choose. Cost: O(its records).
+   *
+   * @returns False when it was gone already.
+   * @throws {ReplayError} `episode-unknown` for a handle never given out.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1], 0, 0, { finalState: [2] });
+   * assertStrictEquals(replay.evict(episode), true);
+   * assertStrictEquals(replay.recordCount, 0);
+   * assertStrictEquals(replay.evict(episode), false);
+   * ```
+   */
+  evict(episode: number): boolean {
+    return this.#recorder.evict(episode);
+  }
+
+  /**
+   * How an episode stands: `open`, `terminated`, `truncated` or `evicted`, and how many records of it are stored.
+   *
+   * @throws {ReplayError} `episode-unknown` for a handle never given out.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1], 0, 0);
+   * assertEquals(replay.episode(episode), { handle: episode, state: "open", recordCount: 1 });
+   * ```
+   */
+  episode(handle: number): EpisodeInfo {
+    return this.#recorder.episode("episode()", handle);
+  }
+
+  /**
+   * The handles of all episodes in the store, oldest first.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const [first, second] = [replay.newEpisode(), replay.newEpisode()];
+   * assertEquals([...replay.episodes()], [first, second]);
+   * ```
+   */
+  episodes(): Float64Array<ArrayBuffer> {
+    return this.#recorder.episodes();
+  }
+
+  /** The selectors, in order of creation. */
+  get selectors(): readonly Selector[] {
+    return this.#drawer.entries.map(({ selector }) => selector);
+  }
+
+  /** How many episodes the store holds. */
+  get episodeCount(): number {
+    return this.#info("episodeCount", abi.EXRP_INFO_EPISODE_COUNT);
+  }
+
+  /** How many records the store holds: at most `capacity`. */
+  get recordCount(): number {
+    return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
+  }
+
+  /** How many picks may be drawn now. */
+  get pickCount(): number {
+    return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
+  }
+
+  /** Bytes of memory in use in the kernel. */
+  get memoryBytes(): number {
+    return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
+  }
+
+  /** How many records the store holds at most. */
+  get capacity(): number {
+    return this.#core.config.capacity;
+  }
+
+  /** The number from which all draws follow. */
+  get seed(): number {
+    return this.#core.seed;
+  }
+
+  /** True once the replay was freed. */
+  get isDisposed(): boolean {
+    return this.#core.isDisposed;
+  }
+
+  #info(operation: string, index: number): number {
+    return this.#core.info(operation)[index] ?? 0;
+  }
+
+  /**
+   * Everything worth knowing about the replay, as a plain object; as a string it is a table for people.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals, assertStringIncludes } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4) });
+   * const description = replay.describe();
+   * assertStrictEquals(description.recordCount, 0);
+   * assertStringIncludes(String(description), "0 of 1_000");
+   * ```
+   */
+  describe(): ReplayDescription {
+    return describeReplay(this.#core, this.#drawer);
+  }
+
+  /** A table for people, as `describe()` gives. */
+  toString(): string {
+    return this.isDisposed ? "ExperienceReplay (disposed)" : String(this.describe());
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.toString();
+  }
+
+  /**
+   * Frees the replay's memory. A second time does nothing; anything else afterwards throws a `ReplayError` of code
+   * `disposed`.
+   */
+  [Symbol.dispose](): void {
+    this.#core.dispose();
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * The options of a replay: what a caller may write, checked and filled in.
+ *
+ * @module
+ */
+
+import * as abi from "../ffi/symbols.ts";
+import { checkBoolean, checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
+import { fifo } from "../eviction/fifo.ts";
+import {
+  checkColumn,
+  type Column,
+  type Columns,
+  float32,
+  int32,
+  type NamedColumn,
+  type NoColumns,
+} from "./schema.ts";
+
+/** The pick policy: what counts as a sequence that may be drawn. */
+export interface PickOptions {
+  /** How many records a pick has; 1 by default. */
+  readonly length?: number;
+  /**
+   * Whether picks shorter than `length` at an episode's end count too (false by default). Positions past the end are
+   * zero in the batch, and `seqLen` says how many are real.
+   */
+  readonly allowShort?: boolean;
+  /**
+   * Whether a pick may end with an open episode's newest record, whose next state is not known yet (false by
+   * default). `nextSeqLen` is then one less than `seqLen`.
+   */
+  readonly allowOpenEnd?: boolean;
+  /** Gamma of `batch.discount`, 0 to 1; 1 by default. */
+  readonly discount?: number;
+}
+
+/** The options of {@linkcode ExperienceReplay.create}. */
+export interface CreateOptions<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> {
+  /** How many records the store holds, 1 to 2^28: exactly. */
+  readonly capacity: number;
+  /** The state: any dtype, any shape. */
+  readonly state: S;
+  /** The action; `int32()` by default. */
+  readonly action?: A;
+  /** The reward; `float32()` by default. */
+  readonly reward?: R;
+  /** Further columns by name. */
+  readonly extras?: X;
+  /** The pick policy. */
+  readonly pick?: PickOptions;
+  /** Which episode is forgotten when the store is full; `fifo()` by default. */
+  readonly eviction?: EvictionRule;
+  /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
+  readonly seed?: number;
+  /**
+   * After how many records an open episode is cut, as if truncated, and goes on under another handle; by default an
+   * eighth of the capacity, and at least one pick.
+   */
+  readonly segmentLength?: number;
+  /** Slots that are handed out together, a power of two from 2 to 1024; by default chosen by the bytes of a record. */
+  readonly blockLength?: number;
+  /** The kernel's file; by default it is found. */
+  readonly kernelPath?: string | URL;
+}
+
+/** Options that were checked and filled in. */
+export interface ReplayConfig {
+  /** Records. */
+  readonly capacity: number;
+  /** State, action, reward, then the extras. */
+  readonly columns: readonly NamedColumn[];
+  /** The names of the extras, in the order of their columns. */
+  readonly extraNames: readonly string[];
+  /** The pick policy. */
+  readonly pick: Required<PickOptions>;
+  /** The rule of eviction. */
+  readonly eviction: EvictionRule;
+  /** The seed. */
+  readonly seed: number;
+  /** As given; 0 leaves it to the kernel. */
+  readonly segmentLength: number;
+  /** As given; 0 leaves it to the kernel. */
+  readonly blockLength: number;
+}
+
+const OPTIONS = [
+  "capacity",
+  "state",
+  "action",
+  "reward",
+  "extras",
+  "pick",
+  "eviction",
+  "seed",
+  "segmentLength",
+  "blockLength",
+  "kernelPath",
+] as const;
+
+const PICK_OPTIONS = ["length", "allowShort", "allowOpenEnd", "discount"] as const;
+
+/** Where errors about these options say they happened. */
+const WHERE = "ExperienceReplay.create()";
+
+/** Checks and fills in all options. */
+export function checkCreateOptions(options: CreateOptions): ReplayConfig {
+  checkOptions(WHERE, options, OPTIONS);
+  const extras: Columns | NoColumns = options.extras ?? {};
+  if (typeof extras !== "object" || extras === null) {
+    throw new TypeError(`${WHERE}: extras must be an object of columns by name`);
+  }
+  const columns: NamedColumn[] = [
+    { name: "state", column: checkColumn(`${WHERE}: state`, options.state) },
+    { name: "action", column: checkColumn(`${WHERE}: action`, options.action ?? int32()) },
+    { name: "reward", column: checkColumn(`${WHERE}: reward`, options.reward ?? float32()) },
+  ];
+  const extraNames = Object.keys(extras);
+  for (const name of extraNames) {
+    const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
+    columns.push({ name: `extras.${name}`, column });
+  }
+  if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
+    throw new RangeError(
+      `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
+    );
+  }
+  return {
+    capacity: checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY),
+    columns,
+    extraNames,
+    pick: checkPick(options.pick ?? {}),
+    eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
+    seed: options.seed === undefined
+      ? randomSeed()
+      : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
+    segmentLength: options.segmentLength === undefined
+      ? 0
+      : checkInteger(`${WHERE}: segmentLength`, options.segmentLength, 1, abi.EXRP_LIMIT_CAPACITY),
+    blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
+  };
+}
+
+function checkPick(pick: PickOptions): Required<PickOptions> {
+  checkOptions(`${WHERE}: pick`, pick, PICK_OPTIONS);
+  const { length = 1, allowShort = false, allowOpenEnd = false, discount = 1 } = pick;
+  return {
+    length: checkInteger(`${WHERE}: pick.length`, length, 1, abi.EXRP_LIMIT_CAPACITY),
+    allowShort: checkBoolean(`${WHERE}: pick.allowShort`, allowShort),
+    allowOpenEnd: checkBoolean(`${WHERE}: pick.allowOpenEnd`, allowOpenEnd),
+    discount: checkNumber(`${WHERE}: pick.discount`, discount, 0, 1),
+  };
+}
+
+function checkBlockLength(value: unknown): number {
+  const length = checkInteger(`${WHERE}: blockLength`, value, 2, 1024);
+  if ((length & (length - 1)) !== 0) {
+    throw new RangeError(`${WHERE}: blockLength must be a power of two, got ${length}`);
+  }
+  return length;
+}
+
+function randomSeed(): number {
+  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0x1fffff) * 2 ** 32 + low;
+}
+
+/** The numbers and columns that the kernel makes a replay from. */
+export function kernelConfig(
+  config: ReplayConfig,
+): { numbers: Float64Array<ArrayBuffer>; columns: Uint32Array<ArrayBuffer> } {
+  const numbers = new Float64Array(abi.EXRP_CONFIG_COUNT);
+  numbers[abi.EXRP_CONFIG_CAPACITY] = config.capacity;
+  numbers[abi.EXRP_CONFIG_SEGMENT_LENGTH] = config.segmentLength;
+  numbers[abi.EXRP_CONFIG_SEED] = config.seed;
+  numbers[abi.EXRP_CONFIG_PICK_LENGTH] = config.pick.length;
+  numbers[abi.EXRP_CONFIG_PICK_FLAGS] = (config.pick.allowShort ? abi.EXRP_PICK_ALLOW_SHORT : 0) |
+    (config.pick.allowOpenEnd ? abi.EXRP_PICK_ALLOW_OPEN_END : 0);
+  numbers[abi.EXRP_CONFIG_DISCOUNT] = config.pick.discount;
+  numbers[abi.EXRP_CONFIG_EVICTION] = "native" in config.eviction
+    ? config.eviction.native
+    : abi.EXRP_EVICTION_EXTERNAL;
+  numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
+  const columns = new Uint32Array(2 * config.columns.length);
+  for (const [k, { column }] of config.columns.entries()) {
+    columns[2 * k] = column.elementBytes;
+    columns[2 * k + 1] = column.elementCount;
+  }
+  return { numbers, columns };
+}

@@ -1,0 +1,41 @@
+/**
+ * A replay's reference to one of its selectors.
+ *
+ * @module
+ */
+
+/**
+ * A selector of one replay, made by `newPickSelector`: what `getBatch` and `setPriority` are given. Immutable; it lives
+ * as long as its replay, through `unserialize` too.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
+ * const selector = replay.newPickSelector(uniform());
+ * assertStrictEquals(selector.kind, "uniform");
+ * assertStrictEquals(replay.selectors[selector.id], selector);
+ * ```
+ */
+export class Selector {
+  /** Its number among its replay's selectors: 0, 1, … in order of creation. */
+  readonly id: number;
+  /** The rule's name. */
+  readonly kind: string;
+  readonly #owner: symbol;
+
+  /** Makes a reference; `newPickSelector` does. */
+  constructor(owner: symbol, id: number, kind: string) {
+    this.#owner = owner;
+    this.id = id;
+    this.kind = kind;
+    Object.freeze(this);
+  }
+
+  /** True when `value` is a selector of the replay that this symbol stands for. */
+  static belongs(value: unknown, owner: symbol): value is Selector {
+    return value instanceof Selector && value.#owner === owner;
+  }
+}

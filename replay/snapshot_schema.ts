@@ -1,0 +1,233 @@
+/**
+ * The first section of a snapshot: what the replay was made of, as JSON. It decides whether a snapshot fits a replay.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../ffi/errors.ts";
+import type { SelectorOption } from "../selectors/native_selector.ts";
+import { corrupt } from "./snapshot_format.ts";
+
+/** A rule's name, and where it runs. */
+export interface RuleSchema {
+  /** In the kernel or in TypeScript. */
+  readonly runs: "kernel" | "typescript";
+  /** The rule's name. */
+  readonly name: string;
+}
+
+/** A selector. */
+export interface SelectorSchema extends RuleSchema {
+  /** The kernel's number of the rule; 0 for one in TypeScript. */
+  readonly native: number;
+  /** The options by name. */
+  readonly options: Readonly<Record<string, SelectorOption>>;
+  /** The options as the kernel takes them. */
+  readonly numbers: readonly number[];
+  /** Bytes of a TypeScript rule's own section. */
+  readonly bytes: number;
+}
+
+/** A kernel section. */
+export interface SectionSchema {
+  /** An `EXRP_SECTION_` number. */
+  readonly section: number;
+  /** How many items it has. */
+  readonly itemCount: number;
+  /** The bytes of one. */
+  readonly itemBytes: number;
+}
+
+/** A column. */
+export interface ColumnSchema {
+  /** `state`, `action`, `reward`, or `extras.` and a name. */
+  readonly name: string;
+  /** The dtype. */
+  readonly dtype: string;
+  /** The shape of one record's value. */
+  readonly shape: readonly number[];
+}
+
+/** All of it. */
+export interface SnapshotSchema {
+  /** The library's version. */
+  readonly library: string;
+  /** Records. */
+  readonly capacity: number;
+  /** State, action, reward, then the extras. */
+  readonly columns: readonly ColumnSchema[];
+  /** The pick policy. */
+  readonly pick:
+    & Readonly<Record<"length" | "discount", number>>
+    & Readonly<Record<"allowShort" | "allowOpenEnd", boolean>>;
+  /** Records after which an open episode is cut. */
+  readonly segmentLength: number;
+  /** The seed. */
+  readonly seed: number;
+  /** The eviction policy; `bytes` are those of its own section. */
+  readonly eviction: RuleSchema & { readonly bytes: number };
+  /** The selectors in order. */
+  readonly selectors: readonly SelectorSchema[];
+  /** The kernel's sections in order. */
+  readonly sections: readonly SectionSchema[];
+}
+
+/** Reads the JSON, believing nothing of it. */
+export function parseSchema(bytes: Uint8Array): SnapshotSchema {
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw corrupt("its schema is no JSON", error);
+  }
+  const root = object("schema", json);
+  const pick = object("pick", root.pick);
+  const eviction = object("eviction", root.eviction);
+  return {
+    library: string("library", root.library),
+    capacity: count("capacity", root.capacity),
+    columns: array("columns", root.columns).map((value, k) => {
+      const column = object(`columns[${k}]`, value);
+      return {
+        name: string(`columns[${k}].name`, column.name),
+        dtype: string(`columns[${k}].dtype`, column.dtype),
+        shape: array(`columns[${k}].shape`, column.shape).map((size) => count("shape", size)),
+      };
+    }),
+    pick: {
+      length: count("pick.length", pick.length),
+      allowShort: boolean("pick.allowShort", pick.allowShort),
+      allowOpenEnd: boolean("pick.allowOpenEnd", pick.allowOpenEnd),
+      discount: number("pick.discount", pick.discount),
+    },
+    segmentLength: count("segmentLength", root.segmentLength),
+    seed: count("seed", root.seed),
+    eviction: {
+      runs: runs("eviction", eviction.runs),
+      name: string("eviction.name", eviction.name),
+      bytes: count("eviction.bytes", eviction.bytes),
+    },
+    selectors: array("selectors", root.selectors).map((value, k) => {
+      const where = `selectors[${k}]`;
+      const selector = object(where, value);
+      const options: [string, SelectorOption][] = [];
+      for (const [name, option] of Object.entries(object(`${where}.options`, selector.options))) {
+        if (typeof option !== "number" && typeof option !== "string") {
+          throw malformed(`${where}.options.${name}`);
+        }
+        options.push([name, option]);
+      }
+      return {
+        runs: runs(where, selector.runs),
+        name: string(`${where}.name`, selector.name),
+        native: count(`${where}.native`, selector.native),
+        options: Object.fromEntries(options),
+        numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
+        bytes: count(`${where}.bytes`, selector.bytes),
+      };
+    }),
+    sections: array("sections", root.sections).map((value, k) => {
+      const where = `sections[${k}]`;
+      const section = object(where, value);
+      return {
+        section: count(`${where}.section`, section.section),
+        itemCount: count(`${where}.itemCount`, section.itemCount),
+        itemBytes: count(`${where}.itemBytes`, section.itemBytes),
+      };
+    }),
+  };
+}
+
+function malformed(where: string): ReplayError {
+  return corrupt(`its schema has no sense at ${where}`);
+}
+
+function object(where: string, value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(where);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function array(where: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw malformed(where);
+  return value;
+}
+
+function string(where: string, value: unknown): string {
+  if (typeof value !== "string") throw malformed(where);
+  return value;
+}
+
+function boolean(where: string, value: unknown): boolean {
+  if (typeof value !== "boolean") throw malformed(where);
+  return value;
+}
+
+function number(where: string, value: unknown): number {
+  if (typeof value !== "number") throw malformed(where);
+  return value;
+}
+
+function count(where: string, value: unknown): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw malformed(where);
+  return value as number;
+}
+
+function runs(where: string, value: unknown): RuleSchema["runs"] {
+  if (value !== "kernel" && value !== "typescript") throw malformed(`${where}.runs`);
+  return value;
+}
+
+/**
+ * Compares a snapshot's schema with a replay's.
+ *
+ * @throws {ReplayError} `snapshot-mismatch`, naming the first field that differs.
+ */
+export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
+  same("capacity", mine.capacity, found.capacity);
+  for (let k = 0; k < Math.max(mine.columns.length, found.columns.length); k++) {
+    const [a, b] = [mine.columns[k], found.columns[k]];
+    same(`column ${k}`, a?.name, b?.name);
+    same(`${a?.name}'s dtype`, a?.dtype, b?.dtype);
+    same(`${a?.name}'s shape`, `[${a?.shape}]`, `[${b?.shape}]`);
+  }
+  same("pick.length", mine.pick.length, found.pick.length);
+  same("pick.allowShort", mine.pick.allowShort, found.pick.allowShort);
+  same("pick.allowOpenEnd", mine.pick.allowOpenEnd, found.pick.allowOpenEnd);
+  same("pick.discount", mine.pick.discount, found.pick.discount);
+  same("segmentLength", mine.segmentLength, found.segmentLength);
+  same("eviction", ruleText(mine.eviction), ruleText(found.eviction));
+  for (const [k, a] of mine.selectors.entries()) {
+    const b = found.selectors[k];
+    same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
+    same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
+  }
+  for (const [k, b] of found.selectors.entries()) {
+    if (k >= mine.selectors.length && b.runs === "typescript") {
+      throw mismatch(
+        `the snapshot has as selector ${k} the rule ${
+          JSON.stringify(b.name)
+        }, written in TypeScript: give this replay one by newPickSelector() first`,
+      );
+    }
+  }
+}
+
+function same(field: string, mine: unknown, found: unknown): void {
+  if (mine === found) return;
+  throw mismatch(
+    `${field}: this replay has ${mine ?? "none"}, the snapshot ${found ?? "none"}`,
+  );
+}
+
+function mismatch(what: string): ReplayError {
+  return new ReplayError("snapshot-mismatch", `unserialize(): the snapshot does not fit: ${what}`);
+}
+
+function ruleText(rule: RuleSchema): string {
+  return rule.runs === "kernel" ? `${rule.name}()` : `${rule.name}, written in TypeScript`;
+}
+
+function optionsText(selector: SelectorSchema): string {
+  const names = Object.keys(selector.options).sort();
+  return `{ ${names.map((name) => `${name}: ${selector.options[name]}`).join(", ")} }`;
+}

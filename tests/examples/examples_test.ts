@@ -1,0 +1,37 @@
+/** Every program in examples/ runs and ends well; the training one only for a moment. */
+import { assertStrictEquals } from "@std/assert";
+
+const EXAMPLES = new URL("../../examples/", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
+
+/** Programs that would take long, and what makes them short. */
+const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
+  "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
+};
+
+const names = [...Deno.readDirSync(EXAMPLES)]
+  .filter(({ isFile, name }) => isFile && name.endsWith(".ts") && !name.startsWith("_"))
+  .map(({ name }) => name)
+  .sort();
+
+for (const name of names) {
+  Deno.test(`examples/${name} runs`, async () => {
+    const permissions = ARGUMENTS[name] === undefined
+      ? ["--allow-ffi"]
+      : ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"];
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "--quiet",
+        "--no-prompt",
+        ...permissions,
+        `examples/${name}`,
+        ...ARGUMENTS[name] ?? [],
+      ],
+      cwd: ROOT,
+      stdout: "null",
+      stderr: "piped",
+    }).output();
+    assertStrictEquals(code, 0, new TextDecoder().decode(stderr));
+  });
+}

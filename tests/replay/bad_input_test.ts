@@ -1,0 +1,386 @@
+/**
+ * Bad input, one by one: each is a clear error, and nothing is changed by it.
+ *
+ * @module
+ */
+
+import {
+  ExperienceReplay,
+  float32,
+  int16,
+  prioritized,
+  type Selector,
+  ucb,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import {
+  assertReplayError,
+  recordEpisode,
+  type SmallReplay,
+  smallReplay,
+  visibleState,
+} from "./_helpers.ts";
+
+type Loose = (...args: unknown[]) => unknown;
+
+/** Calls a method with arguments that do not compile. */
+function loose(replay: { [Symbol.dispose](): void }, method: string): Loose {
+  const target = replay as unknown as Record<string, Loose>;
+  return (...args) => (target[method] as Loose).apply(replay, args);
+}
+
+async function twoEpisodes(): Promise<{ replay: SmallReplay; selector: Selector; open: number }> {
+  const replay = await smallReplay();
+  const selector = replay.newPickSelector(prioritized());
+  recordEpisode(replay, 5);
+  const open = replay.newEpisode();
+  replay.record(open, [50], 0, 0);
+  replay.record(open, [51], 0, 0);
+  return { replay, selector, open };
+}
+
+/** Asserts that a call throws an error of this class and text, after which all is as before. */
+async function refuses(
+  kind: abstract new (...args: never[]) => Error,
+  text: RegExp,
+  call: (parts: { replay: SmallReplay; selector: Selector; open: number }) => unknown,
+): Promise<void> {
+  const parts = await twoEpisodes();
+  using twin = (await twoEpisodes()).replay;
+  using replay = parts.replay;
+  const before = visibleState(replay);
+  const error = assertThrows(() => call(parts));
+  assertInstanceOf(error, kind, `${error}`);
+  assertMatch(error.message, text);
+  assertEquals(visibleState(replay), before);
+  const [twinSelector] = twin.selectors;
+  assert(twinSelector);
+  // Nothing hidden moved either: what is drawn next is what a twin draws that never heard of the call.
+  assertEquals(
+    replay.getBatch(16, parts.selector).bytes,
+    twin.getBatch(16, twinSelector).bytes,
+  );
+}
+
+const RECORDS: [string, typeof TypeError | typeof RangeError, RegExp, unknown[]][] = [
+  ["a state of another length", RangeError, /state is float32 of 1 .* got 2/, [
+    new Float32Array(2),
+    0,
+    0,
+  ]],
+  ["a plain state of another length", RangeError, /state .* got 0/, [[], 0, 0]],
+  ["a state of another dtype", TypeError, /state .* Float32Array .* got Float64Array\(1\)/, [
+    new Float64Array(1),
+    0,
+    0,
+  ]],
+  ["a state of bytes", TypeError, /got Uint8Array\(1\)/, [new Uint8Array(1), 0, 0]],
+  ["a DataView as state", TypeError, /got DataView/, [new DataView(new ArrayBuffer(4)), 0, 0]],
+  ["one number for an array", TypeError, /state .* got 1/, [1, 0, 0]],
+  ["a state with a hole", TypeError, /state\[0\] must be a number .* got undefined/, [
+    [undefined],
+    0,
+    0,
+  ]],
+  ["a state of text", TypeError, /state\[0\] .* got "1"/, [["1"], 0, 0]],
+  ["no state", TypeError, /state .* got undefined/, [undefined, 0, 0]],
+  ["null as state", TypeError, /state .* got null/, [null, 0, 0]],
+  ["an array for one number", TypeError, /action must be a number .* got Int32Array\(1\)/, [
+    [1],
+    new Int32Array(1),
+    0,
+  ]],
+  ["a fractional action", RangeError, /action must be an integer .* got 0\.5/, [[1], 0.5, 0]],
+  ["a NaN action", RangeError, /action .* got NaN/, [[1], NaN, 0]],
+  ["an action too large", RangeError, /action .* got 2147483648/, [[1], 2 ** 31, 0]],
+  ["an action of text", TypeError, /action .* got "1"/, [[1], "1", 0]],
+  ["a bigint action", TypeError, /action .* got 1n/, [[1], 1n, 0]],
+  ["no reward", TypeError, /reward must be a number .* got undefined/, [[1], 0]],
+  ["a truth as reward", TypeError, /reward .* got true/, [[1], 0, true]],
+  ["an unknown option", TypeError, /no option "done"; it has finalState, truncated, extras/, [
+    [1],
+    0,
+    0,
+    { done: true },
+  ]],
+  ["options that are none", TypeError, /takes an object of options, got true/, [[1], 0, 0, true]],
+  ["truncated without finalState", TypeError, /truncated needs finalState/, [[1], 0, 0, {
+    truncated: true,
+  }]],
+  ["truncated that is no truth", TypeError, /truncated must be true or false, got 1/, [[1], 0, 0, {
+    finalState: [1],
+    truncated: 1,
+  }]],
+  ["a final state of another length", RangeError, /finalState .* got 3/, [[1], 0, 0, {
+    finalState: [1, 2, 3],
+  }]],
+  ["a final state of another dtype", TypeError, /finalState .* Int8Array/, [[1], 0, 0, {
+    finalState: new Int8Array(1),
+  }]],
+  ["extras where there are none", TypeError, /schema of this replay has none/, [[1], 0, 0, {
+    extras: { a: 1 },
+  }]],
+];
+
+for (const [name, kind, text, args] of RECORDS) {
+  Deno.test(`record() refuses ${name}`, () =>
+    refuses(kind, text, ({ replay, open }) => loose(replay, "record")(open, ...args)));
+}
+
+Deno.test("record() refuses a handle that was never given out", async () => {
+  for (const handle of [2, 1e9, -1, 0.5, NaN, Infinity]) {
+    using replay = (await twoEpisodes()).replay;
+    const before = visibleState(replay);
+    const error = assertReplayError(() => replay.record(handle, [1], 0, 0), "episode-unknown");
+    assertStrictEquals(error.status, 12);
+    assertMatch(error.message, /handles given out so far are 0 to 1/);
+    assertEquals(visibleState(replay), before);
+  }
+});
+
+Deno.test("record() refuses a handle that is no number", () =>
+  refuses(
+    TypeError,
+    /episode must be the number .* got "0"/,
+    ({ replay }) => loose(replay, "record")("0", [1], 0, 0),
+  ));
+
+Deno.test("record() refuses an episode that has ended", async () => {
+  using replay = (await twoEpisodes()).replay;
+  const before = visibleState(replay);
+  const error = assertReplayError(() => replay.record(0, [1], 0, 0), "episode-ended");
+  assertMatch(error.message, /episode 0 has ended with 5 records/);
+  assertEquals(visibleState(replay), before);
+});
+
+Deno.test("record() into an evicted episode begins a new one", async () => {
+  using replay = (await twoEpisodes()).replay;
+  replay.evict(0);
+  assertStrictEquals(replay.record(0, [1], 0, 0), 2);
+  assertEquals(replay.episode(2), { handle: 2, state: "open", recordCount: 1 });
+});
+
+Deno.test("record() refuses extras that are missing, unknown or wrong", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2),
+    extras: { logProb: float32(), steps: int16(2) },
+  });
+  const episode = replay.newEpisode();
+  const record = loose(replay, "record");
+  const good = { logProb: 1, steps: [1, 2] };
+  const cases: [unknown, RegExp][] = [
+    [undefined, /extras are missing; the schema of this replay has logProb, steps/],
+    [{}, /extras are missing/],
+    [{ extras: 3 }, /extras must be an object, got 3/],
+    [{ extras: { logProb: 1 } }, /extras\.steps is missing/],
+    [{ extras: { ...good, other: 1 } }, /extras has no option "other"; it has logProb, steps/],
+    [{ extras: { ...good, logProb: [1] } }, /extras\.logProb must be a number/],
+    [
+      { extras: { ...good, steps: [1, 40000] } },
+      /extras\.steps\[1\] must be an integer from -32768 to 32767/,
+    ],
+  ];
+  for (const [options, text] of cases) {
+    const error = assertThrows(() => record(episode, [1, 2], 0, 0, options));
+    assertMatch((error as Error).message, text);
+  }
+  assertStrictEquals(replay.recordCount, 0);
+  record(episode, [1, 2], 0, 0, { extras: good });
+  assertStrictEquals(replay.recordCount, 1);
+});
+
+for (const value of [NaN, -1, Infinity, -Infinity]) {
+  for (const kind of [Float32Array, Float64Array, Array]) {
+    Deno.test(`setPriority() refuses ${value} in a ${kind.name}`, () =>
+      refuses(Error, /priority\[2\] is .*; a priority must be finite and not negative/, (parts) => {
+        const priorities = (kind.from as (values: number[]) => ArrayLike<number>).call(kind, [
+          1,
+          1,
+          value,
+        ]);
+        const set = (): number =>
+          parts.replay.setPriority(parts.selector, [0, 0, 0], [0, 1, 2], priorities);
+        const error = assertReplayError(set, "invalid-priority");
+        assertStrictEquals(error.detail[0], 2);
+        assert(Object.is(error.detail[1], value));
+        throw error;
+      }));
+  }
+}
+
+Deno.test("setPriority() refuses unequal lengths instead of broadcasting", () =>
+  refuses(
+    RangeError,
+    /got 3, 3 and 1/,
+    ({ replay, selector }) => replay.setPriority(selector, [0, 0, 0], [0, 1, 2], [9]),
+  ));
+
+Deno.test("setPriority() refuses what is no array of numbers", async () => {
+  const cases: [unknown[], RegExp][] = [
+    [[[0], [0], 1], /priority must be a plain or typed array of numbers, got 1/],
+    [[[0], [0], ["1"]], /priority\[0\] must be a number, got "1"/],
+    [[[0], [0.5], [1]], /pickPosition\[0\] must be an integer/],
+    [[["0"], [0], [1]], /pickEpisode\[0\] must be a number, got "0"/],
+    [[undefined, [0], [1]], /pickEpisode must be a plain or typed array/],
+  ];
+  for (const [args, text] of cases) {
+    await refuses(
+      Error,
+      text,
+      ({ replay, selector }) => loose(replay, "setPriority")(selector, ...args),
+    );
+  }
+});
+
+for (const size of [0, -1, 0.5, NaN, Infinity, 2 ** 24 + 1]) {
+  Deno.test(`getBatch() refuses a size of ${size}`, () =>
+    refuses(
+      RangeError,
+      /size must be an integer from 1 to 16777216, got/,
+      ({ replay, selector }) => replay.getBatch(size, selector),
+    ));
+}
+
+Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
+  const cases: [unknown[], RegExp][] = [
+    [["3"], /size must be an integer, got "3"/],
+    [[3, {}], /getBatch\(\) has no option|takes a selector/],
+    [[1, undefined], /takes a selector that newPickSelector\(\) gave, got undefined/],
+    [[1, 0], /takes a selector .* got 0/],
+  ];
+  for (const [args, text] of cases) {
+    await refuses(
+      TypeError,
+      text,
+      ({ replay, selector }) =>
+        loose(replay, "getBatch")(args[0], args.length > 1 ? args[1] : selector),
+    );
+  }
+  const options: [unknown, RegExp][] = [
+    [{ betta: 1 }, /no option "betta"; it has beta, into/],
+    [{ beta: NaN }, /beta must be a finite number from 0 to .*, got NaN/],
+    [{ beta: -1 }, /beta .* got -1/],
+    [{ beta: "1" }, /beta must be a number, got "1"/],
+    [{ into: {} }, /into must be a batch/],
+    [7, /takes an object of options, got 7/],
+  ];
+  for (const [option, text] of options) {
+    await refuses(
+      Error,
+      text,
+      ({ replay, selector }) => loose(replay, "getBatch")(4, selector, option),
+    );
+  }
+});
+
+Deno.test("getBatch() of an empty table is an error and never a hang", async () => {
+  using replay = await smallReplay();
+  for (const rule of [uniform(), prioritized(), ucb(), ucb({ mode: "proportional" })]) {
+    const selector = replay.newPickSelector(rule);
+    assertReplayError(() => replay.getBatch(1, selector), "empty");
+  }
+  const episode = replay.newEpisode();
+  replay.record(episode, [1], 0, 0);
+  const [selector] = replay.selectors;
+  assert(selector);
+  // One record of an open episode: its next state is not known, so there is no pick yet.
+  const error = assertReplayError(() => replay.getBatch(1, selector), "empty");
+  assertEquals([error.status, error.detail[0]], [20, 1]);
+});
+
+Deno.test("a selector of another replay is refused", async () => {
+  const { replay, open } = await twoEpisodes();
+  using other = (await twoEpisodes()).replay;
+  using _replay = replay;
+  const [foreign] = other.selectors;
+  assert(foreign);
+  assertReplayError(() => replay.getBatch(1, foreign), "foreign-selector");
+  assertReplayError(() => replay.setPriority(foreign, [open], [0], [1]), "foreign-selector");
+});
+
+Deno.test("a capacity too small for one pick is refused", async () => {
+  for (const capacity of [1, 2, 7]) {
+    const error = await assertRejects(() =>
+      ExperienceReplay.create({ capacity, state: float32(1), pick: { length: 8 } })
+    );
+    assertMatch((error as Error).message, /capacity must be \d+ to \d+ records here, got/);
+    assertStrictEquals((error as { code?: string }).code, "capacity");
+  }
+  using _smallest = await ExperienceReplay.create({ capacity: 1, state: float32(1) });
+});
+
+const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
+  ["no capacity", { capacity: undefined }, /capacity must be an integer, got undefined/],
+  ["a capacity of 0", { capacity: 0 }, /capacity must be an integer from 1 to 268435456, got 0/],
+  ["a fractional capacity", { capacity: 1.5 }, /capacity .* got 1\.5/],
+  ["a capacity above 2^28", { capacity: 2 ** 28 + 1 }, /capacity .* got 268435457/],
+  ["no state", { state: undefined }, /state must be a column such as float32\(4\)/],
+  ["a state that is a word", { state: "float32" }, /got "float32"; write float32/],
+  [
+    "a dtype that was not called",
+    { state: float32 },
+    /state must be a column .* got function float32/,
+  ],
+  ["extras that are a column", { extras: { a: 3 } }, /extras\.a must be a column/],
+  ["an unknown option", { sise: 1 }, /no option "sise"; it has capacity, state/],
+  ["an unknown option of pick", { pick: { len: 1 } }, /pick has no option "len"; it has length/],
+  ["a pick length of 0", { pick: { length: 0 } }, /pick\.length must be an integer from 1/],
+  [
+    "a discount above 1",
+    { pick: { discount: 2 } },
+    /pick\.discount must be a finite number from 0 to 1/,
+  ],
+  ["a word for a truth", { pick: { allowShort: "yes" } }, /allowShort must be true or false/],
+  ["a negative seed", { seed: -1 }, /seed must be an integer from 0/],
+  ["a seed above 2^53", { seed: 2 ** 53 }, /seed must be an integer from 0/],
+  ["a block length that is no power of two", { blockLength: 6 }, /power of two, got 6/],
+  ["an eviction that is a word", { eviction: "fifo" }, /eviction must be fifo\(\)/],
+  ["an eviction without methods", { eviction: { name: "mine" } }, /mine has no method created\(\)/],
+  ["a kernelPath that is a number", { kernelPath: 3 }, /kernelPath must be a string or a URL/],
+];
+
+for (const [name, options, text] of OPTIONS) {
+  Deno.test(`create() refuses ${name}`, async () => {
+    const create = ExperienceReplay.create as unknown as (options: unknown) => Promise<unknown>;
+    const error = await assertRejects(() =>
+      create({ capacity: 10, state: float32(1), ...options })
+    );
+    assertMatch((error as Error).message, text);
+  });
+}
+
+Deno.test("newPickSelector() refuses what is no rule", async () => {
+  using replay = await smallReplay();
+  const add = loose(replay, "newPickSelector");
+  const cases: [unknown, RegExp][] = [
+    [undefined, /takes uniform\(\), prioritized\(\), ucb\(\) or an object/],
+    ["uniform", /got "uniform"/],
+    [uniform, /got function uniform: call it/],
+    [{}, /has no name/],
+    [{ name: "mine" }, /mine has no method pushed\(\)/],
+  ];
+  for (const [rule, text] of cases) {
+    assertMatch((assertThrows(() => add(rule)) as Error).message, text);
+  }
+  assertEquals(replay.selectors, []);
+});
+
+Deno.test("evict() and episode() refuse unknown handles", async () => {
+  using replay = (await twoEpisodes()).replay;
+  assertReplayError(() => replay.evict(2), "episode-unknown");
+  assertReplayError(() => replay.episode(-1), "episode-unknown");
+  assertThrows(() => loose(replay, "episode")("0"), TypeError);
+  assertStrictEquals(replay.evict(0), true);
+  assertStrictEquals(replay.evict(0), false);
+});

@@ -1,0 +1,108 @@
+/**
+ * The static types follow the schema: what is wrong here must not compile, what is right must.
+ *
+ * @module
+ */
+
+import {
+  type AnyReplay,
+  type Batch,
+  bool,
+  type Column,
+  ExperienceReplay,
+  float16,
+  float32,
+  int32,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+
+Deno.test("a batch has the typed arrays of the schema", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2, 2),
+    action: float16(3),
+    extras: { logProb: float32(), mask: bool(2) },
+  });
+  const selector = replay.newPickSelector(uniform());
+  const episode = replay.newEpisode();
+  replay.record(episode, new Uint8Array(4), [0.5, 1, 2], 1, {
+    finalState: [1, 2, 3, 4],
+    extras: { logProb: -1, mask: [true, false] },
+  });
+  const batch = replay.getBatch(2, selector);
+  const state: Uint8Array<ArrayBuffer> = batch.state;
+  const nextState: Uint8Array<ArrayBuffer> = batch.nextState;
+  const action: Float16Array<ArrayBuffer> = batch.action;
+  const logProb: Float32Array<ArrayBuffer> = batch.extras.logProb;
+  const mask: Uint8Array<ArrayBuffer> = batch.extras.mask;
+  const shape: readonly [number, number, 2, 2] = batch.shape.state;
+  assertInstanceOf(state, Uint8Array);
+  assertInstanceOf(nextState, Uint8Array);
+  assertEquals([...action], [0.5, 1, 2, 0.5, 1, 2]);
+  assertEquals([...logProb], [-1, -1]);
+  assertEquals([...mask], [1, 0, 1, 0]);
+  assertEquals(shape, [2, 1, 2, 2]);
+  assertEquals(batch.shape.extras.mask, [2, 1, 2]);
+});
+
+Deno.test("what does not fit the schema does not compile", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2),
+    extras: { logProb: float32() },
+  });
+  using plain = await ExperienceReplay.create({ capacity: 10, state: float32() });
+  const selector = replay.newPickSelector(uniform());
+  const episode = replay.newEpisode();
+  const state = new Uint8Array(2);
+  replay.record(episode, state, 0, 0, { finalState: state, extras: { logProb: 0 } });
+  const batch = replay.getBatch(1, selector);
+
+  // @ts-expect-error: a batch of uint8 states is a Uint8Array.
+  const _floats: Float32Array = batch.state;
+  // @ts-expect-error: there is no such extra.
+  const _none: unknown = batch.extras.entropy;
+  const _neither = (plain: Batch<Column<"float32", []>>): unknown =>
+    // @ts-expect-error: no extras at all here.
+    plain.extras.logProb;
+
+  // @ts-expect-error: the state's dtype is uint8.
+  assertThrows(() => replay.record(episode, new Float32Array(2), 0, 0, { extras: { logProb: 0 } }));
+  // @ts-expect-error: the state has two elements, one number is not it.
+  assertThrows(() => replay.record(episode, 1, 0, 0, { extras: { logProb: 0 } }));
+  // @ts-expect-error: the extras are missing.
+  assertThrows(() => replay.record(episode, state, 0, 0));
+  // @ts-expect-error: an extra is missing.
+  assertThrows(() => replay.record(episode, state, 0, 0, { extras: {} }));
+  // @ts-expect-error: there is no such extra.
+  assertThrows(() => replay.record(episode, state, 0, 0, { extras: { logProb: 0, entropy: 1 } }));
+  // @ts-expect-error: this schema has no extras.
+  assertThrows(() => plain.record(plain.newEpisode(), 0, 0, 0, { extras: { logProb: 0 } }));
+  // @ts-expect-error: the state is one number.
+  assertThrows(() => plain.record(plain.newEpisode(), [0], 0, 0));
+  // @ts-expect-error: an action is a number.
+  assertThrows(() => plain.record(plain.newEpisode(), 0, "left", 0));
+  // @ts-expect-error: an unknown option.
+  assertThrows(() => plain.record(plain.newEpisode(), 0, 0, 0, { done: true }));
+  // @ts-expect-error: an unknown option.
+  assertThrows(() => replay.getBatch(1, selector, { betta: 1 }));
+  const _into = (other: Batch<Column<"float32", []>>): unknown =>
+    // @ts-expect-error: a batch of another schema.
+    replay.getBatch(1, selector, { into: other });
+  // @ts-expect-error: an unknown option.
+  const _create = () => ExperienceReplay.create({ capacity: 1, state: int32(), size: 3 });
+});
+
+Deno.test("a replay of any schema fits where any replay is wanted", async () => {
+  function count(replay: AnyReplay): number {
+    return replay.recordCount;
+  }
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2),
+    extras: { a: bool() },
+  });
+  assertEquals(count(replay), 0);
+});
