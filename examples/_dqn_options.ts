@@ -1,0 +1,84 @@
+/**
+ * The command line of `dqn_cartpole.ts`.
+ *
+ * @module
+ */
+import { parseArgs } from "node:util";
+
+/** The rules of choosing picks that the example offers. */
+export const SELECTORS = ["uniform", "prioritized", "ucb"] as const;
+/** The rules of forgetting that the example offers. */
+export const EVICTIONS = ["fifo", "secondChance", "lru", "lfu"] as const;
+
+/** What the user may choose. */
+export interface Options {
+  selector: typeof SELECTORS[number];
+  eviction: typeof EVICTIONS[number];
+  seed: number;
+  /** Environment steps at most; training stops earlier once the task is solved. */
+  steps: number;
+}
+
+const DEFAULTS: Options = {
+  selector: "prioritized",
+  eviction: "secondChance",
+  seed: 1,
+  steps: 40_000,
+};
+
+/** What `--help` prints. */
+export const HELP = `Learn CartPole-v1 by double DQN from an experience replay.
+
+Usage: deno task quickstart [options]
+
+  --selector <rule>   how picks are chosen: ${SELECTORS.join(", ")} (${DEFAULTS.selector})
+  --eviction <rule>   which episode is forgotten: ${EVICTIONS.join(", ")} (${DEFAULTS.eviction})
+  --seed <number>     for the task, the network, the actions and the picks (${DEFAULTS.seed})
+  --steps <number>    environment steps at most (${DEFAULTS.steps})
+  --help              print this
+`;
+
+/**
+ * Reads the command line; `"help"` if that was asked for.
+ *
+ * @throws {TypeError} if a flag is unknown, lacks its value, or the value is none of those allowed
+ */
+export function parseOptions(args: string[]): Options | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      selector: { type: "string", default: DEFAULTS.selector },
+      eviction: { type: "string", default: DEFAULTS.eviction },
+      seed: { type: "string", default: String(DEFAULTS.seed) },
+      steps: { type: "string", default: String(DEFAULTS.steps) },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return "help";
+  return {
+    selector: oneOf("selector", values.selector, SELECTORS),
+    eviction: oneOf("eviction", values.eviction, EVICTIONS),
+    seed: integerOf("seed", values.seed, 0, 2 ** 31 - 1),
+    steps: integerOf("steps", values.steps, 1, 10_000_000),
+  };
+}
+
+function oneOf<Choice extends string>(
+  flag: string,
+  value: string,
+  choices: readonly Choice[],
+): Choice {
+  const choice = choices.find((candidate) => candidate === value);
+  if (choice === undefined) {
+    throw new TypeError(`--${flag} is one of ${choices.join(", ")}, not "${value}"`);
+  }
+  return choice;
+}
+
+function integerOf(flag: string, value: string, min: number, max: number): number {
+  const number = Number(value);
+  if (!/^\d+$/.test(value) || number < min || number > max) {
+    throw new TypeError(`--${flag} is an integer from ${min} to ${max}, not "${value}"`);
+  }
+  return number;
+}

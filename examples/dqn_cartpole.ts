@@ -1,0 +1,285 @@
+/**
+ * A double DQN agent that learns CartPole-v1 from an experience replay in about a minute.
+ *
+ * ```sh
+ * deno task quickstart
+ * deno task quickstart --selector uniform --seed 3
+ * deno task quickstart --help
+ * ```
+ *
+ * Read {@linkcode train} first: it is the whole algorithm, and the replay's part of it is four
+ * calls. `docs/quickstart.md` gives the reason for each number in {@linkcode SETTINGS} and shows
+ * what to expect.
+ *
+ * @module
+ */
+import {
+  ExperienceReplay,
+  fifo,
+  float32,
+  int32,
+  lfu,
+  lru,
+  prioritized,
+  secondChance,
+  ucb,
+  uniform,
+} from "@exrp/replay";
+import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
+import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
+import { curveSvg, type LearningCurve, Progress, Stopwatch, terminalChart } from "./_dqn_report.ts";
+import { type Floats, QNetwork, type Transitions } from "./_q_network.ts";
+import { ACTION_COUNT, CartPole, STATE_SIZE } from "./cartpole.ts";
+
+/** The numbers of the algorithm; `docs/quickstart.md` gives the reason for each. */
+export const SETTINGS = {
+  capacity: 10_000, // records that the replay holds
+  discount: 0.99,
+  returnSteps: 3, // rewards summed before the network's own estimate takes over
+  batchSize: 128,
+  warmupSteps: 1_000, // steps before the first update
+  exploration: { first: 1, last: 0.05, steps: 8_000 }, // chance of a random action
+  learningRate: { first: 1e-3, last: 1e-4, steps: 15_000 },
+  targetRate: 0.01, // how far the target network moves towards the online one, each update
+  alpha: 0.6, // how strongly priorities decide what is drawn
+  beta: { first: 0.4, last: 1, steps: 30_000 }, // how far importance weights correct for that
+  evaluation: { every: 1_000, episodes: 20 }, // steps between evaluations; episodes in each
+  solved: { return: 495, times: 3 }, // training stops at this mean, so many times in a row
+};
+
+const selectors = {
+  uniform: () => uniform(),
+  prioritized: () => prioritized({ alpha: SETTINGS.alpha }),
+  ucb: () => ucb({ c: 0.5, mode: "proportional" }),
+};
+const evictions = { fifo, secondChance, lru, lfu };
+
+/** The best policy seen by greedy evaluation. */
+export interface KeptPolicy {
+  /** Environment steps until then. */
+  step: number;
+  /** Mean return of the greedy evaluation that chose it. */
+  evaluation: number;
+  /** Its network's weights. */
+  weights: Floats;
+}
+
+/** Learns CartPole-v1 and returns the best policy seen. */
+export async function train(
+  options: Options,
+  curve: LearningCurve,
+  stopwatch: Stopwatch,
+): Promise<KeptPolicy> {
+  const { seed, steps } = options;
+  using replay = await ExperienceReplay.create({
+    capacity: SETTINGS.capacity,
+    state: float32(STATE_SIZE),
+    action: int32(),
+    // A pick is three steps in a row, or fewer at the end of an episode.
+    pick: { length: SETTINGS.returnSteps, allowShort: true, discount: SETTINGS.discount },
+    eviction: evictions[options.eviction](),
+    seed,
+  });
+  const selector = replay.newPickSelector(selectors[options.selector]());
+  using network = await QNetwork.create({ seed });
+  const environment = new CartPole(seed);
+  const testEnvironments = newEnvironments(SETTINGS.evaluation.episodes, 1_000_000 + 1_000 * seed);
+  const random = xoroshiro128plus(seed);
+  const { time } = stopwatch;
+  using progress = new Progress(steps);
+
+  let kept: KeptPolicy = { step: 0, evaluation: 0, weights: network.weights() };
+  let solvedTimes = 0;
+  let loss = NaN;
+  let state = environment.reset();
+  let episode = replay.newEpisode();
+  let episodeReturn = 0;
+
+  for (let step = 1; step <= steps && solvedTimes < SETTINGS.solved.times; step++) {
+    // 1. Act: now and then at random, otherwise as the network thinks best.
+    const action = uniformFloat64(random) < scheduled(SETTINGS.exploration, step)
+      ? Math.floor(uniformFloat64(random) * ACTION_COUNT)
+      : time("network: act", () => network.bestAction(state));
+    const { state: nextState, reward, terminated, truncated } = environment.step(action);
+    episodeReturn += reward;
+
+    // 2. Remember. The last record of an episode brings the state after it, and says whether the
+    //    task ended the episode or only the clock did: then the future still has a value.
+    const ending = terminated || truncated ? { finalState: nextState, truncated } : undefined;
+    episode = time("replay: record", () => replay.record(episode, state, action, reward, ending));
+    state = nextState;
+    if (ending !== undefined) {
+      curve.episodes.push({ step, return: episodeReturn });
+      state = environment.reset();
+      episode = replay.newEpisode();
+      episodeReturn = 0;
+    }
+
+    // 3. Learn: draw a batch, improve the network, and tell the replay how surprising each pick
+    //    was, so that surprising ones come again sooner.
+    if (step >= SETTINGS.warmupSteps) {
+      const beta = scheduled(SETTINGS.beta, step);
+      const learningRate = scheduled(SETTINGS.learningRate, step);
+      const { targetRate, batchSize } = SETTINGS;
+
+      const batch = time("replay: getBatch", () => replay.getBatch(batchSize, selector, { beta }));
+      const { pickEpisode, pickPosition } = batch;
+      const transitions = time("n-step returns", () => toTransitions(batch));
+      const learned = time(
+        "network: update",
+        () => network.update(transitions, { learningRate, targetRate }),
+      );
+      const surprise = learned.tdError.map(Math.abs);
+      time(
+        "replay: setPriority",
+        () => replay.setPriority(selector, pickEpisode, pickPosition, surprise),
+      );
+      loss = learned.loss;
+    }
+
+    // 4. Judge: play some episodes without exploring, and keep the best policy so far. DQN forgets:
+    //    the latest policy is often not the best.
+    if (step % SETTINGS.evaluation.every === 0 || step === steps) {
+      const evaluation = mean(time("evaluation", () => play(network, testEnvironments)));
+      curve.evaluations.push({ step, return: evaluation });
+      if (evaluation >= kept.evaluation) kept = { step, evaluation, weights: network.weights() };
+      solvedTimes = evaluation >= SETTINGS.solved.return ? solvedTimes + 1 : 0;
+    }
+    const latest = curve.episodes.slice(-20).map((point) => point.return);
+    progress.update(step, { return: mean(latest), loss, best: kept.evaluation });
+  }
+  return kept;
+}
+
+/** The part of a batch that is needed to make transitions of it. */
+interface Sequences {
+  state: Float32Array;
+  action: Int32Array;
+  reward: Float32Array;
+  nextState: Float32Array;
+  discount: Float32Array;
+  seqLen: Int32Array;
+  importanceWeight: Float32Array;
+}
+
+/**
+ * Folds each sequence of a batch into one transition with the n-step return
+ * r₀ + γ r₁ + γ² r₂ + … and what a reward after it is worth (Sutton and Barto 2018, §7.1).
+ *
+ * `discount` is γ for each step, but 0 where the episode terminated. So the product of a sequence
+ * is what its end is worth in all three cases: still under way, terminated, cut off by the clock.
+ */
+export function toTransitions(batch: Sequences): Transitions {
+  const count = batch.seqLen.length;
+  const length = batch.reward.length / count;
+  const transitions: Transitions = {
+    state: new Float32Array(count * STATE_SIZE),
+    action: new Int32Array(count),
+    reward: new Float32Array(count),
+    nextState: new Float32Array(count * STATE_SIZE),
+    discount: new Float32Array(count),
+    weight: Float32Array.from(batch.importanceWeight),
+  };
+  for (const [row, seqLen] of batch.seqLen.entries()) {
+    const first = row * length;
+    const last = first + seqLen - 1;
+    let reward = 0;
+    let discount = 1;
+    for (let index = first; index <= last; index++) {
+      reward += discount * (batch.reward[index] ?? 0);
+      discount *= batch.discount[index] ?? 0;
+    }
+    transitions.state.set(stateAt(batch.state, first), row * STATE_SIZE);
+    transitions.action.set(batch.action.subarray(first, first + 1), row);
+    transitions.reward[row] = reward;
+    transitions.nextState.set(stateAt(batch.nextState, last), row * STATE_SIZE);
+    transitions.discount[row] = discount;
+  }
+  return transitions;
+}
+
+function stateAt(states: Float32Array, index: number): Float32Array {
+  return states.subarray(index * STATE_SIZE, (index + 1) * STATE_SIZE);
+}
+
+/** Plays one greedy episode in each environment, side by side; their returns. */
+export function play(network: QNetwork, environments: CartPole[]): number[] {
+  const returns = environments.map(() => 0);
+  let playing = environments.map((environment, index) => ({
+    environment,
+    index,
+    state: environment.reset(),
+  }));
+  while (playing.length > 0) {
+    const actions = network.bestActions(playing.map((player) => player.state));
+    playing = playing.filter((player, row) => {
+      const result = player.environment.step(actions[row] ?? 0);
+      player.state = result.state;
+      returns[player.index] = (returns[player.index] ?? 0) + result.reward;
+      return !result.terminated && !result.truncated;
+    });
+  }
+  return returns;
+}
+
+function newEnvironments(count: number, firstSeed: number): CartPole[] {
+  return Array.from({ length: count }, (_, index) => new CartPole(firstSeed + index));
+}
+
+/** A number that moves in a straight line from `first` to `last` over so many steps. */
+function scheduled(
+  { first, last, steps }: { first: number; last: number; steps: number },
+  step: number,
+): number {
+  return first + (last - first) * Math.min(1, step / steps);
+}
+
+function mean(numbers: number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / Math.max(1, numbers.length);
+}
+
+async function main(args: string[]): Promise<number> {
+  let options: Options | "help";
+  try {
+    options = parseOptions(args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\nTry --help.`);
+    return 2;
+  }
+  if (options === "help") {
+    console.log(HELP);
+    return 0;
+  }
+
+  const curve: LearningCurve = { episodes: [], evaluations: [] };
+  const stopwatch = new Stopwatch();
+  const kept = await train(options, curve, stopwatch);
+  const times = stopwatch.table();
+  const replayShare = 100 * stopwatch.secondsOf("replay: ") / stopwatch.seconds;
+
+  // All that is left goes to files and to the terminal.
+  const name = `out/cartpole_${options.selector}_seed${options.seed}`;
+  await Deno.mkdir("out", { recursive: true });
+  const title = `CartPole-v1, ${options.selector}, seed ${options.seed}`;
+  await Deno.writeTextFile(`${name}.svg`, await curveSvg(curve, title));
+  const trained = curve.evaluations.at(-1)?.step ?? 0;
+  console.log(`\nGreedy return over ${trained} steps of training (picture: ${name}.svg)\n`);
+  console.log(terminalChart(curve));
+  console.log(`\nWhere the time went: ${replayShare.toFixed(1)} % to the replay\n\n${times}`);
+
+  // The kept policy goes to a file, and from there it plays episodes that no choice depended on.
+  const saved = { ...options, ...kept, weights: Array.from(kept.weights) };
+  await Deno.writeTextFile(`${name}.json`, JSON.stringify(saved));
+  const loaded: { weights: number[] } = JSON.parse(await Deno.readTextFile(`${name}.json`));
+  using network = await QNetwork.create({ weights: Float32Array.from(loaded.weights) });
+  const returns = play(network, newEnvironments(20, 2_000_000 + 1_000 * options.seed));
+  console.log(
+    `\nKept the policy of step ${kept.step} (greedy mean ${kept.evaluation}) in ${name}.json.` +
+      `\nOn 20 fresh episodes it earns ${mean(returns).toFixed(1)} on average, ` +
+      `${Math.min(...returns)} at worst, of 500.`,
+  );
+  return 0;
+}
+
+if (import.meta.main) Deno.exitCode = await main(Deno.args);
