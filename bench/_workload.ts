@@ -76,7 +76,10 @@ export async function fill(workload: Workload): Promise<Filled> {
 }
 
 /** Throws unless every row of the batch is the record, and the state after it, that its pick names. */
-export function checkBatch(batch: Batch<Column<"float32", readonly [4]>>, pickLength: number): void {
+export function checkBatch(
+  batch: Batch<Column<"float32", readonly [4]>>,
+  pickLength: number,
+): void {
   for (let pick = 0; pick < batch.size; pick++) {
     const episode = Math.fround(batch.pickEpisode[pick] ?? -1);
     for (let step = 0; step < pickLength; step++) {

@@ -119,7 +119,9 @@ for (const { what, value, limit, unit } of floors) {
   const kept = value <= limit;
   if (!kept) broken += 1;
   console.log(
-    `${kept ? "kept  " : "BROKEN"}  ${what.padEnd(width)}  ${value.toFixed(3).padStart(9)} ${unit}  (at most ${limit})`,
+    `${kept ? "kept  " : "BROKEN"}  ${what.padEnd(width)}  ${
+      value.toFixed(3).padStart(9)
+    } ${unit}  (at most ${limit})`,
   );
 }
 console.log(broken === 0 ? "every floor is kept" : `${broken} floors are broken`);

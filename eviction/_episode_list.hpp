@@ -49,6 +49,12 @@ class EpisodeList {
 
   uint32_t first() const { return links_[end].next; }
   uint32_t last() const { return links_[end].previous; }
+  /// The first node that is not episode `spared`'s, or the only one. There is at least one.
+  uint32_t firstBut(uint32_t spared) const {
+    assert(count_ > 0);
+    const uint32_t node = first();
+    return episodeOf(node) == spared && count_ > 1 ? links_[node].next : node;
+  }
   uint32_t next(uint32_t node) const { return links_[node].next; }
   /// The node after `node`, going round from the last to the first. The end only when the list is empty.
   uint32_t nextAround(uint32_t node) const {

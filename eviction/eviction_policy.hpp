@@ -5,7 +5,7 @@
 //
 // Thread safety: none of its own. Invariants a policy keeps:
 //   1. It knows exactly the episodes that were created and not removed.
-//   2. victim() is one of them; asking changes no answer to come other than as the rule says (a clock hand may move).
+//   2. victim() is one of them, and not the spared one while there is another; asking changes no answer to come other than as the rule says (a clock hand may move).
 //   3. The same calls give the same victims on every platform.
 //   4. save() and load() carry everything that decides the future.
 // Cost: created, removed and victim O(log E) amortised at most; sampled O(1) a pick, so that getBatch never slows by more than 10 %.
@@ -25,6 +25,9 @@ struct EvictionItem {
 
 class EvictionPolicy {
  public:
+  /// No episode.
+  static constexpr uint32_t none = UINT32_MAX;
+
   EvictionPolicy() = default;
   EvictionPolicy(const EvictionPolicy&) = delete;
   EvictionPolicy& operator=(const EvictionPolicy&) = delete;
@@ -35,8 +38,9 @@ class EvictionPolicy {
   /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
   virtual void sampled(const uint32_t* episode, uint32_t count) = 0;
   virtual void removed(uint32_t episode) = 0;
-  /// The episode to forget now. There is at least one.
-  virtual uint32_t victim() = 0;
+  /// The episode to forget now. There is at least one. `spared`, the episode that is being recorded, is passed over as long as
+  /// there is another.
+  virtual uint32_t victim(uint32_t spared) = 0;
 
   virtual double memoryBytes() const = 0;
 

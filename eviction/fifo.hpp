@@ -21,10 +21,7 @@ class Fifo final : public EvictionPolicy {
   void sampled(const uint32_t*, uint32_t) override {}
   void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
 
-  uint32_t victim() override {
-    assert(list_.count() > 0);
-    return EpisodeList::episodeOf(list_.first());
-  }
+  uint32_t victim(uint32_t spared = none) override { return EpisodeList::episodeOf(list_.firstBut(spared)); }
 
   double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
 

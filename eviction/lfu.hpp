@@ -83,16 +83,18 @@ class Lfu final : public EvictionPolicy {
     else siftDown(place, last);
   }
 
-  uint32_t victim() override {
+  uint32_t victim(uint32_t spared = none) override {
     assert(count_ > 0);
-    for (uint32_t refiled = 0; refiled < count_ / rebuildShare + 1; ++refiled) {
-      const Filed root = heap_[heapRoot];
-      const Use& use = uses_[root.episode];
-      if (root.time == use.time) return root.episode;
-      siftDown(heapRoot, Filed{use.time, use.count, root.episode});
-    }
-    rebuild();
-    return heap_[heapRoot].episode;
+    const uint32_t least = leastUsed();
+    if (least != spared || count_ == 1) return least;
+    // Taken out, it shows who comes next; then it goes back as it was.
+    const Use use = uses_[spared];
+    removed(spared);
+    const uint32_t next = leastUsed();
+    uses_[spared] = use;
+    ++count_;
+    siftUp(heapEnd() - 1, Filed{use.time, use.count, spared});
+    return next;
   }
 
   double memoryBytes() const override {
@@ -141,6 +143,18 @@ class Lfu final : public EvictionPolicy {
   }
 
  private:
+  /// The root, once it is filed under its own key.
+  uint32_t leastUsed() {
+    for (uint32_t refiled = 0; refiled < count_ / rebuildShare + 1; ++refiled) {
+      const Filed root = heap_[heapRoot];
+      const Use& use = uses_[root.episode];
+      if (root.time == use.time) return root.episode;
+      siftDown(heapRoot, Filed{use.time, use.count, root.episode});
+    }
+    rebuild();
+    return heap_[heapRoot].episode;
+  }
+
   struct Use {
     uint64_t time;   // of the last use
     uint32_t count;  // picks since creation

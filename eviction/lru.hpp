@@ -22,10 +22,7 @@ class Lru final : public EvictionPolicy {
   void sampled(const uint32_t* episode, uint32_t count) override { list_.moveToBack(episode, count); }
   void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
 
-  uint32_t victim() override {
-    assert(list_.count() > 0);
-    return EpisodeList::episodeOf(list_.first());
-  }
+  uint32_t victim(uint32_t spared = none) override { return EpisodeList::episodeOf(list_.firstBut(spared)); }
 
   double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
 

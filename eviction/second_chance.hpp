@@ -50,10 +50,12 @@ class SecondChance final : public EvictionPolicy {
     flags_[node] = 0;
   }
 
-  uint32_t victim() override {
+  /// The hand passes over the spared episode and leaves its flag.
+  uint32_t victim(uint32_t spared = none) override {
     assert(list_.count() > 0);
-    while (flags_[hand_] != 0) {
-      flags_[hand_] = 0;
+    const uint32_t sparedNode = spared == none || list_.count() == 1 ? EpisodeList::end : EpisodeList::nodeOf(spared);
+    while (flags_[hand_] != 0 || hand_ == sparedNode) {
+      if (hand_ != sparedNode) flags_[hand_] = 0;
       hand_ = list_.nextAround(hand_);
     }
     return EpisodeList::episodeOf(hand_);

@@ -10,7 +10,7 @@ import { NativeEviction } from "./native_eviction.ts";
 /**
  * Forgets the oldest episode that was not drawn since the hand last passed it: each episode has an access flag, set when
  * a batch draws from it; the hand goes round, clears flags that are set and takes the first that is not. As in Chen and
- * Wang's experience-replay module.
+ * Wang's experience-replay module, section 3.2. The episode that is being recorded is passed over while there is another.
  *
  * Cost: O(1) amortised.
  *

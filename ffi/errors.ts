@@ -161,7 +161,7 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_ORDER:
       return `the snapshot's section ${a} goes on with item ${b}, got ${c}`;
     case abi.EXRP_STATUS_MEMORY:
-      return b > 0
+      return Number(b) > 0
         ? `the records need ${a} bytes, but this machine has ${b}; take a smaller capacity`
         : `no memory for ${a} bytes`;
     case abi.EXRP_STATUS_LIMIT:

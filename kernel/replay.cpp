@@ -172,12 +172,12 @@ Status Replay::prepareRecord() {
   return picks_.prepare(2 * config_.pick.length + 2, blocks << store_.blockShift());
 }
 
-/// Evicts until `blockCount` blocks and `recordCount` records fit.
-Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount) {
+/// Evicts until `blockCount` blocks and `recordCount` records fit; episode `spared` only when it is the last.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared) {
   while (store_.availableCount() < blockCount || recordCount_ + recordCount > config_.capacity) {
     if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity);
     assert(episodes_.count() > 0);
-    removeEpisode(eviction_->victim());
+    removeEpisode(eviction_->victim(spared));
   }
   return Status::ok;
 }
@@ -210,7 +210,7 @@ uint32_t Replay::addEpisode() {
 
 Status Replay::createEpisode(double* handle) {
   Status status = prepareRecord();
-  if (status == Status::ok) status = makeRoom(1, 0);
+  if (status == Status::ok) status = makeRoom(1, 0, EvictionPolicy::none);
   if (status != Status::ok) return status;
   *handle = static_cast<double>(episodes_[addEpisode()].handle);
   return Status::ok;
@@ -271,9 +271,9 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
                        episodes_[index].count < config_.segmentLength && picks_.hasRoomForOne();
   if (!isPlain) {
     status = prepareRecord();
-    if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1);
+    if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1, index);
     if (status != Status::ok) return status;
-    // Making room may have evicted this very episode; then, or if it was gone before, a new one begins.
+    // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
     if (index != episodeNone) index = findEpisode(handle);
   }
   const uint8_t* state = row + rowColumns_[0];

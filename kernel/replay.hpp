@@ -85,7 +85,7 @@ class Replay {
   uint32_t findEpisode(double handle) const;
   Status checkHandle(double handle) const;
   Status prepareRecord();
-  Status makeRoom(uint32_t blockCount, uint32_t recordCount);
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared);
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
   bool needsBlock(const Episode& episode) const;

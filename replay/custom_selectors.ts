@@ -112,6 +112,7 @@ export class CustomSelector {
           { detail: [k, chance] },
         );
       }
+      if (chance > 1) probability[k] = 1;
     }
   }
 

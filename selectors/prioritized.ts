@@ -33,7 +33,7 @@ export interface PrioritizedOptions {
  * has the largest priority set so far. With `epsilon: 0`, a pick of priority 0 is never drawn, unless all are 0: then
  * draws are uniform. A negative, NaN or infinite priority is refused.
  *
- * Cost: O(log N) a draw and an update; about 8 bytes a pick.
+ * Cost: O(log N) a draw and an update; about 5.5 bytes a pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

@@ -14,7 +14,7 @@ struct FifoTwin {
   void created(uint32_t episode) { order.push_back(episode); }
   void sampled(const std::vector<uint32_t>&) {}
   void removed(uint32_t episode) { order.erase(std::find(order.begin(), order.end(), episode)); }
-  uint32_t victim() { return order.front(); }
+  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     test::Items all;
     for (const uint32_t episode : order) all.push_back(EvictionItem{episode, 0});

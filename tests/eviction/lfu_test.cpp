@@ -27,7 +27,7 @@ struct LfuTwin {
     }
   }
   void removed(uint32_t episode) { order.erase(find(episode)); }
-  uint32_t victim() { return items().front().episode; }
+  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     std::vector<Member> sorted = order;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) { return a.count < b.count; });

@@ -1,5 +1,5 @@
-import { lfu, uniform } from "@exrp/replay";
-import { assertEquals } from "@std/assert";
+import { ExperienceReplay, fifo, float32, lfu, lru, secondChance, uniform } from "@exrp/replay";
+import { assertEquals, assertStrictEquals } from "@std/assert";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 
@@ -18,4 +18,30 @@ Deno.test("lfu() evicts what was drawn least often, of equals the oldest", async
   recordEpisode(replay, 1);
   const kept = [0, 1, 2, 3].filter((handle) => handle !== victim);
   assertEquals([...replay.episodes()].filter((handle) => handle < 4), kept);
+});
+
+Deno.test("lfu() forgets another episode than the one being recorded, however little that was drawn", async () => {
+  // Failed before: the youngest episode has the lowest count, so each of its records evicted the one before.
+  for (const eviction of [fifo(), secondChance(), lru(), lfu()]) {
+    using replay = await ExperienceReplay.create({
+      capacity: 100,
+      state: float32(1),
+      eviction,
+      segmentLength: 50,
+      seed: 1,
+    });
+    const selector = replay.newPickSelector(uniform());
+    for (let episode = 0; episode < 10; episode++) {
+      const handle = replay.newEpisode();
+      for (let step = 0; step < 9; step++) replay.record(handle, [step], 0, 0);
+      replay.record(handle, [9], 0, 0, { finalState: [10] });
+    }
+    replay.getBatch(1000, selector);
+    const handle = replay.newEpisode();
+    for (let step = 0; step < 40; step++) {
+      assertStrictEquals(replay.record(handle, [step], 0, 0), handle, eviction.kind);
+    }
+    assertStrictEquals(replay.episode(handle).recordCount, 40);
+    assertStrictEquals(replay.recordCount, 100);
+  }
 });

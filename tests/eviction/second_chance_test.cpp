@@ -29,9 +29,10 @@ struct SecondChanceTwin {
     if (place < hand) --hand;
     if (hand == order.size()) hand = 0;
   }
-  uint32_t victim() {
-    while (order[hand].flag) {
-      order[hand].flag = false;
+  uint32_t victim(uint32_t spared) {
+    const auto isSpared = [&] { return order.size() > 1 && order[hand].episode == spared; };
+    while (order[hand].flag || isSpared()) {
+      if (!isSpared()) order[hand].flag = false;
       hand = (hand + 1) % order.size();
     }
     return order[hand].episode;

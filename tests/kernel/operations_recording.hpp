@@ -1,0 +1,265 @@
+// A recording of calls of the C ABI, replayed: each call must give the status and the results that it gave when it was recorded.
+//
+// tests/model/model_test.ts writes recordings while the model confirms every result, so that a replay under a sanitizer, or from
+// another compiler, is compared with the model too. One call a line:
+//
+//   <function without exrp_> <arguments> = <status> <hash>
+//
+// Arguments in the order of exrp.h: numbers as decimals, a replay as its number in the recording (0, 1, ...), buffers that are read as x
+// and their bytes in hexadecimal; buffers that are only written are left out. The hash is FNV-1a (32 bits) of what was written,
+// without the parts that may differ between builds (ids, memory use) or that the call leaves alone (padding); 0 after a failure.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernel/exrp.h"
+
+namespace exrp::test {
+
+inline uint32_t fnv(const void* data, size_t bytes, uint32_t hash = 2166136261u) {
+  const auto* at = static_cast<const uint8_t*>(data);
+  for (size_t index = 0; index < bytes; ++index) hash = (hash ^ at[index]) * 16777619u;
+  return hash;
+}
+
+/// What of a replay's shape the hashes need.
+struct ReplayShape {
+  uint32_t id = 0;
+  uint32_t length = 1;
+  std::vector<uint32_t> columnBytes;
+};
+
+/// The hash of a batch's parts, in order of their numbers; what lies between them is not the call's to write.
+inline uint32_t batchHash(const ReplayShape& shape, uint32_t count, const uint8_t* batch) {
+  const size_t columns = shape.columnBytes.size();
+  std::vector<double> offsets(EXRP_BATCH_COLUMN + columns);
+  if (exrp_batch_layout(shape.id, count, offsets.data(), static_cast<uint32_t>(offsets.size())) != 0) return 0;
+  const size_t rows = size_t{count} * shape.length;
+  uint32_t hash = 2166136261u;
+  const auto add = [&](size_t part, size_t bytes) { hash = fnv(batch + static_cast<size_t>(offsets[part]), bytes, hash); };
+  add(EXRP_BATCH_NEXT_STATE, rows * shape.columnBytes[0]);
+  add(EXRP_BATCH_SEQ_LEN, size_t{count} * 4);
+  add(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * 4);
+  add(EXRP_BATCH_PICK_EPISODE, size_t{count} * 8);
+  add(EXRP_BATCH_PICK_POSITION, size_t{count} * 4);
+  add(EXRP_BATCH_PROBABILITY, size_t{count} * 4);
+  add(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * 4);
+  add(EXRP_BATCH_DISCOUNT, rows * 4);
+  for (size_t column = 0; column < columns; ++column) add(EXRP_BATCH_COLUMN + column, rows * shape.columnBytes[column]);
+  return hash;
+}
+
+class Recording {
+ public:
+  /// Replays a file; the number of calls that did not give what was recorded. Prints the first few.
+  int replay(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) {
+      std::printf("%s: cannot be read\n", path.c_str());
+      return 1;
+    }
+    int failures = 0;
+    long lineNumber = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++lineNumber;
+      if (line.empty() || line[0] == '#') continue;
+      const char* problem = replayLine(line);
+      if (problem == nullptr) continue;
+      if (++failures <= 5) {
+        std::printf("%s:%ld: %s: status %d hash %08x\n  %.200s\n", path.c_str(), lineNumber, problem, status_, hash_, line.c_str());
+      }
+    }
+    for (const ReplayShape& shape : replays_) exrp_replay_destroy(shape.id);
+    calls_ += lineNumber;
+    return failures;
+  }
+
+  long calls() const { return calls_; }
+
+ private:
+  struct Argument {
+    double number = 0;
+    std::vector<uint64_t> bytes;  // as words, so that any element type is aligned
+    size_t size = 0;
+  };
+
+  const char* replayLine(const std::string& line) {
+    std::istringstream tokens(line);
+    std::string name;
+    tokens >> name;
+    arguments_.clear();
+    std::string token;
+    while (tokens >> token && token != "=") arguments_.push_back(parse(token));
+    int32_t statusExpected = 0;
+    std::string hashExpected;
+    tokens >> statusExpected >> hashExpected;
+    if (!tokens && hashExpected.empty()) return "no line of a recording";
+    hash_ = 0;
+    if (!call(name)) return "unknown call";
+    if (status_ != statusExpected) return "another status";
+    if (hash_ != static_cast<uint32_t>(std::strtoul(hashExpected.c_str(), nullptr, 16))) return "other results";
+    return nullptr;
+  }
+
+  static Argument parse(const std::string& token) {
+    Argument argument;
+    if (token[0] != 'x') {
+      argument.number = std::strtod(token.c_str(), nullptr);
+      return argument;
+    }
+    argument.size = (token.size() - 1) / 2;
+    argument.bytes.resize(argument.size / 8 + 1);
+    auto* bytes = reinterpret_cast<uint8_t*>(argument.bytes.data());
+    const auto digit = [](char c) { return static_cast<uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10); };
+    for (size_t index = 0; index < argument.size; ++index) {
+      bytes[index] = static_cast<uint8_t>(digit(token[1 + 2 * index]) << 4 | digit(token[2 + 2 * index]));
+    }
+    return argument;
+  }
+
+  double f64(size_t index) const { return index < arguments_.size() ? arguments_[index].number : 0; }
+  uint32_t u32(size_t index) const { return static_cast<uint32_t>(f64(index)); }
+  template <typename T>
+  T* buffer(size_t index) {
+    static uint64_t nothing[4] = {};
+    return reinterpret_cast<T*>(index < arguments_.size() && arguments_[index].size > 0 ? arguments_[index].bytes.data() : nothing);
+  }
+  /// The replay that argument 0 names; an unknown one becomes an id that no replay has.
+  const ReplayShape& shape() const {
+    static const ReplayShape none{0xFFFFFFFFu, 1, {1, 1, 1}};
+    const auto index = static_cast<size_t>(f64(0));
+    return f64(0) >= 0 && index < replays_.size() ? replays_[index] : none;
+  }
+
+  /// The hash of what was written, had the call succeeded.
+  void done(int32_t status, const void* data, size_t bytes) {
+    status_ = status;
+    hash_ = status == 0 ? fnv(data, bytes) : 0;
+  }
+
+  bool call(const std::string& name);
+
+  std::vector<Argument> arguments_;
+  std::vector<ReplayShape> replays_;
+  int32_t status_ = 0;
+  uint32_t hash_ = 0;
+  long calls_ = 0;
+};
+
+inline bool Recording::call(const std::string& name) {
+  std::vector<uint8_t> bytes;
+  const uint32_t id = shape().id;
+  const auto columnCount = static_cast<uint32_t>(shape().columnBytes.size());
+  if (name == "replay_create") {
+    ReplayShape made;
+    const auto* config = buffer<const double>(0);
+    const auto* columns = buffer<const uint32_t>(2);
+    status_ = exrp_replay_create(config, u32(1), columns, u32(3), &made.id);
+    if (status_ != 0) return true;
+    made.length = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_LENGTH]);
+    for (uint32_t column = 0; column < u32(3); ++column) made.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
+    replays_.push_back(made);
+  } else if (name == "replay_destroy") {
+    status_ = exrp_replay_destroy(id);
+  } else if (name == "replay_info") {
+    double info[EXRP_INFO_COUNT] = {};
+    const int32_t status = exrp_replay_info(id, info, EXRP_INFO_COUNT);
+    info[EXRP_INFO_MEMORY_BYTES] = info[EXRP_INFO_COLUMN_BYTES] = info[EXRP_INFO_INDEX_BYTES] = 0;
+    done(status, info, sizeof info);
+  } else if (name == "replay_check") {
+    int32_t broken = 0;
+    const int32_t status = exrp_replay_check(id, &broken);
+    done(status, &broken, sizeof broken);
+  } else if (name == "row_layout") {
+    std::vector<double> offsets(EXRP_ROW_COLUMN + columnCount);
+    const int32_t status = exrp_row_layout(id, offsets.data(), static_cast<uint32_t>(offsets.size()));
+    done(status, offsets.data(), offsets.size() * 8);
+  } else if (name == "episode_create") {
+    double handle = 0;
+    const int32_t status = exrp_episode_create(id, &handle);
+    done(status, &handle, sizeof handle);
+  } else if (name == "record") {
+    const int32_t status = exrp_record(id, buffer<uint8_t>(1), u32(2), u32(3));
+    done(status, buffer<uint8_t>(1), u32(2));
+  } else if (name == "episode_evict") {
+    done(exrp_episode_evict(id, f64(1)), nullptr, 0);
+  } else if (name == "episode_info") {
+    double info[EXRP_EPISODE_INFO_COUNT] = {};
+    const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);
+    done(status, info, sizeof info);
+  } else if (name == "episode_list") {
+    double info[EXRP_INFO_COUNT] = {};
+    exrp_replay_info(id, info, EXRP_INFO_COUNT);
+    std::vector<double> handles(u32(1) + 1);
+    const int32_t status = exrp_episode_list(id, handles.data(), u32(1));
+    done(status, handles.data(), status == 0 ? static_cast<size_t>(info[EXRP_INFO_EPISODE_COUNT]) * 8 : 0);
+  } else if (name == "selector_create") {
+    uint32_t selector = 0;
+    const int32_t status = exrp_selector_create(id, u32(1), buffer<const double>(2), u32(3), &selector);
+    done(status, &selector, sizeof selector);
+  } else if (name == "priority_set") {
+    uint32_t applied = 0;
+    const int32_t status = exrp_priority_set(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), buffer<const uint8_t>(4),
+                                             u32(5), u32(6), &applied);
+    done(status, &applied, sizeof applied);
+  } else if (name == "batch_layout") {
+    std::vector<double> offsets(EXRP_BATCH_COLUMN + columnCount);
+    const int32_t status = exrp_batch_layout(id, u32(1), offsets.data(), static_cast<uint32_t>(offsets.size()));
+    done(status, offsets.data(), offsets.size() * 8);
+  } else if (name == "batch_get") {
+    bytes.resize(static_cast<size_t>(f64(4)) + 1);
+    status_ = exrp_batch_get(id, u32(1), u32(2), f64(3), bytes.data(), f64(4));
+    if (status_ == 0) hash_ = batchHash(shape(), u32(2), bytes.data());
+  } else if (name == "batch_gather") {
+    bytes.resize(static_cast<size_t>(f64(7)) + 1);
+    status_ = exrp_batch_gather(id, buffer<const uint32_t>(1), buffer<const double>(2), u32(3), f64(4), f64(5), u32(6), bytes.data(),
+                                f64(7));
+    if (status_ == 0) hash_ = batchHash(shape(), u32(3), bytes.data());
+  } else if (name == "pick_find") {
+    std::vector<uint32_t> indices(u32(3) + 1);
+    const int32_t status = exrp_pick_find(id, buffer<const double>(1), buffer<const int32_t>(2), u32(3), indices.data());
+    done(status, indices.data(), size_t{u32(3)} * 4);
+  } else if (name == "pick_list") {
+    std::vector<double> handles(u32(2) + 1);
+    std::vector<int32_t> positions(u32(2) + 1);
+    status_ = exrp_pick_list(id, u32(1), u32(2), handles.data(), positions.data());
+    if (status_ == 0) hash_ = fnv(positions.data(), size_t{u32(2)} * 4, fnv(handles.data(), size_t{u32(2)} * 8));
+  } else if (name == "journal_open") {
+    done(exrp_journal_open(id), nullptr, 0);
+  } else if (name == "journal_count") {
+    uint32_t count = 0;
+    const int32_t status = exrp_journal_count(id, &count);
+    done(status, &count, sizeof count);
+  } else if (name == "journal_read") {
+    std::vector<uint32_t> events(size_t{u32(1)} * 2 + 2);
+    uint32_t count = 0;
+    const int32_t status = exrp_journal_read(id, events.data(), u32(1), &count);
+    done(status, events.data(), size_t{count} * 8);
+  } else if (name == "section_info") {
+    double info[2] = {};
+    const int32_t status = exrp_section_info(id, u32(1), info, 2);
+    done(status, info, sizeof info);
+  } else if (name == "section_read") {
+    double info[2] = {};
+    exrp_section_info(id, u32(1), info, 2);
+    bytes.resize(static_cast<size_t>(f64(4)) + 1);
+    const int32_t status = exrp_section_read(id, u32(1), f64(2), u32(3), bytes.data(), f64(4));
+    done(status, bytes.data(), status == 0 ? u32(3) * static_cast<size_t>(info[1]) : 0);
+  } else if (name == "section_write") {
+    done(exrp_section_write(id, u32(1), f64(2), u32(3), buffer<const uint8_t>(4), f64(5)), nullptr, 0);
+  } else if (name == "snapshot_end") {
+    done(exrp_snapshot_end(id), nullptr, 0);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace exrp::test

@@ -1,0 +1,35 @@
+/**
+ * Deliberate faults of the model, one line each: the test of the test. Every one must make the model and the library
+ * disagree, or the model test would not see the same fault in the library.
+ *
+ * @module
+ */
+
+export type Fault = keyof typeof FAULTS;
+
+/** What each fault does. */
+export const FAULTS = {
+  swapsOwnPicks: "removal moves the last pick even when it belongs to the episode that goes",
+  newPriorityInitial: "a new pick gets the initial priority instead of the largest set so far",
+  firstPriorityWins: "of two priorities for one pick in one call the first stays",
+  openEndKnown: "the newest record of an open episode claims a known next state",
+  terminatedBootstraps: "the discount after a terminated episode's last record is not 0",
+  capacityPlusOne: "the store holds one record more than its capacity",
+  cutForgetsState: "the final state of an episode that was cut is zeros",
+  cutTerminates: "an episode that was cut counts as terminated",
+  shortWhileOpen: "short picks count before their episode has ended",
+  handToOldest: "the clock's hand jumps to the oldest episode when its own is evicted",
+  lruBackwards: "the picks of a batch are used in reverse",
+  lfuTiesByAge: "among episodes drawn equally often the one created first goes",
+  sumsInFloat32: "sums of weights are rounded to float32",
+  weightsInFloat64: "weights are kept in float64",
+  pointsShared: "stratified draws share one random number",
+  normalizeByBatch: "importance weights are always scaled by the batch's largest",
+  evictedPicksCount: "priorities for evicted picks count as applied",
+  snapshotForgetsMaximum: "a snapshot forgets the largest priority",
+  snapshotForgetsRandom: "a snapshot begins the random numbers anew",
+  ucbCountsLate: "draws of one batch count only once the batch is drawn",
+  ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
+} as const;
+
+export const FAULT_NAMES: readonly Fault[] = Object.keys(FAULTS) as Fault[];

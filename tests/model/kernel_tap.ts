@@ -1,0 +1,304 @@
+/**
+ * A tap on the kernel: sees every call that the library makes. So the test knows the id of the replay that a facade
+ * hides, can ask the kernel for its invariants, and can record all calls for the native replay.
+ *
+ * @module
+ */
+
+import { type Kernel, type KernelSymbols, openKernel } from "../../ffi/library.ts";
+import * as abi from "../../ffi/symbols.ts";
+
+/** What an argument is in a recording: a replay's id, a number, bytes that are read; or left out. */
+type Role = "replay" | "number" | "bytes" | "out";
+
+/** Bytes that a call wrote; made after it succeeded. */
+type Written = (args: readonly unknown[], tap: KernelTap) => readonly Uint8Array[];
+
+interface Call {
+  readonly roles: readonly Role[];
+  readonly written: Written;
+}
+
+type AnyFunction = (...args: readonly unknown[]) => number;
+
+interface Shape {
+  readonly length: number;
+  readonly columnBytes: readonly number[];
+}
+
+/** The first `count` bytes of an argument. */
+function bytesOf(value: unknown, count?: number): Uint8Array {
+  if (!ArrayBuffer.isView(value)) return new Uint8Array();
+  return new Uint8Array(value.buffer, value.byteOffset, count ?? value.byteLength);
+}
+
+function whole(index: number): Written {
+  return (args) => [bytesOf(args[index])];
+}
+
+function counted(index: number, countIndex: number, itemBytes: number): Written {
+  return (args) => [bytesOf(args[index], Number(args[countIndex]) * itemBytes)];
+}
+
+const nothing: Written = () => [];
+const R = "replay";
+const N = "number";
+const B = "bytes";
+const O = "out";
+
+/** The calls that are recorded, as tests/kernel/operations_recording.hpp reads them. */
+const CALLS: Readonly<Record<string, Call>> = {
+  exrp_replay_create: { roles: [B, N, B, N, O], written: nothing },
+  exrp_replay_destroy: { roles: [R], written: nothing },
+  exrp_replay_info: {
+    roles: [R, O, N],
+    written: ([, info]) => {
+      const copy = bytesOf(info, 8 * abi.EXRP_INFO_COUNT).slice();
+      const numbers = new Float64Array(copy.buffer);
+      for (
+        const index of [
+          abi.EXRP_INFO_MEMORY_BYTES,
+          abi.EXRP_INFO_COLUMN_BYTES,
+          abi.EXRP_INFO_INDEX_BYTES,
+        ]
+      ) numbers[index] = 0;
+      return [copy];
+    },
+  },
+  exrp_replay_check: { roles: [R, O], written: whole(1) },
+  exrp_row_layout: {
+    roles: [R, O, N],
+    written: ([id, offsets], tap) => [
+      bytesOf(offsets, 8 * (abi.EXRP_ROW_COLUMN + tap.shape(id).columnBytes.length)),
+    ],
+  },
+  exrp_episode_create: { roles: [R, O], written: ([, handle]) => [bytesOf(handle, 8)] },
+  exrp_record: { roles: [R, B, N, N], written: counted(1, 2, 1) },
+  exrp_episode_evict: { roles: [R, N], written: nothing },
+  exrp_episode_info: {
+    roles: [R, N, O, N],
+    written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],
+  },
+  exrp_episode_list: {
+    roles: [R, O, N],
+    written: ([id, handles], tap) => [bytesOf(handles, 8 * tap.info(Number(id)).episodeCount)],
+  },
+  exrp_selector_create: { roles: [R, N, B, N, O], written: ([, , , , id]) => [bytesOf(id, 4)] },
+  exrp_priority_set: {
+    roles: [R, N, B, B, B, N, N, O],
+    written: (args) => [bytesOf(args[7], 4)],
+  },
+  exrp_batch_layout: {
+    roles: [R, N, O, N],
+    written: ([id, , offsets], tap) => [
+      bytesOf(offsets, 8 * (abi.EXRP_BATCH_COLUMN + tap.shape(id).columnBytes.length)),
+    ],
+  },
+  exrp_batch_get: {
+    roles: [R, N, N, N, O, N],
+    written: ([id, , count, , batch], tap) => tap.batchParts(id, Number(count), batch),
+  },
+  exrp_batch_gather: {
+    roles: [R, B, B, N, N, N, N, O, N],
+    written: ([id, , , count, , , , batch], tap) => tap.batchParts(id, Number(count), batch),
+  },
+  exrp_pick_find: { roles: [R, B, B, N, O], written: counted(4, 3, 4) },
+  exrp_pick_list: {
+    roles: [R, N, N, O, O],
+    written: ([, , count, handles, positions]) => [
+      bytesOf(handles, 8 * Number(count)),
+      bytesOf(positions, 4 * Number(count)),
+    ],
+  },
+  exrp_journal_open: { roles: [R], written: nothing },
+  exrp_journal_count: { roles: [R, O], written: ([, count]) => [bytesOf(count, 4)] },
+  exrp_journal_read: {
+    roles: [R, O, N, O],
+    written: ([, events, , count]) => {
+      const [read = 0] = count instanceof Uint32Array ? count : [];
+      return [bytesOf(events, 8 * read)];
+    },
+  },
+  exrp_section_info: { roles: [R, N, O, N], written: ([, , info]) => [bytesOf(info, 16)] },
+  exrp_section_read: {
+    roles: [R, N, N, N, O, N],
+    written: ([id, section, , count, items], tap) => [
+      bytesOf(items, Number(count) * tap.itemBytes(Number(id), Number(section))),
+    ],
+  },
+  exrp_section_write: { roles: [R, N, N, N, B, N], written: nothing },
+  exrp_snapshot_end: { roles: [R], written: nothing },
+};
+
+function hex(bytes: Uint8Array): string {
+  return bytes.toHex();
+}
+
+/** FNV-1a, 32 bits. */
+function fnv(parts: readonly Uint8Array[]): string {
+  let hash = 2166136261;
+  for (const part of parts) {
+    for (let k = 0; k < part.length; k++) hash = Math.imul(hash ^ (part[k] ?? 0), 16777619);
+  }
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}
+
+/** Sees all calls of the kernel from its making to its disposal. */
+export class KernelTap implements Disposable {
+  readonly #kernel: { symbols: KernelSymbols };
+  readonly #untapped: KernelSymbols;
+  readonly #numbers = new Map<number, number>();
+  readonly #shapes = new Map<number, Shape>();
+  readonly #lines: string[] | undefined;
+  readonly #live = new Set<number>();
+
+  private constructor(kernel: Kernel, recording: boolean) {
+    this.#kernel = kernel;
+    this.#untapped = kernel.symbols;
+    this.#lines = recording ? [] : undefined;
+    this.#kernel.symbols = this.#tapped();
+  }
+
+  /** A tap on the kernel that the library opens. */
+  static async on(options: { recording?: boolean } = {}): Promise<KernelTap> {
+    return new KernelTap(await openKernel(), options.recording ?? false);
+  }
+
+  [Symbol.dispose](): void {
+    this.#kernel.symbols = this.#untapped;
+  }
+
+  /** The id of the youngest replay that was not destroyed. */
+  get liveId(): number {
+    return [...this.#live].at(-1) ?? -1;
+  }
+
+  /** The recording so far. */
+  get recording(): string {
+    return (this.#lines ?? []).map((line) => `${line}\n`).join("");
+  }
+
+  /** The number of the invariant that broke, 0 for none. */
+  check(id: number): number {
+    const broken = new Int32Array(1);
+    const status = this.#kernel.symbols.exrp_replay_check(id, broken);
+    return status === 0 ? broken[0] ?? -1 : -status;
+  }
+
+  /** The pick table. */
+  picks(id: number, count: number): { episodes: Float64Array; positions: Int32Array } {
+    const episodes = new Float64Array(Math.max(1, count));
+    const positions = new Int32Array(Math.max(1, count));
+    const status = this.#kernel.symbols.exrp_pick_list(id, 0, count, episodes, positions);
+    if (status !== 0) throw new Error(`exrp_pick_list of ${count} picks: status ${status}`);
+    return { episodes: episodes.subarray(0, count), positions: positions.subarray(0, count) };
+  }
+
+  /** What exrp_replay_info tells of counts. */
+  info(
+    id: number,
+  ): { episodeCount: number; nextHandle: number; recordedCount: number; evictedCount: number } {
+    const info = new Float64Array(abi.EXRP_INFO_COUNT);
+    const status = this.#untapped.exrp_replay_info(id, info, info.length);
+    if (status !== 0) throw new Error(`exrp_replay_info: status ${status}`);
+    return {
+      episodeCount: info[abi.EXRP_INFO_EPISODE_COUNT] ?? -1,
+      nextHandle: info[abi.EXRP_INFO_NEXT_HANDLE] ?? -1,
+      recordedCount: info[abi.EXRP_INFO_RECORDED_COUNT] ?? -1,
+      evictedCount: info[abi.EXRP_INFO_EVICTED_COUNT] ?? -1,
+    };
+  }
+
+  shape(id: unknown): Shape {
+    return this.#shapes.get(Number(id)) ?? { length: 0, columnBytes: [] };
+  }
+
+  itemBytes(id: number, section: number): number {
+    const info = new Float64Array(2);
+    this.#untapped.exrp_section_info(id, section, info, 2);
+    return info[1] ?? 0;
+  }
+
+  /** The parts of a batch in the order of their numbers, without what lies between them. */
+  batchParts(id: unknown, count: number, batch: unknown): Uint8Array[] {
+    const { length, columnBytes } = this.shape(id);
+    const offsets = new Float64Array(abi.EXRP_BATCH_COLUMN + columnBytes.length);
+    this.#untapped.exrp_batch_layout(Number(id), count, offsets, offsets.length);
+    const bytes = bytesOf(batch);
+    const rows = count * length;
+    const sizes: readonly (readonly [number, number])[] = [
+      [abi.EXRP_BATCH_NEXT_STATE, rows * (columnBytes[0] ?? 0)],
+      [abi.EXRP_BATCH_SEQ_LEN, 4 * count],
+      [abi.EXRP_BATCH_NEXT_SEQ_LEN, 4 * count],
+      [abi.EXRP_BATCH_PICK_EPISODE, 8 * count],
+      [abi.EXRP_BATCH_PICK_POSITION, 4 * count],
+      [abi.EXRP_BATCH_PROBABILITY, 4 * count],
+      [abi.EXRP_BATCH_IMPORTANCE_WEIGHT, 4 * count],
+      [abi.EXRP_BATCH_DISCOUNT, 4 * rows],
+      ...columnBytes.map((size, k) => [abi.EXRP_BATCH_COLUMN + k, rows * size] as const),
+    ];
+    return sizes.map(([part, size]) => {
+      const offset = offsets[part] ?? 0;
+      return bytes.subarray(offset, offset + size);
+    });
+  }
+
+  #tapped(): KernelSymbols {
+    const tapped: Record<string, AnyFunction> = {};
+    for (const [name, value] of Object.entries(this.#untapped)) {
+      const original = value as AnyFunction;
+      if (name === "exrp_replay_create") {
+        tapped[name] = (...args) => this.#create(original, args);
+      } else if (name === "exrp_replay_destroy") {
+        tapped[name] = (...args) => this.#destroy(original, args);
+      } else if (this.#lines !== undefined) {
+        tapped[name] = (...args) => this.#record(name, original, args);
+      } else {
+        tapped[name] = original;
+      }
+    }
+    return tapped as unknown as KernelSymbols;
+  }
+
+  #destroy(original: AnyFunction, args: readonly unknown[]): number {
+    this.#live.delete(Number(args[0]));
+    return this.#record("exrp_replay_destroy", original, args);
+  }
+
+  #create(original: AnyFunction, args: readonly unknown[]): number {
+    const [config, , columns, , made] = args;
+    const status = this.#record("exrp_replay_create", original, args);
+    if (
+      status === 0 && made instanceof Uint32Array && config instanceof Float64Array &&
+      columns instanceof Uint32Array
+    ) {
+      const [id = 0] = made;
+      this.#live.add(id);
+      this.#numbers.set(id, this.#numbers.size);
+      const columnBytes: number[] = [];
+      for (let k = 0; k < columns.length; k += 2) {
+        columnBytes.push((columns[k] ?? 0) * (columns[k + 1] ?? 0));
+      }
+      const length = config[abi.EXRP_CONFIG_PICK_LENGTH] ?? 0;
+      this.#shapes.set(id, { length, columnBytes });
+    }
+    return status;
+  }
+
+  #record(name: string, original: AnyFunction, args: readonly unknown[]): number {
+    const call = CALLS[name];
+    if (this.#lines === undefined || call === undefined) return original(...args);
+    const words = [name.slice("exrp_".length)];
+    for (const [k, role] of call.roles.entries()) {
+      if (role === R) words.push(String(this.#numbers.get(Number(args[k])) ?? -1));
+      else if (role === N) words.push(String(args[k]));
+      else if (role === B) words.push(`x${hex(bytesOf(args[k]))}`);
+    }
+    const status = original(...args);
+    // Nothing is hashed where nothing was written; FNV-1a of nothing where a call only says that it went well.
+    const silent = name === "exrp_replay_create" || name === "exrp_replay_destroy";
+    const hash = status !== 0 || silent ? "0" : fnv(call.written(args, this));
+    this.#lines.push(`${words.join(" ")} = ${status} ${hash}`);
+    return status;
+  }
+}

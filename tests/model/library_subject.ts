@@ -1,0 +1,162 @@
+/**
+ * What a program's words mean in the library.
+ *
+ * @module
+ */
+
+import * as library from "@exrp/replay";
+import {
+  type Batch,
+  type Column,
+  type EvictionPolicy,
+  type EvictionRule,
+  ExperienceReplay,
+  fifo,
+  lfu,
+  lru,
+  type PickSelector,
+  prioritized,
+  secondChance,
+  type SelectorRule,
+  ucb,
+  uniform,
+} from "@exrp/replay";
+import { customScore } from "./eviction_models.ts";
+import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
+import type { ModelConfig } from "./replay_model.ts";
+import { type SelectorSpec, sweepProbability } from "./selector_models.ts";
+
+/** A replay of any columns. */
+export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, Column>>;
+
+/** A batch of any columns. */
+export type AnyBatch = Batch<Column, Column, Column, Record<string, Column>>;
+
+function column(spec: ColumnSpec): Column {
+  return library[spec.dtype](...spec.shape);
+}
+
+/** The model's configuration of a program's. */
+export function modelConfig(config: ProgramConfig): ModelConfig {
+  const columns = [config.state, config.action, config.reward, ...Object.values(config.extras)];
+  return {
+    capacity: config.capacity,
+    ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
+    seed: config.seed,
+    ...config.pick,
+    columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
+    eviction: config.eviction,
+  };
+}
+
+/** A user's rule: one pick after the other. */
+function sweep(): PickSelector {
+  let labels: number[] = [];
+  let born = 0;
+  let drawn = 0;
+  const must = (holds: boolean, what: string): void => {
+    if (!holds) throw new Error(`the sweep of ${labels.length} picks was told of ${what}`);
+  };
+  return {
+    name: "sweep",
+    weighted: true,
+    pushed(index): void {
+      must(index === labels.length, `pushed(${index})`);
+      labels.push(born++);
+    },
+    moved(from, to): void {
+      must(from === labels.length - 1 && to < from, `moved(${from}, ${to})`);
+      labels[to] = labels[from] ?? NaN;
+    },
+    popped(index): void {
+      must(index === labels.length - 1, `popped(${index})`);
+      labels.pop();
+    },
+    setPriority(indices): void {
+      must(indices.every((index) => index < labels.length), "priorities of others");
+    },
+    select(count, out): void {
+      for (let k = 0; k < count; k++) {
+        const index = drawn++ % labels.length;
+        out.index[k] = index;
+        out.probability[k] = sweepProbability(labels[index] ?? NaN);
+      }
+    },
+    save: () => new TextEncoder().encode(JSON.stringify({ labels, born, drawn })),
+    load(bytes): void {
+      const { length } = labels;
+      ({ labels, born, drawn } = JSON.parse(new TextDecoder().decode(bytes)));
+      must(labels.length === length, `load() of ${labels.length}`);
+    },
+  };
+}
+
+/** A user's policy: the least of a score that hangs on handle and draws. */
+function custom(): EvictionPolicy {
+  let drawn = new Map<number, number>();
+  return {
+    name: "custom",
+    created: (handle) => void drawn.set(handle, 0),
+    sampled: (handles) => {
+      for (const handle of handles) drawn.set(handle, (drawn.get(handle) ?? NaN) + 1);
+    },
+    removed: (handle) => {
+      if (!drawn.delete(handle)) throw new Error(`episode ${handle} was removed twice`);
+    },
+    victim: () => {
+      const score = ([handle, count]: [number, number]): number => customScore(handle, count);
+      return [...drawn].toSorted((a, b) => score(a) - score(b))[0]?.[0] ?? -1;
+    },
+    save: () => new TextEncoder().encode(JSON.stringify([...drawn])),
+    load: (bytes) => {
+      const handles = [...drawn.keys()].join();
+      drawn = new Map(JSON.parse(new TextDecoder().decode(bytes)));
+      if ([...drawn.keys()].join() !== handles) throw new Error("other episodes than were saved");
+    },
+  };
+}
+
+function evictionRule(kind: ProgramConfig["eviction"]): EvictionRule {
+  return { fifo, secondChance, lru, lfu, custom }[kind]();
+}
+
+/** The library's rule of a program's. */
+export function selectorRule(spec: SelectorSpec): SelectorRule {
+  switch (spec.kind) {
+    case "uniform":
+      return uniform();
+    case "sweep":
+      return sweep();
+    case "prioritized": {
+      const { kind: _, ...options } = spec;
+      return prioritized(options);
+    }
+    case "ucb": {
+      const { kind: _, ...options } = spec;
+      return ucb(options);
+    }
+  }
+}
+
+/** A replay of the library for a program. */
+export async function createReplay(
+  config: ProgramConfig,
+  seed: number,
+  blockLength: number,
+): Promise<AnyReplay> {
+  const extras = Object.fromEntries(
+    Object.entries(config.extras).map(([name, spec]) => [name, column(spec)]),
+  );
+  return await ExperienceReplay.create({
+    capacity: config.capacity,
+    ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
+    blockLength,
+    seed,
+    pick: config.pick,
+    state: column(config.state),
+    action: column(config.action),
+    reward: column(config.reward),
+    extras,
+    eviction: evictionRule(config.eviction),
+  });
+}

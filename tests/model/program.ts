@@ -1,0 +1,265 @@
+/**
+ * Programs: a configuration and a list of operations, both made from a seed. An operation says what to do in terms that
+ * mean something in any state (the actor's episode, the third pick from the end), so that a program from which
+ * operations were taken away is still one; that is how a failure is made short.
+ *
+ * @module
+ */
+
+import type { DType } from "@exrp/replay";
+import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
+import { Random } from "./random.ts";
+import type { SelectorSpec } from "./selector_models.ts";
+
+/** A column as numbers and words. */
+export interface ColumnSpec {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}
+
+/** How many elements a value of a column has. */
+export function elementCount({ shape }: ColumnSpec): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** What a replay is made with. */
+export interface ProgramConfig {
+  readonly capacity: number;
+  readonly segmentLength?: number;
+  readonly blockLength: number;
+  readonly seed: number;
+  readonly pick: {
+    readonly length: number;
+    readonly allowShort: boolean;
+    readonly allowOpenEnd: boolean;
+    readonly discount: number;
+  };
+  readonly state: ColumnSpec;
+  readonly action: ColumnSpec;
+  readonly reward: ColumnSpec;
+  readonly extras: Readonly<Record<string, ColumnSpec>>;
+  readonly eviction: EvictionKind;
+  /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
+  readonly selectors: readonly SelectorSpec[];
+  readonly selectorsAtFirst: number;
+}
+
+/** One step. `data` seeds whatever values it needs. */
+export type Operation =
+  | { readonly do: "newEpisode"; readonly actor: number }
+  | {
+    readonly do: "record";
+    readonly actor: number;
+    readonly data: number;
+    readonly end: "no" | "terminated" | "truncated";
+    /** Whether arrays are given as plain ones. */
+    readonly plain: boolean;
+  }
+  | {
+    readonly do: "getBatch";
+    readonly selector: number;
+    readonly size: number;
+    readonly beta: number | undefined;
+    readonly into: boolean;
+  }
+  | {
+    readonly do: "setPriority";
+    readonly selector: number;
+    /** Picks of a batch that is held, of the pick table, or any. */
+    readonly of: "batch" | "table" | "any";
+    readonly count: number;
+    readonly data: number;
+    readonly float32: boolean;
+  }
+  | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
+  | { readonly do: "addSelector" }
+  | { readonly do: "save" }
+  | { readonly do: "load"; readonly fresh: boolean; readonly blockLength: number }
+  | { readonly do: "refused"; readonly call: number; readonly data: number };
+
+export interface Program {
+  readonly seed: number;
+  readonly config: ProgramConfig;
+  readonly operations: readonly Operation[];
+}
+
+const DTYPES: readonly DType[] = [
+  "uint8",
+  "int8",
+  "int16",
+  "int32",
+  "float16",
+  "float32",
+  "float64",
+  "bool",
+];
+
+class Choice {
+  readonly #random: Random;
+  constructor(seed: number) {
+    this.#random = new Random(seed, 0x0e4e);
+  }
+  /** 0 to bound - 1. */
+  below(bound: number): number {
+    return this.#random.below(bound);
+  }
+  /** from to to, both included. */
+  within(from: number, to: number): number {
+    return from + this.below(to - from + 1);
+  }
+  /** True once in `bound` times. */
+  oneIn(bound: number): boolean {
+    return this.below(bound) === 0;
+  }
+  of<T>(values: readonly T[]): T {
+    return values[this.below(values.length)] as T;
+  }
+  data(): number {
+    return this.below(2 ** 32 - 1);
+  }
+}
+
+function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
+  const shapes = [[1], [3], [4], [2, 3], [17]];
+  return { dtype: choice.of(DTYPES), shape: scalar && choice.oneIn(2) ? [] : choice.of(shapes) };
+}
+
+function chooseSelector(choice: Choice): SelectorSpec {
+  switch (choice.below(5)) {
+    case 0:
+      return { kind: "uniform" };
+    case 1:
+      return { kind: "sweep" };
+    case 2:
+      return {
+        kind: "ucb",
+        c: choice.of([0, 0.25, 1, 3]),
+        mode: choice.of(["greedy", "proportional"]),
+        initialPriority: choice.of([1, 1, 0.1]),
+      };
+    default:
+      return {
+        kind: "prioritized",
+        alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
+        epsilon: choice.of([0, 0, 1e-6, 0.1]),
+        initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
+        normalize: choice.of(["batch", "table"]),
+        draw: choice.of(["stratified", "independent"]),
+      };
+  }
+}
+
+function chooseConfig(choice: Choice, seed: number): ProgramConfig {
+  const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
+  const capacity = Math.max(
+    length,
+    choice.oneIn(4)
+      ? choice.within(3, 12)
+      : choice.oneIn(5)
+      ? choice.within(3, 400)
+      : choice.within(12, 80),
+  );
+  const selectors = Array.from({ length: choice.within(1, 3) }, () => chooseSelector(choice));
+  const extras: Record<string, ColumnSpec> = {};
+  for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
+    extras[name] = chooseColumn(choice, true);
+  }
+  return {
+    capacity,
+    ...(choice.oneIn(2) ? {} : {
+      segmentLength: choice.oneIn(3)
+        ? choice.within(length, Math.min(capacity, length + 3))
+        : choice.within(length, capacity),
+    }),
+    blockLength: 2 ** choice.within(1, 5),
+    seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
+    pick: {
+      length,
+      allowShort: choice.oneIn(2),
+      allowOpenEnd: choice.oneIn(2),
+      discount: choice.of([1, 0.99, 0.9, 0]),
+    },
+    // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
+    state: choice.oneIn(8) ? { dtype: "float32", shape: [200] } : chooseColumn(choice, true),
+    action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
+    reward: { dtype: choice.of(["float32", "float64"]), shape: [] },
+    extras,
+    eviction: choice.of(EVICTION_KINDS),
+    selectors,
+    selectorsAtFirst: choice.within(1, selectors.length),
+  };
+}
+
+function chooseOperations(choice: Choice, config: ProgramConfig, count: number): Operation[] {
+  const operations: Operation[] = [];
+  const actorCount = choice.within(1, 4);
+  // How long episodes are on average: some longer than a segment, some of one record.
+  const meanLength = choice.of([2, 6, 20, 60]);
+  const ended = new Set<number>();
+  let waiting = config.selectors.length - config.selectorsAtFirst;
+  let saved = false;
+  while (operations.length < count) {
+    const roll = choice.below(100);
+    const selector = choice.below(config.selectors.length);
+    if (roll < 58) {
+      const actor = choice.below(actorCount);
+      if (ended.has(actor) && !choice.oneIn(10)) {
+        ended.delete(actor);
+        operations.push({ do: "newEpisode", actor });
+      }
+      const end = choice.oneIn(meanLength) ? choice.of(["terminated", "truncated"] as const) : "no";
+      operations.push({ do: "record", actor, data: choice.data(), end, plain: choice.oneIn(3) });
+      if (end !== "no") ended.add(actor);
+    } else if (roll < 61) {
+      const actor = choice.below(actorCount);
+      ended.delete(actor);
+      operations.push({ do: "newEpisode", actor });
+    } else if (roll < 78) {
+      const size = choice.oneIn(8) ? choice.within(30, 90) : choice.within(1, 12);
+      const beta = choice.of([undefined, 0, 0.4, 0.5, 1, 2.3]);
+      operations.push({ do: "getBatch", selector, size, beta, into: choice.oneIn(3) });
+    } else if (roll < 90) {
+      operations.push({
+        do: "setPriority",
+        selector,
+        of: choice.of(["batch", "batch", "table", "any"] as const),
+        count: choice.oneIn(10)
+          ? 0
+          : choice.oneIn(6)
+          ? choice.within(60, 140)
+          : choice.within(1, 12),
+        data: choice.data(),
+        float32: choice.oneIn(2),
+      });
+    } else if (roll < 92) {
+      operations.push({ do: "evict", nth: choice.data(), gone: choice.oneIn(4) });
+    } else if (roll < 93 && waiting > 0) {
+      waiting--;
+      operations.push({ do: "addSelector" });
+    } else if (roll < 95) {
+      saved = true;
+      operations.push({ do: "save" });
+    } else if (roll < 96 && saved) {
+      const blockLength = 2 ** choice.within(1, 5);
+      operations.push({ do: "load", fresh: choice.oneIn(2), blockLength });
+    } else if (roll >= 96) {
+      operations.push({ do: "refused", call: choice.data(), data: choice.data() });
+    }
+  }
+  return operations;
+}
+
+/** The program of a seed. */
+export function makeProgram(seed: number, operationCount: number): Program {
+  const choice = new Choice(seed);
+  const config = chooseConfig(choice, seed);
+  return { seed, config, operations: chooseOperations(choice, config, operationCount) };
+}
+
+/** A program as text that can be read, and pasted into `runProgram`. */
+export function showProgram({ seed, config, operations }: Program): string {
+  const lines = operations.map((operation) => `    ${JSON.stringify(operation)},`);
+  return `{\n  "seed": ${seed},\n  "config": ${JSON.stringify(config)},\n  "operations": [\n${
+    lines.join("\n")
+  }\n  ]\n}`;
+}

@@ -1,0 +1,435 @@
+/**
+ * Runs a program on the model and on the library at once and compares everything that can be seen after each step.
+ *
+ * @module
+ */
+
+import { ReplayError, type Selector } from "@exrp/replay";
+import type { Fault } from "./faults.ts";
+import type { KernelTap } from "./kernel_tap.ts";
+import {
+  type AnyBatch,
+  type AnyReplay,
+  createReplay,
+  modelConfig,
+  selectorRule,
+} from "./library_subject.ts";
+import type { ColumnSpec, Operation, Program } from "./program.ts";
+import { refusedCalls, refusedWith } from "./refused_calls.ts";
+import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
+import { same, sameBytes, sameNumbers } from "./same.ts";
+import { priorityOf, Values } from "./values.ts";
+
+/** The model and the library disagree. */
+export class Mismatch extends Error {
+  /** The index of the operation after which they did. */
+  readonly step: number;
+  constructor(step: number, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.step = step;
+  }
+}
+
+/** What a run saw, so that a test can tell that it saw something. */
+export interface Tally {
+  operations: number;
+  batches: number;
+  picksCompared: number;
+  evictions: number;
+  cuts: number;
+  loads: number;
+  refusals: number;
+}
+
+export function emptyTally(): Tally {
+  return {
+    operations: 0,
+    batches: 0,
+    picksCompared: 0,
+    evictions: 0,
+    cuts: 0,
+    loads: 0,
+    refusals: 0,
+  };
+}
+
+/** The kernel's invariants are asked for after this many operations. */
+const CHECK_EVERY = 8;
+
+/** Runs a program; throws a {@linkcode Mismatch} where the model and the library part. */
+export async function runProgram(
+  program: Program,
+  tap: KernelTap,
+  options: { fault?: Fault; tally?: Tally } = {},
+): Promise<void> {
+  using run = await Run.begin(program, tap, options.fault, options.tally ?? emptyTally());
+  for (const [step, operation] of program.operations.entries()) {
+    try {
+      await run.step(operation);
+      run.compare(step % CHECK_EVERY === 0 || step === program.operations.length - 1);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Mismatch(step, `step ${step}, ${JSON.stringify(operation)}: ${reason}`, cause);
+    }
+  }
+}
+
+/** A batch that the learner still holds, and what it held when it was drawn. */
+interface Held {
+  readonly batch: AnyBatch;
+  readonly bytes: Uint8Array;
+}
+
+const HELD_MAX = 3;
+
+interface Saved {
+  readonly bytes: Uint8Array;
+  readonly model: ReplayModel;
+  readonly actors: Map<number, number>;
+  readonly selectors: number;
+}
+
+class Run implements Disposable {
+  readonly #program: Program;
+  readonly #tap: KernelTap;
+  readonly #tally: Tally;
+  #replay: AnyReplay;
+  #model: ReplayModel;
+  /** The handle that each actor writes to. */
+  #actors = new Map<number, number>();
+  #selectors: Selector[] = [];
+  #held: Held[] = [];
+  #saved: Saved | undefined;
+  #spare: AnyBatch | undefined;
+
+  private constructor(
+    program: Program,
+    tap: KernelTap,
+    tally: Tally,
+    replay: AnyReplay,
+    model: ReplayModel,
+  ) {
+    this.#program = program;
+    this.#tap = tap;
+    this.#tally = tally;
+    this.#replay = replay;
+    this.#model = model;
+  }
+
+  static async begin(
+    program: Program,
+    tap: KernelTap,
+    fault: Fault | undefined,
+    tally: Tally,
+  ): Promise<Run> {
+    const { config } = program;
+    const replay = await createReplay(config, config.seed, config.blockLength);
+    const run = new Run(program, tap, tally, replay, new ReplayModel(modelConfig(config), fault));
+    for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
+    return run;
+  }
+
+  [Symbol.dispose](): void {
+    this.#replay[Symbol.dispose]();
+  }
+
+  async step(operation: Operation): Promise<void> {
+    this.#tally.operations++;
+    switch (operation.do) {
+      case "newEpisode":
+        return this.#newEpisode(operation.actor);
+      case "record":
+        return this.#record(operation);
+      case "getBatch":
+        return this.#getBatch(operation);
+      case "setPriority":
+        return this.#setPriority(operation);
+      case "evict":
+        return this.#evict(operation);
+      case "addSelector":
+        return this.#addSelector();
+      case "save":
+        return await this.#save();
+      case "load":
+        return await this.#load(operation);
+      case "refused":
+        return await this.#refused(operation);
+    }
+  }
+
+  /** Everything that can be seen without changing anything. */
+  compare(deep: boolean): void {
+    const [replay, model] = [this.#replay, this.#model];
+    same("episodeCount", replay.episodeCount, model.episodeCount);
+    same("recordCount", replay.recordCount, model.recordCount);
+    same("pickCount", replay.pickCount, model.pickCount);
+    const id = this.#tap.liveId;
+    const info = this.#tap.info(id);
+    same("the next handle", info.nextHandle, model.nextHandle);
+    same("the count of all records", info.recordedCount, model.recordedCount);
+    same("the count of evictions", info.evictedCount, model.evictedCount);
+    const handles = model.handles;
+    sameNumbers("episodes()", replay.episodes(), handles);
+    const picks = this.#tap.picks(id, model.pickCount);
+    sameNumbers("the picks' episodes", picks.episodes, model.picks.map((pick) => pick.episode));
+    sameNumbers("the picks' positions", picks.positions, model.picks.map((pick) => pick.position));
+    if (!deep) return;
+    for (const handle of [...handles, ...this.#actors.values()]) {
+      const [seen, expected] = [replay.episode(handle), model.episode(handle)];
+      same(`the state of episode ${handle}`, seen.state, expected.state);
+      same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
+    }
+    same("the invariant that broke", this.#tap.check(id), 0);
+  }
+
+  #newEpisode(actor: number): void {
+    const handle = this.#replay.newEpisode();
+    same("newEpisode()", handle, this.#model.newEpisode());
+    this.#actors.set(actor, handle);
+  }
+
+  #record(operation: Operation & { do: "record" }): void {
+    const { config } = this.#program;
+    const values = new Values(operation.data);
+    const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
+      values.column(spec, operation.plain);
+    const [state, action, reward, finalState] = [
+      make(config.state),
+      make(config.action),
+      make(config.reward),
+      make(config.state),
+    ];
+    const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+    const columns = [state, action, reward, ...extras.map(([, made]) => made)];
+    const ends = operation.end !== "no";
+    const handle = this.#actors.get(operation.actor) ?? 0;
+    const options = {
+      ...(extras.length > 0
+        ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+        : {}),
+      ...(ends ? { finalState: finalState.value } : {}),
+      ...(operation.end === "truncated" ? { truncated: true } : {}),
+    };
+    const before = this.#model.evictedCount;
+    const outcome = this.#both(
+      () =>
+        this.#replay.record(
+          handle,
+          state.value as number,
+          action.value as number,
+          reward.value as number,
+          options as Record<never, never>,
+        ),
+      () =>
+        this.#model.record(
+          handle,
+          columns.map(({ bytes }) => bytes),
+          ends ? finalState.bytes : undefined,
+          operation.end === "truncated" ? "truncated" : "terminated",
+        ),
+    );
+    if (outcome === undefined) return;
+    same("record()", outcome.actual, outcome.expected);
+    this.#tally.evictions += this.#model.evictedCount - before;
+    const old = this.#model.episode(handle);
+    if (outcome.actual !== handle && old.state !== "evicted") this.#tally.cuts++;
+    this.#actors.set(operation.actor, outcome.actual);
+  }
+
+  #getBatch(operation: Operation & { do: "getBatch" }): void {
+    const selector = this.#selectors[operation.selector];
+    if (selector === undefined) return;
+    const { size, beta } = operation;
+    let into: AnyBatch | undefined;
+    if (operation.into && this.#spare?.size === size) {
+      // Whatever the batch held must be written over.
+      into = this.#spare;
+      into.bytes.fill(0xa5);
+      this.#held = this.#held.filter(({ batch }) => batch !== into);
+    }
+    const outcome = this.#both(
+      () => {
+        const options = {
+          ...(beta === undefined ? {} : { beta }),
+          ...(into === undefined ? {} : { into }),
+        };
+        return this.#replay.getBatch(size, selector, options);
+      },
+      (batch) => this.#model.getBatch(selector.id, size, beta ?? 1, batch),
+    );
+    if (outcome === undefined) return;
+    const { actual, expected } = outcome;
+    if (into !== undefined) same("the batch given as into", actual, into);
+    this.#compareBatch(actual, expected);
+    this.#checkHeld();
+    this.#held = [...this.#held, { batch: actual, bytes: actual.bytes.slice() }].slice(-HELD_MAX);
+    this.#spare = actual;
+    this.#tally.batches++;
+    this.#tally.picksCompared += size;
+  }
+
+  #compareBatch(actual: AnyBatch, expected: ModelBatch): void {
+    sameNumbers("pickEpisode", actual.pickEpisode, expected.pickEpisode);
+    sameNumbers("pickPosition", actual.pickPosition, expected.pickPosition);
+    sameNumbers("seqLen", actual.seqLen, expected.seqLen);
+    sameNumbers("nextSeqLen", actual.nextSeqLen, expected.nextSeqLen);
+    sameNumbers("discount", actual.discount, expected.discount);
+    sameNumbers("probability", actual.probability, expected.probability, expected.tolerance);
+    sameNumbers(
+      "importanceWeight",
+      actual.importanceWeight,
+      expected.importanceWeight,
+      4 * expected.tolerance,
+    );
+    const extras = Object.keys(this.#program.config.extras).map((name) => actual.extras[name]);
+    const views = [actual.state, actual.action, actual.reward, ...extras];
+    for (const [k, bytes] of expected.columns.entries()) {
+      const view = views[k];
+      if (view === undefined) throw new Error(`the batch has no column ${k}`);
+      sameBytes(`column ${k}`, view, bytes);
+    }
+    sameBytes("nextState", actual.nextState, expected.nextState);
+  }
+
+  /** No call may change a batch that was drawn before. */
+  #checkHeld(): void {
+    for (const { batch, bytes } of this.#held) {
+      sameBytes("a batch drawn before", batch.bytes, bytes);
+    }
+  }
+
+  #setPriority(operation: Operation & { do: "setPriority" }): void {
+    const selector = this.#selectors[operation.selector];
+    if (selector === undefined) return;
+    const values = new Values(operation.data);
+    const episodes: number[] = [];
+    const positions: number[] = [];
+    const held = this.#held[values.below(Math.max(1, this.#held.length))];
+    const picks = this.#model.picks;
+    for (let k = 0; k < operation.count; k++) {
+      const nth = values.below(1 << 20);
+      const pick = picks[nth % Math.max(1, picks.length)];
+      if (operation.of === "batch" && held !== undefined) {
+        const at = nth % held.batch.size;
+        episodes.push(held.batch.pickEpisode[at] ?? NaN);
+        positions.push(held.batch.pickPosition[at] ?? NaN);
+      } else if (operation.of === "table" && pick !== undefined) {
+        episodes.push(pick.episode);
+        positions.push(pick.position);
+      } else if (this.#model.nextHandle > 0) {
+        episodes.push(nth % this.#model.nextHandle);
+        positions.push(values.below(12));
+      }
+    }
+    // A batch of before a load may name handles that were not given out yet.
+    const priorities = episodes.map(() => priorityOf(values));
+    const given = operation.float32 ? Float32Array.from(priorities) : Float64Array.from(priorities);
+    const plain = values.below(3) === 0;
+    const outcome = this.#both(
+      () =>
+        this.#replay.setPriority(
+          selector,
+          plain ? episodes : Float64Array.from(episodes),
+          plain ? positions : Int32Array.from(positions),
+          given,
+        ),
+      () => this.#model.setPriority(selector.id, episodes, positions, Array.from(given)),
+    );
+    if (outcome !== undefined) same("setPriority()", outcome.actual, outcome.expected);
+  }
+
+  #evict(operation: Operation & { do: "evict" }): void {
+    const handles = this.#model.handles;
+    const nth = operation.nth % Math.max(1, handles.length);
+    const handle = operation.gone
+      ? operation.nth % Math.max(1, this.#model.nextHandle)
+      : handles[nth] ?? 0;
+    const outcome = this.#both(
+      () => this.#replay.evict(handle),
+      () => this.#model.evict(handle),
+    );
+    if (outcome !== undefined) same("evict()", outcome.actual, outcome.expected);
+  }
+
+  #addSelector(): void {
+    const spec = this.#program.config.selectors[this.#selectors.length];
+    if (spec === undefined) return;
+    const selector = this.#replay.newPickSelector(selectorRule(spec));
+    same("the selector's number", selector.id, this.#model.newPickSelector(spec));
+    this.#selectors.push(selector);
+  }
+
+  async #save(): Promise<void> {
+    this.#saved = {
+      bytes: await this.#replay.serialize(),
+      model: this.#model.clone(),
+      actors: new Map(this.#actors),
+      selectors: this.#selectors.length,
+    };
+  }
+
+  async #load(operation: Operation & { do: "load" }): Promise<void> {
+    const saved = this.#saved;
+    if (saved === undefined) return;
+    if (saved.selectors < this.#selectors.length) {
+      // A selector came since: the snapshot does not fit, and nothing changes.
+      await refusedWith(() => this.#replay.unserialize(saved.bytes), "snapshot-mismatch");
+      return;
+    }
+    if (operation.fresh) {
+      const { config } = this.#program;
+      const fresh = await createReplay(config, 1, operation.blockLength);
+      const specs = config.selectors.slice(0, saved.selectors);
+      this.#replay[Symbol.dispose]();
+      this.#replay = fresh;
+      this.#selectors = specs.map((spec) => fresh.newPickSelector(selectorRule(spec)));
+    }
+    await this.#replay.unserialize(saved.bytes);
+    this.#model = saved.model.clone();
+    this.#actors = new Map(saved.actors);
+    this.#tally.loads++;
+  }
+
+  async #refused(operation: Operation & { do: "refused" }): Promise<void> {
+    const [selector] = this.#selectors;
+    if (selector === undefined) return;
+    const calls = refusedCalls({
+      replay: this.#replay,
+      model: this.#model,
+      config: this.#program.config,
+      selector,
+      values: new Values(operation.data),
+      snapshot: this.#saved?.bytes,
+    });
+    const chosen = calls[operation.call % calls.length];
+    if (chosen === undefined) return;
+    // That nothing changed is for the comparison after this step to see.
+    await refusedWith(chosen.call, chosen.refusal);
+    this.#tally.refusals++;
+  }
+
+  /** Calls the library, then the model: both succeed or both refuse, with the same code. */
+  #both<A, E>(actual: () => A, expected: (actual: A) => E): { actual: A; expected: E } | undefined {
+    let refusal: unknown;
+    let result: { value: A } | undefined;
+    try {
+      result = { value: actual() };
+    } catch (error) {
+      if (!(error instanceof ReplayError)) throw error;
+      refusal = error;
+    }
+    try {
+      // A refused call has no value to follow; the model refuses before it would look.
+      const made = expected(result?.value as A);
+      if (result === undefined) throw refusal;
+      return { actual: result.value, expected: made };
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error;
+      if (refusal === undefined) {
+        throw new Error(`the library accepted what the model refuses: ${error.message}`);
+      }
+      same("the error's code", refusal instanceof ReplayError ? refusal.code : "", error.code);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,380 @@
+/**
+ * The selectors, as obvious lists: one entry a pick, in the order of the pick table.
+ *
+ * @module
+ */
+
+import type { Fault } from "./faults.ts";
+import { portableLog, portablePow, portableWeight } from "./portable_math.ts";
+import { Random } from "./random.ts";
+
+/** Picks that were drawn, by their place in the pick table, and the probability of each draw. */
+export interface Draws {
+  readonly indices: readonly number[];
+  readonly probabilities: readonly number[];
+  /** How far the probabilities may be off, relative; 0 when absent. */
+  readonly tolerance?: number;
+}
+
+/** What the probabilities of rules that the model can only follow may be off: float32's rounding, and a sum's order. */
+const TOLERANCE = 1e-6;
+
+/** A rule that draws. */
+export interface SelectorModel {
+  /** Whether importance weights are (N P)^-beta; otherwise they are 1. */
+  readonly weighted: boolean;
+  /** A pick was added at the end. */
+  pushed(): void;
+  /** The last pick takes the place of the one at `to`, which is gone. */
+  moved(to: number): void;
+  /** The last pick is gone. */
+  popped(): void;
+  setPriority(indices: readonly number[], priorities: readonly number[]): void;
+  /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
+  select(count: number, seen?: Draws): Draws;
+  /** The probability by which importance weights are scaled; 0: the batch's smallest. */
+  probabilityMin(): number;
+  clone(): SelectorModel;
+}
+
+export interface PrioritizedSpec {
+  readonly kind: "prioritized";
+  readonly alpha: number;
+  readonly epsilon: number;
+  readonly initialPriority: number;
+  readonly normalize: "batch" | "table";
+  readonly draw: "stratified" | "independent";
+}
+
+export interface UcbSpec {
+  readonly kind: "ucb";
+  readonly c: number;
+  readonly mode: "greedy" | "proportional";
+  readonly initialPriority: number;
+}
+
+/** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
+export type SelectorSpec =
+  | { readonly kind: "uniform" }
+  | { readonly kind: "sweep" }
+  | PrioritizedSpec
+  | UcbSpec;
+
+export function selectorModel(
+  spec: SelectorSpec,
+  seed: number,
+  stream: number,
+  fault?: Fault,
+): SelectorModel {
+  const random = new Random(seed, stream);
+  switch (spec.kind) {
+    case "uniform":
+      return new UniformModel(random, 0, fault);
+    case "sweep":
+      return new SweepModel([], 0, 0);
+    case "prioritized":
+      return new PrioritizedModel(spec, random, [], spec.initialPriority, fault);
+    case "ucb":
+      return new UcbModel(
+        spec,
+        [],
+        { total: 0, max: portableWeight(spec.initialPriority), born: 0 },
+        fault,
+      );
+  }
+}
+
+function range(count: number): number[] {
+  return Array.from({ length: count }, (_, k) => k);
+}
+
+function streamOfCopy(random: Random, fault: Fault | undefined): Random {
+  return fault === "snapshotForgetsRandom" ? new Random(0, 1) : random.clone();
+}
+
+/** Every pick with the same probability. */
+class UniformModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(private readonly random: Random, private size: number, private fault?: Fault) {}
+  pushed(): void {
+    this.size++;
+  }
+  moved(): void {}
+  popped(): void {
+    this.size--;
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const indices = range(count).map(() => this.random.below(this.size));
+    return { indices, probabilities: indices.map(() => 1 / this.size) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    return new UniformModel(streamOfCopy(this.random, this.fault), this.size, this.fault);
+  }
+}
+
+/** One pick after the other, round and round; a user's rule. Picks are labelled as they come, and claim by their label. */
+class SweepModel implements SelectorModel {
+  readonly weighted = true;
+  constructor(private readonly labels: number[], private born: number, private drawn: number) {}
+  pushed(): void {
+    this.labels.push(this.born++);
+  }
+  moved(to: number): void {
+    this.labels[to] = at(this.labels, this.labels.length - 1);
+  }
+  popped(): void {
+    this.labels.pop();
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const indices = range(count).map(() => this.drawn++ % this.labels.length);
+    return { indices, probabilities: indices.map((k) => sweepProbability(at(this.labels, k))) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    return new SweepModel([...this.labels], this.born, this.drawn);
+  }
+}
+
+export function sweepProbability(label: number): number {
+  return 2 ** -(label % 8);
+}
+
+/**
+ * Sums of a list over ranges of 1, 2, 4, ... entries: `sums[0]` is the list padded with zeros, the last has one entry.
+ */
+function binarySums(weights: readonly number[], fault?: Fault): number[][] {
+  let width = 1;
+  while (width < weights.length) width *= 2;
+  const sums = [[...weights, ...new Array<number>(width - weights.length).fill(0)]];
+  for (let below = sums[0] ?? []; below.length > 1; below = sums.at(-1) ?? []) {
+    const above: number[] = [];
+    for (let k = 0; k < below.length; k += 2) {
+      const sum = at(below, k) + at(below, k + 1);
+      above.push(fault === "sumsInFloat32" ? Math.fround(sum) : sum);
+    }
+    sums.push(above);
+  }
+  return sums;
+}
+
+function at(list: readonly number[], index: number): number {
+  const value = list[index];
+  if (value === undefined) throw new RangeError(`the model has no entry ${index}`);
+  return value;
+}
+
+/** Going down from the whole: to the right if the point is past the left's sum and there is something to the right. */
+function findPoint(sums: readonly (readonly number[])[], point: number): number {
+  let index = 0;
+  let rest = point;
+  for (const level of sums.slice(0, -1).toReversed()) {
+    const left = at(level, 2 * index);
+    const right = at(level, 2 * index + 1);
+    const goRight = rest >= left && right > 0;
+    if (goRight) rest -= left;
+    index = 2 * index + (goRight ? 1 : 0);
+  }
+  return index;
+}
+
+/** Proportional prioritization (Schaul et al. 2016, section 3.3). */
+class PrioritizedModel implements SelectorModel {
+  readonly weighted = true;
+  constructor(
+    private readonly spec: PrioritizedSpec,
+    private readonly random: Random,
+    private readonly weights: number[],
+    private priorityMax: number,
+    private readonly fault?: Fault,
+  ) {}
+
+  pushed(): void {
+    const initial = this.fault === "newPriorityInitial";
+    this.weights.push(this.#weightOf(initial ? this.spec.initialPriority : this.priorityMax));
+  }
+  moved(to: number): void {
+    this.weights[to] = at(this.weights, this.weights.length - 1);
+  }
+  popped(): void {
+    this.weights.pop();
+  }
+
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      this.priorityMax = Math.max(this.priorityMax, at(priorities, k));
+      if (this.fault === "firstPriorityWins" && indices.indexOf(index) < k) continue;
+      this.weights[index] = this.#weightOf(at(priorities, k));
+    }
+  }
+
+  select(count: number): Draws {
+    const sums = binarySums(this.weights, this.fault);
+    const total = this.#total();
+    if (!(total > 0)) {
+      const indices = range(count).map(() => this.random.below(this.weights.length));
+      return { indices, probabilities: indices.map(() => 1 / this.weights.length) };
+    }
+    let shared: number | undefined;
+    const indices = range(count).map((k) => {
+      let u = this.random.uniform();
+      if (this.fault === "pointsShared") u = shared ??= u;
+      return findPoint(sums, (this.spec.draw === "independent" ? u : (k + u) / count) * total);
+    });
+    return { indices, probabilities: indices.map((index) => at(this.weights, index) / total) };
+  }
+
+  probabilityMin(): number {
+    if (this.spec.normalize === "batch" || this.fault === "normalizeByBatch") return 0;
+    const total = this.#total();
+    if (!(total > 0)) return 1 / this.weights.length;
+    return Math.min(...this.weights.filter((weight) => weight > 0)) / total;
+  }
+
+  clone(): SelectorModel {
+    const forgets = this.fault === "snapshotForgetsMaximum";
+    return new PrioritizedModel(
+      this.spec,
+      streamOfCopy(this.random, this.fault),
+      [...this.weights],
+      forgets ? this.spec.initialPriority : this.priorityMax,
+      this.fault,
+    );
+  }
+
+  #total(): number {
+    return at(binarySums(this.weights, this.fault).at(-1) ?? [], 0);
+  }
+
+  /** (priority + epsilon)^alpha as a float32; what is positive stays so. */
+  #weightOf(priority: number): number {
+    if (this.spec.alpha === 0) return 1;
+    const base = Math.min(priority + this.spec.epsilon, Number.MAX_VALUE);
+    if (!(base > 0)) return 0;
+    const weight = Math.max(portablePow(base, this.spec.alpha), 2 ** -126);
+    return this.fault === "weightsInFloat64" ? weight : portableWeight(weight);
+  }
+}
+
+interface Arm {
+  priority: number;
+  draws: number;
+  readonly born: number;
+}
+
+/** Upper confidence bounds, by looking at every pick for every draw. */
+class UcbModel implements SelectorModel {
+  readonly weighted: boolean;
+  constructor(
+    private readonly spec: UcbSpec,
+    private readonly arms: Arm[],
+    private readonly counts: { total: number; max: number; born: number },
+    private readonly fault?: Fault,
+  ) {
+    this.weighted = spec.mode === "proportional";
+  }
+
+  pushed(): void {
+    this.arms.push({ priority: this.counts.max, draws: 0, born: this.counts.born++ });
+  }
+  moved(to: number): void {
+    this.arms[to] = this.#arm(this.arms.length - 1);
+  }
+  popped(): void {
+    this.arms.pop();
+  }
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const priority = portableWeight(at(priorities, k));
+      this.counts.max = Math.max(this.counts.max, priority);
+      this.#arm(index).priority = priority;
+    }
+  }
+
+  select(count: number, seen?: Draws): Draws {
+    const indices: number[] = [];
+    const probabilities: number[] = [];
+    const late: number[] = [];
+    for (let k = 0; k < count; k++) {
+      const forced = this.#oldestNeverDrawn();
+      let index = forced ?? 0;
+      let probability = this.weighted ? 1 / this.arms.length : 1;
+      if (forced === undefined && this.weighted) {
+        // Which pick a proportional draw gives hangs on the rule's inner order: the model follows, and checks.
+        index = at(seen?.indices ?? [], k);
+        probability = this.#share(index);
+        const claimed = at(seen?.probabilities ?? [], k);
+        if (!(probability > 0 && Math.abs(claimed - probability) <= TOLERANCE * probability)) {
+          throw new Error(`draw ${k} has probability ${claimed}, the scores say ${probability}`);
+        }
+      } else if (forced === undefined) index = this.#best();
+      indices.push(index);
+      probabilities.push(probability);
+      if (this.fault === "ucbCountsLate" && forced === undefined) late.push(index);
+      else this.#draw(index);
+    }
+    for (const index of late) this.#draw(index);
+    return { indices, probabilities, tolerance: this.weighted ? TOLERANCE : 0 };
+  }
+
+  probabilityMin(): number {
+    return 0;
+  }
+
+  clone(): SelectorModel {
+    return new UcbModel(
+      this.spec,
+      this.arms.map((arm) => ({ ...arm })),
+      { ...this.counts },
+      this.fault,
+    );
+  }
+
+  #arm(index: number): Arm {
+    const arm = this.arms[index];
+    if (arm === undefined) throw new RangeError(`the model has no pick ${index}`);
+    return arm;
+  }
+  #draw(index: number): void {
+    this.#arm(index).draws++;
+    this.counts.total++;
+  }
+  #oldestNeverDrawn(): number | undefined {
+    let oldest: number | undefined;
+    for (const [index, arm] of this.arms.entries()) {
+      if (arm.draws > 0) continue;
+      if (oldest === undefined || arm.born < this.#arm(oldest).born) oldest = index;
+    }
+    return oldest;
+  }
+  #score(arm: Arm, logTotal: number): number {
+    const q = this.counts.max > 0 ? arm.priority / this.counts.max : 0;
+    return q + this.spec.c * Math.sqrt(logTotal / arm.draws);
+  }
+  /** The share that a pick's score has in the sum of all. */
+  #share(index: number): number {
+    const logTotal = portableLog(this.counts.total);
+    let sum = 0;
+    for (const arm of this.arms) sum += this.#score(arm, logTotal);
+    return sum > 0 ? this.#score(this.#arm(index), logTotal) / sum : 1 / this.arms.length;
+  }
+  /** The largest score; of equal ones fewer draws, then the larger priority, then the older. */
+  #best(): number {
+    const logTotal = portableLog(this.counts.total);
+    let best = 0;
+    for (const [index, arm] of this.arms.entries()) {
+      const champion = this.#arm(best);
+      const order = this.#score(arm, logTotal) - this.#score(champion, logTotal) ||
+        champion.draws - arm.draws || arm.priority - champion.priority ||
+        (this.fault === "ucbTiesByIndex" ? best - index : champion.born - arm.born);
+      if (order > 0) best = index;
+    }
+    return best;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The values that operations record and set.
+ *
+ * @module
+ */
+
+import type { ArrayOfDType } from "@exrp/replay";
+import { type ColumnSpec, elementCount } from "./program.ts";
+import { Random } from "./random.ts";
+
+/** Values of columns, and whatever else an operation needs, from its seed. */
+export class Values {
+  readonly #random: Random;
+  constructor(seed: number) {
+    this.#random = new Random(seed, 0xda7a);
+  }
+  below(bound: number): number {
+    return this.#random.below(bound);
+  }
+  /** A value for a column, and its bytes. */
+  column(spec: ColumnSpec, plain: boolean): { value: unknown; bytes: Uint8Array } {
+    const { dtype } = spec;
+    const count = elementCount(spec);
+    const numbers = Array.from({ length: count }, () => {
+      if (dtype === "bool") return this.below(2);
+      if (dtype === "uint8") return this.below(256);
+      if (dtype === "int8") return this.below(256) - 128;
+      if (dtype === "int16" || dtype === "int32") return this.below(60000) - 30000;
+      return (this.below(2000) - 1000) / 8; // exact in all floats
+    });
+    const array = typedArray(dtype, numbers);
+    const [first = 0] = numbers;
+    const value = spec.shape.length > 0
+      ? (plain ? numbers : array)
+      : dtype === "bool" && plain
+      ? first === 1
+      : first;
+    return { value, bytes: new Uint8Array(array.buffer) };
+  }
+}
+
+function typedArray(
+  dtype: ColumnSpec["dtype"],
+  numbers: readonly number[],
+): ArrayOfDType[ColumnSpec["dtype"]] {
+  switch (dtype) {
+    case "uint8":
+    case "bool":
+      return Uint8Array.from(numbers);
+    case "int8":
+      return Int8Array.from(numbers);
+    case "int16":
+      return Int16Array.from(numbers);
+    case "int32":
+      return Int32Array.from(numbers);
+    case "float16":
+      return Float16Array.from(numbers);
+    case "float32":
+      return Float32Array.from(numbers);
+    case "float64":
+      return Float64Array.from(numbers);
+  }
+}
+
+/** Priorities of all sizes, zeros among them. */
+export function priorityOf(values: Values): number {
+  switch (values.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return values.below(5);
+    case 3:
+      return 10 ** (values.below(61) - 30);
+    default:
+      return values.below(1_000_000) / 400_000;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * A small replay whose records say where they come from: the state of step k of episode e is `100 * e + k`.
+ *
+ * @module
+ */
+
+import {
+  type Column,
+  type CreateOptions,
+  ExperienceReplay,
+  float32,
+  type NoColumns,
+  ReplayError,
+  type ReplayErrorCode,
+  type Selector,
+} from "@exrp/replay";
+import { assertStrictEquals, assertThrows } from "@std/assert";
+
+/** A replay of one number a state. */
+export type Small = ExperienceReplay<
+  Column<"float32", readonly []>,
+  Column<"int32", readonly []>,
+  Column<"float32", readonly []>,
+  NoColumns
+>;
+
+/** Makes a small replay, of which no episode is cut unless `segmentLength` says so. */
+export async function small(
+  options: Omit<CreateOptions, "state" | "action" | "reward" | "extras"> = { capacity: 100 },
+): Promise<Small> {
+  return await ExperienceReplay.create({
+    seed: 7,
+    segmentLength: options.capacity,
+    ...options,
+    state: float32(),
+  });
+}
+
+/** Records a whole episode, number `name`, of `count` records; its final state is `100 * name + count`. */
+export function recordEpisode(
+  replay: Small,
+  name: number,
+  count: number,
+  end: "terminated" | "truncated" | "open" = "terminated",
+): number {
+  let episode = replay.newEpisode();
+  for (let step = 0; step < count; step++) {
+    const last = step === count - 1 && end !== "open";
+    const options = last ? { finalState: 100 * name + count, truncated: end === "truncated" } : {};
+    episode = replay.record(episode, 100 * name + step, step, step, options);
+  }
+  return episode;
+}
+
+/** All picks there are, each drawn once: [pickEpisode, pickPosition]. */
+export function allPicks(replay: Small, selector: Selector): [number, number][] {
+  const found = new Map<string, [number, number]>();
+  for (let round = 0; round < 400 && found.size < replay.pickCount; round++) {
+    const { pickEpisode, pickPosition } = replay.getBatch(64, selector);
+    for (const [k, episode] of pickEpisode.entries()) {
+      const pick: [number, number] = [episode, pickPosition[k] ?? -1];
+      found.set(pick.join(), pick);
+    }
+  }
+  return [...found.values()].toSorted(([a, b], [c, d]) => a - c || b - d);
+}
+
+/** The call throws a `ReplayError` of this code. */
+export function assertCode(call: () => unknown, code: ReplayErrorCode): void {
+  assertStrictEquals(assertThrows(call, ReplayError).code, code);
+}
+
+/** Integers 0 to count - 1. */
+export function range(count: number): number[] {
+  return Array.from({ length: count }, (_, k) => k);
+}

@@ -1,0 +1,213 @@
+/**
+ * Whether draws follow the probabilities that they must: chi-square tests, each with a twin on a slightly wrong
+ * distribution, which must fail. All draws follow from one seed, which is printed.
+ *
+ * @module
+ */
+
+import { assert, assertAlmostEquals, assertGreater, assertLess } from "@std/assert";
+import {
+  ExperienceReplay,
+  prioritized,
+  type SelectorRule,
+  ucb,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { ChiSquare, chiSquareTail } from "./chi_square.ts";
+
+const SEED = Number(environment("EXRP_STATISTICS_SEED") ?? 20_261_121);
+
+/** What chance alone gives less often than this is a failure; the twins must be far below. */
+const TAIL_MIN = 1e-4;
+const TWIN_TAIL_MAX = 1e-9;
+
+function environment(name: string): string | undefined {
+  const { state } = Deno.permissions.querySync({ name: "env", variable: name });
+  return state === "granted" ? Deno.env.get(name) : undefined;
+}
+
+function range(count: number): number[] {
+  return Array.from({ length: count }, (_, k) => k);
+}
+
+interface Subject extends Disposable {
+  /** Sets the priorities of all picks. */
+  prioritize(priorities: readonly number[]): void;
+  /** The positions of `batchCount` batches of `size`. */
+  draw(batchCount: number, size: number): Generator<Int32Array>;
+}
+
+/** A replay of one episode, so that a pick's position is its place in the pick table. */
+async function subject(rule: SelectorRule, count: number): Promise<Subject> {
+  const replay = await ExperienceReplay.create({
+    capacity: count,
+    segmentLength: count,
+    state: uint8(),
+    seed: SEED,
+  });
+  const selector = replay.newPickSelector(rule);
+  let episode = replay.newEpisode();
+  for (const k of range(count)) {
+    episode = replay.record(episode, 0, 0, 0, k === count - 1 ? { finalState: 0 } : {});
+  }
+  return {
+    prioritize(priorities: readonly number[]): void {
+      replay.setPriority(selector, priorities.map(() => 0), range(count), priorities);
+    },
+    *draw(batchCount: number, size: number): Generator<Int32Array> {
+      let batch = replay.getBatch(size, selector);
+      for (let k = 0; k < batchCount; k++) {
+        if (k > 0) batch = replay.getBatch(size, selector, { into: batch });
+        yield batch.pickPosition;
+      }
+    },
+    [Symbol.dispose]: () => replay[Symbol.dispose](),
+  };
+}
+
+function tailOf(counts: readonly number[], probabilities: readonly number[]): number {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const sum = probabilities.reduce((a, b) => a + b, 0);
+  const test = new ChiSquare();
+  test.add(counts, probabilities.map((probability) => total * probability / sum));
+  return test.tail;
+}
+
+/** Priorities from 0.02 to 20, a few of them 0. */
+function somePriorities(count: number): number[] {
+  return range(count).map((k) => k % 17 === 3 ? 0 : 10 ** (((k * 7919) % 301) / 100 - 1.7));
+}
+
+function powers(priorities: readonly number[], alpha: number): number[] {
+  return priorities.map((priority) => priority === 0 ? 0 : priority ** alpha);
+}
+
+function assertFits(tail: number, twin: number): void {
+  assertGreater(tail, TAIL_MIN, `seed ${SEED}: the tail is ${tail}`);
+  assertLess(twin, TWIN_TAIL_MAX, `seed ${SEED}: the twin's tail is ${twin}`);
+}
+
+Deno.test("chiSquareTail() agrees with published quantiles", () => {
+  for (
+    const [statistic, freedom, tail] of [
+      [3.841, 1, 0.05],
+      [18.307, 10, 0.05],
+      [29.588, 10, 0.001],
+      [124.342, 100, 0.05],
+      [1074.679, 1000, 0.05],
+      [927.594, 1000, 0.95],
+    ] as const
+  ) assertAlmostEquals(chiSquareTail(statistic, freedom), tail, 2e-5);
+});
+
+Deno.test(`uniform() draws every pick equally often (seed ${SEED})`, async () => {
+  const count = 1003;
+  using uniformly = await subject(uniform(), count);
+  const counts = range(count).map(() => 0);
+  for (const positions of uniformly.draw(40, 50_000)) {
+    for (const position of positions) counts[position] = (counts[position] ?? 0) + 1;
+  }
+  const tilted = range(count).map((k) => k % 2 === 0 ? 1.02 : 0.98);
+  assertFits(tailOf(counts, counts.map(() => 1)), tailOf(counts, tilted));
+});
+
+Deno.test(`prioritized() draws independently by priority^alpha (seed ${SEED})`, async () => {
+  const count = 777;
+  const priorities = somePriorities(count);
+  using drawn = await subject(
+    prioritized({ alpha: 0.6, epsilon: 0, draw: "independent" }),
+    count,
+  );
+  drawn.prioritize(priorities);
+  const counts = range(count).map(() => 0);
+  for (const positions of drawn.draw(20, 50_000)) {
+    for (const position of positions) counts[position] = (counts[position] ?? 0) + 1;
+  }
+  assert(priorities.every((priority, k) => priority > 0 || counts[k] === 0));
+  assertFits(tailOf(counts, powers(priorities, 0.6)), tailOf(counts, powers(priorities, 0.62)));
+});
+
+/** How much of stratum k of n each pick holds, where the picks lie side by side in proportion to their weights. */
+function strata(weights: readonly number[], n: number): number[][] {
+  const total = weights.reduce((a, b) => a + b, 0);
+  const shares = range(n).map(() => weights.map(() => 0));
+  let begin = 0;
+  for (const [pick, weight] of weights.entries()) {
+    const end = begin + weight * n / total;
+    for (let k = Math.floor(begin); k < Math.min(n, Math.ceil(end)); k++) {
+      const row = shares[k];
+      if (row !== undefined) row[pick] = Math.max(0, Math.min(end, k + 1) - Math.max(begin, k));
+    }
+    begin = end;
+  }
+  return shares;
+}
+
+Deno.test(`prioritized() draws one pick from each stratum (seed ${SEED})`, async () => {
+  const [count, size, batchCount] = [101, 16, 60_000];
+  const priorities = somePriorities(count);
+  using drawn = await subject(prioritized({ alpha: 0.6, epsilon: 0 }), count);
+  drawn.prioritize(priorities);
+  const counts = range(size).map(() => range(count).map(() => 0));
+  for (const positions of drawn.draw(batchCount, size)) {
+    for (const [k, position] of positions.entries()) {
+      const row = counts[k];
+      if (row !== undefined) row[position] = (row[position] ?? 0) + 1;
+    }
+  }
+  const tail = (alpha: number): number => {
+    const test = new ChiSquare();
+    for (const [k, shares] of strata(powers(priorities, alpha), size).entries()) {
+      test.add(counts[k] ?? [], shares.map((share) => share * batchCount));
+    }
+    return test.tail;
+  };
+  // Independent draws would give picks of every stratum anywhere in the batch.
+  const independent = new ChiSquare();
+  const weights = powers(priorities, 0.6);
+  const total = weights.reduce((a, b) => a + b, 0);
+  for (const row of counts) independent.add(row, weights.map((w) => batchCount * w / total));
+  assertFits(tail(0.6), tail(0.61));
+  assertLess(independent.tail, TWIN_TAIL_MAX);
+});
+
+Deno.test(`ucb() draws in proportion to scores that change with every draw (seed ${SEED})`, async () => {
+  const [count, drawCount, c] = [41, 60_000, 0.7];
+  const priorities = somePriorities(count);
+  using drawn = await subject(ucb({ mode: "proportional", c }), count);
+  drawn.prioritize(priorities);
+  const largest = Math.max(1, ...priorities);
+
+  // Expected is the sum, over all draws, of the probabilities at the time, by looking at every pick.
+  const times = range(count).map(() => 0);
+  const counts = range(count).map(() => 0);
+  const constants = [c, 1.15 * c];
+  const expected = constants.map(() => range(count).map(() => 0));
+  let total = 0;
+  for (const positions of drawn.draw(drawCount / 100, 100)) {
+    for (const position of positions) {
+      if (total >= count) {
+        for (const [at, constant] of constants.entries()) {
+          const scores = priorities.map((priority, k) =>
+            priority / largest + constant * Math.sqrt(Math.log(total) / (times[k] ?? 0))
+          );
+          const sum = scores.reduce((a, b) => a + b, 0);
+          const row = expected[at];
+          for (const [k, score] of scores.entries()) {
+            if (row !== undefined) row[k] = (row[k] ?? 0) + score / sum;
+          }
+        }
+        counts[position] = (counts[position] ?? 0) + 1;
+      } else assert(times[position] === 0, "each pick is drawn once before any is drawn again");
+      times[position] = (times[position] ?? 0) + 1;
+      total++;
+    }
+  }
+  const tails = expected.map((row) => {
+    const test = new ChiSquare();
+    test.add(counts, row);
+    return test.tail;
+  });
+  assertFits(tails[0] ?? NaN, tails[1] ?? NaN);
+});
