@@ -39,7 +39,7 @@ Deno.test("lfu() forgets another episode than the one being recorded, however li
     replay.getBatch(1000, selector);
     const handle = replay.newEpisode();
     for (let step = 0; step < 40; step++) {
-      assertStrictEquals(replay.record(handle, [step], 0, 0), handle, eviction.kind);
+      assertStrictEquals(replay.record(handle, [step], 0, 0), handle, eviction.name);
     }
     assertStrictEquals(replay.episode(handle).recordCount, 40);
     assertStrictEquals(replay.recordCount, 100);
