@@ -72,7 +72,7 @@ extern "C" {
 #define EXRP_CONFIG_PICK_FLAGS 4      /* EXRP_PICK_* */
 #define EXRP_CONFIG_DISCOUNT 5        /* gamma, 0..1 */
 #define EXRP_CONFIG_EVICTION 6        /* EXRP_EVICTION_* */
-#define EXRP_CONFIG_BLOCK_LENGTH 7    /* slots, a power of two 2..1024; 0: chosen by the bytes of a record */
+#define EXRP_CONFIG_BLOCK_LENGTH 7    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
 #define EXRP_CONFIG_COUNT 8
 
 #define EXRP_PICK_ALLOW_SHORT 1

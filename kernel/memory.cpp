@@ -48,9 +48,10 @@ void* reserveMemory(size_t bytes, Pages pages) {
   const uintptr_t aligned = (address + hugePageBytes - 1) & ~(uintptr_t{hugePageBytes} - 1);
   const size_t head = aligned - address;
   if (head > 0) munmap(mapped, head);
-  const size_t pageMask = 4096 - 1;
-  const uintptr_t end = (aligned + bytes + pageMask) & ~uintptr_t{pageMask};
-  const uintptr_t mappedEnd = (address + bytes + slack + pageMask) & ~uintptr_t{pageMask};
+  const auto pageBytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t pageMask = pageBytes - 1;
+  const uintptr_t end = (aligned + bytes + pageMask) & ~pageMask;
+  const uintptr_t mappedEnd = (address + bytes + slack + pageMask) & ~pageMask;
   if (mappedEnd > end) munmap(reinterpret_cast<void*>(end), mappedEnd - end);
   void* base = reinterpret_cast<void*>(aligned);
 #if defined(MADV_HUGEPAGE)

@@ -75,7 +75,7 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
   if ((to.blockLength & (to.blockLength - 1)) != 0) return fail(Status::argument, 1, blockLength);
   if (to.blockLength == 0) to.blockLength = 16;
   // Slots are numbered in 32 bits.
-  while (to.blockLength > 2 && (double{1} * to.capacity + emptyEpisodeSlack + 1) * to.blockLength >= 0x1p32) to.blockLength /= 2;
+  while (to.blockLength > 2 && (double{1} * to.capacity + emptyEpisodeSlack + blocksPerRecordMax) * to.blockLength >= 0x1p32) to.blockLength /= 2;
   return Status::ok;
 }
 
@@ -254,6 +254,15 @@ void Replay::pushNewPicks(uint32_t index, uint32_t validBefore) {
 
 // ---- recording (Chen and Wang, section 3.2) ----
 
+/// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state.
+uint32_t Replay::blocksNeeded(uint32_t index, bool ends) const {
+  if (index == episodeNone) return 1;  // a block holds a record and a final state
+  const Episode& episode = episodes_[index];
+  if (episode.count == config_.segmentLength) return 1 + (needsBlock(episode) ? 1 : 0);
+  const bool endNeedsBlock = ends && store_.within(episode.count + 1) == 0;
+  return (needsBlock(episode) ? 1 : 0) + (endNeedsBlock ? 1 : 0);
+}
+
 Status Replay::record(uint8_t* row, uint32_t flags) {
   double handle = 0;
   memcpy(&handle, row, sizeof handle);
@@ -267,11 +276,11 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
     return fail(Status::episodeEnded, handle, episodes_[index].count);
   }
   // Nearly always there is nothing to prepare: the record goes into a block that its episode has.
-  const bool isPlain = index != episodeNone && flags == 0 && recordCount_ < config_.capacity && !needsBlock(episodes_[index]) &&
-                       episodes_[index].count < config_.segmentLength && picks_.hasRoomForOne();
+  const uint32_t blockCount = blocksNeeded(index, (flags & EXRP_RECORD_ENDS) != 0);
+  const bool isPlain = blockCount == 0 && flags == 0 && recordCount_ < config_.capacity && picks_.hasRoomForOne();
   if (!isPlain) {
     status = prepareRecord();
-    if (status == Status::ok) status = makeRoom(blocksPerRecordMax, 1, index);
+    if (status == Status::ok) status = makeRoom(blockCount, 1, index);
     if (status != Status::ok) return status;
     // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
     if (index != episodeNone) index = findEpisode(handle);

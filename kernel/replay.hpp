@@ -89,6 +89,7 @@ class Replay {
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
   bool needsBlock(const Episode& episode) const;
+  uint32_t blocksNeeded(uint32_t index, bool ends) const;
   uint32_t appendSlot(uint32_t episode);
   void endEpisode(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(uint32_t episode, uint32_t validBefore);

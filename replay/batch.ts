@@ -173,6 +173,7 @@ export class Batch<
   /** The shapes of all parts. */
   readonly shape: BatchShape<S, A, R, X>;
   readonly #key: string;
+  readonly #memory: Uint8Array<ArrayBuffer>;
 
   /** Makes room for a batch; `getBatch` does. */
   constructor(layout: BatchLayout) {
@@ -181,6 +182,7 @@ export class Batch<
     this.size = size;
     this.length = length;
     this.bytes = new Uint8Array(buffer);
+    this.#memory = this.bytes;
     this.state = layout.view(0, buffer) as ColumnArray<S>;
     this.action = layout.view(1, buffer) as ColumnArray<A>;
     this.reward = layout.view(2, buffer) as ColumnArray<R>;
@@ -225,9 +227,14 @@ export class Batch<
     this.#key = layout.key;
   }
 
+  /** The memory of a batch, whatever became of its properties. */
+  static memoryOf(batch: { readonly bytes: Uint8Array<ArrayBuffer> }): Uint8Array<ArrayBuffer> {
+    return #memory in batch ? batch.#memory : batch.bytes;
+  }
+
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
   static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
-    if (!(value instanceof Batch)) {
+    if (!(value instanceof Batch) || !(#key in value)) {
       return new TypeError("getBatch(): into must be a batch that getBatch() returned");
     }
     if (value.#key !== layout.key) {
@@ -240,7 +247,7 @@ export class Batch<
         `getBatch(): into is a batch of ${value.size} picks, needed are ${layout.size}`,
       );
     }
-    if (value.bytes.length !== layout.bytes) {
+    if (value.#memory.length !== layout.bytes) {
       return new TypeError("getBatch(): into has no memory any more: its buffer was transferred");
     }
     return undefined;

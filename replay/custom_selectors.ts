@@ -86,6 +86,7 @@ export class CustomSelector {
       this.rule.select(size, out, this.random);
       this.#checkSelection(size, out);
     } catch (error) {
+      this.#out = undefined;
       this.random.load(before);
       throw error;
     }
@@ -93,6 +94,12 @@ export class CustomSelector {
   }
 
   #checkSelection(size: number, { index, probability }: Selection): void {
+    if (index.length !== size || probability.length !== size) {
+      throw new ReplayError(
+        "rule",
+        `the selector ${this.rule.name} took away the arrays it was to fill: they are lent for the call only`,
+      );
+    }
     for (let k = 0; k < size; k++) {
       const drawn = index[k] as number;
       const chance = probability[k] as number;
@@ -165,9 +172,9 @@ export class CustomSelectors {
   /** Adds a rule, which hears of the `pickCount` picks that are there now. */
   add(id: number, selector: CustomSelector, pickCount: number): void {
     if (this.#all.length > 0) this.drain(id);
-    else this.openJournal(id);
     selector.refill(pickCount);
     selector.checkSound();
+    if (this.#all.length === 0) this.openJournal(id);
     this.#all.push(selector);
   }
 

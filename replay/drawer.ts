@@ -163,6 +163,11 @@ export class Drawer {
       );
     }
     if (count === 0) return 0;
+    if (count > EXRP_LIMIT_BATCH) {
+      throw new RangeError(
+        `setPriority() takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+      );
+    }
     if (entry.custom !== undefined) {
       return this.#setCustomPriority(entry.custom, episodes, positions, priorities);
     }
@@ -248,7 +253,7 @@ export class Drawer {
     }
     const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, size);
     const batch = into ?? new Batch<S, A, R, X>(layout);
-    const { bytes } = batch;
+    const bytes = Batch.memoryOf(batch);
     const status = draws === undefined
       ? core.kernel.symbols.exrp_batch_get(core.id, entry.nativeId, size, beta, bytes, bytes.length)
       : core.kernel.symbols.exrp_batch_gather(
@@ -297,12 +302,16 @@ export class Drawer {
   }
 }
 
-/** True for a typed array of this kind on memory of its own: one that the kernel can read as it is. */
+/**
+ * True for a typed array of this kind on memory of its own: one that the kernel can read as it is. A subclass is none, nor
+ * one with a `length` of its own: what it says of its length need not be true.
+ */
 function isOwn<T extends Float32Array | Float64Array | Int32Array>(
   kind: new (length: number) => T,
   value: unknown,
 ): value is T {
-  return value instanceof kind && value.buffer instanceof ArrayBuffer;
+  return value instanceof kind && Object.getPrototypeOf(value) === kind.prototype &&
+    !Object.hasOwn(value, "length") && value.buffer instanceof ArrayBuffer;
 }
 
 function arrayLike(name: string, value: unknown): ArrayLike<unknown> {

@@ -46,7 +46,8 @@ export class ExternalEviction {
   /**
    * Evicts one episode of the policy's choice.
    *
-   * @throws {ReplayError} `rule` when it named none that can be evicted; nothing is lost then.
+   * @throws {ReplayError} `rule` when it named none that can be evicted; the episodes it named
+   * before are gone by then.
    */
   makeRoom(id: number): void {
     const { policy } = this;

@@ -60,11 +60,12 @@ export interface CreateOptions<
   /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
   readonly seed?: number;
   /**
-   * After how many records an open episode is cut, as if truncated, and goes on under another handle; by default an
-   * eighth of the capacity, and at least one pick.
+   * After how many records an open episode is cut, as if truncated, and goes on under another handle: from
+   * `pick.length` to `capacity`, by default an eighth of the capacity and at least one pick. Above half the capacity
+   * an episode that never ends can leave the replay without a pick for a while, since whole segments are forgotten.
    */
   readonly segmentLength?: number;
-  /** Slots that are handed out together, a power of two from 2 to 1024; by default chosen by the bytes of a record. */
+  /** Slots that are handed out together, a power of two from 2 to 1024; 16 by default. */
   readonly blockLength?: number;
   /** The kernel's file; by default it is found. */
   readonly kernelPath?: string | URL;
@@ -131,18 +132,29 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
     );
   }
+  const capacity = checkInteger(
+    `${WHERE}: capacity`,
+    options.capacity,
+    1,
+    abi.EXRP_LIMIT_CAPACITY,
+  );
+  const pick = checkPick(options.pick ?? {});
   return {
-    capacity: checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY),
+    capacity,
     columns,
     extraNames,
-    pick: checkPick(options.pick ?? {}),
+    pick,
     eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
     seed: options.seed === undefined
       ? randomSeed()
       : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
-    segmentLength: options.segmentLength === undefined
-      ? 0
-      : checkInteger(`${WHERE}: segmentLength`, options.segmentLength, 1, abi.EXRP_LIMIT_CAPACITY),
+    // Where not even one pick fits, the kernel says so.
+    segmentLength: options.segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity)`,
+      options.segmentLength,
+      pick.length,
+      capacity,
+    ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
   };
 }

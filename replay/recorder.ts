@@ -17,6 +17,7 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../ffi/symbols.ts";
+import { ReplayError } from "../ffi/errors.ts";
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
@@ -72,6 +73,8 @@ export class Recorder {
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
   readonly #number = new Float64Array(1);
+  /** Counts the calls of `record`, to notice one inside another: they share the row. */
+  #turn = 0;
   readonly #episodeInfo = new Float64Array(EXRP_EPISODE_INFO_COUNT);
   /** Serves an eviction policy written in TypeScript. */
   readonly external: ExternalEviction | undefined;
@@ -117,7 +120,7 @@ export class Recorder {
       );
     }
     const row = this.#row;
-    row.view.setFloat64(0, episode, true);
+    const turn = ++this.#turn;
     row.state.write(state);
     row.action.write(action);
     row.reward.write(reward);
@@ -125,8 +128,15 @@ export class Recorder {
     if (options !== undefined) flags = this.#writeOptions(options);
     else if (this.#extras.length > 0) this.#writeExtras(undefined);
 
+    if (this.#turn !== turn) {
+      throw new ReplayError(
+        "busy",
+        "record(): a value given to it called record() of the same replay while it was read",
+      );
+    }
     const core = this.#core;
     const bytes = row.bytes;
+    row.view.setFloat64(0, episode, true);
     const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     if (status !== 0) this.#recordAfter(status, flags);
     const handle = row.view.getFloat64(0, true);

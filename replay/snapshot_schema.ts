@@ -200,6 +200,7 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
     const b = found.selectors[k];
     same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
     same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
+    same(`selector ${k}'s kernel rule`, kernelText(a), b && kernelText(b));
   }
   for (const [k, b] of found.selectors.entries()) {
     if (k >= mine.selectors.length && b.runs === "typescript") {
@@ -225,6 +226,10 @@ function mismatch(what: string): ReplayError {
 
 function ruleText(rule: RuleSchema): string {
   return rule.runs === "kernel" ? `${rule.name}()` : `${rule.name}, written in TypeScript`;
+}
+
+function kernelText({ native, numbers }: SelectorSchema): string {
+  return `${native} (${numbers.join(", ")})`;
 }
 
 function optionsText(selector: SelectorSchema): string {

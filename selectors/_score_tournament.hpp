@@ -142,6 +142,11 @@ class ScoreTournament {
       nodes_[node] = {limit, a == none ? b : a};
       return;
     }
+    if (lines_[a].q == lines_[b].q) {
+      // Every step of a score rounds monotonically, so the smaller n never scores less, whatever T, and it wins a tie.
+      nodes_[node] = {limit, lines_[a].n < lines_[b].n ? a : b};
+      return;
+    }
     const double gap = (lines_[a].q - lines_[b].q) + (lines_[a].a - lines_[b].a) * length;
     if (gap > margin_ || gap < -margin_) {
       const double until = gap > 0.0 ? apartUntil(a, b, gap, length) : apartUntil(b, a, -gap, length);

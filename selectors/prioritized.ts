@@ -33,6 +33,8 @@ export interface PrioritizedOptions {
  * has the largest priority set so far. With `epsilon: 0`, a pick of priority 0 is never drawn, unless all are 0: then
  * draws are uniform. A negative, NaN or infinite priority is refused.
  *
+ * Weights are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ *
  * Cost: O(log N) a draw and an update; about 5.5 bytes a pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
@@ -60,7 +62,7 @@ export function prioritized(options: PrioritizedOptions = {}): NativeSelector {
     "normalize",
     "draw",
   ]);
-  const alpha = checkNumber("prioritized(): alpha", options.alpha ?? 0.6, 0);
+  const alpha = checkNumber("prioritized(): alpha", options.alpha ?? 0.6, 0, 2 ** 40);
   const epsilon = checkNumber("prioritized(): epsilon", options.epsilon ?? 1e-6, 0);
   const initialPriority = checkNumber(
     "prioritized(): initialPriority",
