@@ -41,6 +41,15 @@ for (const power of [11, 14, 17, 20, 23]) {
       replay.getBatch(5000, selector, { into: batch });
     },
   });
+  if (power === 20) {
+    Deno.bench({
+      name: "get_5000: the same at 2^20, a fresh batch each time",
+      group: "get_5000",
+      fn: () => {
+        replay.getBatch(5000, selector);
+      },
+    });
+  }
 }
 
 {
