@@ -9,12 +9,6 @@
 #endif
 
 namespace exrp {
-namespace {
-constexpr size_t hugePageBytes = size_t{2} << 20;
-// Below this a 2 MiB page would hold mostly nothing.
-constexpr size_t hugeReservationBytes = size_t{8} << 20;
-}  // namespace
-
 #if defined(_WIN32)
 
 void* reserveMemory(size_t bytes, Pages) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_READWRITE); }
@@ -34,6 +28,12 @@ double physicalMemoryBytes() {
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
 #endif
+
+namespace {
+constexpr size_t hugePageBytes = size_t{2} << 20;
+// Below this a 2 MiB page would hold mostly nothing.
+constexpr size_t hugeReservationBytes = size_t{8} << 20;
+}  // namespace
 
 void* reserveMemory(size_t bytes, Pages pages) {
   const bool huge = pages == Pages::huge && bytes >= hugeReservationBytes;
