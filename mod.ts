@@ -98,3 +98,17 @@ export { lru } from "./eviction/lru.ts";
 export { lfu } from "./eviction/lfu.ts";
 export { NativeEviction } from "./eviction/native_eviction.ts";
 export type { EvictionPolicy, EvictionRule } from "./eviction/eviction_policy.ts";
+
+export { gae } from "./returns/gae.ts";
+export type { GaeOptions, GaeResult } from "./returns/gae.ts";
+export { vtrace } from "./returns/vtrace.ts";
+export type { VtraceOptions, VtraceResult } from "./returns/vtrace.ts";
+export { retrace } from "./returns/retrace.ts";
+export type { RetraceOptions } from "./returns/retrace.ts";
+export { nStepReturn } from "./returns/n_step_return.ts";
+export type { NStepReturnOptions } from "./returns/n_step_return.ts";
+export { lambdaReturn } from "./returns/lambda_return.ts";
+export type { LambdaReturnOptions } from "./returns/lambda_return.ts";
+export { sequencePriority } from "./returns/sequence_priority.ts";
+export type { SequencePriorityOptions } from "./returns/sequence_priority.ts";
+export { annealed } from "./returns/annealed.ts";
