@@ -87,6 +87,7 @@ export { prioritized } from "./selectors/prioritized.ts";
 export type { PrioritizedOptions } from "./selectors/prioritized.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
+export { withoutReplacement } from "./selectors/without_replacement.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
