@@ -34,6 +34,12 @@ const permissions = [
   "--allow-net=127.0.0.1",
 ];
 
+/** Whose examples are run. */
+const examples = [
+  ...["mod.ts", "replay", "selectors", "eviction", "returns"],
+  ...["README.md", "docs/returns.md"],
+];
+
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 const operations = inRepository("build", "operations");
 
@@ -282,7 +288,7 @@ async function listStages(only: string | undefined): Promise<readonly Stage[]> {
   if (await exists(operations)) await Deno.remove(operations, { recursive: true });
   await Deno.mkdir(operations, { recursive: true });
   const documented: string[] = [];
-  for (const path of ["mod.ts", "replay", "selectors", "eviction", "README.md"]) {
+  for (const path of examples) {
     if (await exists(inRepository(path))) documented.push(path);
   }
   return [

@@ -1,6 +1,6 @@
 /**
  * The parts depend on each other in one direction only:
- * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel.
+ * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; mod.ts → returns → ffi.
  */
 import { assertEquals } from "@std/assert";
 import { exists, inRepository, listFiles } from "../../tools/_repository.ts";
@@ -8,11 +8,13 @@ import { exists, inRepository, listFiles } from "../../tools/_repository.ts";
 /** What each part may import besides itself. */
 const allowed: Record<string, readonly string[]> = {
   // Its re-exports reach as far down as the errors, which ffi/ throws.
-  "mod.ts": ["replay", "selectors", "eviction", "ffi"],
+  "mod.ts": ["replay", "selectors", "eviction", "returns", "ffi"],
   replay: ["selectors", "eviction", "ffi"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi"],
   eviction: ["ffi"],
+  // What a learner computes from a batch: of ffi/ only the checks of arguments.
+  returns: ["ffi"],
   ffi: [],
   examples: ["mod.ts"],
   bench: ["mod.ts"],
@@ -67,7 +69,7 @@ for (const [part, others] of Object.entries(allowed)) {
 
 Deno.test("the library imports no package", async () => {
   const broken: string[] = [];
-  for (const part of ["mod.ts", "replay", "selectors", "eviction", "ffi"]) {
+  for (const part of ["mod.ts", "replay", "selectors", "eviction", "returns", "ffi"]) {
     for (const file of await listPart(part, ".ts")) {
       for (const specifier of listImports(await Deno.readTextFile(inRepository(file)))) {
         if (!specifier.startsWith(".") && !specifier.startsWith("node:")) {

@@ -1,0 +1,84 @@
+/**
+ * Learns the values of a random walk from replayed sequences, with generalized advantage estimates as its errors.
+ *
+ * Five places in a row, and a step left or right with equal chance: off the right end pays 1, off the left end nothing.
+ * So the value of place i is i / 6. Walks are cut off after six steps, which must teach nothing wrong: the value of where
+ * a walk was cut off counts, that of where one ended does not.
+ *
+ * Run it: `deno run --allow-ffi=zig-out/lib examples/advantages.ts`
+ *
+ * @module
+ */
+
+import {
+  ExperienceReplay,
+  float32,
+  gae,
+  prioritized,
+  RandomStream,
+  sequencePriority,
+} from "@exrp/replay";
+
+const PLACES = 5;
+const STEPS_MAX = 6;
+
+using replay = await ExperienceReplay.create({
+  capacity: 20_000, // records
+  state: float32(),
+  pick: { length: 4, allowShort: true },
+  seed: 1,
+});
+const selector = replay.newPickSelector(prioritized({ alpha: 0.9 }));
+
+const random = new RandomStream(2);
+for (let walk = 0; walk < 3000; walk++) {
+  let episode = replay.newEpisode();
+  let place = 3;
+  for (let step = 1; place >= 1 && place <= PLACES; step++) {
+    const next = place + (random.below(2) === 0 ? -1 : 1);
+    const hasEnded = next < 1 || next > PLACES;
+    const reward = next > PLACES ? 1 : 0;
+    const truncated = !hasEnded && step === STEPS_MAX;
+    const ending = hasEnded || truncated ? { finalState: next, truncated } : undefined;
+    episode = replay.record(episode, place, 0, reward, ending);
+    if (truncated) break;
+    place = next;
+  }
+}
+
+/** The value of each place; what is off the ends gets one too, that nothing ever asks for. */
+const values = new Float64Array(PLACES + 2).fill(0.5);
+const lookUp = (place: number): number => values[place] ?? 0;
+
+let batch = replay.getBatch(64, selector);
+for (let round = 0; round < 3000; round++) {
+  batch = replay.getBatch(64, selector, { into: batch, beta: 1 });
+  const { advantage } = gae({
+    reward: batch.reward,
+    value: batch.state.map(lookUp),
+    nextValue: batch.nextState.map(lookUp),
+    discount: batch.discount,
+    seqLen: batch.seqLen,
+    lambda: 0.9,
+  });
+
+  // A learner's turn: each place a little towards its targets, steps of rarely drawn picks more so.
+  const rate = 0.02 * (1 - round / 3000);
+  for (let k = 0; k < advantage.length; k++) {
+    const row = Math.floor(k / batch.length);
+    if (k % batch.length >= (batch.seqLen[row] ?? 0)) continue;
+    const place = batch.state[k] ?? 0;
+    const weight = batch.importanceWeight[row] ?? 0;
+    values[place] = lookUp(place) + rate * weight * (advantage[k] ?? 0);
+  }
+  const surprise = sequencePriority(advantage, batch.seqLen);
+  replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, surprise);
+}
+
+let worst = 0;
+for (let place = 1; place <= PLACES; place++) {
+  const [learned, right] = [lookUp(place), place / (PLACES + 1)];
+  worst = Math.max(worst, Math.abs(learned - right));
+  console.log(`place ${place}: ${learned.toFixed(3)}, should be ${right.toFixed(3)}`);
+}
+if (worst > 0.05) throw new Error(`the values are off by ${worst.toFixed(3)}`);

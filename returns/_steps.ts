@@ -1,0 +1,109 @@
+/**
+ * What the functions of this folder share: the checks of arrays that are `[batch, length]`.
+ *
+ * @module
+ */
+
+import { show } from "../ffi/checks.ts";
+
+/** Numbers in a plain or typed array. */
+type Numbers = ArrayLike<number>;
+
+/** Refuses what is no array of numbers. */
+export function checkArray(where: string, name: string, value: unknown): void {
+  if (Array.isArray(value)) return;
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView) && !isBig(value)) return;
+  throw new TypeError(
+    `${where}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
+  );
+}
+
+function isBig(value: ArrayBufferView): boolean {
+  return value instanceof BigInt64Array || value instanceof BigUint64Array;
+}
+
+/**
+ * How many steps a row has, from `reward` or another array that is `[batch, length]`, and the rows' own lengths.
+ *
+ * @throws {TypeError} When one is no array of numbers.
+ * @throws {RangeError} When the array is no whole number of rows, or a row is said to be longer than that.
+ */
+export function checkRows(where: string, name: string, array: Numbers, seqLen: Numbers): number {
+  checkArray(where, name, array);
+  checkArray(where, "seqLen", seqLen);
+  const batch = seqLen.length;
+  const length = batch === 0 ? 0 : array.length / batch;
+  if (!Number.isInteger(length) || batch * length !== array.length) {
+    throw new RangeError(
+      `${where}: ${name} must be [batch, length], but ${array.length} numbers are not ${batch} rows, which seqLen has`,
+    );
+  }
+  for (let row = 0; row < batch; row++) {
+    const steps = seqLen[row] as number;
+    if (!(Number.isInteger(steps) && steps >= 0 && steps <= length)) {
+      throw new RangeError(
+        `${where}: seqLen[${row}] must be an integer from 0 to ${length}, got ${steps}`,
+      );
+    }
+  }
+  return length;
+}
+
+/** Refuses an array that has not `count` numbers. */
+export function checkCount(where: string, name: string, array: Numbers, count: number): void {
+  checkArray(where, name, array);
+  if (array.length !== count) {
+    throw new RangeError(
+      `${where}: ${name} must have ${count} numbers, as many as there are steps, got ${array.length}`,
+    );
+  }
+}
+
+/**
+ * Whether `nextValue` has one number a row, the value after its last step, rather than one a step. For rows of one step
+ * both are the same.
+ *
+ * @throws {RangeError} When it is neither.
+ */
+export function checkNextValue(
+  where: string,
+  nextValue: Numbers,
+  count: number,
+  batch: number,
+): boolean {
+  checkArray(where, "nextValue", nextValue);
+  if (nextValue.length === count) return false;
+  if (nextValue.length === batch) return true;
+  throw new RangeError(
+    `${where}: nextValue must have ${count} numbers, one a step, or ${batch}, one a row, got ${nextValue.length}`,
+  );
+}
+
+/** The array to write into: the one that is given, which must fit, or a new one. */
+export function checkInto(
+  where: string,
+  name: string,
+  into: unknown,
+  count: number,
+): Float32Array<ArrayBuffer> {
+  if (into === undefined) return new Float32Array(count);
+  if (!(into instanceof Float32Array)) {
+    throw new TypeError(`${where}: ${name} must be a Float32Array, got ${show(into)}`);
+  }
+  if (into.length !== count) {
+    throw new RangeError(`${where}: ${name} must have ${count} elements, got ${into.length}`);
+  }
+  return into as Float32Array<ArrayBuffer>;
+}
+
+/** Refuses two results in one array. */
+export function checkApart(
+  where: string,
+  a: Float32Array,
+  b: Float32Array,
+  names: string,
+): void {
+  if (a === b && a.length > 0) {
+    throw new TypeError(`${where}: ${names} must be two arrays, got one`);
+  }
+}

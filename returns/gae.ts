@@ -1,0 +1,114 @@
+/**
+ * Generalized advantage estimation.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
+
+/** What {@linkcode gae} computes, and may be given to write into. */
+export interface GaeResult {
+  /** `[batch, length]`: the advantages; 0 past the end. */
+  readonly advantage: Float32Array<ArrayBuffer>;
+  /** `[batch, length]`: advantage + value, what the value function is to learn; 0 past the end. */
+  readonly valueTarget: Float32Array<ArrayBuffer>;
+}
+
+/** The options of {@linkcode gae}. */
+export interface GaeOptions {
+  /** `[batch, length]`: the rewards. */
+  readonly reward: ArrayLike<number>;
+  /** `[batch, length]`: V of each state. */
+  readonly value: ArrayLike<number>;
+  /**
+   * `[batch, length]`: V of each next state; or `[batch]`: of the last step's only, when the others are `value` one step
+   * later.
+   */
+  readonly nextValue: ArrayLike<number>;
+  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
+  readonly discount: ArrayLike<number>;
+  /**
+   * `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`, since a step
+   * whose next state is not known has no advantage yet.
+   */
+  readonly seqLen: ArrayLike<number>;
+  /** How far rewards count beyond one step, 0 to 1: less is more bias, more is more variance; 0.95 by default. */
+  readonly lambda?: number;
+  /** Arrays to write into: they are returned, and nothing is allocated. Either may be one of the inputs. */
+  readonly into?: GaeResult;
+}
+
+const OPTIONS = ["reward", "value", "nextValue", "discount", "seqLen", "lambda", "into"] as const;
+const RESULTS = ["advantage", "valueTarget"] as const;
+
+/**
+ * The generalized advantage estimate of each step of a batch, A_t = δ_t + γ_t λ A_(t+1) with δ_t = r_t + γ_t V(s_(t+1))
+ * − V(s_t), and the value target A_t + V(s_t), which is the λ-return.
+ *
+ * Nothing is known past a row's last step, so A is 0 there: a row that was cut off, or a pick from within an episode,
+ * bootstraps from the last next value; one that terminated does not, because its discount is 0. Arrays are
+ * `[batch, length]`, row by row, of any dtype; what lies past `seqLen` is never read. Results are float32, computed in
+ * double. NaN in one step makes that step NaN and those before it in its row.
+ *
+ * Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (ICLR 2016),
+ * section 3, equations 11 to 16, truncated as in Schulman et al., "Proximal Policy Optimization Algorithms" (2017). Of
+ * both only abstracts could be read; the numbers are those of rlax 0.1.9, `truncated_generalized_advantage_estimation`.
+ *
+ * Cost: O(batch · length), one pass; no memory but the results.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For an array of the wrong size or a number out of its range.
+ * @example
+ * ```ts
+ * import { gae } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const { advantage, valueTarget } = gae({
+ *   reward: [1, 1, 1, 1],
+ *   value: [2, 4, 2, 4],
+ *   nextValue: [4, 8, 4, 8],
+ *   discount: [0.5, 0.5, 0.5, 0], // the first row was cut off, the second terminated
+ *   seqLen: [2, 2],
+ *   lambda: 1,
+ * });
+ * assertEquals([...advantage], [1.5, 1, -0.5, -3]);
+ * assertEquals([...valueTarget], [3.5, 5, 1.5, 1]);
+ * ```
+ */
+export function gae(options: GaeOptions): GaeResult {
+  checkOptions("gae()", options, OPTIONS);
+  const { reward, value, nextValue, discount, seqLen, into } = options;
+  const lambda = checkNumber("gae(): lambda", options.lambda ?? 0.95, 0, 1);
+  const length = checkRows("gae()", "reward", reward, seqLen);
+  const batch = seqLen.length;
+  const count = batch * length;
+  checkCount("gae()", "value", value, count);
+  checkCount("gae()", "discount", discount, count);
+  const isLastOnly = checkNextValue("gae()", nextValue, count, batch);
+  if (into !== undefined) checkOptions("gae(): into", into, RESULTS);
+  const advantage = checkInto("gae()", "into.advantage", into?.advantage, count);
+  const valueTarget = checkInto("gae()", "into.valueTarget", into?.valueTarget, count);
+  checkApart("gae()", advantage, valueTarget, "into.advantage and into.valueTarget");
+
+  for (let row = 0; row < batch; row++) {
+    const first = row * length;
+    const end = first + (seqLen[row] as number);
+    advantage.fill(0, end, first + length);
+    valueTarget.fill(0, end, first + length);
+    let later = 0;
+    let laterValue = isLastOnly ? nextValue[row] as number : 0;
+    for (let k = end - 1; k >= first; k--) {
+      const here = value[k] as number;
+      const gamma = discount[k] as number;
+      const next = isLastOnly ? laterValue : nextValue[k] as number;
+      // Written so that nothing of what follows a terminated step counts, not even a NaN.
+      const ahead = gamma === 0 ? 0 : gamma * (next + lambda * later);
+      later = reward[k] as number + ahead - here;
+      laterValue = here;
+      advantage[k] = later;
+      valueTarget[k] = later + here;
+    }
+  }
+  return into ?? { advantage, valueTarget };
+}

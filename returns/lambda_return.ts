@@ -1,0 +1,82 @@
+/**
+ * The λ-return.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkCount, checkInto, checkRows } from "./_steps.ts";
+
+/** The options of {@linkcode lambdaReturn}. */
+export interface LambdaReturnOptions {
+  /** `[batch, length]`: the rewards. */
+  readonly reward: ArrayLike<number>;
+  /** `[batch, length]`: the value of each next state. */
+  readonly nextValue: ArrayLike<number>;
+  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
+  readonly discount: ArrayLike<number>;
+  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  readonly seqLen: ArrayLike<number>;
+  /** 0 bootstraps after one step, 1 only at the row's end. */
+  readonly lambda: number;
+  /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
+  readonly into?: Float32Array<ArrayBuffer>;
+}
+
+const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "into"] as const;
+
+/**
+ * The λ-return of each step of a batch, G_t = r_t + γ_t ((1 − λ) V(s_(t+1)) + λ G_(t+1)), `[batch, length]`; at a row's last
+ * step r_t + γ_t V(s_(t+1)).
+ *
+ * For actor-critics on imagined or recent steps, and for Q(λ) with max Q as the next value. Positions past `seqLen` are 0
+ * and never read. Results are float32, computed in double; NaN in one step spreads to those before it in its row.
+ *
+ * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), chapter 12, which could
+ * not be read; the numbers are those of rlax 0.1.9, `lambda_returns`.
+ *
+ * Cost: O(batch · length), one pass.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For an array of the wrong size or a number out of its range.
+ * @example
+ * ```ts
+ * import { lambdaReturn } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const target = lambdaReturn({
+ *   reward: [1, 1],
+ *   nextValue: [4, 8],
+ *   discount: [0.5, 0.5],
+ *   seqLen: [2],
+ *   lambda: 0.5,
+ * });
+ * assertEquals([...target], [3.25, 5]);
+ * ```
+ */
+export function lambdaReturn(options: LambdaReturnOptions): Float32Array<ArrayBuffer> {
+  checkOptions("lambdaReturn()", options, OPTIONS);
+  const { reward, nextValue, discount, seqLen } = options;
+  const lambda = checkNumber("lambdaReturn(): lambda", options.lambda, 0, 1);
+  const length = checkRows("lambdaReturn()", "reward", reward, seqLen);
+  const count = seqLen.length * length;
+  checkCount("lambdaReturn()", "nextValue", nextValue, count);
+  checkCount("lambdaReturn()", "discount", discount, count);
+  const target = checkInto("lambdaReturn()", "into", options.into, count);
+
+  for (let row = 0; row < seqLen.length; row++) {
+    const first = row * length;
+    const end = first + (seqLen[row] as number);
+    target.fill(0, end, first + length);
+    // At the last step, mixing the next value with itself leaves it as it is.
+    let later = end > first ? nextValue[end - 1] as number : 0;
+    for (let k = end - 1; k >= first; k--) {
+      const next = nextValue[k] as number;
+      const gamma = discount[k] as number;
+      const ahead = gamma === 0 ? 0 : gamma * (next + lambda * (later - next));
+      later = reward[k] as number + ahead;
+      target[k] = later;
+    }
+  }
+  return target;
+}

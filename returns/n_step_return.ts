@@ -1,0 +1,84 @@
+/**
+ * The n-step return.
+ *
+ * @module
+ */
+
+import { checkInteger, checkOptions } from "../ffi/checks.ts";
+import { checkCount, checkInto, checkRows } from "./_steps.ts";
+
+/** The options of {@linkcode nStepReturn}. */
+export interface NStepReturnOptions {
+  /** `[batch, length]`: the rewards. */
+  readonly reward: ArrayLike<number>;
+  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
+  readonly discount: ArrayLike<number>;
+  /** `[batch, length]`: the value of each next state. */
+  readonly nextValue: ArrayLike<number>;
+  /** After how many steps the value takes over: an integer of at least 1. */
+  readonly n: number;
+  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  readonly seqLen: ArrayLike<number>;
+  /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
+  readonly into?: Float32Array<ArrayBuffer>;
+}
+
+const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "into"] as const;
+
+/**
+ * The n-step return of each step of a batch, r_t + γ_t r_(t+1) + … + γ_t ⋯ γ_(t+n−1) V(s_(t+n)), `[batch, length]`.
+ *
+ * Where fewer than n steps are left in the row, those that are left count, and the row's last next value takes over;
+ * nothing follows a step whose discount is 0. Positions past `seqLen` are 0 and never read. Results are float32, computed in
+ * double; NaN in one step spreads to at most n − 1 steps before it, and to none across a discount of 0.
+ *
+ * Source: Sutton, "Learning to Predict by the Methods of Temporal Differences" (1988), which could not be read; the
+ * numbers are those of rlax 0.1.9, `n_step_bootstrapped_returns`.
+ *
+ * Cost: O(batch · length · min(n, length)).
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For an array of the wrong size or a number out of its range.
+ * @example
+ * ```ts
+ * import { nStepReturn } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const target = nStepReturn({
+ *   reward: [1, 2, 3],
+ *   discount: [0.5, 0.5, 0.5],
+ *   nextValue: [10, 20, 40],
+ *   n: 2,
+ *   seqLen: [3],
+ * });
+ * assertEquals([...target], [1 + 0.5 * 2 + 0.25 * 20, 2 + 0.5 * 3 + 0.25 * 40, 3 + 0.5 * 40]);
+ * ```
+ */
+export function nStepReturn(options: NStepReturnOptions): Float32Array<ArrayBuffer> {
+  checkOptions("nStepReturn()", options, OPTIONS);
+  const { reward, discount, nextValue, seqLen } = options;
+  const n = checkInteger("nStepReturn(): n", options.n, 1, Number.MAX_SAFE_INTEGER);
+  const length = checkRows("nStepReturn()", "reward", reward, seqLen);
+  const count = seqLen.length * length;
+  checkCount("nStepReturn()", "discount", discount, count);
+  checkCount("nStepReturn()", "nextValue", nextValue, count);
+  const target = checkInto("nStepReturn()", "into", options.into, count);
+
+  for (let row = 0; row < seqLen.length; row++) {
+    const first = row * length;
+    const end = first + (seqLen[row] as number);
+    target.fill(0, end, first + length);
+    // Forwards: what a step writes is read by none after it.
+    for (let k = first; k < end; k++) {
+      const last = Math.min(k + n, end) - 1;
+      let sum = 0;
+      let gamma = 1;
+      for (let step = k; step <= last && gamma !== 0; step++) {
+        sum += gamma * (reward[step] as number);
+        gamma *= discount[step] as number;
+      }
+      target[k] = gamma === 0 ? sum : sum + gamma * (nextValue[last] as number);
+    }
+  }
+  return target;
+}

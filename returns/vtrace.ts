@@ -1,0 +1,175 @@
+/**
+ * V-trace: value targets and advantages from steps that another policy took.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
+
+/** What {@linkcode vtrace} computes, and may be given to write into. */
+export interface VtraceResult {
+  /** `[batch, length]`: what the value function is to learn; 0 past the end. */
+  readonly valueTarget: Float32Array<ArrayBuffer>;
+  /** `[batch, length]`: what to multiply into the gradient of log π, with rho in it already; 0 past the end. */
+  readonly policyAdvantage: Float32Array<ArrayBuffer>;
+  /** `[batch, length]`: the importance weights, cut off at `rhoMax`; 0 past the end. */
+  readonly rho: Float32Array<ArrayBuffer>;
+}
+
+/** The options of {@linkcode vtrace}. */
+export interface VtraceOptions {
+  /** `[batch, length]`: log μ(a|s) of the policy that took the actions, stored with them. */
+  readonly logProbBehaviour: ArrayLike<number>;
+  /** `[batch, length]`: log π(a|s) of the policy that learns. */
+  readonly logProbTarget: ArrayLike<number>;
+  /** `[batch, length]`: the rewards. */
+  readonly reward: ArrayLike<number>;
+  /** `[batch, length]`: V of each state. */
+  readonly value: ArrayLike<number>;
+  /**
+   * `[batch, length]`: V of each next state; or `[batch]`: of the last step's only, when the others are `value` one step
+   * later.
+   */
+  readonly nextValue: ArrayLike<number>;
+  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
+  readonly discount: ArrayLike<number>;
+  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  readonly seqLen: ArrayLike<number>;
+  /**
+   * The bound ρ̄ of importance weights, which decides whose value is learned: `Infinity` that of π, near 0 that of μ; more
+   * than 0, 1 by default.
+   */
+  readonly rhoMax?: number;
+  /** The bound c̄ of what later steps count, which decides how fast it is learned: more than 0, 1 by default. */
+  readonly cMax?: number;
+  /** Multiplied into each c, 0 to 1; 1 by default. */
+  readonly lambda?: number;
+  /** Arrays to write into: they are returned, and nothing is allocated. Each may be one of the inputs. */
+  readonly into?: VtraceResult;
+}
+
+const OPTIONS = [
+  "logProbBehaviour",
+  "logProbTarget",
+  "reward",
+  "value",
+  "nextValue",
+  "discount",
+  "seqLen",
+  "rhoMax",
+  "cMax",
+  "lambda",
+  "into",
+] as const;
+const RESULTS = ["valueTarget", "policyAdvantage", "rho"] as const;
+
+/** A bound of more than 0, `Infinity` included. */
+function checkBound(where: string, value: unknown): number {
+  if (typeof value !== "number") {
+    throw new TypeError(`${where} must be a number, got ${show(value)}`);
+  }
+  if (!(value > 0)) throw new RangeError(`${where} must be more than 0, got ${value}`);
+  return value;
+}
+
+/**
+ * The V-trace target of each step of a batch, v_t = V(s_t) + δ_t + γ_t c_t (v_(t+1) − V(s_(t+1))) with δ_t = ρ_t (r_t +
+ * γ_t V(s_(t+1)) − V(s_t)), ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ), and the advantage for the policy gradient,
+ * ρ_t (r_t + γ_t v_(t+1) − V(s_t)).
+ *
+ * At a row's last step the next value stands for v_(t+1). With λ < 1 the advantage takes λ v_(t+1) + (1 − λ) V(s_(t+1)) there,
+ * as rlax does and the paper does not say: so on-policy, advantage and target are those of {@linkcode gae}. Arrays are
+ * `[batch, length]`, of any dtype; what lies past `seqLen` is never read. Results are float32, computed in double. NaN in one
+ * step makes that step NaN and those before it in its row. The paper assumes ρ̄ ≥ c̄; it is not checked.
+ *
+ * Source: Espeholt et al., "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
+ * (ICML 2018), section 4.1, equation 1 and remark 2 (λ), and section 4.2 (the advantage); read in others' summaries of
+ * it only. The numbers are those of rlax 0.1.9, `vtrace_td_error_and_advantage`, both of whose thresholds `rhoMax` is.
+ *
+ * Cost: O(batch · length), one pass with one `exp` a step; no memory but the results.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For an array of the wrong size or a number out of its range.
+ * @example
+ * ```ts
+ * import { vtrace } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const { valueTarget, policyAdvantage, rho } = vtrace({
+ *   logProbBehaviour: [Math.log(0.5), Math.log(0.25)],
+ *   logProbTarget: [Math.log(0.25), Math.log(0.5)], // half, then twice as likely as when they were taken
+ *   reward: [1, 1],
+ *   value: [2, 4],
+ *   nextValue: [8], // after the last step
+ *   discount: [0.5, 0.5],
+ *   seqLen: [2],
+ * });
+ * assertEquals([...rho], [0.5, 1]);
+ * assertEquals([...valueTarget], [2.75, 5]);
+ * assertEquals([...policyAdvantage], [0.75, 1]);
+ * ```
+ */
+export function vtrace(options: VtraceOptions): VtraceResult {
+  checkOptions("vtrace()", options, OPTIONS);
+  const { logProbBehaviour, logProbTarget, reward, value, nextValue, discount, seqLen, into } =
+    options;
+  const rhoMax = checkBound("vtrace(): rhoMax", options.rhoMax ?? 1);
+  const cMax = checkBound("vtrace(): cMax", options.cMax ?? 1);
+  const lambda = checkNumber("vtrace(): lambda", options.lambda ?? 1, 0, 1);
+  const length = checkRows("vtrace()", "reward", reward, seqLen);
+  const batch = seqLen.length;
+  const count = batch * length;
+  checkCount("vtrace()", "logProbBehaviour", logProbBehaviour, count);
+  checkCount("vtrace()", "logProbTarget", logProbTarget, count);
+  checkCount("vtrace()", "value", value, count);
+  checkCount("vtrace()", "discount", discount, count);
+  const isLastOnly = checkNextValue("vtrace()", nextValue, count, batch);
+  if (into !== undefined) checkOptions("vtrace(): into", into, RESULTS);
+  const valueTarget = checkInto("vtrace()", "into.valueTarget", into?.valueTarget, count);
+  const policyAdvantage = checkInto(
+    "vtrace()",
+    "into.policyAdvantage",
+    into?.policyAdvantage,
+    count,
+  );
+  const rho = checkInto("vtrace()", "into.rho", into?.rho, count);
+  checkApart(
+    "vtrace()",
+    valueTarget,
+    policyAdvantage,
+    "into.valueTarget and into.policyAdvantage",
+  );
+  checkApart("vtrace()", valueTarget, rho, "into.valueTarget and into.rho");
+  checkApart("vtrace()", policyAdvantage, rho, "into.policyAdvantage and into.rho");
+
+  for (let row = 0; row < batch; row++) {
+    const first = row * length;
+    const end = first + (seqLen[row] as number);
+    valueTarget.fill(0, end, first + length);
+    policyAdvantage.fill(0, end, first + length);
+    rho.fill(0, end, first + length);
+    // v − V one step later, and V there; at the end nothing is known to correct the next value by.
+    let later = 0;
+    let laterValue = end > first ? nextValue[isLastOnly ? row : end - 1] as number : 0;
+    for (let k = end - 1; k >= first; k--) {
+      const here = value[k] as number;
+      const gamma = discount[k] as number;
+      const next = isLastOnly ? laterValue : nextValue[k] as number;
+      const ratio = Math.exp((logProbTarget[k] as number) - (logProbBehaviour[k] as number));
+      const weight = Math.min(rhoMax, ratio);
+      const surplus = reward[k] as number - here;
+      // Nothing of what follows a terminated step counts, not even a NaN.
+      const isEnd = gamma === 0;
+      const error = weight * (isEnd ? surplus : surplus + gamma * next);
+      const ahead = isEnd ? 0 : gamma * (laterValue + lambda * later);
+      const trace = isEnd ? 0 : gamma * lambda * Math.min(cMax, ratio) * later;
+      later = error + trace;
+      laterValue = here;
+      rho[k] = weight;
+      policyAdvantage[k] = weight * (surplus + ahead);
+      valueTarget[k] = here + later;
+    }
+  }
+  return into ?? { valueTarget, policyAdvantage, rho };
+}
