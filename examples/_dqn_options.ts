@@ -35,7 +35,7 @@ Usage: deno task quickstart [options]
   --eviction <rule>   which episode is forgotten: ${EVICTIONS.join(", ")} (${DEFAULTS.eviction})
   --seed <number>     for the task, the network, the actions and the picks (${DEFAULTS.seed})
   --steps <number>    environment steps at most (${DEFAULTS.steps})
-  --help              print this
+  -h, --help          print this
 `;
 
 /**
@@ -51,7 +51,7 @@ export function parseOptions(args: string[]): Options | "help" {
       eviction: { type: "string", default: DEFAULTS.eviction },
       seed: { type: "string", default: String(DEFAULTS.seed) },
       steps: { type: "string", default: String(DEFAULTS.steps) },
-      help: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
     },
   });
   if (values.help) return "help";

@@ -13,21 +13,19 @@ using exrp::Status;
 
 namespace {
 
-/// Zero-initialised storage and a constexpr constructor: nothing runs at load, and the trivial union keeps it from running
-/// a destructor at unload.
-union RegistryHolder {
-  constexpr RegistryHolder() : registry() {}
-  constexpr ~RegistryHolder() {}
-  exrp::Registry registry;
-};
-RegistryHolder holder;
+/// Made at the first use and never freed: a destructor that ran after the library was unloaded would end the process. Null only
+/// when there was no memory for it.
+exrp::Registry* registry() {
+  static exrp::Registry* const made = new (std::nothrow) exrp::Registry;
+  return made;
+}
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
 /// Calls `use` with the replay, or answers that there is none.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
-  Replay* replay = holder.registry.find(id);
+  Replay* replay = registry() == nullptr ? nullptr : registry()->find(id);
   if (replay == nullptr) return number(fail(Status::replayUnknown, id));
   return number(use(*replay));
 }
@@ -55,7 +53,8 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const ui
   Status status = Replay::parse(config, config_count, columns, column_count, parsed.get());
   if (status == Status::ok) status = made->create(*parsed);
   uint32_t id = 0;
-  if (status == Status::ok) status = holder.registry.add(made.get(), &id);
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
+  if (status == Status::ok) status = registry()->add(made.get(), &id);
   if (status != Status::ok) return number(status);
   made.release();
   *replay = id;
@@ -63,11 +62,11 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const ui
 }
 
 int32_t exrp_replay_destroy(uint32_t replay) {
-  const std::unique_ptr<Replay> removed(holder.registry.remove(replay));
+  const std::unique_ptr<Replay> removed(registry() == nullptr ? nullptr : registry()->remove(replay));
   return removed == nullptr ? number(fail(Status::replayUnknown, replay)) : EXRP_STATUS_OK;
 }
 
-uint32_t exrp_replay_count(void) { return holder.registry.count(); }
+uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
 
 int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Replay& found) {

@@ -146,6 +146,11 @@ async function chooseConfig(): Promise<string> {
   return inRepository("deno.json");
 }
 
+function outcome({ passed, failed }: Count): string {
+  if (failed > 0) return "FAILED";
+  return passed > 0 ? "ok" : "skipped";
+}
+
 function skip(what: string, need: string): Count {
   console.log(`skipped: ${what}. ${need}`);
   return one.skipped;
@@ -332,7 +337,7 @@ async function main(args: readonly string[]): Promise<number> {
     const stageStart = performance.now();
     const count = await stage.body();
     const time = seconds(performance.now() - stageStart);
-    console.log(`== ${stage.name}: ${count.failed === 0 ? "ok" : "FAILED"} (${time})`);
+    console.log(`== ${stage.name}: ${outcome(count)} (${time})`);
     summary.push(
       `${stage.name.padEnd(34)} ${String(count.passed).padStart(5)} passed ${
         String(count.failed).padStart(4)

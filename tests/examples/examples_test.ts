@@ -1,8 +1,13 @@
 /** Every program in examples/ runs and ends well; the training one only for a moment. */
+import { fileURLToPath } from "node:url";
 import { assertStrictEquals } from "@std/assert";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
 const ROOT = new URL("../../", import.meta.url);
+
+function pathOf(file: string): string {
+  return fileURLToPath(new URL(file, ROOT));
+}
 
 /** Programs that would take long, and what makes them short. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
@@ -19,19 +24,24 @@ for (const name of names) {
     const permissions = ARGUMENTS[name] === undefined
       ? ["--allow-ffi"]
       : ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"];
+    // Elsewhere, so that what it writes replaces no result of the user's.
+    const folder = await Deno.makeTempDir();
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
         "run",
         "--quiet",
         "--no-prompt",
         ...permissions,
-        `examples/${name}`,
+        "--config",
+        pathOf("deno.json"),
+        pathOf(`examples/${name}`),
         ...ARGUMENTS[name] ?? [],
       ],
-      cwd: ROOT,
+      cwd: folder,
       stdout: "null",
       stderr: "piped",
     }).output();
+    await Deno.remove(folder, { recursive: true });
     assertStrictEquals(code, 0, new TextDecoder().decode(stderr));
   });
 }
