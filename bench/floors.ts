@@ -60,8 +60,9 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       unit: "µs",
     },
     {
-      what: "recordBatch of 64 environments",
-      value: at("recordBatch: 64 environments of a 4-float state, evicting, uniform") / 1e3,
+      what: "recordBatch of 64 environments at 2^14",
+      value: at("recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^14") /
+        1e3,
       limit: 4,
       unit: "µs",
     },

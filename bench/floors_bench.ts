@@ -47,10 +47,10 @@ const recordsPerIteration = 1000;
   });
 }
 
-{
+for (const power of [14, 20]) {
   const environments = 64;
   const { replay } = await fill({
-    capacity: 2 ** 20,
+    capacity: 2 ** power,
     episodeLength: 200,
     pickLength: 1,
     selector: uniform(),
@@ -75,7 +75,7 @@ const recordsPerIteration = 1000;
   const { recordCount, state } = replay.episode(episodes[1] ?? -1);
   if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
   Deno.bench({
-    name: "recordBatch: 64 environments of a 4-float state, evicting, uniform",
+    name: `recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^${power}`,
     group: "record",
     fn: record,
   });

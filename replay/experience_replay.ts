@@ -207,7 +207,7 @@ export class ExperienceReplay<
 
   /**
    * Appends n consecutive steps to an open episode in one call: what n calls of {@linkcode ExperienceReplay.record} would do,
-   * with the same handles, picks and evictions, at a fifth of the time or less for small states.
+   * with the same handles, picks and evictions, at half the time for small states.
    *
    * `steps` has an array for each column with the values of all steps, `[n, ...shape]` in row-major order, n from 1 to 2^24: the
    * column's own typed array or a plain one. With `finalState` the episode ends after the last step. All values are
@@ -245,7 +245,7 @@ export class ExperienceReplay<
    * episode's handle, and elsewhere the one to go on with. `steps` has an array for each column, `[m, ...shape]` in row-major
    * order. `nextState` is the state that the step led to, not the first one of the next episode; only rows
    * of environments that are done are read. Where both `terminated` and `truncated` are set, the episode is terminated. Cost:
-   * about 0.05 µs for each environment of a small state, no allocation.
+   * 0.06 to 0.1 µs for each environment of a small state, no allocation.
    *
    * @returns How many environments are done.
    * @throws {TypeError} When values are of another kind than their column, `nextState` is missing though an environment is

@@ -247,16 +247,41 @@ function seenAll(external: ExternalEviction, episodes: Float64Array): void {
   for (const handle of episodes) external.seen(handle);
 }
 
-/** A done flag, as 0 or 1. */
-function isDone(name: string, flags: ArrayLike<unknown>, index: number): boolean {
-  const flag = flags[index];
-  if (flag === true || flag === 1) return true;
-  if (flag === false || flag === 0) return false;
-  const message = `${BATCH}: ${name}[${index}] must be true, false, 1 or 0, got ${show(flag)}`;
-  throw typeof flag === "number" ? new RangeError(message) : new TypeError(message);
+/** Calls `each` with the places where a flag is set. */
+function forEachDone(
+  name: string,
+  value: unknown,
+  count: number,
+  each: (index: number) => void,
+): void {
+  const flags = checkFlags(name, value, count);
+  if (flags instanceof Uint8Array) {
+    for (let k = 0; k < count; k++) {
+      const flag = flags[k];
+      if (flag === 0) continue;
+      if (flag !== 1) throw flagError(name, flag, k);
+      each(k);
+    }
+    return;
+  }
+  for (let k = 0; k < count; k++) {
+    const flag = flags[k];
+    if (flag === false || flag === 0) continue;
+    if (flag !== true && flag !== 1) throw flagError(name, flag, k);
+    each(k);
+  }
 }
 
-function checkFlags(name: string, value: unknown, count: number): ArrayLike<unknown> {
+function flagError(name: string, flag: unknown, index: number): Error {
+  const message = `${BATCH}: ${name}[${index}] must be true, false, 1 or 0, got ${show(flag)}`;
+  return typeof flag === "number" ? new RangeError(message) : new TypeError(message);
+}
+
+function checkFlags(
+  name: string,
+  value: unknown,
+  count: number,
+): Uint8Array | readonly unknown[] {
   if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
     throw new TypeError(
       `${BATCH}: ${name} must be a Uint8Array or an array of truths, got ${show(value)}`,
@@ -275,20 +300,16 @@ function writeFlags(steps: Steps, terminated: unknown, truncated: unknown): numb
   let doneCount = 0;
   // Where both are set the task has ended the episode: there is nothing to bootstrap from.
   if (truncated !== undefined) {
-    const values = checkFlags("truncated", truncated, count);
-    for (let k = 0; k < count; k++) {
-      if (!isDone("truncated", values, k)) continue;
+    forEachDone("truncated", truncated, count, (k) => {
       flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS | EXRP_RECORD_TRUNCATED;
       doneCount++;
-    }
+    });
   }
   if (terminated !== undefined) {
-    const values = checkFlags("terminated", terminated, count);
-    for (let k = 0; k < count; k++) {
-      if (!isDone("terminated", values, k)) continue;
+    forEachDone("terminated", terminated, count, (k) => {
       if (flags[k] === 0) doneCount++;
       flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
-    }
+    });
   }
   return doneCount;
 }
