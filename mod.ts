@@ -42,12 +42,23 @@ export type { BatchColumnShape, BatchLayout, BatchShape } from "./replay/batch.t
 export { Selector } from "./replay/selector.ts";
 export type { CreateOptions, PickOptions } from "./replay/options.ts";
 export type {
+  EndEpisodeOptions,
   EndOptions,
   EpisodeInfo,
   ExtraValues,
   RecordOptions,
   RecordRest,
+  StepOptions,
+  StepRest,
 } from "./replay/recorder.ts";
+export type {
+  BatchSteps,
+  DoneFlags,
+  ExtraArrays,
+  ManySteps,
+  StepColumns,
+  StepExtras,
+} from "./replay/steps_recorder.ts";
 export type { GetBatchOptions, NumberArray } from "./replay/drawer.ts";
 export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
 export type {

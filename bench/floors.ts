@@ -59,6 +59,13 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       limit: 0.25,
       unit: "µs",
     },
+    {
+      what: "recordBatch of 64 environments at 2^14",
+      value: at("recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^14") /
+        1e3,
+      limit: 4,
+      unit: "µs",
+    },
     { what: "get_5000 at 2^20", value: get5000(20), limit: 400, unit: "µs" },
     { what: "get_5000, 2^23 ÷ 2^11", value: get5000(23) / get5000(11), limit: 8, unit: "×" },
     {

@@ -25,6 +25,62 @@ const recordsPerIteration = 1000;
   });
 }
 
+{
+  const { replay } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: uniform(),
+  });
+  const many = {
+    state: new Float32Array(400),
+    action: new Int32Array(100),
+    reward: new Float32Array(100),
+  };
+  let episode = replay.newEpisode();
+  Deno.bench({
+    name: "recordMany: 100 steps of a 4-float state, evicting, uniform",
+    group: "record",
+    fn: () => {
+      episode = replay.recordMany(episode, many);
+    },
+  });
+}
+
+for (const power of [14, 20]) {
+  const environments = 64;
+  const { replay } = await fill({
+    capacity: 2 ** power,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: uniform(),
+  });
+  const episodes = Float64Array.from({ length: environments }, () => replay.newEpisode());
+  const steps = {
+    state: new Float32Array(4 * environments),
+    action: new Int32Array(environments),
+    reward: new Float32Array(environments),
+    nextState: new Float32Array(4 * environments),
+    terminated: new Uint8Array(environments),
+  };
+  let turn = 0;
+  const record = (): void => {
+    // Each environment is done once in 200 steps, one after the other.
+    const done = turn++ % 200;
+    if (done < environments) steps.terminated[done] = 1;
+    replay.recordBatch(episodes, steps);
+    if (done < environments) steps.terminated[done] = 0;
+  };
+  record();
+  const { recordCount, state } = replay.episode(episodes[1] ?? -1);
+  if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
+  Deno.bench({
+    name: `recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^${power}`,
+    group: "record",
+    fn: record,
+  });
+}
+
 for (const power of [11, 14, 17, 20, 23]) {
   const { replay, selector } = await fill({
     capacity: 2 ** power,

@@ -16,6 +16,7 @@ export type ReplayErrorCode =
   | "disposed"
   | "empty"
   | "episode-ended"
+  | "episode-twice"
   | "episode-unknown"
   | "foreign-selector"
   | "full"
@@ -57,6 +58,7 @@ export interface ReplayErrorOptions {
  * |---|---|
  * | `empty` | a batch was asked of a table without picks |
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or for a handle never given out |
+ * | `episode-twice` | one open episode for two environments of `recordBatch` |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
  * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream |
@@ -109,6 +111,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_BUFFER_SIZE, "buffer-size"],
   [abi.EXRP_STATUS_CAPACITY, "capacity"],
   [abi.EXRP_STATUS_PICK_INDEX, "pick-index"],
+  [abi.EXRP_STATUS_EPISODE_TWICE, "episode-twice"],
   [abi.EXRP_STATUS_EMPTY, "empty"],
   [abi.EXRP_STATUS_EPISODE_ENDED, "episode-ended"],
   [abi.EXRP_STATUS_FULL, "full"],
@@ -152,6 +155,8 @@ function text(status: number, detail: readonly number[]): string {
       return `capacity must be ${b} to ${c} records here, got ${a}`;
     case abi.EXRP_STATUS_PICK_INDEX:
       return `index[${a}] is ${b}, but the pick table has ${c} picks`;
+    case abi.EXRP_STATUS_EPISODE_TWICE:
+      return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
     case abi.EXRP_STATUS_EMPTY:
       return `there is no pick to draw yet (${a} records are stored); record() more first`;
     case abi.EXRP_STATUS_EPISODE_ENDED:

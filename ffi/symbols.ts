@@ -30,6 +30,20 @@ export const symbols = {
   exrp_episode_create: { parameters: ["u32", "buffer"], result: "i32" },
   /** `(replay, row, row_size, flags)` */
   exrp_record: { parameters: ["u32", "buffer", "u32", "u32"], result: "i32" },
+  /** `(replay, count, offsets, offset_count)` */
+  exrp_steps_layout: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, episode, steps, steps_size, count, flags, done)` */
+  exrp_record_many: {
+    parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer"],
+    result: "i32",
+  },
+  /** `(replay, episodes, steps, steps_size, count, flags, done)` */
+  exrp_record_batch: {
+    parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer"],
+    result: "i32",
+  },
+  /** `(replay, episode, final_state, final_state_size, flags, ended)` */
+  exrp_episode_end: { parameters: ["u32", "f64", "buffer", "u32", "u32", "buffer"], result: "i32" },
   /** `(replay, episode)` */
   exrp_episode_evict: { parameters: ["u32", "f64"], result: "i32" },
   /** `(replay, episode, info, info_count)` */
@@ -72,7 +86,7 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
-export const EXRP_ABI_VERSION = 1;
+export const EXRP_ABI_VERSION = 2;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -83,6 +97,7 @@ export const EXRP_STATUS_BATCH_SIZE = 15;
 export const EXRP_STATUS_BUFFER_SIZE = 16;
 export const EXRP_STATUS_CAPACITY = 17;
 export const EXRP_STATUS_PICK_INDEX = 18;
+export const EXRP_STATUS_EPISODE_TWICE = 19;
 export const EXRP_STATUS_EMPTY = 20;
 export const EXRP_STATUS_EPISODE_ENDED = 21;
 export const EXRP_STATUS_FULL = 22;
@@ -117,6 +132,7 @@ export const EXRP_SELECTOR_PRIORITIZED = 2;
 export const EXRP_SELECTOR_UCB = 3;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
+export const EXRP_RECORD_BEGINS = 4;
 export const EXRP_INFO_CAPACITY = 0;
 export const EXRP_INFO_EPISODE_COUNT = 1;
 export const EXRP_INFO_RECORD_COUNT = 2;
@@ -142,6 +158,9 @@ export const EXRP_EPISODE_TRUNCATED = 3;
 export const EXRP_ROW_BYTES = 0;
 export const EXRP_ROW_FINAL_STATE = 1;
 export const EXRP_ROW_COLUMN = 2;
+export const EXRP_STEPS_FLAGS = 0;
+export const EXRP_STEPS_FINAL_STATE = 1;
+export const EXRP_STEPS_COLUMN = 2;
 export const EXRP_BATCH_BYTES = 0;
 export const EXRP_BATCH_NEXT_STATE = 1;
 export const EXRP_BATCH_SEQ_LEN = 2;

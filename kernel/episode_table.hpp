@@ -31,9 +31,9 @@ class EpisodeTable {
   Status create(uint32_t countMax) {
     return episodes_.create(countMax) ? Status::ok : fail(Status::memory, double{1} * countMax * sizeof(Episode));
   }
-  /// Makes sure that the next add() cannot fail.
-  Status prepare() {
-    const size_t needed = size_t{highWater_} + 2;
+  /// Makes sure that the next `count` add() calls cannot fail, if there are places at all.
+  Status prepare(uint32_t count) {
+    const size_t needed = size_t{highWater_} + count;
     const size_t bounded = needed < episodes_.countMax() ? needed : episodes_.countMax();
     return episodes_.commit(bounded) ? Status::ok : fail(Status::memory, double{1} * static_cast<double>(needed) * sizeof(Episode));
   }

@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The number that changes whenever this header does. */
-#define EXRP_ABI_VERSION 1
+#define EXRP_ABI_VERSION 2
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -48,6 +48,7 @@ extern "C" {
 #define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
 #define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
 #define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [position in the argument, index, count] */
+#define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, first place, second place] */
 #define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity] */
@@ -88,9 +89,10 @@ extern "C" {
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
 
-/* Flags of exrp_record. */
-#define EXRP_RECORD_ENDS 1       /* the row carries a final state: the episode ends */
+/* Flags of a record. */
+#define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */
 #define EXRP_RECORD_TRUNCATED 2  /* with ENDS: cut off, not terminated */
+#define EXRP_RECORD_BEGINS 4     /* with ENDS: another episode begins, and its handle is written back */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
@@ -123,6 +125,12 @@ extern "C" {
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
 #define EXRP_ROW_COLUMN 2       /* column k is at 2 + k */
+
+/* Offsets, in bytes, in `count` steps for exrp_record_many and exrp_record_batch; each part starts at a multiple of 8. The final
+ * states come last and reach as far as they are read: none, one (many), or one a step (batch). */
+#define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; read by exrp_record_batch only */
+#define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
+#define EXRP_STEPS_COLUMN 2       /* column k is at 2 + k: [count, column] */
 
 /* Offsets, in bytes, in a batch; each part starts at a multiple of 64. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
@@ -176,6 +184,21 @@ EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offs
 EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
 /* Appends the row to the episode whose handle it carries, and writes back the handle of the episode it went to. */
 EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
+/* Offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
+EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
+/* Both do what exrp_record does for step after step from `done` on, which is how many were stored before (0 at first), and write
+ * back how many are stored then. All are checked before the first is stored. Fewer than count: read the journal, where one is
+ * open, and call again with what was written back. EXRP_STATUS_FULL, where not one could be stored: evict an episode first. */
+/* The steps of one episode, one after the other; `flags` are the last one's. Writes back the handle to go on with. */
+EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
+                                  uint32_t flags, uint32_t* done);
+/* One step of each of `count` episodes, no open one twice; `flags` is 0. Writes back the handles to go on with. */
+EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
+                                   uint32_t flags, uint32_t* done);
+/* Ends an open episode without a further record; `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 0 where there was nothing to
+ * end: it was evicted before, or has no record and is removed. */
+EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,
+                                  uint32_t flags, uint32_t* ended);
 EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
 /* The handles of all episodes, oldest first; count says how many `episodes` can hold, and must be at least the episode count. */

@@ -12,10 +12,10 @@ namespace exrp {
 
 class Journal {
  public:
-  /// Room for `pickCountMax` picks going twice over, and for what piles up between two readings.
+  /// Room for `pickCountMax` picks coming and going, and for what piles up between two readings.
   Status open(uint32_t pickCountMax) {
     if (isOpen_) return Status::ok;
-    eventCountMax_ = size_t{2} * pickCountMax + (size_t{1} << 20);
+    eventCountMax_ = size_t{3} * pickCountMax + (size_t{1} << 20);
     if (!events_.create(2 * eventCountMax_, Pages::small)) return fail(Status::memory, double{8} * static_cast<double>(eventCountMax_));
     isOpen_ = true;
     return Status::ok;

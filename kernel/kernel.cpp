@@ -103,6 +103,32 @@ int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t f
   });
 }
 
+int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Replay& found) {
+    const uint32_t needed = EXRP_STEPS_COLUMN + found.columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.stepsLayout(count, offsets);
+  });
+}
+
+int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
+                         uint32_t* done) {
+  return withReplay(replay, [&](Replay& found) { return found.recordMany(episode, steps, steps_size, count, flags, done); });
+}
+
+int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
+                          uint32_t flags, uint32_t* done) {
+  return withReplay(replay, [&](Replay& found) { return found.recordBatch(episodes, steps, steps_size, count, flags, done); });
+}
+
+int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
+                         uint32_t* ended) {
+  return withReplay(replay, [&](Replay& found) {
+    if (final_state_size < found.stateBytes()) return fail(Status::bufferSize, final_state_size, found.stateBytes());
+    return found.endEpisode(episode, final_state, flags, ended);
+  });
+}
+
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
   return withReplay(replay, [&](Replay& found) { return found.evictEpisode(episode); });
 }

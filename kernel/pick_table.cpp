@@ -18,14 +18,15 @@ Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t s
   return Status::ok;
 }
 
-Status PickTable::prepare(uint32_t count, uint32_t slotCount) {
+Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   // A full table can be asked to take what eviction will make room for first.
-  const size_t needed = size_t{count_} + count < countMax_ ? size_t{count_} + count : countMax_;
+  const auto needed = static_cast<size_t>(count_ + count < countMax_ ? count_ + count : countMax_);
   if (!slots_.commit(needed) || !places_.commit(slotCount)) {
     return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
-  if (journal_.isOpen() && !journal_.prepare(size_t{2} * count_ + count)) {
+  // Every pick, those that come included, can go again, at two events each.
+  if (journal_.isOpen() && !journal_.prepare(static_cast<size_t>(2 * (count_ + count) + count))) {
     return fail(Status::limit, static_cast<double>(journal_.count()));
   }
   return Status::ok;

@@ -35,8 +35,8 @@ uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended);
 class PickTable {
  public:
   Status create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax);
-  /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail.
-  Status prepare(uint32_t count, uint32_t slotCount);
+  /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail, whatever is removed between them.
+  Status prepare(uint64_t count, uint32_t slotCount);
 
   /// Whether one push() on a slot that was prepared before needs no prepare().
   bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }

@@ -12,7 +12,6 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t emptyEpisodeSlack = 1024;  // blocks for episodes that have no record yet
-constexpr uint32_t blocksPerRecordMax = 3;  // a cut episode's final state, the record, a final state
 
 /// For bounds within +-2^53, where every integer is exact.
 bool isInteger(double value, double smallest, double largest) {
@@ -121,12 +120,6 @@ Status Replay::create(const ReplayConfig& config) {
   return Status::ok;
 }
 
-void Replay::rowLayout(double* offsets) const {
-  offsets[EXRP_ROW_BYTES] = rowBytes_;
-  offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
-  for (uint32_t index = 0; index < store_.columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
-}
-
 void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes() + picks_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
@@ -160,16 +153,19 @@ uint32_t Replay::findEpisode(double handle) const {
   return block == blockNone ? episodeNone : store_.block(block).episode;
 }
 
-/// Everything that can fail for want of memory in one record, before anything changes.
-Status Replay::prepareRecord() {
-  Status status = store_.prepareBlocks(blocksPerRecordMax);
-  if (status == Status::ok) status = index_.prepare(store_, blocksPerRecordMax);
-  if (status == Status::ok) status = episodes_.prepare();
+/// Everything that can fail for want of memory in `recordCount` records of `episodeCount` episodes, before anything changes.
+Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount) {
+  Status status = store_.prepareBlocks(blockCount);
+  if (status == Status::ok) status = index_.prepare(store_, blockCount);
+  if (status == Status::ok) status = episodes_.prepare(episodeCount);
   if (status != Status::ok) return status;
-  const uint64_t blockEnd = uint64_t{store_.highWater()} + blocksPerRecordMax;
+  const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
   const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());
-  // A cut and an end in one call complete at most one pick a position of a pick, twice, and the record's own.
-  return picks_.prepare(2 * config_.pick.length + 2, blocks << store_.blockShift());
+  // Picks begin at different records: at those that come, and at the last ones of each episode, when its end completes them.
+  const uint64_t late = uint64_t{episodeCount} * config_.pick.length;
+  const uint64_t others = recordCount_ - picks_.count();
+  const uint64_t pickCount = recordCount + (late < others ? late : others);
+  return picks_.prepare(pickCount, blocks << store_.blockShift());
 }
 
 /// Evicts until `blockCount` blocks and `recordCount` records fit; episode `spared` only when it is the last.
@@ -231,7 +227,7 @@ uint32_t Replay::appendSlot(uint32_t index) {
   return store_.slotAt(episode.lastBlock, episode.count);
 }
 
-void Replay::endEpisode(uint32_t index, const uint8_t* finalState, uint32_t state) {
+void Replay::endEpisodeAt(uint32_t index, const uint8_t* finalState, uint32_t state) {
   const uint32_t slot = appendSlot(index);
   memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
   const uint32_t validBefore = validPickCount(config_.pick, episodes_[index].count, false);
@@ -250,65 +246,6 @@ void Replay::pushNewPicks(uint32_t index, uint32_t validBefore) {
                                                                               : index_.find(store_, episode.handle, ordinal);
     picks_.push(store_.slotAt(block, position));
   }
-}
-
-// ---- recording (Chen and Wang, section 3.2) ----
-
-/// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state.
-uint32_t Replay::blocksNeeded(uint32_t index, bool ends) const {
-  if (index == episodeNone) return 1;  // a block holds a record and a final state
-  const Episode& episode = episodes_[index];
-  if (episode.count == config_.segmentLength) return 1 + (needsBlock(episode) ? 1 : 0);
-  const bool endNeedsBlock = ends && store_.within(episode.count + 1) == 0;
-  return (needsBlock(episode) ? 1 : 0) + (endNeedsBlock ? 1 : 0);
-}
-
-Status Replay::record(uint8_t* row, uint32_t flags) {
-  double handle = 0;
-  memcpy(&handle, row, sizeof handle);
-  if ((flags & ~uint32_t{EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED}) != 0 || flags == EXRP_RECORD_TRUNCATED) {
-    return fail(Status::argument, 4, flags);
-  }
-  Status status = checkHandle(handle);
-  if (status != Status::ok) return status;
-  uint32_t index = findEpisode(handle);
-  if (index != episodeNone && episodes_[index].ended()) {
-    return fail(Status::episodeEnded, handle, episodes_[index].count);
-  }
-  // Nearly always there is nothing to prepare: the record goes into a block that its episode has.
-  const uint32_t blockCount = blocksNeeded(index, (flags & EXRP_RECORD_ENDS) != 0);
-  const bool isPlain = blockCount == 0 && flags == 0 && recordCount_ < config_.capacity && picks_.hasRoomForOne();
-  if (!isPlain) {
-    status = prepareRecord();
-    if (status == Status::ok) status = makeRoom(blockCount, 1, index);
-    if (status != Status::ok) return status;
-    // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
-    if (index != episodeNone) index = findEpisode(handle);
-  }
-  const uint8_t* state = row + rowColumns_[0];
-  if (index != episodeNone && episodes_[index].count == config_.segmentLength) {
-    endEpisode(index, state, EXRP_EPISODE_TRUNCATED);
-    index = episodeNone;
-  }
-  if (index == episodeNone) index = addEpisode();
-
-  const uint32_t slot = appendSlot(index);
-  for (uint32_t group = 0; group < store_.groupCount(); ++group) {
-    memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
-  }
-  Episode& episode = episodes_[index];
-  const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);
-  ++episode.count;
-  ++recordCount_;
-  ++recordedCount_;
-  pushNewPicks(index, validBefore);
-  if ((flags & EXRP_RECORD_ENDS) != 0) {
-    const bool truncated = (flags & EXRP_RECORD_TRUNCATED) != 0;
-    endEpisode(index, row + rowFinalState_, truncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED);
-  }
-  handle = static_cast<double>(episodes_[index].handle);
-  memcpy(row, &handle, sizeof handle);
-  return Status::ok;
 }
 
 Status Replay::evictEpisode(double handle) {

@@ -22,6 +22,9 @@
 
 namespace exrp {
 
+/// Blocks that one record can take: for a cut episode's final state, the record, a final state, and the episode that follows.
+constexpr uint32_t blocksPerRecordMax = 4;
+
 struct ReplayConfig {
   uint32_t capacity;
   uint32_t segmentLength;
@@ -43,11 +46,16 @@ class Replay {
   void info(double* info) const;
   int32_t check() const;
 
-  // Recording.
+  // Recording (recording.cpp).
   uint32_t rowBytes() const { return rowBytes_; }
+  uint32_t stateBytes() const { return store_.column(0).bytes; }
   void rowLayout(double* offsets) const;
+  Status stepsLayout(uint32_t count, double* offsets) const;
   Status createEpisode(double* handle);
   Status record(uint8_t* row, uint32_t flags);
+  Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
+  Status recordBatch(double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
+  Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
   Status evictEpisode(double handle);
   Status episodeInfo(double handle, double* info) const;
   Status listEpisodes(double* handles, uint32_t count) const;
@@ -81,17 +89,33 @@ class Replay {
     double itemCount;
     uint32_t itemBytes;
   };
+  /// Where the parts of `count` steps lie, in bytes.
+  struct StepsLayout {
+    uint64_t flags;
+    uint64_t columns[columnMax];
+    uint64_t finalState;
+  };
+  StepsLayout layoutSteps(uint32_t count) const;
 
   uint32_t findEpisode(double handle) const;
   Status checkHandle(double handle) const;
-  Status prepareRecord();
+  Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
+  Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared);
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
   bool needsBlock(const Episode& episode) const;
-  uint32_t blocksNeeded(uint32_t index, bool ends) const;
+  uint32_t blocksNeeded(uint32_t index, uint32_t flags) const;
   uint32_t appendSlot(uint32_t episode);
-  void endEpisode(uint32_t episode, const uint8_t* finalState, uint32_t state);
+  Status openEpisode(double handle, uint32_t* episode) const;
+  Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
+  uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
+  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState);
+  Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
+  uint32_t recordsAtOnce(uint32_t count);
+  void copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
+  Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
+  void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(uint32_t episode, uint32_t validBefore);
   Status checkBatch(uint32_t count, double beta, double batchBytes) const;
   void finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,

@@ -324,7 +324,7 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     if (blockCount > store_.availableCount()) return corrupt(EXRP_SECTION_EPISODES, place, ruleCounts);
     Status status = store_.prepareBlocks(blockCount);
     if (status == Status::ok) status = index_.prepare(store_, blockCount);
-    if (status == Status::ok) status = episodes_.prepare();
+    if (status == Status::ok) status = episodes_.prepare(1);
     if (status != Status::ok) return status;
     nextHandle_ = item.handle;  // addEpisode gives this one out
     const uint32_t index = addEpisode();

@@ -18,6 +18,7 @@ enum class Status : int32_t {
   bufferSize = EXRP_STATUS_BUFFER_SIZE,
   capacity = EXRP_STATUS_CAPACITY,
   pickIndex = EXRP_STATUS_PICK_INDEX,
+  episodeTwice = EXRP_STATUS_EPISODE_TWICE,
   empty = EXRP_STATUS_EMPTY,
   episodeEnded = EXRP_STATUS_EPISODE_ENDED,
   full = EXRP_STATUS_FULL,

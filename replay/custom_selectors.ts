@@ -184,9 +184,10 @@ export class CustomSelectors {
     this.#recordsSinceLook = 0;
   }
 
-  /** After a record: looks now and then, so that the journal stays small even if nobody draws. */
-  recorded(id: number): void {
-    if (++this.#recordsSinceLook < LOOK_EVERY) return;
+  /** After records: looks now and then, so that the journal stays small even if nobody draws. */
+  recorded(id: number, count = 1): void {
+    this.#recordsSinceLook += count;
+    if (this.#recordsSinceLook < LOOK_EVERY) return;
     this.#recordsSinceLook = 0;
     checkStatus(
       this.#kernel,

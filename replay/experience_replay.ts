@@ -12,14 +12,23 @@ import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
 import { Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
-import { type EpisodeInfo, Recorder, type RecordOptions, type RecordRest } from "./recorder.ts";
+import {
+  type EndEpisodeOptions,
+  type EpisodeInfo,
+  Recorder,
+  type RecordOptions,
+  type RecordRest,
+  type StepOptions,
+  type StepRest,
+} from "./recorder.ts";
 import { Saver } from "./saver.ts";
 import type { Column, Columns, ColumnValue, NoColumns } from "./schema.ts";
 import type { Selector } from "./selector.ts";
+import type { BatchSteps, ManySteps } from "./steps_recorder.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
 
 /**
- * A replay of any schema, but for `record`: for what draws from, saves or describes replays, whatever is in them.
+ * A replay of any schema, but for what records: for what draws from, saves or describes replays, whatever is in them.
  *
  * @example
  * ```ts
@@ -34,7 +43,10 @@ import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
  * assertStrictEquals(fill(replay), 0);
  * ```
  */
-export type AnyReplay = Omit<ExperienceReplay<Column, Column, Column, Columns>, "record">;
+export type AnyReplay = Omit<
+  ExperienceReplay<Column, Column, Column, Columns>,
+  "record" | "recordMany" | "recordBatch" | "recordStep" | "endEpisode"
+>;
 
 /** The parts of a replay, made by `create`. */
 interface Parts {
@@ -191,6 +203,152 @@ export class ExperienceReplay<
     options?: RecordOptions<S, X>,
   ): number {
     return this.#recorder.record(episode, state, action, reward, options);
+  }
+
+  /**
+   * Appends n consecutive steps to an open episode in one call: what n calls of {@linkcode ExperienceReplay.record} would do,
+   * with the same handles, picks and evictions, at half the time for small states.
+   *
+   * `steps` has an array for each column with the values of all steps, `[n, ...shape]` in row-major order, n from 1 to 2^24: the
+   * column's own typed array or a plain one. With `finalState` the episode ends after the last step. All values are
+   * checked before the first is stored.
+   *
+   * @returns The handle to go on with: that of the episode which the last step went to.
+   * @throws {TypeError} When values are of another kind than their column, or an option is unknown.
+   * @throws {RangeError} When a column has not n steps, or a number does not fit its dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room: steps
+   * that were stored before it was asked stay, as after single calls.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * const episode = replay.recordMany(replay.newEpisode(), {
+   *   state: new Float32Array([0, 1, 2, 3, 4, 5]), // [3, 2]
+   *   action: [1, 0, 1],
+   *   reward: [0.5, 0.5, 1],
+   *   finalState: [6, 7],
+   * });
+   * assertEquals(replay.episode(episode), { handle: episode, state: "terminated", recordCount: 3 });
+   * ```
+   */
+  recordMany(episode: number, steps: ManySteps<S, A, R, X>): number {
+    return this.#recorder.steps.recordMany(episode, steps);
+  }
+
+  /**
+   * Appends one step of each of m environments that run in parallel, in one call. Where an environment is done its episode
+   * ends, and another begins by itself: what `record` and then `newEpisode` would do, environment after environment.
+   *
+   * `episodes` `[m]` has the handle of each environment's episode and is updated in place: where one is done, it is the fresh
+   * episode's handle, and elsewhere the one to go on with. `steps` has an array for each column, `[m, ...shape]` in row-major
+   * order. `nextState` is the state that the step led to, not the first one of the next episode; only rows
+   * of environments that are done are read. Where both `terminated` and `truncated` are set, the episode is terminated. Cost:
+   * 0.06 to 0.1 µs for each environment of a small state, no allocation.
+   *
+   * @returns How many environments are done.
+   * @throws {TypeError} When values are of another kind than their column, `nextState` is missing though an environment is
+   * done, or an option is unknown.
+   * @throws {RangeError} When a column has not m steps, or a number does not fit its dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`, or `episode-twice` when two environments have one open
+   * episode; `rule` when the user's eviction policy makes no room: steps that were stored before it was asked stay, and
+   * `episodes` has their handles.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals, assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * const episodes = Float64Array.from({ length: 3 }, () => replay.newEpisode());
+   * const doneCount = replay.recordBatch(episodes, {
+   *   state: new Float32Array([0, 0, 1, 1, 2, 2]), // [3, 2]
+   *   action: [1, 0, 1],
+   *   reward: [1, 1, 1],
+   *   nextState: new Float32Array([0, 1, 1, 2, 2, 3]),
+   *   terminated: [false, true, false],
+   * });
+   * assertStrictEquals(doneCount, 1);
+   * assertEquals([...episodes], [0, 3, 2]);
+   * assertStrictEquals(replay.episode(1).state, "terminated");
+   * ```
+   */
+  recordBatch(episodes: Float64Array, steps: BatchSteps<S, A, R, X>): number {
+    return this.#recorder.steps.recordBatch(episodes, steps);
+  }
+
+  /**
+   * Appends one step with everything that an environment in the manner of Gymnasium gives for it. Where it is done the
+   * episode ends with `nextState` as its final state, and another begins by itself.
+   *
+   * @param state What the action was chosen from.
+   * @param terminated Whether the task ended the episode.
+   * @param truncated Whether it was cut off, so that learners bootstrap; it counts only when `terminated` is false.
+   * @param nextState What `step()` returned; read only when the episode ended, as every other one comes with the next step.
+   * @returns The handle to give with the next step: a fresh episode's after one that ended.
+   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
+   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals, assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * let episode = replay.newEpisode();
+   * episode = replay.recordStep(episode, [0], 1, 1, false, false, [1]);
+   * episode = replay.recordStep(episode, [1], 1, 1, true, false, [2]);
+   * assertEquals(replay.episode(0), { handle: 0, state: "terminated", recordCount: 2 });
+   * assertStrictEquals(episode, 1); // begun by itself
+   * ```
+   */
+  recordStep(
+    episode: number,
+    state: ColumnValue<S>,
+    action: ColumnValue<A>,
+    reward: ColumnValue<R>,
+    terminated: boolean,
+    truncated: boolean,
+    nextState: ColumnValue<S>,
+    ...options: StepRest<X>
+  ): number;
+  recordStep(
+    episode: number,
+    state: unknown,
+    action: unknown,
+    reward: unknown,
+    terminated: unknown,
+    truncated: unknown,
+    nextState: unknown,
+    options?: StepOptions<X>,
+  ): number {
+    const step = [state, action, reward, terminated, truncated, nextState];
+    return this.#recorder.recordStep(episode, step, options);
+  }
+
+  /**
+   * Ends an open episode without a further record: an environment was reset or closed from outside, for instance.
+   *
+   * @param options `finalState`, the state after its last record, and whether it was `truncated`.
+   * @returns False when there was nothing to end: the episode was evicted before, or has no record, and is then forgotten.
+   * @throws {TypeError} When the final state is missing or of another kind than the states, or an option is unknown.
+   * @throws {RangeError} When the final state has another length, or an integer does not fit the dtype.
+   * @throws {ReplayError} `episode-ended` when it has ended already; `episode-unknown` for a handle never given out.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1], 0, 0);
+   * assertStrictEquals(replay.endEpisode(episode, { finalState: [2], truncated: true }), true);
+   * assertStrictEquals(replay.episode(episode).state, "truncated");
+   * assertStrictEquals(replay.endEpisode(replay.newEpisode(), { finalState: [0] }), false);
+   * ```
+   */
+  endEpisode(episode: number, options: EndEpisodeOptions<S>): boolean {
+    return this.#recorder.endEpisode(episode, options);
   }
 
   /**

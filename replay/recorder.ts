@@ -13,6 +13,7 @@ import {
   EXRP_EPISODE_TERMINATED,
   EXRP_EPISODE_TRUNCATED,
   EXRP_INFO_EPISODE_COUNT,
+  EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
@@ -22,6 +23,7 @@ import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
 import { Row, type RowColumn } from "./row.ts";
+import { StepsRecorder } from "./steps_recorder.ts";
 import type { Column, Columns, ColumnValue } from "./schema.ts";
 
 /** The options of `record` but the extras. */
@@ -57,6 +59,26 @@ export interface EpisodeInfo {
   readonly recordCount: number;
 }
 
+/** How an episode ends that gets no further record. */
+export interface EndEpisodeOptions<S extends Column = Column> {
+  /** The state after the last record. */
+  readonly finalState: ColumnValue<S>;
+  /** Whether the episode was cut off rather than ended by the task, so that learners bootstrap; false by default. */
+  readonly truncated?: boolean;
+}
+
+/** What follows the next state in a call of `recordStep`: the extras, where the schema has any. */
+export type StepRest<X extends Columns> = [keyof X] extends [never] ? [options?: StepOptions<X>]
+  : [options: StepOptions<X>];
+
+/** The options of `recordStep`; `extras` has every extra of the schema, and can't be left out when there is one. */
+export type StepOptions<X extends Columns = Columns> = string extends keyof X
+  ? { readonly extras?: ExtraValues<X> }
+  : [keyof X] extends [never] ? { readonly extras?: never }
+  : { readonly extras: ExtraValues<X> };
+
+const END_OPTIONS = ["finalState", "truncated"] as const;
+const STEP_OPTIONS = ["extras"] as const;
 const OPTIONS = ["finalState", "truncated", "extras"] as const;
 
 /** The options as they come, before anything is known about them. */
@@ -76,6 +98,9 @@ export class Recorder {
   /** Counts the calls of `record`, to notice one inside another: they share the row. */
   #turn = 0;
   readonly #episodeInfo = new Float64Array(EXRP_EPISODE_INFO_COUNT);
+  readonly #flag = new Uint32Array(1);
+  /** Records many steps at a time. */
+  readonly steps: StepsRecorder;
   /** Serves an eviction policy written in TypeScript. */
   readonly external: ExternalEviction | undefined;
 
@@ -87,6 +112,7 @@ export class Recorder {
     this.#extras = this.#row.columns.slice(3);
     const { eviction } = core.config;
     this.external = "native" in eviction ? undefined : new ExternalEviction(core.kernel, eviction);
+    this.steps = new StepsRecorder(core, customs, this.external, this.#row);
   }
 
   /** Begins an episode. */
@@ -112,41 +138,80 @@ export class Recorder {
     reward: unknown,
     options: LooseOptions | undefined,
   ): number {
+    const turn = this.#writeRow("record()", episode, state, action, reward);
+    let flags = 0;
+    if (options !== undefined) flags = this.#writeOptions(options);
+    else if (this.#extras.length > 0) this.#writeExtras("record()", undefined);
+    return this.#store("record()", episode, turn, flags);
+  }
+
+  /** Writes one step as an environment gives it. */
+  recordStep(
+    episode: number,
+    [state, action, reward, terminated, truncated, nextState]: readonly unknown[],
+    options: LooseOptions | undefined,
+  ): number {
+    const operation = "recordStep()";
+    const turn = this.#writeRow(operation, episode, state, action, reward);
+    const isTerminated = checkBoolean(`${operation}: terminated`, terminated);
+    const isTruncated = checkBoolean(`${operation}: truncated`, truncated);
+    if (options !== undefined) checkOptions(operation, options, STEP_OPTIONS);
+    const extras = options?.extras;
+    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
+    if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, 0);
+    this.#row.nextState.write(nextState);
+    const flags = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    return this.#store(
+      operation,
+      episode,
+      turn,
+      isTerminated ? flags : flags | EXRP_RECORD_TRUNCATED,
+    );
+  }
+
+  #writeRow(
+    operation: string,
+    episode: number,
+    state: unknown,
+    action: unknown,
+    reward: unknown,
+  ): number {
     if (typeof episode !== "number") {
       throw new TypeError(
-        `record(): episode must be the number that newEpisode() or record() gave, got ${
+        `${operation}: episode must be the number that newEpisode() or record() gave, got ${
           show(episode)
         }`,
       );
     }
     const row = this.#row;
     const turn = ++this.#turn;
+    row.operation.name = operation;
     row.state.write(state);
     row.action.write(action);
     row.reward.write(reward);
-    let flags = 0;
-    if (options !== undefined) flags = this.#writeOptions(options);
-    else if (this.#extras.length > 0) this.#writeExtras(undefined);
+    return turn;
+  }
 
+  #store(operation: string, episode: number, turn: number, flags: number): number {
     if (this.#turn !== turn) {
       throw new ReplayError(
         "busy",
-        "record(): a value given to it called record() of the same replay while it was read",
+        `${operation}: a value given to it recorded into the same replay while it was read`,
       );
     }
     const core = this.#core;
-    const bytes = row.bytes;
-    row.view.setFloat64(0, episode, true);
+    const { bytes, view } = this.#row;
+    view.setFloat64(0, episode, true);
     const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
-    if (status !== 0) this.#recordAfter(status, flags);
-    const handle = row.view.getFloat64(0, true);
+    if (status !== 0) this.#storeAfter(operation, status, flags);
+    const handle = view.getFloat64(0, true);
     if (this.external !== undefined) this.external.seen(handle);
     if (this.#customs.size > 0) this.#customs.recorded(core.id);
     return handle;
   }
 
   /** Makes room where that was what failed, and tries again. */
-  #recordAfter(firstStatus: number, flags: number): void {
+  #storeAfter(operation: string, firstStatus: number, flags: number): void {
     const core = this.#core;
     const { bytes } = this.#row;
     let status = firstStatus;
@@ -157,13 +222,59 @@ export class Recorder {
       bytes.set(row);
       status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     }
-    core.check("record()", status);
+    core.check(operation, status);
+  }
+
+  /** Ends an episode without a further record; false where there was nothing to end. */
+  endEpisode(episode: unknown, options: unknown): boolean {
+    const operation = "endEpisode()";
+    if (typeof episode !== "number") {
+      throw new TypeError(
+        `${operation}: episode must be the number that newEpisode() or record() gave, got ${
+          show(episode)
+        }`,
+      );
+    }
+    checkOptions(operation, options, END_OPTIONS);
+    const { finalState, truncated } = options as LooseOptions;
+    const isTruncated = truncated !== undefined &&
+      checkBoolean(`${operation}: truncated`, truncated);
+    const core = this.#core;
+    const row = this.#row;
+    row.operation.name = operation;
+    row.finalState.write(finalState);
+    const { external } = this;
+    const bytes = external === undefined ? row.finalBytes : row.finalBytes.slice();
+    const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
+    const end = (): number =>
+      core.kernel.symbols.exrp_episode_end(
+        core.id,
+        episode,
+        bytes,
+        bytes.length,
+        flags,
+        this.#flag,
+      );
+    const isEmpty = external !== undefined && this.#isEmpty(operation, episode);
+    let status = end();
+    while (status === EXRP_STATUS_FULL && external !== undefined) {
+      external.makeRoom(core.id);
+      status = end();
+    }
+    core.check(operation, status);
+    if (isEmpty) external?.removed(episode);
+    return this.#flag[0] === 1;
+  }
+
+  #isEmpty(operation: string, episode: number): boolean {
+    const { state, recordCount } = this.episode(operation, episode);
+    return state === "open" && recordCount === 0;
   }
 
   #writeOptions(options: LooseOptions): number {
     checkOptions("record()", options, OPTIONS);
     const { finalState, truncated, extras } = options;
-    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(extras);
+    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);
     const isTruncated = truncated !== undefined && checkBoolean("record(): truncated", truncated);
     if (finalState === undefined) {
       if (!isTruncated) return 0;
@@ -175,18 +286,20 @@ export class Recorder {
     return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
   }
 
-  #writeExtras(extras: unknown): void {
+  #writeExtras(operation: string, extras: unknown): void {
     const names = this.#core.config.extraNames;
     if (names.length === 0) {
-      throw new TypeError("record(): extras were given, but the schema of this replay has none");
+      throw new TypeError(
+        `${operation}: extras were given, but the schema of this replay has none`,
+      );
     }
     if (extras === undefined) {
       throw new TypeError(
-        `record(): extras are missing; the schema of this replay has ${names.join(", ")}`,
+        `${operation}: extras are missing; the schema of this replay has ${names.join(", ")}`,
       );
     }
     if (typeof extras !== "object" || extras === null) {
-      throw new TypeError(`record(): extras must be an object, got ${show(extras)}`);
+      throw new TypeError(`${operation}: extras must be an object, got ${show(extras)}`);
     }
     const values = extras as Readonly<Record<string, unknown>>;
     for (let k = 0; k < names.length; k++) {
@@ -194,13 +307,13 @@ export class Recorder {
       const value = values[name];
       if (value === undefined) {
         throw new TypeError(
-          `record(): extras.${name} is missing; every extra of the schema must be given`,
+          `${operation}: extras.${name} is missing; every extra of the schema must be given`,
         );
       }
       (this.#extras[k] as RowColumn).write(value);
     }
     for (const key in values) {
-      if (!names.includes(key)) throw unknownOption("record(): extras", key, names);
+      if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
     }
   }
 

@@ -34,8 +34,51 @@ const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [number, number]>>>
   int32: [-2147483648, 2147483647],
 };
 
+/** What an error says of a column: in which call, under which name, and what it takes. */
+export interface ColumnPlace {
+  /** The call, such as `record()`; one object for all columns, as it changes. */
+  readonly operation: { name: string };
+  /** `state`, `extras.logProb`. */
+  readonly name: string;
+  /** The kind of element. */
+  readonly dtype: DType;
+  /** `float32 of 4`. */
+  readonly shapeText: string;
+}
+
+/** One element as the number that is stored; `index` is its place in an array, negative for a single number. */
+export function checkElement(place: ColumnPlace, value: unknown, index: number): number {
+  const { dtype } = place;
+  if (dtype === "bool") {
+    if (value === true || value === 1) return 1;
+    if (value === false || value === 0) return 0;
+    const message = `${placeText(place, index)} must be true, false, 1 or 0, got ${show(value)}`;
+    throw typeof value === "number" ? new RangeError(message) : new TypeError(message);
+  }
+  if (typeof value !== "number") {
+    throw new TypeError(
+      `${placeText(place, index)} must be a number (it is ${place.shapeText}), got ${show(value)}`,
+    );
+  }
+  const range = INTEGER_RANGE[dtype];
+  if (range !== undefined && !(Number.isInteger(value) && value >= range[0] && value <= range[1])) {
+    throw new RangeError(
+      `${placeText(place, index)} must be an integer from ${range[0]} to ${
+        range[1]
+      } (${dtype}), got ${value}`,
+    );
+  }
+  return value;
+}
+
+function placeText({ operation, name }: ColumnPlace, index: number): string {
+  return `${operation.name}: ${index < 0 ? name : `${name}[${index}]`}`;
+}
+
 /** One column's place in the row. */
 export class RowColumn {
+  readonly #place: ColumnPlace;
+  readonly #operation: { name: string };
   readonly #name: string;
   readonly #dtype: DType;
   readonly #kind: number;
@@ -45,15 +88,22 @@ export class RowColumn {
   readonly #view: ArrayOfDType[DType];
 
   /** The place of a column at `offset` bytes in a row. */
-  constructor(named: NamedColumn, name: string, row: ArrayBuffer, offset: number) {
-    const { column } = named;
+  constructor(
+    { column }: NamedColumn,
+    name: string,
+    row: ArrayBuffer,
+    offset: number,
+    operation: { name: string },
+  ) {
     this.#name = name;
+    this.#operation = operation;
     this.#dtype = column.dtype;
     this.#kind = KIND[column.dtype] + (column.shape.length > 0 ? KIND_ARRAY : 0);
     this.#count = column.elementCount;
     this.#offset = offset;
     this.#row = new DataView(row);
     this.#view = viewOf(column.dtype, row, offset, column.elementCount);
+    this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText() };
   }
 
   /**
@@ -120,7 +170,7 @@ export class RowColumn {
         }
         break;
     }
-    if (this.#kind < KIND_ARRAY) this.#view[0] = this.#checkElement(value, -1);
+    if (this.#kind < KIND_ARRAY) this.#view[0] = checkElement(this.#place, value, -1);
     else this.#writeArray(value);
   }
 
@@ -130,7 +180,7 @@ export class RowColumn {
     if (ArrayBuffer.isView(value)) {
       if (value.constructor !== view.constructor) {
         throw new TypeError(
-          `record(): ${this.#name} is ${this.#shapeText()} and takes a ${view.constructor.name} or a plain array, got ${
+          `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes a ${view.constructor.name} or a plain array, got ${
             show(value)
           }`,
         );
@@ -138,15 +188,15 @@ export class RowColumn {
       const array = value as ArrayOfDType[DType];
       this.#checkLength(array);
       if (this.#dtype === "bool") {
-        for (let k = 0; k < array.length; k++) this.#checkElement(array[k], k);
+        for (let k = 0; k < array.length; k++) checkElement(this.#place, array[k], k);
       }
       view.set(array);
     } else if (Array.isArray(value)) {
       this.#checkLength(value);
-      for (let k = 0; k < view.length; k++) view[k] = this.#checkElement(value[k], k);
+      for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
     } else {
       throw new TypeError(
-        `record(): ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
+        `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
           show(value)
         }`,
       );
@@ -156,41 +206,8 @@ export class RowColumn {
   #checkLength(value: ArrayLike<unknown>): void {
     if (value.length === this.#count) return;
     throw new RangeError(
-      `record(): ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}`,
+      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}`,
     );
-  }
-
-  #checkElement(value: unknown, index: number): number {
-    if (this.#dtype === "bool") {
-      if (value === true || value === 1) return 1;
-      if (value === false || value === 0) return 0;
-      const message = `record(): ${this.#place(index)} must be true, false, 1 or 0, got ${
-        show(value)
-      }`;
-      throw typeof value === "number" ? new RangeError(message) : new TypeError(message);
-    }
-    if (typeof value !== "number") {
-      throw new TypeError(
-        `record(): ${this.#place(index)} must be a number (it is ${this.#shapeText()}), got ${
-          show(value)
-        }`,
-      );
-    }
-    const range = INTEGER_RANGE[this.#dtype];
-    if (
-      range !== undefined && !(Number.isInteger(value) && value >= range[0] && value <= range[1])
-    ) {
-      throw new RangeError(
-        `record(): ${this.#place(index)} must be an integer from ${range[0]} to ${
-          range[1]
-        } (${this.#dtype}), got ${value}`,
-      );
-    }
-    return value;
-  }
-
-  #place(index: number): string {
-    return index < 0 ? this.#name : `${this.#name}[${index}]`;
   }
 
   #shapeText(): string {
@@ -213,6 +230,12 @@ export class Row {
   readonly reward: RowColumn;
   /** The final state. */
   readonly finalState: RowColumn;
+  /** The final state under the name that it has in `recordStep`. */
+  readonly nextState: RowColumn;
+  /** The bytes of the final state. */
+  readonly finalBytes: Uint8Array<ArrayBuffer>;
+  /** The call that errors speak of. */
+  readonly operation: { name: string } = { name: "record()" };
   /** The handle is at 0. */
   readonly view: DataView<ArrayBuffer>;
 
@@ -225,7 +248,7 @@ export class Row {
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
     this.columns = columns.map((named, k) =>
-      new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0)
+      new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
     );
     const [state, action, reward] = this.columns;
     const [first] = columns;
@@ -235,11 +258,10 @@ export class Row {
     this.state = state;
     this.action = action;
     this.reward = reward;
-    this.finalState = new RowColumn(
-      first,
-      "finalState",
-      buffer,
-      offsets[EXRP_ROW_FINAL_STATE] ?? 0,
-    );
+    const at = offsets[EXRP_ROW_FINAL_STATE] ?? 0;
+    this.finalState = new RowColumn(first, "finalState", buffer, at, this.operation);
+    this.nextState = new RowColumn(first, "nextState", buffer, at, this.operation);
+    const { elementBytes, elementCount } = first.column;
+    this.finalBytes = new Uint8Array(buffer, at, elementBytes * elementCount);
   }
 }

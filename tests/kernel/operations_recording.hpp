@@ -188,6 +188,20 @@ inline bool Recording::call(const std::string& name) {
   } else if (name == "record") {
     const int32_t status = exrp_record(id, buffer<uint8_t>(1), u32(2), u32(3));
     done(status, buffer<uint8_t>(1), u32(2));
+  } else if (name == "steps_layout") {
+    std::vector<double> offsets(EXRP_STEPS_COLUMN + columnCount);
+    const int32_t status = exrp_steps_layout(id, u32(1), offsets.data(), static_cast<uint32_t>(offsets.size()));
+    done(status, offsets.data(), offsets.size() * 8);
+  } else if (name == "record_many" || name == "record_batch") {
+    const bool many = name == "record_many";
+    auto* stored = buffer<uint32_t>(6);
+    auto* handles = buffer<double>(1);
+    status_ = (many ? exrp_record_many : exrp_record_batch)(id, handles, buffer<const uint8_t>(2), f64(3), u32(4), u32(5), stored);
+    if (status_ == 0) hash_ = fnv(stored, 4, fnv(handles, size_t{8} * (many ? 1 : u32(4))));
+  } else if (name == "episode_end") {
+    uint32_t ended = 0;
+    const int32_t status = exrp_episode_end(id, f64(1), buffer<const uint8_t>(2), u32(3), u32(4), &ended);
+    done(status, &ended, sizeof ended);
   } else if (name == "episode_evict") {
     done(exrp_episode_evict(id, f64(1)), nullptr, 0);
   } else if (name == "episode_info") {

@@ -172,7 +172,10 @@ class Stress {
     for (uint32_t operation = 0; operation < operationCount; ++operation) {
       const uint32_t choice = random_.below(100);
       if (choice < 12) EXRP_CARRY(begin());
-      else if (choice < 66) EXRP_CARRY(record());
+      else if (choice < 56) EXRP_CARRY(record());
+      else if (choice < 60) EXRP_CARRY(recordSteps(true));
+      else if (choice < 64) EXRP_CARRY(recordSteps(false));
+      else if (choice < 66) EXRP_CARRY(endEpisode());
       else if (choice < 82) EXRP_CARRY(batch());
       else if (choice < 91) EXRP_CARRY(setPriority());
       else if (choice < 94) EXRP_CARRY(evict());
@@ -214,17 +217,18 @@ class Stress {
   }
 
   /// Where the caller evicts: makes room by forgetting any episode.
-  Failure evictAny() {
+  Failure evictAny(uint32_t replay) {
     EXRP_REQUIRE(!episodes_.empty());
     auto victim = episodes_.begin();
     std::advance(victim, random_.below(static_cast<uint32_t>(episodes_.size())));
-    EXRP_REQUIRE(exrp_episode_evict(replay_, victim->first) == 0);
-    return forgetEvicted();
+    victims_.push_back(victim->first);
+    EXRP_REQUIRE(exrp_episode_evict(replay, victim->first) == 0);
+    return forgetEvicted(replay);
   }
-  Failure forgetEvicted() {
+  Failure forgetEvicted(uint32_t replay) {
     for (auto episode = episodes_.begin(); episode != episodes_.end();) {
       double info[EXRP_EPISODE_INFO_COUNT] = {};
-      EXRP_REQUIRE(exrp_episode_info(replay_, episode->first, info, EXRP_EPISODE_INFO_COUNT) == 0);
+      EXRP_REQUIRE(exrp_episode_info(replay, episode->first, info, EXRP_EPISODE_INFO_COUNT) == 0);
       if (info[EXRP_EPISODE_STATE] == EXRP_EPISODE_EVICTED) episode = episodes_.erase(episode);
       else ++episode;
     }
@@ -233,41 +237,53 @@ class Stress {
 
   Failure begin() {
     double handle = -1;
+    return beginOn(replay_, &handle);
+  }
+
+  Failure beginOn(uint32_t replay, double* made) {
+    double handle = -1;
     while (true) {
-      const int32_t status = exrp_episode_create(replay_, &handle);
+      const int32_t status = exrp_episode_create(replay, &handle);
       if (status == 0) break;
       EXRP_REQUIRE(status == EXRP_STATUS_FULL && setup_.external());
-      EXRP_CARRY(evictAny());
+      EXRP_CARRY(evictAny(replay));
     }
     EXRP_REQUIRE(handle == nextHandle_);
     nextHandle_ += 1;
-    EXRP_CARRY(forgetEvicted());
+    EXRP_CARRY(forgetEvicted(replay));
     episodes_[handle] = Shadow{};
+    *made = handle;
     return {};
   }
 
   Failure record() {
     if (nextHandle_ == 0) return begin();
-    const double handle = lateHandle();
-    std::vector<uint8_t> row(static_cast<size_t>(rowOffsets_[EXRP_ROW_BYTES]));
+    double handle = lateHandle();
     const uint32_t stamp = ++stamp_;
     const uint32_t finalStamp = ++stamp_;
+    const uint32_t ending = random_.below(16);
+    const uint32_t flags = ending == 0 ? EXRP_RECORD_ENDS : ending == 1 ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : 0;
+    return recordOn(replay_, &handle, flags, stamp, finalStamp);
+  }
+
+  /// Records and shadows it; the handle to go on with.
+  Failure recordOn(uint32_t replay, double* current, uint32_t flags, uint32_t stamp, uint32_t finalStamp) {
+    const double handle = *current;
+    std::vector<uint8_t> row(static_cast<size_t>(rowOffsets_[EXRP_ROW_BYTES]));
     memcpy(row.data(), &handle, 8);
     for (size_t column = 0; column < shape_.columnBytes.size(); ++column) {
       fill(row.data() + static_cast<size_t>(rowOffsets_[EXRP_ROW_COLUMN + column]), shape_.columnBytes[column], stamp, column);
     }
     fill(row.data() + static_cast<size_t>(rowOffsets_[EXRP_ROW_FINAL_STATE]), shape_.columnBytes[0], finalStamp, 0);
-    const uint32_t ending = random_.below(16);
-    const uint32_t flags = ending == 0 ? EXRP_RECORD_ENDS : ending == 1 ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : 0;
 
     const auto known = episodes_.find(handle);
     const bool ended = known != episodes_.end() && known->second.state != EXRP_EPISODE_OPEN;
     const std::vector<uint8_t> before = row;
-    int32_t status = exrp_record(replay_, row.data(), static_cast<uint32_t>(row.size()), flags);
+    int32_t status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
     while (status == EXRP_STATUS_FULL) {
       EXRP_REQUIRE(setup_.external() && row == before);
-      EXRP_CARRY(evictAny());
-      status = exrp_record(replay_, row.data(), static_cast<uint32_t>(row.size()), flags);
+      EXRP_CARRY(evictAny(replay));
+      status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
     }
     if (ended && episodes_.count(handle) != 0) {
       EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED && row == before);
@@ -279,14 +295,14 @@ class Stress {
     if (to != handle) {
       EXRP_REQUIRE(to == nextHandle_);
       nextHandle_ += 1;
-      EXRP_CARRY(forgetEvicted());
+      EXRP_CARRY(forgetEvicted(replay));
       // Still there: it was cut, and this record's state is its final state.
       if (const auto cut = episodes_.find(handle); cut != episodes_.end()) {
         cut->second.state = EXRP_EPISODE_TRUNCATED;
         cut->second.finalStamp = stamp;
       }
     } else {
-      EXRP_CARRY(forgetEvicted());
+      EXRP_CARRY(forgetEvicted(replay));
     }
     Shadow& episode = episodes_[to];
     episode.stamps.push_back(stamp);
@@ -294,6 +310,153 @@ class Stress {
       episode.finalStamp = finalStamp;
       episode.state = flags == EXRP_RECORD_ENDS ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
     }
+    *current = to;
+    return {};
+  }
+
+  /// Staged steps in a buffer of exactly the bytes that are read.
+  struct Staged {
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> stamps;
+    std::vector<uint32_t> finalStamps;
+    std::vector<uint32_t> flags;
+    double size() const { return static_cast<double>(bytes.size()); }
+  };
+
+  Failure stage(uint32_t count, bool many, Staged* staged) {
+    std::vector<double> offsets(EXRP_STEPS_COLUMN + setup_.columnCount());
+    EXRP_REQUIRE(exrp_steps_layout(replay_, count, offsets.data(), static_cast<uint32_t>(offsets.size())) == 0);
+    const uint32_t ends[] = {0, 0, 0, 0, EXRP_RECORD_ENDS, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED};
+    uint32_t any = 0;
+    for (uint32_t step = 0; step < count; ++step) {
+      uint32_t flags = many && step + 1 < count ? 0 : ends[random_.below(6)];
+      if (flags != 0 && random_.below(3) > 0) flags |= EXRP_RECORD_BEGINS;
+      staged->flags.push_back(flags);
+      any |= flags;
+    }
+    const auto finalAt = static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]);
+    const uint32_t finalCount = any == 0 ? 0 : many ? 1 : count;
+    const size_t stateBytes = shape_.columnBytes[0];
+    staged->bytes.assign(finalAt + finalCount * stateBytes, 0);
+    uint8_t* bytes = staged->bytes.data();
+    for (uint32_t step = 0; step < count; ++step) {
+      bytes[static_cast<size_t>(offsets[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(staged->flags[step]);
+      staged->stamps.push_back(++stamp_);
+      for (size_t column = 0; column < shape_.columnBytes.size(); ++column) {
+        const size_t size = shape_.columnBytes[column];
+        fill(bytes + static_cast<size_t>(offsets[EXRP_STEPS_COLUMN + column]) + step * size, size, stamp_, column);
+      }
+      staged->finalStamps.push_back(++stamp_);
+      if (finalCount > 0) fill(bytes + finalAt + (many ? 0 : step * stateBytes), stateBytes, stamp_, 0);
+    }
+    return {};
+  }
+
+  /// Many steps of one episode, or one of each of many, must leave what single records leave in a twin: the same snapshot.
+  Failure recordSteps(bool many) {
+    if (nextHandle_ == 0) return begin();
+    const auto call = many ? exrp_record_many : exrp_record_batch;
+    const uint32_t count = 1 + random_.below(many ? 24 : 8);
+    std::vector<double> handles;
+    for (uint32_t at = 0; at < (many ? 1 : count); ++at) handles.push_back(lateHandle());
+    Staged staged;
+    EXRP_CARRY(stage(count, many, &staged));
+    const uint32_t flags = many ? staged.flags.back() : 0;
+
+    const std::vector<double> given = handles;
+    uint32_t done = 0;
+    int32_t refused = 0;
+    for (size_t at = 0; at < handles.size() && refused == 0; ++at) {
+      const auto known = episodes_.find(handles[at]);
+      if (known == episodes_.end()) continue;
+      if (known->second.state != EXRP_EPISODE_OPEN) refused = EXRP_STATUS_EPISODE_ENDED;
+      for (size_t before = 0; before < at; ++before)
+        if (handles[before] == handles[at]) refused = EXRP_STATUS_EPISODE_TWICE;
+    }
+    if (refused != 0) {
+      EXRP_REQUIRE(call(replay_, handles.data(), staged.bytes.data(), staged.size(), count, flags, &done) == refused);
+      EXRP_REQUIRE(done == 0 && handles == given);
+      return {};
+    }
+    EXRP_REQUIRE(call(replay_, handles.data(), staged.bytes.data(), staged.size() - 8, count, flags, &done) == EXRP_STATUS_BUFFER_SIZE);
+    EXRP_REQUIRE(call(replay_, handles.data(), staged.bytes.data(), staged.size(), count, 2, &done) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(call(replay_, handles.data(), staged.bytes.data(), staged.size(), 0, flags, &done) == EXRP_STATUS_BATCH_SIZE);
+    EXRP_REQUIRE(done == 0 && handles == given);
+
+    Snapshot snapshot;
+    EXRP_CARRY(takeSnapshot(replay_, setup_.selectorCount(), &snapshot));
+    uint32_t twin = 0;
+    EXRP_CARRY(setup_.make(&twin));
+    EXRP_REQUIRE(loadSnapshot(twin, snapshot) == 0);
+    victims_.clear();
+    const Failure failure = recordStepsTwice(twin, many, flags, staged, handles);
+    EXRP_REQUIRE(exrp_replay_destroy(twin) == 0);
+    return failure;
+  }
+
+  Failure recordStepsTwice(uint32_t twin, bool many, uint32_t flags, const Staged& staged, std::vector<double> handles) {
+    const auto count = static_cast<uint32_t>(staged.stamps.size());
+    std::vector<double> expected = handles;
+    for (uint32_t step = 0; step < count; ++step) {
+      double& handle = expected[many ? 0 : step];
+      const uint32_t own = staged.flags[step] & ~uint32_t{EXRP_RECORD_BEGINS};
+      EXRP_CARRY(recordOn(twin, &handle, own, staged.stamps[step], staged.finalStamps[step]));
+      if (own != staged.flags[step]) EXRP_CARRY(beginOn(twin, &handle));
+    }
+    const auto call = many ? exrp_record_many : exrp_record_batch;
+    auto victim = victims_.begin();
+    uint32_t done = 0;
+    while (done < count) {
+      const uint32_t before = done;
+      const int32_t status = call(replay_, handles.data(), staged.bytes.data(), staged.size(), count, flags, &done);
+      if (status == 0) {
+        EXRP_REQUIRE(done > before);
+        continue;
+      }
+      EXRP_REQUIRE(status == EXRP_STATUS_FULL && done == before && victim != victims_.end());
+      EXRP_REQUIRE(exrp_episode_evict(replay_, *victim++) == 0);
+    }
+    EXRP_REQUIRE(handles == expected && victim == victims_.end());
+    Snapshot one;
+    Snapshot other;
+    EXRP_CARRY(takeSnapshot(replay_, setup_.selectorCount(), &one));
+    EXRP_CARRY(takeSnapshot(twin, setup_.selectorCount(), &other));
+    EXRP_REQUIRE(one == other);
+    return {};
+  }
+
+  Failure endEpisode() {
+    if (nextHandle_ == 0) return begin();
+    const double handle = lateHandle();
+    const uint32_t flags = random_.below(2) == 0 ? 0 : EXRP_RECORD_TRUNCATED;
+    const uint32_t stamp = ++stamp_;
+    std::vector<uint8_t> state(shape_.columnBytes[0]);
+    fill(state.data(), state.size(), stamp, 0);
+    const auto size = static_cast<uint32_t>(state.size());
+    uint32_t ended = 7;
+    EXRP_REQUIRE(exrp_episode_end(replay_, handle, state.data(), size - 1, flags, &ended) == EXRP_STATUS_BUFFER_SIZE);
+    EXRP_REQUIRE(exrp_episode_end(replay_, handle, state.data(), size, EXRP_RECORD_ENDS, &ended) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_episode_end(replay_, nextHandle_, state.data(), size, flags, &ended) == EXRP_STATUS_EPISODE_UNKNOWN);
+    const auto known = episodes_.find(handle);
+    const bool over = known != episodes_.end() && known->second.state != EXRP_EPISODE_OPEN;
+    int32_t status = exrp_episode_end(replay_, handle, state.data(), size, flags, &ended);
+    if (over) {
+      EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED && ended == 7);
+      return {};
+    }
+    while (status == EXRP_STATUS_FULL) {
+      EXRP_REQUIRE(setup_.external() && ended == 7);
+      EXRP_CARRY(evictAny(replay_));
+      status = exrp_episode_end(replay_, handle, state.data(), size, flags, &ended);
+    }
+    EXRP_REQUIRE(status == 0);
+    EXRP_CARRY(forgetEvicted(replay_));
+    const auto left = episodes_.find(handle);
+    EXRP_REQUIRE(ended == (left != episodes_.end()));
+    if (ended == 0) return {};
+    EXRP_REQUIRE(!left->second.stamps.empty());
+    left->second.state = flags == 0 ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
+    left->second.finalStamp = stamp;
     return {};
   }
 
@@ -414,7 +577,7 @@ class Stress {
     const double handle = anyHandle();
     const bool live = episodes_.count(handle) != 0;
     EXRP_REQUIRE(exrp_episode_evict(replay_, handle) == (live ? 0 : EXRP_STATUS_EPISODE_UNKNOWN));
-    return forgetEvicted();
+    return forgetEvicted(replay_);
   }
 
   /// Calls that must be refused; sound() then finds all as it was.
@@ -654,6 +817,7 @@ class Stress {
   std::vector<double> rowOffsets_;
   std::map<double, Shadow> episodes_;
   std::vector<Pick> mirror_;
+  std::vector<double> victims_;  // of evictAny, in order
   double nextHandle_ = 0;
   uint32_t stamp_ = 0;
 

@@ -17,6 +17,8 @@ export const FAULTS = {
   capacityPlusOne: "the store holds one record more than its capacity",
   cutForgetsState: "the final state of an episode that was cut is zeros",
   cutTerminates: "an episode that was cut counts as terminated",
+  batchGoesOn: "no episode begins where an environment of a batch is done",
+  emptyEnds: "an episode without a record ends like any other",
   shortWhileOpen: "short picks count before their episode has ended",
   handToOldest: "the clock's hand jumps to the oldest episode when its own is evicted",
   lruBackwards: "the picks of a batch are used in reverse",

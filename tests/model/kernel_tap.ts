@@ -74,6 +74,21 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   exrp_episode_create: { roles: [R, O], written: ([, handle]) => [bytesOf(handle, 8)] },
   exrp_record: { roles: [R, B, N, N], written: counted(1, 2, 1) },
+  exrp_steps_layout: {
+    roles: [R, N, O, N],
+    written: ([id, , offsets], tap) => [
+      bytesOf(offsets, 8 * (abi.EXRP_STEPS_COLUMN + tap.shape(id).columnBytes.length)),
+    ],
+  },
+  exrp_record_many: {
+    roles: [R, B, B, N, N, N, B],
+    written: (args) => [bytesOf(args[1], 8), bytesOf(args[6], 4)],
+  },
+  exrp_record_batch: {
+    roles: [R, B, B, N, N, N, B],
+    written: (args) => [bytesOf(args[1], 8 * Number(args[4])), bytesOf(args[6], 4)],
+  },
+  exrp_episode_end: { roles: [R, N, B, N, N, O], written: (args) => [bytesOf(args[5], 4)] },
   exrp_episode_evict: { roles: [R, N], written: nothing },
   exrp_episode_info: {
     roles: [R, N, O, N],

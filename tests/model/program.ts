@@ -56,6 +56,38 @@ export type Operation =
     readonly plain: boolean;
   }
   | {
+    readonly do: "recordMany";
+    readonly actor: number;
+    readonly count: number;
+    readonly data: number;
+    readonly end: "no" | "terminated" | "truncated";
+    readonly plain: boolean;
+  }
+  | {
+    readonly do: "recordBatch";
+    /** Actors 0 to count - 1. */
+    readonly count: number;
+    readonly data: number;
+    /** Which ones end is chosen by `data`, one in so many. */
+    readonly endOneIn: number;
+    readonly plain: boolean;
+  }
+  | {
+    readonly do: "recordStep";
+    readonly actor: number;
+    readonly data: number;
+    readonly terminated: boolean;
+    readonly truncated: boolean;
+    readonly plain: boolean;
+  }
+  | {
+    readonly do: "endEpisode";
+    readonly actor: number;
+    readonly data: number;
+    readonly truncated: boolean;
+    readonly plain: boolean;
+  }
+  | {
     readonly do: "getBatch";
     readonly selector: number;
     readonly size: number;
@@ -201,7 +233,9 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
   while (operations.length < count) {
     const roll = choice.below(100);
     const selector = choice.below(config.selectors.length);
-    if (roll < 58) {
+    if (roll < 12) {
+      operations.push(chooseSteps(choice, config, actorCount, meanLength, ended));
+    } else if (roll < 58) {
       const actor = choice.below(actorCount);
       if (ended.has(actor) && !choice.oneIn(10)) {
         ended.delete(actor);
@@ -247,6 +281,44 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     }
   }
   return operations;
+}
+
+/** One of the calls that record otherwise than by `record`. */
+function chooseSteps(
+  choice: Choice,
+  { capacity }: ProgramConfig,
+  actorCount: number,
+  meanLength: number,
+  ended: Set<number>,
+): Operation {
+  const data = choice.data();
+  const plain = choice.oneIn(3);
+  const kind = choice.below(8);
+  if (kind < 3) {
+    // Their episodes begin by themselves; now and then an actor has one that has ended, or two have the same.
+    return {
+      do: "recordBatch",
+      count: choice.within(1, actorCount),
+      data,
+      endOneIn: choice.of([1, 3, meanLength, meanLength]),
+      plain,
+    };
+  }
+  const actor = choice.below(actorCount);
+  if (kind < 6) {
+    const end = choice.oneIn(3) ? choice.of(["terminated", "truncated"] as const) : "no";
+    if (end !== "no") ended.add(actor);
+    const count = choice.oneIn(6)
+      ? choice.within(1, 2 * Math.min(capacity, 60))
+      : choice.within(1, 9);
+    return { do: "recordMany", actor, count, data, end, plain };
+  }
+  if (kind === 6) {
+    const [terminated, truncated] = [choice.oneIn(meanLength), choice.oneIn(meanLength)];
+    return { do: "recordStep", actor, data, terminated, truncated, plain };
+  }
+  ended.add(actor);
+  return { do: "endEpisode", actor, data, truncated: choice.oneIn(2), plain };
 }
 
 /** The program of a seed. */

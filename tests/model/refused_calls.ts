@@ -20,6 +20,10 @@ export interface RefusedCall {
 /** Loosely typed on purpose: these are the mistakes that the types would catch. */
 interface Loose {
   record(...args: unknown[]): unknown;
+  recordMany(...args: unknown[]): unknown;
+  recordBatch(...args: unknown[]): unknown;
+  recordStep(...args: unknown[]): unknown;
+  endEpisode(...args: unknown[]): unknown;
   getBatch(...args: unknown[]): unknown;
   setPriority(...args: unknown[]): unknown;
   newPickSelector(...args: unknown[]): unknown;
@@ -42,6 +46,7 @@ export interface RefusedContext {
 export function refusedCalls(context: RefusedContext): RefusedCall[] {
   return [
     ...wrongRecords(context),
+    ...wrongSteps(context),
     ...wrongBatches(context),
     ...wrongPriorities(context),
     ...rest(context),
@@ -77,6 +82,54 @@ function wrongRecords(context: RefusedContext): RefusedCall[] {
       refusal: "finalState" in options ? "any" : "TypeError",
       call: () => loose.record(handle, state, action, reward, { ...good, ...options }),
     })),
+  ];
+}
+
+function wrongSteps({ config, values, model, replay }: RefusedContext): RefusedCall[] {
+  const loose = replay as unknown as Loose;
+  const count = 1 + values.below(4);
+  const make = (spec: ColumnSpec, of = count): unknown => values.columns(spec, of, true).value;
+  const specs = Object.entries(config.extras);
+  const good = {
+    state: make(config.state),
+    action: make(config.action),
+    reward: make(config.reward),
+    ...(specs.length > 0
+      ? { extras: Object.fromEntries(specs.map(([name, spec]) => [name, make(spec)])) }
+      : {}),
+  };
+  const short = { ...good, reward: make(config.reward, count + 1) };
+  const last = { ...good, action: [...make(config.action) as number[]].fill(NaN, -1) };
+  const handle = model.handles.at(-1) ?? 0;
+  const unknown = model.nextHandle;
+  const handles = Float64Array.from({ length: count }, () => handle);
+  const strange = handles.with(count - 1, unknown);
+  const ends = new Uint8Array(count).fill(1, count - 1);
+  const final = values.column(config.state, true).value;
+  const isFloat = config.action.dtype.startsWith("float");
+  return [
+    { refusal: "RangeError", call: () => loose.recordMany(handle, short) },
+    { refusal: "RangeError", call: () => loose.recordBatch(handles, short) },
+    { refusal: "TypeError", call: () => loose.recordMany(handle, { ...good, done: 1 }) },
+    { refusal: "TypeError", call: () => loose.recordMany(handle, { ...good, truncated: true }) },
+    { refusal: "TypeError", call: () => loose.recordBatch(handles, { ...good, terminated: ends }) },
+    { refusal: "TypeError", call: () => loose.recordBatch([handle], good) },
+    { refusal: "episode-unknown", call: () => loose.recordMany(unknown, good) },
+    // One environment alone: more of them would have the same open episode, or one that has ended.
+    {
+      refusal: count === 1 ? "episode-unknown" : "any",
+      call: () => loose.recordBatch(strange, good),
+    },
+    ...(isFloat ? [] : [
+      { refusal: "RangeError", call: () => loose.recordMany(handle, last) },
+      { refusal: "RangeError", call: () => loose.recordBatch(handles, last) },
+    ]),
+    {
+      refusal: "episode-unknown",
+      call: () => loose.endEpisode(unknown, { finalState: final, truncated: true }),
+    },
+    { refusal: "TypeError", call: () => loose.endEpisode(handle, { finalState: final, end: 1 }) },
+    { refusal: "TypeError", call: () => loose.recordStep(handle, final) },
   ];
 }
 

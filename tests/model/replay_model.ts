@@ -144,10 +144,7 @@ export class ReplayModel {
     finalState?: Uint8Array,
     ending: Ending = "terminated",
   ): number {
-    this.#checkHandle(handle);
-    if (this.#episodes.get(handle)?.ending !== undefined) {
-      throw new ModelError("episode-ended", `episode ${handle} has ended`);
-    }
+    this.#checkOpen(handle);
     const capacity = this.config.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
     while (this.recordCount >= capacity) {
       this.#remove(this.#eviction.victim(this.#episodes.has(handle) ? handle : undefined));
@@ -172,6 +169,56 @@ export class ReplayModel {
     this.#pushPicks(episode, before);
     if (finalState !== undefined) this.#end(episode, finalState, ending);
     return episode.handle;
+  }
+
+  /** Steps of one episode, one after the other; the end is the last one's. */
+  recordMany(
+    handle: number,
+    steps: readonly (readonly Uint8Array[])[],
+    finalState?: Uint8Array,
+    ending?: Ending,
+  ): number {
+    let current = handle;
+    for (const [k, columns] of steps.entries()) {
+      const isLast = k === steps.length - 1;
+      current = this.record(current, columns, isLast ? finalState : undefined, ending);
+    }
+    return current;
+  }
+
+  /** A step of each of many episodes, in order; where one ends another begins at once. Handles to go on with. */
+  recordBatch(
+    handles: readonly number[],
+    steps: readonly (readonly Uint8Array[])[],
+    ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+  ): number[] {
+    const seen = new Set<number>();
+    for (const handle of handles) {
+      this.#checkOpen(handle);
+      if (!this.#episodes.has(handle)) continue;
+      if (seen.has(handle)) {
+        throw new ModelError("episode-twice", `episode ${handle} is there twice`);
+      }
+      seen.add(handle);
+    }
+    return handles.map((handle, k) => {
+      const end = ends[k];
+      const after = this.record(handle, steps[k] ?? [], end?.finalState, end?.ending);
+      return end === undefined || this.#fault === "batchGoesOn" ? after : this.newEpisode();
+    });
+  }
+
+  /** False when there was nothing to end. */
+  endEpisode(handle: number, finalState: Uint8Array, ending: Ending): boolean {
+    this.#checkOpen(handle);
+    const episode = this.#episodes.get(handle);
+    if (episode === undefined) return false;
+    if (episode.records.length > 0 || this.#fault === "emptyEnds") {
+      this.#end(episode, finalState, ending);
+      return true;
+    }
+    this.#remove(handle);
+    return false;
   }
 
   /** False when it was gone before. */
@@ -260,6 +307,12 @@ export class ReplayModel {
     if (!(Number.isInteger(handle) && handle >= 0 && handle < this.nextHandle)) {
       throw new ModelError("episode-unknown", `handle ${handle} was never given out`);
     }
+  }
+
+  #checkOpen(handle: number): void {
+    this.#checkHandle(handle);
+    if (this.#episodes.get(handle)?.ending === undefined) return;
+    throw new ModelError("episode-ended", `episode ${handle} has ended`);
   }
 
   #selector(ordinal: number): SelectorModel {

@@ -140,6 +140,14 @@ class Run implements Disposable {
         return this.#newEpisode(operation.actor);
       case "record":
         return this.#record(operation);
+      case "recordMany":
+        return this.#recordMany(operation);
+      case "recordBatch":
+        return this.#recordBatch(operation);
+      case "recordStep":
+        return this.#recordStep(operation);
+      case "endEpisode":
+        return this.#endEpisode(operation);
       case "getBatch":
         return this.#getBatch(operation);
       case "setPriority":
@@ -234,6 +242,148 @@ class Run implements Disposable {
     const old = this.#model.episode(handle);
     if (outcome.actual !== handle && old.state !== "evicted") this.#tally.cuts++;
     this.#actors.set(operation.actor, outcome.actual);
+  }
+
+  /** Values of `count` steps, as the library takes them and, by step, as the model does. */
+  #steps(
+    values: Values,
+    count: number,
+    plain: boolean,
+  ): { columns: Record<string, unknown>; bytes: Uint8Array[][] } {
+    const { config } = this.#program;
+    const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array[] } =>
+      values.columns(spec, count, plain);
+    const [state, action, reward] = [make(config.state), make(config.action), make(config.reward)];
+    const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+    const all = [state, action, reward, ...extras.map(([, made]) => made)];
+    return {
+      columns: {
+        state: state.value,
+        action: action.value,
+        reward: reward.value,
+        ...(extras.length > 0
+          ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+          : {}),
+      },
+      bytes: Array.from(
+        { length: count },
+        (_, k) => all.map(({ bytes }) => bytes[k] ?? new Uint8Array()),
+      ),
+    };
+  }
+
+  #recordMany({ actor, count, data, end, plain }: Operation & { do: "recordMany" }): void {
+    const values = new Values(data);
+    const { columns, bytes } = this.#steps(values, count, plain);
+    const final = values.column(this.#program.config.state, plain);
+    const ends = end !== "no";
+    const handle = this.#actors.get(actor) ?? 0;
+    const before = this.#model.evictedCount;
+    const steps = {
+      ...columns,
+      ...(ends ? { finalState: final.value } : {}),
+      ...(end === "truncated" ? { truncated: true } : {}),
+    };
+    const outcome = this.#both(
+      () => this.#replay.recordMany(handle, steps as Parameters<AnyReplay["recordMany"]>[1]),
+      () =>
+        this.#model.recordMany(
+          handle,
+          bytes,
+          ends ? final.bytes : undefined,
+          ends ? end : undefined,
+        ),
+    );
+    if (outcome === undefined) return;
+    same("recordMany()", outcome.actual, outcome.expected);
+    this.#tally.evictions += this.#model.evictedCount - before;
+    this.#actors.set(actor, outcome.actual);
+  }
+
+  #recordBatch({ count, data, endOneIn, plain }: Operation & { do: "recordBatch" }): void {
+    const values = new Values(data);
+    const { columns, bytes } = this.#steps(values, count, plain);
+    const next = values.columns(this.#program.config.state, count, plain);
+    const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
+    const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
+    const handles = Array.from({ length: count }, (_, actor) => this.#actors.get(actor) ?? 0);
+    const given = Float64Array.from(handles);
+    const steps = {
+      ...columns,
+      nextState: next.value,
+      terminated: plain ? done : Uint8Array.from(done, Number),
+      truncated: plain ? cut.map(Number) : Uint8Array.from(cut, Number),
+    };
+    const ends = next.bytes.map((finalState, k) => {
+      if (!done[k] && !cut[k]) return undefined;
+      return { finalState, ending: done[k] ? "terminated" as const : "truncated" as const };
+    });
+    const before = this.#model.evictedCount;
+    const outcome = this.#both(
+      () => this.#replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
+      () => this.#model.recordBatch(handles, bytes, ends),
+    );
+    if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
+    sameNumbers("recordBatch()", given, outcome.expected);
+    same("the count of those done", outcome.actual, ends.filter((end) => end !== undefined).length);
+    this.#tally.evictions += this.#model.evictedCount - before;
+    for (const [actor, handle] of given.entries()) this.#actors.set(actor, handle);
+  }
+
+  #recordStep(operation: Operation & { do: "recordStep" }): void {
+    const { config } = this.#program;
+    const { actor, data, terminated, truncated, plain } = operation;
+    const values = new Values(data);
+    const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
+      values.column(spec, plain);
+    const [state, action, reward, next] = [
+      make(config.state),
+      make(config.action),
+      make(config.reward),
+      make(config.state),
+    ];
+    const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+    const columns = [state, action, reward, ...extras.map(([, made]) => made)];
+    const options = extras.length > 0
+      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+      : {};
+    const handle = this.#actors.get(actor) ?? 0;
+    const ends = terminated || truncated;
+    const outcome = this.#both(
+      () =>
+        this.#replay.recordStep(
+          handle,
+          state.value as number,
+          action.value as number,
+          reward.value as number,
+          terminated,
+          truncated,
+          next.value as number,
+          options as Record<never, never>,
+        ),
+      () => {
+        const after = this.#model.record(
+          handle,
+          columns.map(({ bytes }) => bytes),
+          ends ? next.bytes : undefined,
+          terminated ? "terminated" : "truncated",
+        );
+        return ends ? this.#model.newEpisode() : after;
+      },
+    );
+    if (outcome === undefined) return;
+    same("recordStep()", outcome.actual, outcome.expected);
+    this.#actors.set(actor, outcome.actual);
+  }
+
+  #endEpisode({ actor, data, truncated, plain }: Operation & { do: "endEpisode" }): void {
+    const final = new Values(data).column(this.#program.config.state, plain);
+    const handle = this.#actors.get(actor) ?? 0;
+    const outcome = this.#both(
+      () => this.#replay.endEpisode(handle, { finalState: final.value as number, truncated }),
+      () => this.#model.endEpisode(handle, final.bytes, truncated ? "truncated" : "terminated"),
+    );
+    if (outcome !== undefined) same("endEpisode()", outcome.actual, outcome.expected);
   }
 
   #getBatch(operation: Operation & { do: "getBatch" }): void {

@@ -17,6 +17,20 @@ export class Values {
   below(bound: number): number {
     return this.#random.below(bound);
   }
+  /** Values of a column for `count` steps in one array, and the bytes of each step. */
+  columns(
+    spec: ColumnSpec,
+    count: number,
+    plain: boolean,
+  ): { value: unknown; bytes: Uint8Array[] } {
+    const all = this.column({ dtype: spec.dtype, shape: [count, ...spec.shape] }, plain);
+    const size = all.bytes.length / count;
+    const bytes = Array.from(
+      { length: count },
+      (_, k) => all.bytes.slice(k * size, (k + 1) * size),
+    );
+    return { value: all.value, bytes };
+  }
   /** A value for a column, and its bytes. */
   column(spec: ColumnSpec, plain: boolean): { value: unknown; bytes: Uint8Array } {
     const { dtype } = spec;

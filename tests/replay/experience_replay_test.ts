@@ -150,6 +150,23 @@ Deno.test("disposal: twice is fine, use afterwards is an error with a name", asy
   assertStrictEquals(batch.size, 4); // a batch outlives its replay
 });
 
+Deno.test("slots are numbered in 32 bits at the largest capacities too", async () => {
+  // Blocks of 16 would make 2^32 slots and a few: their number once wrapped around to 16.
+  for (const [capacity, blockLength] of [[2 ** 28 - 1029, 16], [2 ** 28 - 1026, 8]] as const) {
+    const column = uint8();
+    using replay = await ExperienceReplay.create({
+      capacity,
+      state: column,
+      action: column,
+      reward: column,
+    });
+    assertStrictEquals(replay.describe().blockLength, blockLength);
+    let episode = replay.newEpisode();
+    for (let step = 0; step < 40; step++) episode = replay.record(episode, step, 0, 0);
+    assertStrictEquals(replay.pickCount, 39);
+  }
+});
+
 Deno.test("10,000 replays made and disposed leave nothing behind", async () => {
   const { symbols } = await openKernel();
   const before = symbols.exrp_replay_count();

@@ -47,6 +47,39 @@ Deno.test("a batch has the typed arrays of the schema", async () => {
   assertEquals(batch.shape.extras.mask, [2, 1, 2]);
 });
 
+Deno.test("many steps are typed by the schema", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2),
+    action: int32(),
+    extras: { done: bool() },
+  });
+  const episode = replay.newEpisode();
+  const state = new Uint8Array(4);
+  const reward = [1, 1];
+  const extras = { done: [true, false] };
+  replay.recordMany(episode, { state, action: [1, 2], reward, extras, finalState: [1, 2] });
+  const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
+  replay.recordBatch(episodes, { state, action: new Int32Array(2), reward, extras });
+  const extra = { extras: { done: true } };
+  const next = replay.recordStep(replay.newEpisode(), [1, 2], 0, 0, false, false, [1, 2], extra);
+  assertEquals(replay.endEpisode(next, { finalState: [3, 4] }), true);
+
+  const floats = new Float32Array(4);
+  // @ts-expect-error: the state's dtype is uint8.
+  assertThrows(() => replay.recordMany(next, { state: floats, action: [1, 2], reward, extras }));
+  // @ts-expect-error: the extras are missing.
+  assertThrows(() => replay.recordMany(next, { state, action: [1, 2], reward }));
+  // @ts-expect-error: the handles are written to.
+  assertThrows(() => replay.recordBatch([0, 1], { state, action: [1, 2], reward, extras }));
+  // @ts-expect-error: there is no such option.
+  assertThrows(() => replay.recordBatch(episodes, { state, action: [1, 2], reward, extras, x: 1 }));
+  // @ts-expect-error: the final state is missing.
+  assertThrows(() => replay.endEpisode(next, {}));
+  // @ts-expect-error: the extras are missing.
+  assertThrows(() => replay.recordStep(next, [1, 2], 0, 0, false, false, [1, 2]));
+});
+
 Deno.test("what does not fit the schema does not compile", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 10,

@@ -1,0 +1,304 @@
+// Recording (Chen and Wang, section 3.2): one record, many of one episode, one of each of many episodes, and the end of an episode.
+//
+// All go through the same four steps: find the open episode, make room, take the next slot, and see what became a pick. So many
+// records in one call leave exactly what as many calls would: the same handles, picks, draws and victims.
+
+#include <cstring>
+
+#include "kernel/replay.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
+
+bool flagsPossible(uint32_t flags, uint32_t known) {
+  return (flags & ~known) == 0 && (flags == 0 || (flags & EXRP_RECORD_ENDS) != 0);
+}
+
+uint32_t endState(uint32_t flags) {
+  return (flags & EXRP_RECORD_TRUNCATED) != 0 ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED;
+}
+
+/// Records stored in one call while a journal is open, which then has to be read.
+constexpr uint32_t journalRecordsMax = 65536;
+
+/// The sizes that nearly all columns of small states have, without a call of memcpy.
+inline void copySmall(uint8_t* to, const uint8_t* from, size_t bytes) {
+  switch (bytes) {
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    case 16: memcpy(to, from, 16); break;
+    default: memcpy(to, from, bytes); break;
+  }
+}
+
+/// Parts begin at multiples of this, so that every element is aligned.
+uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+}  // namespace
+
+// ---- layouts ----
+
+void Replay::rowLayout(double* offsets) const {
+  offsets[EXRP_ROW_BYTES] = rowBytes_;
+  offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
+  for (uint32_t index = 0; index < store_.columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
+}
+
+/// Flags, columns, and final states at the end, of which only as many have to be there as are read.
+Replay::StepsLayout Replay::layoutSteps(uint32_t count) const {
+  StepsLayout layout;
+  layout.flags = 0;
+  uint64_t offset = padded(count);
+  for (uint32_t index = 0; index < store_.columnCount(); ++index) {
+    layout.columns[index] = offset;
+    offset += padded(uint64_t{count} * store_.column(index).bytes);
+  }
+  layout.finalState = offset;
+  return layout;
+}
+
+Status Replay::stepsLayout(uint32_t count, double* offsets) const {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const StepsLayout layout = layoutSteps(count);
+  offsets[EXRP_STEPS_FLAGS] = static_cast<double>(layout.flags);
+  offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalState);
+  for (uint32_t index = 0; index < store_.columnCount(); ++index) {
+    offsets[EXRP_STEPS_COLUMN + index] = static_cast<double>(layout.columns[index]);
+  }
+  return Status::ok;
+}
+
+// ---- the parts of every record ----
+
+/// The episode that a record with this handle goes to: an open one, or none, when it was forgotten.
+Status Replay::openEpisode(double handle, uint32_t* episode) const {
+  const Status status = checkHandle(handle);
+  if (status != Status::ok) return status;
+  const uint32_t index = findEpisode(handle);
+  if (index != episodeNone && episodes_[index].ended()) return fail(Status::episodeEnded, handle, episodes_[index].count);
+  *episode = index;
+  return Status::ok;
+}
+
+/// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state, for the
+/// episode that begins after it. Nearly always none: it goes into a block that its episode has. Counted exactly, from what is
+/// saved with a replay, so that evictions come at the same records after loading.
+uint32_t Replay::blocksNeeded(uint32_t index, uint32_t flags) const {
+  const uint32_t begins = (flags & EXRP_RECORD_BEGINS) != 0 ? 1 : 0;
+  if (index == episodeNone) return 1 + begins;  // a block holds a record and a final state
+  const Episode& episode = episodes_[index];
+  const uint32_t own = needsBlock(episode) ? 1 : 0;
+  if (episode.count == config_.segmentLength) return 1 + own + begins;
+  const bool endNeedsBlock = (flags & EXRP_RECORD_ENDS) != 0 && store_.within(episode.count + 1) == 0;
+  return own + (endNeedsBlock ? 1 : 0) + begins;
+}
+
+Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index) {
+  const uint32_t blockCount = blocksNeeded(*index, flags);
+  if (blockCount == 0 && recordCount_ < config_.capacity) return Status::ok;
+  const Status status = makeRoom(blockCount, 1, *index);
+  if (status != Status::ok) return status;
+  // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
+  if (*index != episodeNone) *index = findEpisode(handle);
+  return Status::ok;
+}
+
+/// The slot for a record of this state; where the episode is as long as one may be, it is cut, and `index` is its continuation.
+uint32_t Replay::nextSlot(uint32_t* index, const uint8_t* state) {
+  if (*index != episodeNone && episodes_[*index].count == config_.segmentLength) {
+    endEpisodeAt(*index, state, EXRP_EPISODE_TRUNCATED);
+    *index = episodeNone;
+  }
+  if (*index == episodeNone) *index = addEpisode();
+  return appendSlot(*index);
+}
+
+/// Counts the record that was copied to the next slot. The handle to go on with.
+double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* finalState) {
+  Episode& episode = episodes_[index];
+  const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);
+  ++episode.count;
+  ++recordCount_;
+  ++recordedCount_;
+  pushNewPicks(index, validBefore);
+  if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(index, finalState, endState(flags));
+  if ((flags & EXRP_RECORD_BEGINS) != 0) index = addEpisode();
+  return static_cast<double>(episodes_[index].handle);
+}
+
+// ---- one record ----
+
+Status Replay::record(uint8_t* row, uint32_t flags) {
+  double handle = 0;
+  memcpy(&handle, row, sizeof handle);
+  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
+  uint32_t index = episodeNone;
+  Status status = openEpisode(handle, &index);
+  if (status != Status::ok) return status;
+  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= config_.capacity || !picks_.hasRoomForOne()) {
+    status = prepareRecord();
+    if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
+    if (status != Status::ok) return status;
+  }
+  const uint32_t slot = nextSlot(&index, row + rowColumns_[0]);
+  for (uint32_t group = 0; group < store_.groupCount(); ++group) {
+    memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
+  }
+  handle = finishRecord(index, flags, row + rowFinalState_);
+  memcpy(row, &handle, sizeof handle);
+  return Status::ok;
+}
+
+// ---- many records in one call ----
+
+Status Replay::checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const {
+  if (stepsBytes < bytesNeeded) return fail(Status::bufferSize, stepsBytes, bytesNeeded);
+  return first < count ? Status::ok : fail(Status::argument, 7, first);
+}
+
+/// How many of `count` records one call stores: with a journal open not more than it has room for.
+uint32_t Replay::recordsAtOnce(uint32_t count) {
+  return picks_.journal().isOpen() && count > journalRecordsMax ? journalRecordsMax : count;
+}
+
+void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
+  for (uint32_t column = 0; column < store_.columnCount(); ++column) {
+    const size_t bytes = store_.column(column).bytes;
+    copySmall(store_.at(column, slot), steps + layout.columns[column] + step * bytes, bytes);
+  }
+}
+
+Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
+  const StepsLayout layout = layoutSteps(count);
+  const uint32_t stateBytes = store_.column(0).bytes;
+  const uint64_t needed = layout.finalState + (flags != 0 ? stateBytes : 0);
+  const uint32_t first = *done;
+  double current = *handle;
+  uint32_t index = episodeNone;
+  Status status = checkSteps(count, stepsBytes, static_cast<double>(needed), first);
+  if (status == Status::ok) status = openEpisode(current, &index);
+  const uint32_t end = first + recordsAtOnce(count - first);
+  const uint32_t left = end - first;
+  const uint32_t episodeCount = left / config_.segmentLength + 3;
+  // Each episode has one block that is not full, and its final state may take another.
+  const uint32_t blockCount = left / config_.blockLength + 2 * episodeCount + blocksPerRecordMax;
+  if (status == Status::ok) status = prepareRecords(left, episodeCount, blockCount);
+  if (status != Status::ok) return status;
+
+  uint32_t step = first;
+  for (; step < end; ++step) {
+    const uint32_t own = step + 1 == count ? flags : 0;
+    status = makeRoomForRecord(current, own, &index);
+    if (status != Status::ok && step == first) return status;
+    if (status != Status::ok) break;
+    const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
+    copyStep(slot, steps, layout, step);
+    current = finishRecord(index, own, steps + layout.finalState);
+  }
+  *handle = current;
+  *done = step;
+  return Status::ok;
+}
+
+/// The episodes of a batch's handles, in scratchEpisode_; an error when one can't be recorded into, or is there twice.
+Status Replay::findBatchEpisodes(const double* handles, uint32_t first, uint32_t count) {
+  constexpr uint32_t seen = 0x80000000u;
+  uint32_t* found = scratchEpisode_.data();
+  Status status = Status::ok;
+  uint32_t end = first;
+  for (; end < count && status == Status::ok; ++end) {
+    found[end] = episodeNone;
+    status = checkHandle(handles[end]);
+    if (status == Status::ok) found[end] = findEpisode(handles[end]);
+    if (found[end] == episodeNone) continue;
+    const Episode& episode = episodes_[found[end]];
+    const uint32_t slot = store_.slotAt(episode.lastBlock, episode.count);
+    prefetchLine(store_.groupRow(0, slot));
+    picks_.prefetchPlace(slot);
+    uint32_t& state = episodes_[found[end]].state;
+    if ((state & seen) != 0) {
+      uint32_t before = first;
+      while (found[before] != found[end]) ++before;
+      status = fail(Status::episodeTwice, handles[end], before, end);
+    } else if (state != EXRP_EPISODE_OPEN) {
+      status = fail(Status::episodeEnded, handles[end], episodes_[found[end]].count);
+    } else {
+      state |= seen;
+    }
+  }
+  for (uint32_t at = first; at < end; ++at) {
+    if (found[at] != episodeNone) episodes_[found[at]].state &= ~seen;
+  }
+  return status;
+}
+
+Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (flags != 0) return fail(Status::argument, 6, flags);
+  const StepsLayout layout = layoutSteps(count);
+  const size_t stateBytes = store_.column(0).bytes;
+  const uint32_t first = *done;
+  Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
+  if (status != Status::ok) return status;
+  const uint8_t* own = steps + layout.flags;
+  uint32_t any = 0;
+  for (uint32_t step = first; step < count; ++step) {
+    if (!flagsPossible(own[step], endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 3, own[step]);
+    any |= own[step];
+  }
+  const double needed = static_cast<double>(layout.finalState) + (any != 0 ? double{1} * count * static_cast<double>(stateBytes) : 0);
+  if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
+  if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
+  status = findBatchEpisodes(handles, first, count);
+  const uint32_t end = first + recordsAtOnce(count - first);
+  const uint64_t blockCount = uint64_t{end - first} * blocksPerRecordMax;
+  const auto blocks = static_cast<uint32_t>(blockCount < store_.blockCountMax() ? blockCount : store_.blockCountMax());
+  if (status == Status::ok) status = prepareRecords(end - first, 2 * (end - first), blocks);
+  if (status != Status::ok) return status;
+
+  uint32_t step = first;
+  for (; step < end; ++step) {
+    uint32_t index = scratchEpisode_[step];
+    // The records before may have evicted it, and its place in the table may be another's by now.
+    const bool live = index != episodeNone && episodes_[index].state == EXRP_EPISODE_OPEN &&
+                      static_cast<double>(episodes_[index].handle) == handles[step];
+    if (!live) index = episodeNone;
+    status = makeRoomForRecord(handles[step], own[step], &index);
+    if (status != Status::ok && step == first) return status;
+    if (status != Status::ok) break;
+    const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
+    copyStep(slot, steps, layout, step);
+    handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes);
+  }
+  *done = step;
+  return Status::ok;
+}
+
+// ---- the end of an episode ----
+
+Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended) {
+  if ((flags & ~uint32_t{EXRP_RECORD_TRUNCATED}) != 0) return fail(Status::argument, 5, flags);
+  uint32_t index = episodeNone;
+  Status status = openEpisode(handle, &index);
+  if (status != Status::ok) return status;
+  if (index != episodeNone && episodes_[index].count == 0) {
+    // No record, so no pick could ever begin in it.
+    removeEpisode(index);
+    index = episodeNone;
+  }
+  if (index != episodeNone) {
+    status = prepareRecord();
+    if (status == Status::ok && needsBlock(episodes_[index])) status = makeRoom(1, 0, index);
+    if (status != Status::ok) return status;
+    index = findEpisode(handle);
+  }
+  *ended = index != episodeNone;
+  if (index != episodeNone) endEpisodeAt(index, finalState, endState(flags));
+  return Status::ok;
+}
+
+}  // namespace exrp
