@@ -97,6 +97,9 @@ export class ExperienceReplay<
   readonly #saver: Saver;
 
   private constructor(parts: Parts) {
+    if (!(parts?.core instanceof ReplayCore)) {
+      throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
+    }
     this.#core = parts.core;
     this.#recorder = parts.recorder;
     this.#drawer = parts.drawer;

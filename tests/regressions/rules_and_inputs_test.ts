@@ -123,6 +123,24 @@ Deno.test("record() inside record() is refused, and goes into no other episode",
   assertStrictEquals(replay.episode(inner).recordCount, 1);
 });
 
+Deno.test("new ExperienceReplay() says how a replay is made", () => {
+  // From JavaScript it ended in an error about a part of the library.
+  const Class = ExperienceReplay as unknown as new (options: unknown) => unknown;
+  assertThrows(() => new Class({ capacity: 10 }), TypeError, "ExperienceReplay.create()");
+});
+
+Deno.test("a record into an episode that was cut says what to go on with", async () => {
+  // Who forgets to take the handle that record() returns was told to begin another episode.
+  using replay = await ExperienceReplay.create({
+    capacity: 100,
+    state: float32(1),
+    segmentLength: 3,
+  });
+  const episode = replay.newEpisode();
+  for (let step = 0; step < 4; step++) replay.record(episode, [step], 0, 0);
+  assertThrows(() => replay.record(episode, [4], 0, 0), Error, "go on with the handle");
+});
+
 Deno.test("a segmentLength that can't be is refused with the range", async () => {
   for (const segmentLength of [2, 200]) {
     const options = { capacity: 100, state: float32(1), pick: { length: 8 }, segmentLength };
