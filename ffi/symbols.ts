@@ -72,7 +72,7 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
-export const EXRP_ABI_VERSION = 1;
+export const EXRP_ABI_VERSION = 2;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -115,6 +115,8 @@ export const EXRP_EVICTION_LFU = 4;
 export const EXRP_SELECTOR_UNIFORM = 1;
 export const EXRP_SELECTOR_PRIORITIZED = 2;
 export const EXRP_SELECTOR_UCB = 3;
+export const EXRP_SELECTOR_AGE_END = 4;
+export const EXRP_SELECTOR_PRIORITY_END = 5;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_INFO_CAPACITY = 0;

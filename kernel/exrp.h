@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The number that changes whenever this header does. */
-#define EXRP_ABI_VERSION 1
+#define EXRP_ABI_VERSION 2
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -87,6 +87,8 @@ extern "C" {
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
+#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest) */
+#define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 
 /* Flags of exrp_record. */
 #define EXRP_RECORD_ENDS 1       /* the row carries a final state: the episode ends */

@@ -12,8 +12,12 @@ import {
   type EvictionRule,
   ExperienceReplay,
   fifo,
+  highestPriority,
   lfu,
+  lowestPriority,
   lru,
+  newest,
+  oldest,
   type PickSelector,
   prioritized,
   secondChance,
@@ -135,6 +139,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       const { kind: _, ...options } = spec;
       return ucb(options);
     }
+    case "oldest":
+      return oldest();
+    case "newest":
+      return newest();
+    case "highestPriority":
+      return highestPriority({ initialPriority: spec.initialPriority });
+    case "lowestPriority":
+      return lowestPriority({ initialPriority: spec.initialPriority });
   }
 }
 

@@ -125,6 +125,7 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 }
 
 function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(4)) return chooseEnd(choice);
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -147,6 +148,12 @@ function chooseSelector(choice: Choice): SelectorSpec {
         draw: choice.of(["stratified", "independent"]),
       };
   }
+}
+
+function chooseEnd(choice: Choice): SelectorSpec {
+  const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
+  if (kind === "oldest" || kind === "newest") return { kind };
+  return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
 }
 
 function chooseConfig(choice: Choice, seed: number): ProgramConfig {

@@ -53,12 +53,19 @@ export interface UcbSpec {
   readonly initialPriority: number;
 }
 
+export interface PriorityEndSpec {
+  readonly kind: "highestPriority" | "lowestPriority";
+  readonly initialPriority: number;
+}
+
 /** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
 export type SelectorSpec =
   | { readonly kind: "uniform" }
   | { readonly kind: "sweep" }
   | PrioritizedSpec
-  | UcbSpec;
+  | UcbSpec
+  | { readonly kind: "oldest" | "newest" }
+  | PriorityEndSpec;
 
 export function selectorModel(
   spec: SelectorSpec,
@@ -81,6 +88,12 @@ export function selectorModel(
         { total: 0, max: portableWeight(spec.initialPriority), born: 0 },
         fault,
       );
+    case "oldest":
+    case "newest":
+      return new AgeEndModel(spec.kind, [], 0);
+    case "highestPriority":
+    case "lowestPriority":
+      return new PriorityEndModel(spec, [], { max: spec.initialPriority, stamp: 0 }, fault);
   }
 }
 
@@ -377,4 +390,88 @@ class UcbModel implements SelectorModel {
     }
     return best;
   }
+}
+
+/** The oldest pick or the newest; picks are numbered as they come. */
+class AgeEndModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly end: "oldest" | "newest",
+    private readonly births: number[],
+    private born: number,
+  ) {}
+  pushed(): void {
+    this.births.push(this.born++);
+  }
+  moved(to: number): void {
+    this.births[to] = at(this.births, this.births.length - 1);
+  }
+  popped(): void {
+    this.births.pop();
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const birth = this.end === "oldest" ? Math.min(...this.births) : Math.max(...this.births);
+    return certain(this.births.indexOf(birth), count);
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    return new AgeEndModel(this.end, [...this.births], this.born);
+  }
+}
+
+/** The highest priority or the lowest; of equal ones the one given or set first. */
+class PriorityEndModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly spec: PriorityEndSpec,
+    private readonly picks: { priority: number; stamp: number }[],
+    private readonly counts: { max: number; stamp: number },
+    private readonly fault?: Fault,
+  ) {}
+  pushed(): void {
+    const initial = this.fault === "newPriorityInitial";
+    const priority = initial ? this.spec.initialPriority : this.counts.max;
+    this.picks.push({ priority, stamp: this.counts.stamp++ });
+  }
+  moved(to: number): void {
+    this.picks[to] = this.picks.at(-1) ?? { priority: NaN, stamp: NaN };
+  }
+  popped(): void {
+    this.picks.pop();
+  }
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const priority = at(priorities, k);
+      this.counts.max = Math.max(this.counts.max, priority);
+      this.picks[index] = {
+        priority,
+        stamp: this.fault === "priorityTiesByAge"
+          ? this.picks[index]?.stamp ?? NaN
+          : this.counts.stamp++,
+      };
+    }
+  }
+  select(count: number): Draws {
+    const sign = this.spec.kind === "highestPriority" ? -1 : 1;
+    const [first] = [...this.picks.entries()].toSorted(([, a], [, b]) =>
+      sign * (a.priority - b.priority) || a.stamp - b.stamp
+    );
+    return certain(first?.[0] ?? NaN, count);
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const counts = { ...this.counts };
+    if (this.fault === "snapshotForgetsMaximum") counts.max = this.spec.initialPriority;
+    const picks = this.picks.map((pick) => ({ ...pick }));
+    return new PriorityEndModel(this.spec, picks, counts, this.fault);
+  }
+}
+
+function certain(index: number, count: number): Draws {
+  return { indices: new Array(count).fill(index), probabilities: new Array(count).fill(1) };
 }
