@@ -90,6 +90,8 @@ export type { UcbOptions } from "./selectors/ucb.ts";
 export { newest, oldest } from "./selectors/age_end.ts";
 export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
 export type { PriorityEndOptions } from "./selectors/priority_end.ts";
+export { recent, recentCount } from "./selectors/recent.ts";
+export type { RecentOptions } from "./selectors/recent.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";

@@ -15,6 +15,7 @@
 #include "selectors/age_end.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/priority_end.hpp"
+#include "selectors/recent.hpp"
 #include "selectors/ucb.hpp"
 #include "selectors/uniform.hpp"
 
@@ -40,6 +41,8 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
     case EXRP_SELECTOR_UCB: return finish(3, new (std::nothrow) UcbSelector({option(0), flag(1), option(2)}, random, countMax));
     case EXRP_SELECTOR_AGE_END: return finish(1, new (std::nothrow) AgeEndSelector(flag(0), countMax));
     case EXRP_SELECTOR_PRIORITY_END: return finish(2, new (std::nothrow) PriorityEndSelector(flag(0), option(1), countMax));
+    case EXRP_SELECTOR_RECENT:
+      return finish(4, new (std::nothrow) RecentSelector({option(0), option(1), option(2), option(3)}, random, countMax));
     default: return fail(Status::argument, 2, kind);
   }
 }

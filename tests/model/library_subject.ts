@@ -20,6 +20,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  recent,
   secondChance,
   type SelectorRule,
   ucb,
@@ -138,6 +139,10 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
     case "ucb": {
       const { kind: _, ...options } = spec;
       return ucb(options);
+    }
+    case "recent": {
+      const { kind: _, ...options } = spec;
+      return recent(options);
     }
     case "oldest":
       return oldest();

@@ -58,6 +58,14 @@ export interface PriorityEndSpec {
   readonly initialPriority: number;
 }
 
+export interface RecentSpec {
+  readonly kind: "recent";
+  readonly newest: number;
+  readonly fraction: number;
+  readonly eta: number;
+  readonly updates: number;
+}
+
 /** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
 export type SelectorSpec =
   | { readonly kind: "uniform" }
@@ -65,7 +73,8 @@ export type SelectorSpec =
   | PrioritizedSpec
   | UcbSpec
   | { readonly kind: "oldest" | "newest" }
-  | PriorityEndSpec;
+  | PriorityEndSpec
+  | RecentSpec;
 
 export function selectorModel(
   spec: SelectorSpec,
@@ -91,6 +100,8 @@ export function selectorModel(
     case "oldest":
     case "newest":
       return new AgeEndModel(spec.kind, [], 0);
+    case "recent":
+      return new RecentModel(spec, random, [], { born: 0, k: 1 }, fault);
     case "highestPriority":
     case "lowestPriority":
       return new PriorityEndModel(spec, [], { max: spec.initialPriority, stamp: 0 }, fault);
@@ -469,6 +480,46 @@ class PriorityEndModel implements SelectorModel {
     if (this.fault === "snapshotForgetsMaximum") counts.max = this.spec.initialPriority;
     const picks = this.picks.map((pick) => ({ ...pick }));
     return new PriorityEndModel(this.spec, picks, counts, this.fault);
+  }
+}
+
+/** Uniform over the newest, sorted anew for each batch. */
+class RecentModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly spec: RecentSpec,
+    private readonly random: Random,
+    private readonly births: number[],
+    private readonly counts: { born: number; k: number },
+    private readonly fault?: Fault,
+  ) {}
+  pushed(): void {
+    this.births.push(this.counts.born++);
+  }
+  moved(to: number): void {
+    this.births[to] = at(this.births, this.births.length - 1);
+  }
+  popped(): void {
+    this.births.pop();
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const { newest, fraction, eta, updates } = this.spec;
+    const { k } = this.counts;
+    const size = this.births.length;
+    const share = Math.floor(fraction * size * portablePow(eta, 1000 * k / updates));
+    const window = Math.min(Math.max(share, newest), size);
+    this.counts.k = this.fault === "recentNeverShrinks" ? 1 : k === updates ? 1 : k + 1;
+    const byAge = range(size).sort((a, b) => at(this.births, b) - at(this.births, a));
+    const indices = range(count).map(() => at(byAge, this.random.below(window)));
+    return { indices, probabilities: indices.map(() => 1 / window) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    return new RecentModel(this.spec, random, [...this.births], { ...this.counts }, this.fault);
   }
 }
 

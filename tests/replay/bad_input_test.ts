@@ -13,6 +13,7 @@ import {
   newest,
   oldest,
   prioritized,
+  recent,
   type Selector,
   ucb,
   uint8,
@@ -298,7 +299,7 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
     oldest(),
     newest(),
   ];
-  for (const rule of [...rules, highestPriority(), lowestPriority()]) {
+  for (const rule of [...rules, highestPriority(), lowestPriority(), recent({ newest: 3 })]) {
     const selector = replay.newPickSelector(rule);
     assertReplayError(() => replay.getBatch(1, selector), "empty");
   }

@@ -15,6 +15,7 @@ import {
   newest,
   oldest,
   prioritized,
+  recent,
   ReplayError,
   secondChance,
   type Selector,
@@ -55,6 +56,7 @@ const SELECTORS: Record<string, () => SelectorRule> = {
   newest,
   highestPriority: () => highestPriority(),
   lowestPriority: () => lowestPriority(),
+  recent: () => recent({ eta: 0.99, updates: 7 }),
   halving: () => new Halving(),
 };
 
