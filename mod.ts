@@ -92,6 +92,7 @@ export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
 export type { PriorityEndOptions } from "./selectors/priority_end.ts";
 export { recent, recentCount } from "./selectors/recent.ts";
 export type { RecentOptions } from "./selectors/recent.ts";
+export { withoutReplacement } from "./selectors/without_replacement.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";

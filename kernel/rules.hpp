@@ -18,6 +18,7 @@
 #include "selectors/recent.hpp"
 #include "selectors/ucb.hpp"
 #include "selectors/uniform.hpp"
+#include "selectors/without_replacement.hpp"
 
 namespace exrp {
 
@@ -43,6 +44,7 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
     case EXRP_SELECTOR_PRIORITY_END: return finish(2, new (std::nothrow) PriorityEndSelector(flag(0), option(1), countMax));
     case EXRP_SELECTOR_RECENT:
       return finish(4, new (std::nothrow) RecentSelector({option(0), option(1), option(2), option(3)}, random, countMax));
+    case EXRP_SELECTOR_WITHOUT_REPLACEMENT: return finish(0, new (std::nothrow) WithoutReplacementSelector(random, countMax));
     default: return fail(Status::argument, 2, kind);
   }
 }

@@ -25,6 +25,7 @@ import {
   type SelectorRule,
   ucb,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
@@ -144,6 +145,8 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       const { kind: _, ...options } = spec;
       return recent(options);
     }
+    case "withoutReplacement":
+      return withoutReplacement();
     case "oldest":
       return oldest();
     case "newest":

@@ -127,6 +127,7 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 function chooseSelector(choice: Choice): SelectorSpec {
   if (choice.oneIn(4)) return chooseEnd(choice);
   if (choice.oneIn(6)) return chooseRecent(choice);
+  if (choice.oneIn(8)) return { kind: "withoutReplacement" };
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };

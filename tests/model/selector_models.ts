@@ -32,6 +32,8 @@ export interface SelectorModel {
   setPriority(indices: readonly number[], priorities: readonly number[]): void;
   /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
   select(count: number, seen?: Draws): Draws;
+  /** The largest batch the rule can draw now; any when absent. */
+  readonly batchMax?: number;
   /** The probability by which importance weights are scaled; 0: the batch's smallest. */
   probabilityMin(): number;
   clone(): SelectorModel;
@@ -74,6 +76,7 @@ export type SelectorSpec =
   | UcbSpec
   | { readonly kind: "oldest" | "newest" }
   | PriorityEndSpec
+  | { readonly kind: "withoutReplacement" }
   | RecentSpec;
 
 export function selectorModel(
@@ -100,6 +103,8 @@ export function selectorModel(
     case "oldest":
     case "newest":
       return new AgeEndModel(spec.kind, [], 0);
+    case "withoutReplacement":
+      return new WithoutReplacementModel(random, 0, fault);
     case "recent":
       return new RecentModel(spec, random, [], { born: 0, k: 1 }, fault);
     case "highestPriority":
@@ -520,6 +525,43 @@ class RecentModel implements SelectorModel {
   clone(): SelectorModel {
     const random = streamOfCopy(this.random, this.fault);
     return new RecentModel(this.spec, random, [...this.births], { ...this.counts }, this.fault);
+  }
+}
+
+/** Floyd's algorithm with a plain list, then a shuffle. */
+class WithoutReplacementModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(private readonly random: Random, private size: number, private fault?: Fault) {}
+  pushed(): void {
+    this.size++;
+  }
+  moved(): void {}
+  popped(): void {
+    this.size--;
+  }
+  setPriority(): void {}
+  get batchMax(): number {
+    return this.size;
+  }
+  select(count: number): Draws {
+    const indices: number[] = [];
+    for (let last = this.size - count; last < this.size; last++) {
+      const one = this.random.below(last + 1);
+      const twice = this.fault !== "drawsTwice" && indices.includes(one);
+      indices.push(twice ? last : one);
+    }
+    for (let k = count - 1; k > 0; k--) {
+      const other = this.random.below(k + 1);
+      [indices[k], indices[other]] = [at(indices, other), at(indices, k)];
+    }
+    return { indices, probabilities: indices.map(() => 1 / this.size) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    return new WithoutReplacementModel(random, this.size, this.fault);
   }
 }
 

@@ -18,6 +18,7 @@ import {
   ucb,
   uint8,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import {
   assert,
@@ -299,7 +300,15 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
     oldest(),
     newest(),
   ];
-  for (const rule of [...rules, highestPriority(), lowestPriority(), recent({ newest: 3 })]) {
+  for (
+    const rule of [
+      ...rules,
+      highestPriority(),
+      lowestPriority(),
+      recent({ newest: 3 }),
+      withoutReplacement(),
+    ]
+  ) {
     const selector = replay.newPickSelector(rule);
     assertReplayError(() => replay.getBatch(1, selector), "empty");
   }
