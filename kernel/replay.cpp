@@ -383,7 +383,8 @@ Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t*
   }
   PickSelector& rule = *selectors_[selector];
   status = rule.select(count, scratchIndex_.data(), scratchReal_.data());
-  if (status != Status::ok) return fail(status, 4.0 * count);
+  if (status == Status::memory) return fail(status, 4.0 * count);
+  if (status != Status::ok) return status;  // the rule has said why
   finishBatch(scratchIndex_.data(), scratchReal_.data(), count, beta, rule.probabilityMin(), rule.weighted(), batch);
   return Status::ok;
 }

@@ -40,7 +40,8 @@ class PickSelector {
   virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
 
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
-  /// Fails only for want of memory, with its bookkeeping consistent.
+  /// Fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many; its bookkeeping stays
+  /// consistent.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
 
   /// The smallest probability any pick of the table has now, where importance weights are scaled by the table's largest;

@@ -102,7 +102,7 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
   }
   if (typeof value !== "object" || value === null) {
     throw new TypeError(
-      `${where} takes uniform(), prioritized(), ucb() or an object like PickSelector, got ${
+      `${where} takes uniform(), prioritized() or another rule of the library, or an object like PickSelector, got ${
         show(value)
       }`,
     );

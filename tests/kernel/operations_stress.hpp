@@ -69,11 +69,15 @@ struct Setup {
     const double alphas[] = {0, 0.5, 0.6, 1, 2.5};
     const double epsilons[] = {0, 1e-6, 0.1};
     const double cs[] = {0, 0.3, 1, 5};
-    switch (random.below(3)) {
+    switch (random.below(6)) {
       case 0: return {EXRP_SELECTOR_UNIFORM, {}};
       case 1:
         return {EXRP_SELECTOR_PRIORITIZED,
                 {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2))}};
+      case 2: return {EXRP_SELECTOR_AGE_END, {double(random.below(2))}};
+      case 3: return {EXRP_SELECTOR_PRIORITY_END, {double(random.below(2)), 1.0}};
+      case 4:
+        return {EXRP_SELECTOR_RECENT, {1.0 + random.below(9), 0.5 * random.below(3), random.below(2) == 0 ? 0.996 : 1.0, 5}};
       default: return {EXRP_SELECTOR_UCB, {cs[random.below(4)], double(random.below(2)), 1.0}};
     }
   }
@@ -613,7 +617,7 @@ class Stress {
     EXRP_REQUIRE(exrp_record(replay_, row.data(), rowBytes - 1, 0) == EXRP_STATUS_BUFFER_SIZE);
     uint32_t selector = 0;
     const double options[] = {-1, 0, 1, 0, 0};
-    EXRP_REQUIRE(exrp_selector_create(replay_, 9, options, 0, &selector) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_selector_create(replay_, 99, options, 0, &selector) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_selector_create(replay_, EXRP_SELECTOR_PRIORITIZED, options, 5, &selector) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_selector_create(replay_, EXRP_SELECTOR_PRIORITIZED, options, 4, &selector) == EXRP_STATUS_ARGUMENT);
     return {};

@@ -31,6 +31,9 @@ export const FAULTS = {
   snapshotForgetsMaximum: "a snapshot forgets the largest priority",
   snapshotForgetsRandom: "a snapshot begins the random numbers anew",
   ucbCountsLate: "draws of one batch count only once the batch is drawn",
+  priorityTiesByAge: "setting a priority does not put a pick behind those of equal priority",
+  recentNeverShrinks: "the window of the newest picks stays that of the first batch",
+  drawsTwice: "a batch without replacement has picks twice",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

@@ -12,14 +12,20 @@ import {
   type EvictionRule,
   ExperienceReplay,
   fifo,
+  highestPriority,
   lfu,
+  lowestPriority,
   lru,
+  newest,
+  oldest,
   type PickSelector,
   prioritized,
+  recent,
   secondChance,
   type SelectorRule,
   ucb,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
@@ -135,6 +141,20 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       const { kind: _, ...options } = spec;
       return ucb(options);
     }
+    case "recent": {
+      const { kind: _, ...options } = spec;
+      return recent(options);
+    }
+    case "withoutReplacement":
+      return withoutReplacement();
+    case "oldest":
+      return oldest();
+    case "newest":
+      return newest();
+    case "highestPriority":
+      return highestPriority({ initialPriority: spec.initialPriority });
+    case "lowestPriority":
+      return lowestPriority({ initialPriority: spec.initialPriority });
   }
 }
 

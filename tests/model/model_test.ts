@@ -84,7 +84,7 @@ Deno.test("the model test catches each of the model's deliberate faults", async 
   const missed: string[] = [];
   for (const fault of FAULT_NAMES) {
     let caught = false;
-    for (let seed = 1; seed <= 60 && !caught; seed++) {
+    for (let seed = 1; seed <= 200 && !caught; seed++) {
       try {
         await runProgram(makeProgram(seed, 250), tap, { fault });
       } catch (error) {

@@ -157,6 +157,9 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 }
 
 function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(4)) return chooseEnd(choice);
+  if (choice.oneIn(6)) return chooseRecent(choice);
+  if (choice.oneIn(8)) return { kind: "withoutReplacement" };
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -179,6 +182,22 @@ function chooseSelector(choice: Choice): SelectorSpec {
         draw: choice.of(["stratified", "independent"]),
       };
   }
+}
+
+function chooseEnd(choice: Choice): SelectorSpec {
+  const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
+  if (kind === "oldest" || kind === "newest") return { kind };
+  return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
+}
+
+function chooseRecent(choice: Choice): SelectorSpec {
+  return {
+    kind: "recent",
+    newest: choice.of([1, 1, 3, 20]),
+    fraction: choice.of([0, 0.1, 0.5, 1, 1]),
+    eta: choice.of([1, 0.999, 0.996, 0]),
+    updates: choice.of([1, 3, 1000]),
+  };
 }
 
 function chooseConfig(choice: Choice, seed: number): ProgramConfig {

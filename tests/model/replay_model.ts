@@ -268,6 +268,9 @@ export class ReplayModel {
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     const selector = this.#selector(ordinal);
     if (this.#picks.length === 0) throw new ModelError("empty", "there is no pick");
+    if (count > (selector.batchMax ?? Infinity)) {
+      throw new ModelError("batch-size", "there are fewer picks");
+    }
     const draws = selector.select(count, seen === undefined ? undefined : this.#drawsOf(seen));
     const batch = this.#assemble(draws);
     this.#eviction.sampled(batch.pickEpisode);

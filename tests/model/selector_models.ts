@@ -32,6 +32,8 @@ export interface SelectorModel {
   setPriority(indices: readonly number[], priorities: readonly number[]): void;
   /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
   select(count: number, seen?: Draws): Draws;
+  /** The largest batch the rule can draw now; any when absent. */
+  readonly batchMax?: number;
   /** The probability by which importance weights are scaled; 0: the batch's smallest. */
   probabilityMin(): number;
   clone(): SelectorModel;
@@ -53,12 +55,29 @@ export interface UcbSpec {
   readonly initialPriority: number;
 }
 
+export interface PriorityEndSpec {
+  readonly kind: "highestPriority" | "lowestPriority";
+  readonly initialPriority: number;
+}
+
+export interface RecentSpec {
+  readonly kind: "recent";
+  readonly newest: number;
+  readonly fraction: number;
+  readonly eta: number;
+  readonly updates: number;
+}
+
 /** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
 export type SelectorSpec =
   | { readonly kind: "uniform" }
   | { readonly kind: "sweep" }
   | PrioritizedSpec
-  | UcbSpec;
+  | UcbSpec
+  | { readonly kind: "oldest" | "newest" }
+  | PriorityEndSpec
+  | { readonly kind: "withoutReplacement" }
+  | RecentSpec;
 
 export function selectorModel(
   spec: SelectorSpec,
@@ -81,6 +100,16 @@ export function selectorModel(
         { total: 0, max: portableWeight(spec.initialPriority), born: 0 },
         fault,
       );
+    case "oldest":
+    case "newest":
+      return new AgeEndModel(spec.kind, [], 0);
+    case "withoutReplacement":
+      return new WithoutReplacementModel(random, 0, fault);
+    case "recent":
+      return new RecentModel(spec, random, [], { born: 0, k: 1 }, fault);
+    case "highestPriority":
+    case "lowestPriority":
+      return new PriorityEndModel(spec, [], { max: spec.initialPriority, stamp: 0 }, fault);
   }
 }
 
@@ -377,4 +406,165 @@ class UcbModel implements SelectorModel {
     }
     return best;
   }
+}
+
+/** The oldest pick or the newest; picks are numbered as they come. */
+class AgeEndModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly end: "oldest" | "newest",
+    private readonly births: number[],
+    private born: number,
+  ) {}
+  pushed(): void {
+    this.births.push(this.born++);
+  }
+  moved(to: number): void {
+    this.births[to] = at(this.births, this.births.length - 1);
+  }
+  popped(): void {
+    this.births.pop();
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const birth = this.end === "oldest" ? Math.min(...this.births) : Math.max(...this.births);
+    return certain(this.births.indexOf(birth), count);
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    return new AgeEndModel(this.end, [...this.births], this.born);
+  }
+}
+
+/** The highest priority or the lowest; of equal ones the one given or set first. */
+class PriorityEndModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly spec: PriorityEndSpec,
+    private readonly picks: { priority: number; stamp: number }[],
+    private readonly counts: { max: number; stamp: number },
+    private readonly fault?: Fault,
+  ) {}
+  pushed(): void {
+    const initial = this.fault === "newPriorityInitial";
+    const priority = initial ? this.spec.initialPriority : this.counts.max;
+    this.picks.push({ priority, stamp: this.counts.stamp++ });
+  }
+  moved(to: number): void {
+    this.picks[to] = this.picks.at(-1) ?? { priority: NaN, stamp: NaN };
+  }
+  popped(): void {
+    this.picks.pop();
+  }
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const priority = at(priorities, k);
+      this.counts.max = Math.max(this.counts.max, priority);
+      this.picks[index] = {
+        priority,
+        stamp: this.fault === "priorityTiesByAge"
+          ? this.picks[index]?.stamp ?? NaN
+          : this.counts.stamp++,
+      };
+    }
+  }
+  select(count: number): Draws {
+    const sign = this.spec.kind === "highestPriority" ? -1 : 1;
+    const [first] = [...this.picks.entries()].toSorted(([, a], [, b]) =>
+      sign * (a.priority - b.priority) || a.stamp - b.stamp
+    );
+    return certain(first?.[0] ?? NaN, count);
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const counts = { ...this.counts };
+    if (this.fault === "snapshotForgetsMaximum") counts.max = this.spec.initialPriority;
+    const picks = this.picks.map((pick) => ({ ...pick }));
+    return new PriorityEndModel(this.spec, picks, counts, this.fault);
+  }
+}
+
+/** Uniform over the newest, sorted anew for each batch. */
+class RecentModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(
+    private readonly spec: RecentSpec,
+    private readonly random: Random,
+    private readonly births: number[],
+    private readonly counts: { born: number; k: number },
+    private readonly fault?: Fault,
+  ) {}
+  pushed(): void {
+    this.births.push(this.counts.born++);
+  }
+  moved(to: number): void {
+    this.births[to] = at(this.births, this.births.length - 1);
+  }
+  popped(): void {
+    this.births.pop();
+  }
+  setPriority(): void {}
+  select(count: number): Draws {
+    const { newest, fraction, eta, updates } = this.spec;
+    const { k } = this.counts;
+    const size = this.births.length;
+    const share = Math.floor(fraction * size * portablePow(eta, 1000 * k / updates));
+    const window = Math.min(Math.max(share, newest), size);
+    this.counts.k = this.fault === "recentNeverShrinks" ? 1 : k === updates ? 1 : k + 1;
+    const byAge = range(size).sort((a, b) => at(this.births, b) - at(this.births, a));
+    const indices = range(count).map(() => at(byAge, this.random.below(window)));
+    return { indices, probabilities: indices.map(() => 1 / window) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    return new RecentModel(this.spec, random, [...this.births], { ...this.counts }, this.fault);
+  }
+}
+
+/** Floyd's algorithm with a plain list, then a shuffle. */
+class WithoutReplacementModel implements SelectorModel {
+  readonly weighted = false;
+  constructor(private readonly random: Random, private size: number, private fault?: Fault) {}
+  pushed(): void {
+    this.size++;
+  }
+  moved(): void {}
+  popped(): void {
+    this.size--;
+  }
+  setPriority(): void {}
+  get batchMax(): number {
+    return this.size;
+  }
+  select(count: number): Draws {
+    const indices: number[] = [];
+    for (let last = this.size - count; last < this.size; last++) {
+      const one = this.random.below(last + 1);
+      const twice = this.fault !== "drawsTwice" && indices.includes(one);
+      indices.push(twice ? last : one);
+    }
+    for (let k = count - 1; k > 0; k--) {
+      const other = this.random.below(k + 1);
+      [indices[k], indices[other]] = [at(indices, other), at(indices, k)];
+    }
+    return { indices, probabilities: indices.map(() => 1 / this.size) };
+  }
+  probabilityMin(): number {
+    return 0;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    return new WithoutReplacementModel(random, this.size, this.fault);
+  }
+}
+
+function certain(index: number, count: number): Draws {
+  return { indices: new Array(count).fill(index), probabilities: new Array(count).fill(1) };
 }

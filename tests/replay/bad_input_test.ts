@@ -7,12 +7,18 @@
 import {
   ExperienceReplay,
   float32,
+  highestPriority,
   int16,
+  lowestPriority,
+  newest,
+  oldest,
   prioritized,
+  recent,
   type Selector,
   ucb,
   uint8,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import {
   assert,
@@ -286,7 +292,23 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
 
 Deno.test("getBatch() of an empty table is an error and never a hang", async () => {
   using replay = await smallReplay();
-  for (const rule of [uniform(), prioritized(), ucb(), ucb({ mode: "proportional" })]) {
+  const rules = [
+    uniform(),
+    prioritized(),
+    ucb(),
+    ucb({ mode: "proportional" }),
+    oldest(),
+    newest(),
+  ];
+  for (
+    const rule of [
+      ...rules,
+      highestPriority(),
+      lowestPriority(),
+      recent({ newest: 3 }),
+      withoutReplacement(),
+    ]
+  ) {
     const selector = replay.newPickSelector(rule);
     assertReplayError(() => replay.getBatch(1, selector), "empty");
   }
@@ -364,7 +386,7 @@ Deno.test("newPickSelector() refuses what is no rule", async () => {
   using replay = await smallReplay();
   const add = loose(replay, "newPickSelector");
   const cases: [unknown, RegExp][] = [
-    [undefined, /takes uniform\(\), prioritized\(\), ucb\(\) or an object/],
+    [undefined, /takes uniform\(\), prioritized\(\) or another rule of the library, or an object/],
     ["uniform", /got "uniform"/],
     [uniform, /got function uniform: call it/],
     [{}, /has no name/],

@@ -1,0 +1,215 @@
+// AgeRing: the picks of a table in order of age, with the n-th of them at hand, while any of them goes.
+//
+// Picks stand in a ring of slots, each new one after the newest. One that goes leaves its slot dead, and dead slots at the old end
+// are given up at once. When the ring is full of living and dead the living move together; there are half as many slots again as
+// there can be picks, so that happens at most once in countMax / 2 pushes, and never where the oldest picks go first.
+// A bit a slot says whether it lives, and a Fenwick tree over blocks of 512 slots counts those that do.
+//
+// Thread safety: none of its own.
+// Invariants (check() returns the number of the one that broke):
+//   1. Every pick below the count has a living slot, which has it; no other slot lives.
+//   2. Living slots are among the `used_` from `tail_` on, and that one lives.
+//   3. The tree's sums are those of the blocks' living slots.
+// Cost: push O(1) amortised, O(count) where the living move; erase, nth and rankOf O(log N). Memory: 10.2 bytes a pick.
+#pragma once
+
+#include <bit>
+
+#include "kernel/memory.hpp"
+
+namespace exrp {
+
+class AgeRing {
+ public:
+  static constexpr uint32_t none = 0xffffffffu;
+
+  bool create(uint32_t countMax) {
+    blockCount_ = (countMax + countMax / 2) / blockLength + 1;
+    span_ = blockCount_ * blockLength;
+    while (topStep_ * 2 <= blockCount_) topStep_ *= 2;
+    return slots_.create(span_) && slots_.commit(span_) && places_.create(countMax) && places_.commit(countMax) &&
+           live_.create(span_ / 64) && live_.commit(span_ / 64) && sums_.create(blockCount_ + 1) && sums_.commit(blockCount_ + 1);
+  }
+
+  uint32_t count() const { return count_; }
+
+  /// The pick is the newest now.
+  void push(uint32_t index) {
+    if (used_ == span_) moveTogether();
+    const uint32_t slot = slotAfter(used_++);
+    slots_[slot] = index;
+    places_[index] = slot;
+    live_[slot / 64] |= uint64_t{1} << (slot % 64);
+    add(slot / blockLength, 1);
+    ++count_;
+  }
+
+  /// Takes the pick out.
+  void erase(uint32_t index) {
+    const uint32_t slot = places_[index];
+    live_[slot / 64] &= ~(uint64_t{1} << (slot % 64));
+    add(slot / blockLength, none);  // one less, modulo 2^32
+    --count_;
+    if (slot == tail_) giveUpDead();
+  }
+
+  /// The pick at `from` stands at `to` now, in the place of one that was taken out.
+  void relocate(uint32_t from, uint32_t to) {
+    places_[to] = places_[from];
+    slots_[places_[to]] = to;
+  }
+
+  /// How many living slots come first in the ring's memory though they are the newest; for nth(), good until the next change.
+  uint32_t wrapped() const { return used_ > span_ - tail_ ? livingBelow(used_ - (span_ - tail_)) : 0; }
+
+  /// The slot of the pick that `rank` others are older than, rank < count().
+  uint32_t nth(uint32_t rank, uint32_t wrapped) const {
+    const uint32_t old = count_ - wrapped;
+    uint32_t rest = rank < old ? rank + wrapped : rank - old;
+    uint32_t block = 0;
+    for (uint32_t step = topStep_; step > 0; step /= 2)
+      if (step <= blockCount_ - block && sums_[block + step] <= rest) {
+        block += step;
+        rest -= sums_[block];
+      }
+    uint32_t word = block * (blockLength / 64);
+    for (uint32_t living = livingIn(word); rest >= living; living = livingIn(++word)) rest -= living;
+    return word * 64 + nthBit(live_[word], rest);
+  }
+  uint32_t at(uint32_t slot) const { return slots_[slot]; }
+
+  /// How many picks are older.
+  uint32_t rankOf(uint32_t index, uint32_t wrapped) const {
+    const uint32_t below = livingBelow(places_[index]);
+    return places_[index] >= tail_ ? below - wrapped : below + (count_ - wrapped);
+  }
+
+  // Loading, for `count` picks: loadBegin(); loadRank() for each pick; loadEnd().
+
+  void loadBegin(uint32_t count) {
+    tail_ = 0;
+    used_ = count_ = count;
+    for (uint32_t slot = 0; slot < count; ++slot) slots_[slot] = none;
+  }
+  /// False if the rank can't be, or another pick has it.
+  bool loadRank(uint32_t index, uint32_t rank) {
+    if (rank >= count_ || slots_[rank] != none) return false;
+    slots_[rank] = index;
+    places_[index] = rank;
+    return true;
+  }
+  bool loadEnd() {
+    for (uint32_t slot = 0; slot < count_; ++slot)
+      if (slots_[slot] == none) return false;
+    markTogether();
+    return true;
+  }
+
+  double memoryBytes() const { return 4.0 * count_ + used_ * (4.0 + 1.0 / 8 + 4.0 / blockLength); }
+
+  int32_t check() const {
+    uint32_t living = 0;
+    for (uint32_t slot = 0; slot < span_; ++slot) {
+      if (!lives(slot)) continue;
+      ++living;
+      if (slots_[slot] >= count_ || places_[slots_[slot]] != slot) return 1;
+      if ((slot >= tail_ ? slot - tail_ : slot + (span_ - tail_)) >= used_) return 2;
+    }
+    if (living != count_) return 1;
+    if (used_ > 0 && !lives(tail_)) return 2;
+    for (uint32_t block = 1; block <= blockCount_; ++block) {
+      uint32_t sum = 0;
+      for (uint32_t k = block - (block & (0u - block)); k < block; ++k)
+        for (uint32_t word = 0; word < blockLength / 64; ++word) sum += livingIn(k * (blockLength / 64) + word);
+      if (sums_[block] != sum) return 3;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint32_t blockLength = 512;
+
+  bool lives(uint32_t slot) const { return (live_[slot / 64] >> (slot % 64) & 1) != 0; }
+  uint32_t livingIn(uint32_t word) const { return static_cast<uint32_t>(std::popcount(live_[word])); }
+  uint32_t slotAfter(uint32_t steps) const { return steps < span_ - tail_ ? tail_ + steps : steps - (span_ - tail_); }
+
+  void add(uint32_t block, uint32_t difference) {
+    for (uint32_t k = block + 1; k <= blockCount_; k += k & (0u - k)) sums_[k] += difference;
+  }
+
+  /// Living slots below `slot` in memory.
+  uint32_t livingBelow(uint32_t slot) const {
+    uint32_t sum = 0;
+    for (uint32_t k = slot / blockLength; k > 0; k -= k & (0u - k)) sum += sums_[k];
+    for (uint32_t word = slot / blockLength * (blockLength / 64); word < slot / 64; ++word) sum += livingIn(word);
+    if (slot % 64 == 0) return sum;
+    return sum + static_cast<uint32_t>(std::popcount(live_[slot / 64] << (64 - slot % 64)));
+  }
+
+  /// The place of the bit of `word` that `rest` set ones are below.
+  static uint32_t nthBit(uint64_t word, uint32_t rest) {
+    uint32_t place = 0;
+    for (uint32_t width = 32; width >= 8; width /= 2) {
+      const auto low = static_cast<uint32_t>(std::popcount(word & ((uint64_t{1} << width) - 1)));
+      if (rest < low) continue;
+      rest -= low;
+      place += width;
+      word >>= width;
+    }
+    for (; rest > 0; --rest) word &= word - 1;
+    return place + static_cast<uint32_t>(std::countr_zero(word));
+  }
+
+  /// Moves the tail to the next living slot.
+  void giveUpDead() {
+    if (count_ == 0) used_ = 0;
+    while (used_ > 0 && !lives(tail_)) {
+      const uint64_t rest = live_[tail_ / 64] >> (tail_ % 64);
+      const uint32_t dead = rest != 0 ? static_cast<uint32_t>(std::countr_zero(rest)) : 64 - tail_ % 64;
+      used_ -= dead;  // a living one is still ahead: never more than there are
+      tail_ = tail_ + dead == span_ ? 0 : tail_ + dead;
+    }
+  }
+
+  /// The living take the slots from the tail on, in their order.
+  void moveTogether() {
+    uint32_t to = 0;
+    for (uint32_t step = 0; step < used_; ++step) {
+      const uint32_t slot = slotAfter(step);
+      if (!lives(slot)) continue;
+      const uint32_t place = slotAfter(to++);
+      slots_[place] = slots_[slot];
+      places_[slots_[place]] = place;
+    }
+    used_ = count_;
+    markTogether();
+  }
+
+  /// Sets bits and sums anew: the slots in use live, all of them.
+  void markTogether() {
+    for (uint32_t word = 0; word < span_ / 64; ++word) live_[word] = 0;
+    for (uint32_t block = 0; block <= blockCount_; ++block) sums_[block] = 0;
+    for (uint32_t step = 0; step < used_; ++step) {
+      const uint32_t slot = slotAfter(step);
+      live_[slot / 64] |= uint64_t{1} << (slot % 64);
+      ++sums_[slot / blockLength + 1];
+    }
+    for (uint32_t block = 1; block <= blockCount_; ++block) {
+      const uint32_t above = block + (block & (0u - block));
+      if (above <= blockCount_) sums_[above] += sums_[block];
+    }
+  }
+
+  ReservedArray<uint32_t> slots_;   // the pick of each slot
+  ReservedArray<uint32_t> places_;  // the slot of each pick
+  ReservedArray<uint64_t> live_;    // a bit a slot
+  ReservedArray<uint32_t> sums_;    // Fenwick tree over blocks, from 1
+  uint32_t blockCount_ = 0;
+  uint32_t span_ = 0;     // slots there are
+  uint32_t topStep_ = 1;  // the largest power of two that is at most blockCount_
+  uint32_t tail_ = 0;     // the oldest living slot
+  uint32_t used_ = 0;     // slots from the tail on that live or died since
+  uint32_t count_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,132 @@
+// AgeEndSelector: always the oldest pick of the table, or always the newest: the samplers Fifo and Lifo of Reverb.
+//
+// A draw takes nothing out of the table, so all draws of a batch are the same pick. Age is the order in which picks came into the
+// table, as this selector saw it: those that were there before it count in the table's order. Priorities are ignored.
+// Draws are certain: probability 1, importance weights 1; no random numbers.
+//
+// Picks are a doubly linked list in order of age, the links by index.
+//
+// Thread safety: none of its own.
+// Invariants (check() returns the number of the one that broke):
+//   1. From the oldest on by `newer`, every pick below the count comes once, the last is the newest, and none follows it.
+//   2. `older` leads the same way back.
+// Cost: every operation O(1), a draw a store. Memory: 8 bytes a pick.
+#pragma once
+
+#include <cstring>
+
+#include "kernel/memory.hpp"
+#include "selectors/pick_selector.hpp"
+
+namespace exrp {
+
+class AgeEndSelector final : public PickSelector {
+ public:
+  AgeEndSelector(bool newest, uint32_t countMax) : newest_(newest), countMax_(countMax) {}
+
+  Status create() { return links_.create(countMax_) && links_.commit(countMax_) ? Status::ok : Status::memory; }
+
+  void pushed(uint32_t index) override {
+    links_[index] = {ends_.newest, none};
+    join(ends_.newest, index);
+    ends_.newest = index;
+    count_ = index + 1;
+  }
+  void moved(uint32_t from, uint32_t to) override {
+    takeOut(to);
+    links_[to] = links_[from];
+    join(links_[to].older, to);
+    joinBack(to, links_[to].newer);
+    links_[from] = {gone, gone};
+  }
+  void popped(uint32_t index) override {
+    if (links_[index].older != gone) takeOut(index);
+    count_ = index;
+  }
+
+  void setPriority(const uint32_t*, const double*, uint32_t) override {}
+
+  Status select(uint32_t count, uint32_t* index, double* probability) override {
+    const uint32_t end = newest_ ? ends_.newest : ends_.oldest;
+    for (uint32_t k = 0; k < count; ++k) index[k] = end;
+    for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0;
+    return Status::ok;
+  }
+
+  bool weighted() const override { return false; }
+  double memoryBytes() const override { return sizeof(*this) + double{sizeof(Link)} * count_; }
+
+  // Saved: the oldest; then of each pick the one that is next in age.
+  uint32_t headerBytes() const override { return 4; }
+  uint32_t itemBytes() const override { return 4; }
+  void saveHeader(uint8_t* bytes) const override { std::memcpy(bytes, &ends_.oldest, 4); }
+  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
+    for (uint32_t k = 0; k < count; ++k) std::memcpy(bytes + size_t{4} * k, &links_[first + k].newer, 4);
+  }
+  Status loadHeader(const uint8_t* bytes) override {
+    std::memcpy(&ends_.oldest, bytes, 4);
+    return ends_.oldest < count_ || (count_ == 0 && ends_.oldest == none) ? Status::ok : Status::dataCorrupt;
+  }
+  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
+    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
+    for (uint32_t k = 0; k < count; ++k) {
+      uint32_t newer = none;
+      std::memcpy(&newer, bytes + size_t{4} * k, 4);
+      if (newer >= count_ && newer != none) return Status::dataCorrupt;
+      links_[first + k] = {none, newer};
+    }
+    return Status::ok;
+  }
+  Status loadEnd() override {
+    // As many steps as picks, all new: one that leads to a pick met before would have to be its second way in.
+    ends_.newest = none;
+    uint32_t steps = 0;
+    for (uint32_t index = ends_.oldest; index != none; index = links_[index].newer) {
+      if (steps++ == count_ || (index == ends_.oldest && steps > 1) || links_[index].older != none) return Status::dataCorrupt;
+      links_[index].older = ends_.newest;
+      ends_.newest = index;
+    }
+    return steps == count_ ? Status::ok : Status::dataCorrupt;
+  }
+
+  int32_t check() const override {
+    uint32_t before = none;
+    uint32_t steps = 0;
+    for (uint32_t index = ends_.oldest; index != none; before = index, index = links_[index].newer) {
+      if (index >= count_ || steps++ == count_) return 1;
+      if (links_[index].older != before) return 2;
+    }
+    return steps == count_ && ends_.newest == before ? 0 : 1;
+  }
+
+ private:
+  static constexpr uint32_t none = 0xffffffffu;
+  static constexpr uint32_t gone = 0xfffffffeu;
+
+  struct Link {
+    uint32_t older;  // the pick that is next older, none, or gone: moved away
+    uint32_t newer;
+  };
+  struct Ends {
+    uint32_t oldest = none;
+    uint32_t newest = none;
+  };
+
+  /// `index` comes next after `older`, or is the oldest.
+  void join(uint32_t older, uint32_t index) { (older == none ? ends_.oldest : links_[older].newer) = index; }
+  /// `index` comes right before `newer`, or is the newest.
+  void joinBack(uint32_t index, uint32_t newer) { (newer == none ? ends_.newest : links_[newer].older) = index; }
+  void takeOut(uint32_t index) {
+    const Link link = links_[index];
+    join(link.older, link.newer);
+    joinBack(link.older, link.newer);
+  }
+
+  bool newest_;
+  uint32_t countMax_;
+  uint32_t count_ = 0;
+  Ends ends_;
+  ReservedArray<Link> links_;
+};
+
+}  // namespace exrp

@@ -1,0 +1,60 @@
+/**
+ * The oldest pick, or the newest.
+ *
+ * @module
+ */
+
+import { EXRP_SELECTOR_AGE_END } from "../ffi/symbols.ts";
+import { NativeSelector } from "./native_selector.ts";
+
+/**
+ * Draws the oldest pick of the table, always: what Reverb calls a Fifo sampler. (`fifo()` is an eviction policy.)
+ *
+ * A draw takes nothing out, so all draws of a batch are the same pick, and so are those of the next batch until the pick
+ * is forgotten. A pick's age is when it came into the table; those that were there before the selector count in the
+ * table's order. Priorities are ignored; draws are certain, so `probability` and importance weights are 1.
+ *
+ * Cost: O(1) whatever happens; 8 bytes a pick.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, oldest } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(oldest());
+ * let episode = replay.newEpisode();
+ * episode = replay.record(episode, [10], 0, 0);
+ * replay.record(episode, [20], 1, 1, { finalState: [30] });
+ * assertEquals([...replay.getBatch(2, selector).state], [10, 10]);
+ * ```
+ */
+export function oldest(): NativeSelector {
+  return new NativeSelector("oldest", EXRP_SELECTOR_AGE_END, {}, [0]);
+}
+
+/**
+ * Draws the newest pick of the table, always: what Reverb calls a Lifo sampler.
+ *
+ * A draw takes nothing out, so all draws of a batch are the same pick. A pick's age is when it came into the table; those
+ * that were there before the selector count in the table's order. Priorities are ignored; draws are certain, so
+ * `probability` and importance weights are 1.
+ *
+ * Cost: O(1) whatever happens; 8 bytes a pick.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, newest } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(newest());
+ * let episode = replay.newEpisode();
+ * episode = replay.record(episode, [10], 0, 0);
+ * replay.record(episode, [20], 1, 1, { finalState: [30] });
+ * assertEquals([...replay.getBatch(2, selector).state], [20, 20]);
+ * ```
+ */
+export function newest(): NativeSelector {
+  return new NativeSelector("newest", EXRP_SELECTOR_AGE_END, {}, [1]);
+}

@@ -1,0 +1,196 @@
+// PriorityEndSelector: always the pick of the highest priority, or always that of the lowest: the samplers MaxHeap and MinHeap of
+// Reverb. Of equal priorities, the pick whose priority was given or set least recently.
+//
+// A draw takes nothing out of the table and changes no priority, so all draws of a batch are the same pick. A new pick gets the
+// largest priority set so far: a running maximum that begins at initialPriority and only rises.
+// Draws are certain: probability 1, importance weights 1; no random numbers.
+//
+// A binary heap of picks with the place of each: 0 is the parent of 1 and 2, k of 2k + 1 and 2k + 2. Every priority that is given
+// or set gets the next number as its stamp, so that the order is total, and the heap's inner order shows nowhere.
+//
+// Thread safety: none of its own.
+// Invariants (check() returns the number of the one that broke):
+//   1. Every pick below the count is in the heap once, at its place.
+//   2. No entry comes before its parent.
+//   3. Priorities are >= 0 and at most the running maximum; stamps are below the next one.
+// Cost: a draw O(1); a change O(log N), a push mostly O(1). Memory: 28 bytes a pick.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernel/memory.hpp"
+#include "selectors/pick_selector.hpp"
+
+namespace exrp {
+
+class PriorityEndSelector final : public PickSelector {
+ public:
+  PriorityEndSelector(bool lowest, double initialPriority, uint32_t countMax)
+      : lowest_(lowest), initialPriority_(initialPriority), countMax_(countMax), priorityMax_(initialPriority) {}
+
+  /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
+  Status create() {
+    if (!(initialPriority_ >= 0.0 && std::isfinite(initialPriority_))) return Status::argument;
+    if (!heap_.create(countMax_) || !heap_.commit(countMax_)) return Status::memory;
+    return places_.create(countMax_) && places_.commit(countMax_) ? Status::ok : Status::memory;
+  }
+
+  void pushed(uint32_t index) override {
+    place(count_, {priorityMax_, stampNext_++, index});
+    up(count_++);
+  }
+  void moved(uint32_t from, uint32_t to) override {
+    takeOut(to);
+    places_[to] = places_[from];
+    heap_[places_[to]].index = to;
+    places_[from] = gone;
+  }
+  void popped(uint32_t index) override {
+    if (places_[index] != gone) takeOut(index);
+  }
+
+  void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
+    for (uint32_t k = 0; k < count; ++k) {
+      Entry& entry = heap_[places_[index[k]]];
+      entry.priority = priority[k] + 0.0;  // a negative zero becomes 0
+      entry.stamp = stampNext_++;
+      if (entry.priority > priorityMax_) priorityMax_ = entry.priority;
+      restore(places_[index[k]]);
+    }
+  }
+
+  Status select(uint32_t count, uint32_t* index, double* probability) override {
+    for (uint32_t k = 0; k < count; ++k) index[k] = heap_[0].index;
+    for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0;
+    return Status::ok;
+  }
+
+  bool weighted() const override { return false; }
+  double memoryBytes() const override { return sizeof(*this) + double{sizeof(Entry) + sizeof(uint32_t)} * count_; }
+
+  // Saved: the running maximum and the next stamp; then of each pick its priority and stamp.
+  uint32_t headerBytes() const override { return 16; }
+  uint32_t itemBytes() const override { return 16; }
+  void saveHeader(uint8_t* bytes) const override {
+    std::memcpy(bytes, &priorityMax_, 8);
+    std::memcpy(bytes + 8, &stampNext_, 8);
+  }
+  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
+    for (uint32_t k = 0; k < count; ++k) {
+      const Entry& entry = heap_[places_[first + k]];
+      std::memcpy(bytes + size_t{16} * k, &entry.priority, 8);
+      std::memcpy(bytes + size_t{16} * k + 8, &entry.stamp, 8);
+    }
+  }
+  Status loadHeader(const uint8_t* bytes) override {
+    double priorityMax = 0.0;
+    uint64_t stampNext = 0;
+    std::memcpy(&priorityMax, bytes, 8);
+    std::memcpy(&stampNext, bytes + 8, 8);
+    if (!(priorityMax >= initialPriority_ && std::isfinite(priorityMax))) return Status::dataCorrupt;
+    if (stampNext < count_ || stampNext > stampLimit) return Status::dataCorrupt;
+    priorityMax_ = priorityMax;
+    stampNext_ = stampNext;
+    return Status::ok;
+  }
+  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
+    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
+    for (uint32_t k = 0; k < count; ++k) {
+      Entry entry = {0.0, 0, first + k};
+      std::memcpy(&entry.priority, bytes + size_t{16} * k, 8);
+      std::memcpy(&entry.stamp, bytes + size_t{16} * k + 8, 8);
+      if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || std::signbit(entry.priority)) return Status::dataCorrupt;
+      if (entry.stamp >= stampNext_) return Status::dataCorrupt;
+      place(first + k, entry);
+    }
+    return Status::ok;
+  }
+  Status loadEnd() override {
+    if (!stampsDiffer()) return Status::dataCorrupt;
+    for (uint32_t at = count_ / 2; at > 0; --at) down(at - 1);
+    return Status::ok;
+  }
+
+  int32_t check() const override {
+    for (uint32_t at = 0; at < count_; ++at) {
+      const Entry& entry = heap_[at];
+      if (entry.index >= count_ || places_[entry.index] != at) return 1;
+      if (at > 0 && before(entry, heap_[(at - 1) / 2])) return 2;
+      if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || entry.stamp >= stampNext_) return 3;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint32_t gone = 0xffffffffu;
+  static constexpr uint64_t stampLimit = uint64_t{1} << 62;  // never reached
+
+  struct Entry {
+    double priority;
+    uint64_t stamp;  // the how many-th priority ever given or set
+    uint32_t index;
+  };
+
+  bool before(const Entry& a, const Entry& b) const {
+    if (a.priority != b.priority) return lowest_ ? a.priority < b.priority : a.priority > b.priority;
+    return a.stamp < b.stamp;
+  }
+
+  void place(uint32_t at, const Entry& entry) {
+    heap_[at] = entry;
+    places_[entry.index] = at;
+  }
+  void up(uint32_t at) {
+    const Entry entry = heap_[at];
+    for (; at > 0 && before(entry, heap_[(at - 1) / 2]); at = (at - 1) / 2) place(at, heap_[(at - 1) / 2]);
+    place(at, entry);
+  }
+  void down(uint32_t at) {
+    const Entry entry = heap_[at];
+    for (uint32_t child = 2 * at + 1; child < count_; child = 2 * at + 1) {  // the limit of records keeps 2 at + 2 below 2^32
+      if (child + 1 < count_ && before(heap_[child + 1], heap_[child])) ++child;
+      if (!before(heap_[child], entry)) break;
+      place(at, heap_[child]);
+      at = child;
+    }
+    place(at, entry);
+  }
+  void restore(uint32_t at) {
+    if (at > 0 && before(heap_[at], heap_[(at - 1) / 2]))
+      up(at);
+    else
+      down(at);
+  }
+  /// Takes the pick out of the heap, whose last entry fills the place.
+  void takeOut(uint32_t index) {
+    const uint32_t at = places_[index];
+    if (at == --count_) return;
+    place(at, heap_[count_]);
+    restore(at);
+  }
+
+  /// Whether no two entries have the same stamp; false as well for want of memory.
+  bool stampsDiffer() const {
+    auto* stamps = static_cast<uint64_t*>(std::malloc((size_t{count_} + 1) * sizeof(uint64_t)));
+    if (stamps == nullptr) return false;
+    for (uint32_t at = 0; at < count_; ++at) stamps[at] = heap_[at].stamp;
+    std::sort(stamps, stamps + count_);
+    const bool differ = std::adjacent_find(stamps, stamps + count_) == stamps + count_;
+    std::free(stamps);
+    return differ;
+  }
+
+  bool lowest_;
+  double initialPriority_;
+  uint32_t countMax_;
+  uint32_t count_ = 0;
+  double priorityMax_;
+  uint64_t stampNext_ = 0;
+  ReservedArray<Entry> heap_;
+  ReservedArray<uint32_t> places_;
+};
+
+}  // namespace exrp

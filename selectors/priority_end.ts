@@ -1,0 +1,87 @@
+/**
+ * The pick of the highest priority, or of the lowest.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { EXRP_SELECTOR_PRIORITY_END } from "../ffi/symbols.ts";
+import { NativeSelector } from "./native_selector.ts";
+
+/** The options of {@linkcode highestPriority} and {@linkcode lowestPriority}. */
+export interface PriorityEndOptions {
+  /** The priority of new picks until one is set: at least 0, 1 by default. */
+  readonly initialPriority?: number;
+}
+
+/**
+ * Draws the pick of the highest priority, always: what Reverb calls a MaxHeap sampler. Of equal priorities, the pick
+ * whose priority was given or set least recently.
+ *
+ * A draw takes nothing out and changes no priority, so all draws of a batch are the same pick until `setPriority` lowers
+ * it. A new pick has the largest priority set so far. Draws are certain, so `probability` and importance weights are 1.
+ *
+ * Cost: O(1) a draw, O(log N) a change; 28 bytes a pick.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, highestPriority } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(highestPriority());
+ * let episode = replay.newEpisode();
+ * episode = replay.record(episode, [10], 0, 0);
+ * replay.record(episode, [20], 1, 1, { finalState: [30] });
+ * replay.setPriority(selector, [episode, episode], [0, 1], [2, 5]);
+ * assertEquals([...replay.getBatch(2, selector).state], [20, 20]);
+ * ```
+ */
+export function highestPriority(options: PriorityEndOptions = {}): NativeSelector {
+  return priorityEnd("highestPriority", options, 0);
+}
+
+/**
+ * Draws the pick of the lowest priority, always: what Reverb calls a MinHeap sampler. Of equal priorities, the pick
+ * whose priority was given or set least recently.
+ *
+ * A draw takes nothing out and changes no priority, so all draws of a batch are the same pick until `setPriority` raises
+ * it. A new pick has the largest priority set so far, as with every rule of this library: it comes last. Draws are
+ * certain, so `probability` and importance weights are 1.
+ *
+ * Cost: O(1) a draw, O(log N) a change; 28 bytes a pick.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, lowestPriority } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(lowestPriority());
+ * let episode = replay.newEpisode();
+ * episode = replay.record(episode, [10], 0, 0);
+ * replay.record(episode, [20], 1, 1, { finalState: [30] });
+ * replay.setPriority(selector, [episode, episode], [0, 1], [2, 5]);
+ * assertEquals([...replay.getBatch(2, selector).state], [10, 10]);
+ * ```
+ */
+export function lowestPriority(options: PriorityEndOptions = {}): NativeSelector {
+  return priorityEnd("lowestPriority", options, 1);
+}
+
+function priorityEnd(name: string, options: PriorityEndOptions, end: number): NativeSelector {
+  checkOptions(`${name}()`, options, ["initialPriority"]);
+  const initialPriority = checkNumber(
+    `${name}(): initialPriority`,
+    options.initialPriority ?? 1,
+    0,
+  );
+  return new NativeSelector(name, EXRP_SELECTOR_PRIORITY_END, { initialPriority }, [
+    end,
+    initialPriority,
+  ]);
+}

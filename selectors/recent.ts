@@ -1,0 +1,106 @@
+/**
+ * Draws from the newest picks.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
+import { EXRP_SELECTOR_RECENT } from "../ffi/symbols.ts";
+import { NativeSelector } from "./native_selector.ts";
+
+/** The options of {@linkcode recent}: at least one of `newest`, `fraction` and `eta`. */
+export interface RecentOptions {
+  /** The window has at least this many picks, or all there are: a whole number from 1, 1 by default. */
+  readonly newest?: number;
+  /** The window's share of all picks: 0 to 1; 1 by default, 0 where only `newest` is given. */
+  readonly fraction?: number;
+  /** By how much the window shrinks from batch to batch: 0 to 1; 1 by default, which is not at all. */
+  readonly eta?: number;
+  /** After how many batches the shrinking begins again: a whole number from 1, 1000 by default. */
+  readonly updates?: number;
+}
+
+/**
+ * Draws uniformly, with replacement, from a window of the newest picks: the newest thousand with `recent({ newest: 1000 })`,
+ * the newest tenth with `recent({ fraction: 0.1 })`, and with `recent({ eta: 0.996, updates: K, newest: 5000 })` as in
+ * emphasizing recent experience (Wang and Ross, "Boosting Soft Actor-Critic: Emphasizing Recent Experience without Forgetting
+ * the Past", 2019, known here from descriptions of its rule): batch k of K draws from the newest
+ *
+ * c_k = max(fraction · N · eta^(1000·k/K), newest)
+ *
+ * of N picks, rounded down, where k = 1, 2, …, K counts the batches of this selector and then begins again; K stands for the
+ * number of updates in one phase of training. {@linkcode recentCount} computes c_k.
+ *
+ * A pick's age is when it came into the table; those that were there before the selector count in the table's order.
+ * Priorities are ignored. `probability` is 1/c_k; importance weights are 1.
+ *
+ * Cost: O(log N) a draw; about 10 bytes a pick.
+ *
+ * @throws {TypeError} For an unknown option, one of the wrong kind, or none that says what is recent.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, recent } from "@exrp/replay";
+ * import { assert, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(recent({ newest: 2 }));
+ * let episode = replay.newEpisode();
+ * for (const state of [10, 20, 30]) episode = replay.record(episode, [state], 0, 0);
+ * replay.record(episode, [40], 1, 1, { finalState: [50] });
+ * const batch = replay.getBatch(16, selector);
+ * assert(batch.state.every((state) => state === 30 || state === 40));
+ * assertStrictEquals(batch.probability[0], 0.5);
+ * ```
+ */
+export function recent(options: RecentOptions): NativeSelector {
+  const { newest, fraction, eta, updates } = filled("recent()", options);
+  return new NativeSelector("recent", EXRP_SELECTOR_RECENT, { newest, fraction, eta, updates }, [
+    newest,
+    fraction,
+    eta,
+    updates,
+  ]);
+}
+
+/**
+ * How many of `size` picks batch `k` of a selector made by {@linkcode recent} with the same options draws from: c_k.
+ *
+ * @param k The how many-th batch it is, from 1 to `updates`.
+ * @throws {TypeError} For an unknown option, one of the wrong kind, or none that says what is recent.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { recentCount } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * const options = { eta: 0.996, updates: 500, newest: 5000 };
+ * assertStrictEquals(recentCount(1_000_000, 1, options), 992_016); // 0.996^(1000/500)
+ * assertStrictEquals(recentCount(1_000_000, 500, options), 18_169); // 0.996^1000
+ * assertStrictEquals(recentCount(200_000, 500, options), 5000);
+ * assertStrictEquals(recentCount(3000, 500, options), 3000);
+ * ```
+ */
+export function recentCount(size: number, k: number, options: RecentOptions): number {
+  const { newest, fraction, eta, updates } = filled("recentCount()", options);
+  checkInteger("recentCount(): size", size, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger("recentCount(): k", k, 1, updates);
+  const window = Math.floor(fraction * size * eta ** (1000 * k / updates));
+  return Math.min(Math.max(window, newest), size);
+}
+
+function filled(where: string, options: RecentOptions): Required<RecentOptions> {
+  checkOptions(where, options, ["newest", "fraction", "eta", "updates"]);
+  if (
+    options.newest === undefined && options.fraction === undefined && options.eta === undefined
+  ) {
+    throw new TypeError(`${where} needs newest, fraction or eta: how many picks are recent`);
+  }
+  const share = options.eta !== undefined || options.newest === undefined ? 1 : 0;
+  return {
+    newest: checkInteger(`${where}: newest`, options.newest ?? 1, 1, Number.MAX_SAFE_INTEGER),
+    fraction: checkNumber(`${where}: fraction`, options.fraction ?? share, 0, 1),
+    eta: checkNumber(`${where}: eta`, options.eta ?? 1, 0, 1),
+    updates: checkInteger(`${where}: updates`, options.updates ?? 1000, 1, 2 ** 32 - 1),
+  };
+}
