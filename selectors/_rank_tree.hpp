@@ -1,6 +1,6 @@
 // RankTree: keys in order, each with a value; which value is the n-th, while keys come and go.
 //
-// A B+ tree with counts: a node has up to 32 entries in order of key, in a leaf the keys with their values, above it the children
+// A B+ tree with counts: a node has up to 31 entries in order of key, in a leaf the keys with their values, above it the children
 // with the smallest key each had when it was linked or less, and how many values are below. Going down to put a key in splits a
 // full child first, going down to take one out fills up a poor child first (from a neighbour, or both become one), so that the
 // way back up is never needed.
@@ -9,8 +9,8 @@
 // Invariants (check() returns the number of the one that broke):
 //   1. Keys rise within a node, and lie between the bounds that the nodes above give.
 //   2. A count is that of the values below.
-//   3. Every node but the root has at least 8 entries and at most 32; all leaves are at the same depth.
-// Cost: O(log N) each. Memory: at most 75 bytes a key; 25 to 40 measured (bench/probe/selectors.cpp).
+//   3. Every node but the root has at least 8 entries and at most 31; all leaves are at the same depth.
+// Cost: O(log N) each. Memory: at most 73 bytes a key, about 26 after many changes (bench/probe/selectors.cpp).
 // It doesn't check its arguments: a key put in is not there, one taken out or changed is.
 #pragma once
 
@@ -43,23 +43,23 @@ class RankTree {
   void insert(uint64_t key, uint32_t value) {
     if (nodes_[root_].used == width) {
       const uint32_t above = newNode();
-      putEntry(above, 0, {0, root_, count_});
+      putEntry(above, 0, {0, root_, count_}, false);
       root_ = above;
       ++depth_;
-      split(root_, 0);
+      split(root_, 0, depth_ == 1);
     }
     ++count_;
     uint32_t node = root_;
     for (uint32_t level = depth_; level > 0; --level) {
       uint32_t at = childFor(node, key);
       if (nodes_[nodes_[node].value[at]].used == width) {
-        split(node, at);
+        split(node, at, level == 1);
         if (nodes_[node].key[at + 1] <= key) ++at;
       }
       ++nodes_[node].below[at];
       node = nodes_[node].value[at];
     }
-    putEntry(node, place(node, key), {key, value, 1});
+    putEntry(node, place(node, key), {key, value, 1}, true);
   }
 
   void erase(uint64_t key) {
@@ -71,7 +71,7 @@ class RankTree {
       --nodes_[node].below[at];
       node = nodes_[node].value[at];
     }
-    takeEntry(node, place(node, key));
+    takeEntry(node, place(node, key), true);
     while (depth_ > 0 && nodes_[root_].used == 1) {
       const uint32_t gone = root_;
       root_ = nodes_[root_].value[0];
@@ -115,14 +115,21 @@ class RankTree {
     }
   }
 
-  /// Brings the leaves of the keys near, so that the changes that follow find them there.
+  /// Brings the leaves of the keys near, so that the changes that follow find them there; the ways down overlap.
   void prefetchMany(const uint64_t* keys, uint32_t count) const {
-    for (uint32_t k = 0; k < count; ++k) {
-      const Node& leaf = nodes_[leafFor(keys[k])];
-      for (uint32_t line = 0; line < width; line += 8) prefetchLine(&leaf.key[line]);
-      prefetchLine(&leaf.value[0]);
-      prefetchLine(&leaf.value[16]);
-      prefetchLine(&leaf.used);
+    constexpr uint32_t flight = 64;
+    uint32_t node[flight];
+    for (uint32_t first = 0; first < count; first += flight) {
+      const uint32_t n = count - first < flight ? count - first : flight;
+      for (uint32_t k = 0; k < n; ++k) node[k] = root_;
+      for (uint32_t level = depth_; level > 0; --level)
+        for (uint32_t k = 0; k < n; ++k) {
+          node[k] = nodes_[node[k]].value[childFor(node[k], keys[first + k])];
+          const Node& next = nodes_[node[k]];
+          for (uint32_t line = 0; line < 32; line += 8) prefetchLine(next.key + line);
+          prefetchLine(next.value);
+          prefetchLine(next.value + 16);
+        }
     }
   }
 
@@ -135,14 +142,16 @@ class RankTree {
   }
 
  private:
-  static constexpr uint32_t width = 32;
+  static constexpr uint32_t width = 31;
   static constexpr uint32_t poor = 8;
 
-  struct Node {
+  // Eight lines of cache: four of keys, two of values, and two that a leaf never touches.
+  struct alignas(64) Node {
     uint64_t key[width];
-    uint32_t value[width];  // in a leaf the values, above it the children
-    uint32_t below[width];  // above the leaves: how many values each child leads to
     uint32_t used;
+    uint32_t unused;
+    uint32_t value[width + 1];  // in a leaf the values, above it the children
+    uint32_t below[width + 1];  // above the leaves: how many values each child leads to
   };
   struct Entry {
     uint64_t key;
@@ -159,12 +168,9 @@ class RankTree {
   /// How many of the node's keys, the first left out, are at most `key`: the child that it belongs to.
   uint32_t childFor(uint32_t node, uint64_t key) const {
     const Node& each = nodes_[node];
-    uint32_t low = 0;  // key[low] <= key, or low is 0
-    for (uint32_t size = each.used; size > 1;) {
-      const uint32_t half = size / 2;
-      low = each.key[low + half] <= key ? low + half : low;
-      size -= half;
-    }
+    // Halving would be fewer steps, but each a guess or a wait for the last; these are neither.
+    uint32_t low = 0;
+    for (uint32_t at = 1; at < each.used; ++at) low += each.key[at] <= key;
     return low;
   }
   /// The first place whose key is not below `key`.
@@ -188,44 +194,47 @@ class RankTree {
   }
 
   /// Moves `count` entries from one place to another, of another node or the same one.
-  void copy(uint32_t from, uint32_t fromAt, uint32_t to, uint32_t toAt, uint32_t count) {
+  void copy(uint32_t from, uint32_t fromAt, uint32_t to, uint32_t toAt, uint32_t count, bool leaf) {
     Node& a = nodes_[from];
     Node& b = nodes_[to];
     std::memmove(b.key + toAt, a.key + fromAt, count * sizeof(uint64_t));
     std::memmove(b.value + toAt, a.value + fromAt, count * sizeof(uint32_t));
-    std::memmove(b.below + toAt, a.below + fromAt, count * sizeof(uint32_t));
+    if (!leaf) std::memmove(b.below + toAt, a.below + fromAt, count * sizeof(uint32_t));
   }
-  void putEntry(uint32_t node, uint32_t at, const Entry& entry) {
+  void putEntry(uint32_t node, uint32_t at, const Entry& entry, bool leaf) {
     Node& each = nodes_[node];
-    copy(node, at, node, at + 1, each.used++ - at);
+    copy(node, at, node, at + 1, each.used++ - at, leaf);
     each.key[at] = entry.key;
     each.value[at] = entry.value;
-    each.below[at] = entry.below;
+    if (!leaf) each.below[at] = entry.below;
   }
-  void takeEntry(uint32_t node, uint32_t at) {
+  void takeEntry(uint32_t node, uint32_t at, bool leaf) {
     Node& each = nodes_[node];
-    copy(node, at + 1, node, at, --each.used - at);
+    copy(node, at + 1, node, at, --each.used - at, leaf);
   }
-  /// The sum of the entries' counts; in a leaf each counts 1.
-  uint32_t belowAll(uint32_t node) const {
+  /// How many values are below the node.
+  uint32_t belowAll(uint32_t node, bool leaf) const {
+    if (leaf) return nodes_[node].used;
     uint32_t sum = 0;
     for (uint32_t at = 0; at < nodes_[node].used; ++at) sum += nodes_[node].below[at];
     return sum;
   }
 
   /// The full child at `at` becomes two.
-  void split(uint32_t node, uint32_t at) {
+  void split(uint32_t node, uint32_t at, bool leaf) {
     const uint32_t left = nodes_[node].value[at];
     const uint32_t right = newNode();
-    copy(left, width / 2, right, 0, width / 2);
-    nodes_[left].used = nodes_[right].used = width / 2;
-    const uint32_t moved = belowAll(right);
+    constexpr uint32_t half = width / 2;
+    copy(left, half, right, 0, width - half, leaf);
+    nodes_[left].used = half;
+    nodes_[right].used = width - half;
+    const uint32_t moved = belowAll(right, leaf);
     nodes_[node].below[at] -= moved;
-    putEntry(node, at + 1, {nodes_[right].key[0], right, moved});
+    putEntry(node, at + 1, {nodes_[right].key[0], right, moved}, false);
   }
 
   /// The poor child at `at` gets entries from a neighbour, or they become one; returns the child that `key` belongs to then.
-  uint32_t enrich(uint32_t node, uint32_t at, uint64_t key, bool leaves) {
+  uint32_t enrich(uint32_t node, uint32_t at, uint64_t key, bool leaf) {
     Node& each = nodes_[node];
     const uint32_t first = at > 0 ? at - 1 : at;  // it and its right neighbour
     const uint32_t left = each.value[first];
@@ -233,29 +242,29 @@ class RankTree {
     Node& a = nodes_[left];
     Node& b = nodes_[right];
     // The first key of an inner node is never looked at, and may be old; among others it has to be the bound.
-    if (!leaves) b.key[0] = each.key[first + 1];
+    if (!leaf) b.key[0] = each.key[first + 1];
     const uint32_t sum = a.used + b.used;
-    if (sum <= width - 4) {
-      copy(right, 0, left, a.used, b.used);
+    if (sum <= width - 3) {
+      copy(right, 0, left, a.used, b.used, leaf);
       a.used = sum;
       each.below[first] += each.below[first + 1];
       free_[freeCount_++] = right;
-      takeEntry(node, first + 1);
+      takeEntry(node, first + 1, false);
       return first;
     }
-    const uint32_t belowBefore = belowAll(left);
+    const uint32_t belowBefore = belowAll(left, leaf);
     if (a.used < sum / 2) {
       const uint32_t count = sum / 2 - a.used;
-      copy(right, 0, left, a.used, count);
-      copy(right, count, right, 0, b.used - count);
+      copy(right, 0, left, a.used, count, leaf);
+      copy(right, count, right, 0, b.used - count, leaf);
     } else {
       const uint32_t count = a.used - sum / 2;
-      copy(right, 0, right, count, b.used);
-      copy(left, sum / 2, right, 0, count);
+      copy(right, 0, right, count, b.used, leaf);
+      copy(left, sum / 2, right, 0, count, leaf);
     }
     a.used = sum / 2;
     b.used = sum - sum / 2;
-    const uint32_t difference = belowAll(left) - belowBefore;  // modulo 2^32
+    const uint32_t difference = belowAll(left, leaf) - belowBefore;  // modulo 2^32
     each.below[first] += difference;
     each.below[first + 1] -= difference;
     each.key[first + 1] = b.key[0];
