@@ -96,6 +96,8 @@ export type { ReplayErrorCode, ReplayErrorOptions } from "./ffi/errors.ts";
 export { uniform } from "./selectors/uniform.ts";
 export { prioritized } from "./selectors/prioritized.ts";
 export type { PrioritizedOptions } from "./selectors/prioritized.ts";
+export { rankBased } from "./selectors/rank_based.ts";
+export type { RankBasedOptions } from "./selectors/rank_based.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
 export { newest, oldest } from "./selectors/age_end.ts";

@@ -134,6 +134,7 @@ export const EXRP_SELECTOR_AGE_END = 4;
 export const EXRP_SELECTOR_PRIORITY_END = 5;
 export const EXRP_SELECTOR_RECENT = 6;
 export const EXRP_SELECTOR_WITHOUT_REPLACEMENT = 7;
+export const EXRP_SELECTOR_RANK_BASED = 8;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;

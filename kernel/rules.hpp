@@ -15,6 +15,7 @@
 #include "selectors/age_end.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/priority_end.hpp"
+#include "selectors/rank_based.hpp"
 #include "selectors/recent.hpp"
 #include "selectors/ucb.hpp"
 #include "selectors/uniform.hpp"
@@ -45,6 +46,8 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
     case EXRP_SELECTOR_RECENT:
       return finish(4, new (std::nothrow) RecentSelector({option(0), option(1), option(2), option(3)}, random, countMax));
     case EXRP_SELECTOR_WITHOUT_REPLACEMENT: return finish(0, new (std::nothrow) WithoutReplacementSelector(random, countMax));
+    case EXRP_SELECTOR_RANK_BASED:
+      return finish(4, new (std::nothrow) RankBasedSelector({option(0), option(1), flag(2), flag(3)}, random, countMax));
     default: return fail(Status::argument, 2, kind);
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "selectors/prioritized.hpp"
+#include "selectors/rank_based.hpp"
 #include "selectors/ucb.hpp"
 #include "selectors/uniform.hpp"
 
@@ -128,6 +129,43 @@ void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t wa
   std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / picks);
 }
 
+void rankBasedProbe() {
+  RankBasedSelector selector({}, Random(1, 0), pool);
+  if (selector.create() != Status::ok) return;
+  std::printf("rank-based, N = 2^20\n");
+  double start = now();
+  for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::vector<uint32_t> index(256);
+  std::vector<double> value(256);
+  Random random(2, 0);
+  start = now();
+  for (uint32_t i = 0; i < pool; ++i) {
+    const double priority = random.uniform() + 0.01;
+    selector.setPriority(&i, &priority, 1);
+  }
+  std::printf("%-58s %9.3f ns\n", "setPriority, one by one", (now() - start) * 1e3 / pool);
+  const auto draw = [&] { selector.select(256, index.data(), value.data()); };
+  const auto update = [&] {
+    for (double& x : value) x = random.uniform();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  draw();
+  measure("setPriority 256 just drawn", 400, 1, "us", draw, update);
+  measure("select 256", 400, 1, "us", update, draw);
+  measure("setPriority 256 + select 256", 400, 1, "us", nothing, [&] {
+    update();
+    draw();
+  });
+  measure("push and pop 4096, ns each pair", 50, 4.096, "ns", nothing, [&] {
+    for (uint32_t k = 0; k < 4096; ++k) {
+      selector.popped(pool - 1);
+      selector.pushed(pool - 1);
+    }
+  });
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+}
+
 void uniformProbe() {
   UniformSelector selector(Random(1, 0));
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -146,6 +184,7 @@ void uniformProbe() {
 
 int main() {
   uniformProbe();
+  rankBasedProbe();
   prioritizedProbe(false);
   prioritizedProbe(true);
   ucbProbe(false, true, pool, 0);

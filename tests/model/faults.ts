@@ -34,6 +34,7 @@ export const FAULTS = {
   priorityTiesByAge: "setting a priority does not put a pick behind those of equal priority",
   recentNeverShrinks: "the window of the newest picks stays that of the first batch",
   drawsTwice: "a batch without replacement has picks twice",
+  rankTiesByIndex: "of equal priorities the lower index has the better rank, not the older pick",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

@@ -20,6 +20,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  rankBased,
   recent,
   secondChance,
   type SelectorRule,
@@ -140,6 +141,10 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
     case "ucb": {
       const { kind: _, ...options } = spec;
       return ucb(options);
+    }
+    case "rankBased": {
+      const { kind: _, ...options } = spec;
+      return rankBased(options);
     }
     case "recent": {
       const { kind: _, ...options } = spec;

@@ -160,6 +160,7 @@ function chooseSelector(choice: Choice): SelectorSpec {
   if (choice.oneIn(4)) return chooseEnd(choice);
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
+  if (choice.oneIn(5)) return chooseRankBased(choice);
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -188,6 +189,16 @@ function chooseEnd(choice: Choice): SelectorSpec {
   const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
   if (kind === "oldest" || kind === "newest") return { kind };
   return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
+}
+
+function chooseRankBased(choice: Choice): SelectorSpec {
+  return {
+    kind: "rankBased",
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 1, 2.5]),
+    initialPriority: choice.of([1, 1, 0, 0.1, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
 }
 
 function chooseRecent(choice: Choice): SelectorSpec {

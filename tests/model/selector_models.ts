@@ -68,6 +68,14 @@ export interface RecentSpec {
   readonly updates: number;
 }
 
+export interface RankBasedSpec {
+  readonly kind: "rankBased";
+  readonly alpha: number;
+  readonly initialPriority: number;
+  readonly normalize: "batch" | "table";
+  readonly draw: "stratified" | "independent";
+}
+
 /** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
 export type SelectorSpec =
   | { readonly kind: "uniform" }
@@ -76,6 +84,7 @@ export type SelectorSpec =
   | UcbSpec
   | { readonly kind: "oldest" | "newest" }
   | PriorityEndSpec
+  | RankBasedSpec
   | { readonly kind: "withoutReplacement" }
   | RecentSpec;
 
@@ -105,6 +114,14 @@ export function selectorModel(
       return new AgeEndModel(spec.kind, [], 0);
     case "withoutReplacement":
       return new WithoutReplacementModel(random, 0, fault);
+    case "rankBased":
+      return new RankBasedModel(
+        spec,
+        random,
+        [],
+        { max: portableWeight(spec.initialPriority), born: 0 },
+        fault,
+      );
     case "recent":
       return new RecentModel(spec, random, [], { born: 0, k: 1 }, fault);
     case "highestPriority":
@@ -562,6 +579,77 @@ class WithoutReplacementModel implements SelectorModel {
   clone(): SelectorModel {
     const random = streamOfCopy(this.random, this.fault);
     return new WithoutReplacementModel(random, this.size, this.fault);
+  }
+}
+
+/** Rank-based prioritization (Schaul et al. 2016, section 3.3): the picks are sorted for each batch. */
+class RankBasedModel implements SelectorModel {
+  readonly weighted = true;
+  constructor(
+    private readonly spec: RankBasedSpec,
+    private readonly random: Random,
+    private readonly picks: { readonly priority: number; readonly born: number }[],
+    private readonly counts: { max: number; born: number },
+    private readonly fault?: Fault,
+  ) {}
+  pushed(): void {
+    const initial = this.fault === "newPriorityInitial";
+    const priority = initial ? portableWeight(this.spec.initialPriority) : this.counts.max;
+    this.picks.push({ priority, born: this.counts.born++ });
+  }
+  moved(to: number): void {
+    this.picks[to] = this.#pick(this.picks.length - 1);
+  }
+  popped(): void {
+    this.picks.pop();
+  }
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const priority = portableWeight(at(priorities, k));
+      this.counts.max = Math.max(this.counts.max, priority);
+      this.picks[index] = { priority, born: this.#pick(index).born };
+    }
+  }
+  select(count: number): Draws {
+    const weights = this.#weights();
+    const sums = binarySums(weights, this.fault);
+    const total = at(sums.at(-1) ?? [], 0);
+    const order = range(weights.length).sort((a, b) => {
+      const [first, second] = [this.#pick(a), this.#pick(b)];
+      const age = this.fault === "rankTiesByIndex" ? a - b : first.born - second.born;
+      return second.priority - first.priority || age;
+    });
+    const ranks = range(count).map((k) => {
+      const u = this.random.uniform();
+      return findPoint(sums, (this.spec.draw === "independent" ? u : (k + u) / count) * total);
+    });
+    return {
+      indices: ranks.map((rank) => at(order, rank)),
+      probabilities: ranks.map((rank) => at(weights, rank) / total),
+    };
+  }
+  probabilityMin(): number {
+    if (this.spec.normalize === "batch") return 0;
+    const weights = this.#weights();
+    const total = at(binarySums(weights).at(-1) ?? [], 0);
+    return Math.min(...weights.filter((weight) => weight > 0)) / total;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    const counts = { ...this.counts };
+    if (this.fault === "snapshotForgetsMaximum") {
+      counts.max = portableWeight(this.spec.initialPriority);
+    }
+    return new RankBasedModel(this.spec, random, [...this.picks], counts, this.fault);
+  }
+  #pick(index: number): { readonly priority: number; readonly born: number } {
+    const pick = this.picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    return pick;
+  }
+  /** Of the ranks, the first first. */
+  #weights(): number[] {
+    return range(this.picks.length).map((rank) => portablePow(rank + 1, -this.spec.alpha));
   }
 }
 

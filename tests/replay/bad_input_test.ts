@@ -13,6 +13,7 @@ import {
   newest,
   oldest,
   prioritized,
+  rankBased,
   recent,
   type Selector,
   ucb,
@@ -303,6 +304,7 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
   for (
     const rule of [
       ...rules,
+      rankBased(),
       highestPriority(),
       lowestPriority(),
       recent({ newest: 3 }),

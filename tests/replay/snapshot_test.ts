@@ -15,6 +15,7 @@ import {
   newest,
   oldest,
   prioritized,
+  rankBased,
   recent,
   ReplayError,
   secondChance,
@@ -56,6 +57,7 @@ const SELECTORS: Record<string, () => SelectorRule> = {
   newest,
   highestPriority: () => highestPriority(),
   lowestPriority: () => lowestPriority(),
+  rankBased: () => rankBased({ normalize: "table" }),
   recent: () => recent({ eta: 0.99, updates: 7 }),
   halving: () => new Halving(),
 };

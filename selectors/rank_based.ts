@@ -1,0 +1,83 @@
+/**
+ * Draws by the rank of priorities.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions, checkWord } from "../ffi/checks.ts";
+import { EXRP_SELECTOR_RANK_BASED } from "../ffi/symbols.ts";
+import { NativeSelector } from "./native_selector.ts";
+
+/** The options of {@linkcode rankBased}. */
+export interface RankBasedOptions {
+  /** How much ranks count: 0 makes all draws equal; 0.7 by default. */
+  readonly alpha?: number;
+  /** The priority of new picks until one is set: at least 0, 1 by default. */
+  readonly initialPriority?: number;
+  /** Whether importance weights are divided by the largest of the batch (the default) or of the table. */
+  readonly normalize?: "batch" | "table";
+  /**
+   * Whether the draws of one batch are spread evenly, one from each n-th of the total weight (`"stratified"`, the
+   * default), or independent of each other.
+   */
+  readonly draw?: "stratified" | "independent";
+}
+
+/**
+ * Draws pick i with probability P(i) = rank(i)^-alpha / sum of all, with replacement, where rank(i) is 1 for the pick of the
+ * largest priority, 2 for the next, and so on: the rank-based variant of Schaul et al., "Prioritized Experience Replay" (ICLR
+ * 2016), section 3.3. How large priorities are does not matter, only their order, so outliers do no harm.
+ *
+ * Ranks are exact at every draw, not those of a heap that is sorted now and then. Of equal priorities, the older pick comes
+ * first. Importance weights are (N P(i))^-beta, with `beta` given to `getBatch`, scaled so that the largest is 1. A new pick
+ * has the largest priority set so far. A pick of priority 0 is among the last, but is still drawn.
+ *
+ * Priorities are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ *
+ * Cost: O(log N) a draw and an update; about 45 bytes a pick.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, rankBased } from "@exrp/replay";
+ * import { assertAlmostEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
+ * const selector = replay.newPickSelector(rankBased({ alpha: 1 }));
+ * let episode = replay.newEpisode();
+ * for (const state of [0, 1]) episode = replay.record(episode, [state], 0, 0);
+ * replay.record(episode, [2], 1, 1, { finalState: [3] });
+ *
+ * replay.setPriority(selector, [episode, episode, episode], [0, 1, 2], [5, 1000, 0.1]);
+ * const batch = replay.getBatch(8, selector);
+ * const total = 1 + 1 / 2 + 1 / 3;
+ * for (const [k, state] of batch.state.entries()) {
+ *   const rank = [2, 1, 3][state] ?? NaN;
+ *   assertAlmostEquals(batch.probability[k] ?? NaN, 1 / rank / total, 1e-6);
+ * }
+ * ```
+ */
+export function rankBased(options: RankBasedOptions = {}): NativeSelector {
+  checkOptions("rankBased()", options, ["alpha", "initialPriority", "normalize", "draw"]);
+  const alpha = checkNumber("rankBased(): alpha", options.alpha ?? 0.7, 0, 2 ** 40);
+  const initialPriority = checkNumber(
+    "rankBased(): initialPriority",
+    options.initialPriority ?? 1,
+    0,
+  );
+  const normalize = checkWord("rankBased(): normalize", options.normalize ?? "batch", [
+    "batch",
+    "table",
+  ]);
+  const draw = checkWord("rankBased(): draw", options.draw ?? "stratified", [
+    "stratified",
+    "independent",
+  ]);
+  return new NativeSelector(
+    "rankBased",
+    EXRP_SELECTOR_RANK_BASED,
+    { alpha, initialPriority, normalize, draw },
+    [alpha, initialPriority, normalize === "table" ? 1 : 0, draw === "independent" ? 1 : 0],
+  );
+}
