@@ -97,3 +97,15 @@ function rangeText(min: number, max: number): string {
   if (min === -Infinity) return ` of at most ${max}`;
   return ` from ${min} to ${max}`;
 }
+
+/**
+ * True for a typed array of this kind on memory of its own: one that the kernel can read as it is. A subclass is none, nor
+ * one with a `length` of its own: what it says of its length need not be true.
+ */
+export function isOwn<T extends Float32Array | Float64Array | Int32Array>(
+  kind: new (length: number) => T,
+  value: unknown,
+): value is T {
+  return value instanceof kind && Object.getPrototypeOf(value) === kind.prototype &&
+    !Object.hasOwn(value, "length") && value.buffer instanceof ArrayBuffer;
+}

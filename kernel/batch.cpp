@@ -149,8 +149,7 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
 }
 
 void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count,
-                      uint8_t* batch, uint32_t* episodes) const {
-  const BatchLayout at = layout(count);
+                      const BatchLayout& at, uint8_t* batch, uint32_t* episodes) const {
   Target target = {};
   for (uint32_t index = 0; index < store_->columnCount(); ++index) {
     target.columns[index] = batch + at.offsets[EXRP_BATCH_COLUMN + index];

@@ -28,10 +28,10 @@ class BatchMaker {
 
   BatchLayout layout(uint32_t count) const;
 
-  /// Copies the picks at `indices` to `batch`, which has room for layout(count), and writes the index of each pick's
+  /// Copies the picks at `indices` to `batch`, which is laid out as `at`, layout(count), and writes the index of each pick's
   /// episode to `episodes`. Everything but probability and importance weight.
-  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count, uint8_t* batch,
-            uint32_t* episodes) const;
+  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count,
+            const BatchLayout& at, uint8_t* batch, uint32_t* episodes) const;
 
  private:
   static constexpr uint32_t stageDistance = 8;

@@ -1,9 +1,7 @@
 #include "kernel/replay.hpp"
 
 #include <cassert>
-#include <cmath>
 #include <cstring>
-#include <new>
 
 #include "kernel/portable_math.hpp"
 #include "kernel/rules.hpp"
@@ -365,18 +363,21 @@ Status Replay::batchLayout(uint32_t count, double* offsets) const {
   return Status::ok;
 }
 
-Status Replay::checkBatch(uint32_t count, double beta, double batchBytes) const {
+/// Checks what a batch is asked with, and says how it is laid out.
+Status Replay::checkBatch(uint32_t count, double beta, double batchBytes, BatchLayout* layout) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 4, beta);
-  const auto needed = static_cast<double>(batches_.layout(count).offsets[EXRP_BATCH_BYTES]);
+  *layout = batches_.layout(count);
+  const auto needed = static_cast<double>(layout->offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (picks_.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
   return Status::ok;
 }
 
 Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes) {
+  BatchLayout layout;
   Status status = checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(count, beta, batchBytes);
+  if (status == Status::ok) status = checkBatch(count, beta, batchBytes, &layout);
   if (status != Status::ok) return status;
   if (!scratchIndex_.commit(count) || !scratchEpisode_.commit(count) || !scratchReal_.commit(count)) {
     return fail(Status::memory, 16.0 * count);
@@ -385,13 +386,14 @@ Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t*
   status = rule.select(count, scratchIndex_.data(), scratchReal_.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  finishBatch(scratchIndex_.data(), scratchReal_.data(), count, beta, rule.probabilityMin(), rule.weighted(), batch);
+  finishBatch(scratchIndex_.data(), scratchReal_.data(), count, beta, rule.probabilityMin(), rule.weighted(), layout, batch);
   return Status::ok;
 }
 
 Status Replay::gatherBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
                            double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  const Status status = checkBatch(count, beta, batchBytes);
+  BatchLayout layout;
+  const Status status = checkBatch(count, beta, batchBytes, &layout);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < count; ++index) {
     if (indices[index] >= picks_.count()) return fail(Status::pickIndex, index, indices[index], picks_.count());
@@ -399,16 +401,15 @@ Status Replay::gatherBatch(const uint32_t* indices, const double* probabilities,
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 6, probabilityMin);
   if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
-  finishBatch(indices, probabilities, count, beta, probabilityMin, weighted, batch);
+  finishBatch(indices, probabilities, count, beta, probabilityMin, weighted, layout, batch);
   return Status::ok;
 }
 
 void Replay::finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
-                         double probabilityMin, bool weighted, uint8_t* batch) {
-  batches_.copy(episodes_, picks_, indices, count, batch, scratchEpisode_.data());
+                         double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch) {
+  batches_.copy(episodes_, picks_, indices, count, layout, batch, scratchEpisode_.data());
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
 
-  const BatchLayout layout = batches_.layout(count);
   auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]);
   auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]);
   double smallest = probabilityMin;

@@ -117,9 +117,9 @@ class Replay {
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(uint32_t episode, uint32_t validBefore);
-  Status checkBatch(uint32_t count, double beta, double batchBytes) const;
+  Status checkBatch(uint32_t count, double beta, double batchBytes, BatchLayout* layout) const;
   void finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,
-                   bool weighted, uint8_t* batch);
+                   bool weighted, const BatchLayout& layout, uint8_t* batch);
   Status checkSelector(uint32_t selector) const;
 
   // Snapshots.

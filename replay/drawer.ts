@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import { checkInteger, checkNumber, checkOptions, isOwn, show } from "../ffi/checks.ts";
 import { errorOfStatus, ReplayError } from "../ffi/errors.ts";
 import {
   EXRP_INDEX_NONE,
@@ -300,18 +300,6 @@ export class Drawer {
     this.#layout = layout;
     return layout;
   }
-}
-
-/**
- * True for a typed array of this kind on memory of its own: one that the kernel can read as it is. A subclass is none, nor
- * one with a `length` of its own: what it says of its length need not be true.
- */
-function isOwn<T extends Float32Array | Float64Array | Int32Array>(
-  kind: new (length: number) => T,
-  value: unknown,
-): value is T {
-  return value instanceof kind && Object.getPrototypeOf(value) === kind.prototype &&
-    !Object.hasOwn(value, "length") && value.buffer instanceof ArrayBuffer;
 }
 
 function arrayLike(name: string, value: unknown): ArrayLike<unknown> {

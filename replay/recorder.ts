@@ -22,6 +22,7 @@ import { ReplayError } from "../ffi/errors.ts";
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
+import { checkEpisode } from "./record_input.ts";
 import { Row, type RowColumn } from "./row.ts";
 import { StepsRecorder } from "./steps_recorder.ts";
 import type { Column, Columns, ColumnValue } from "./schema.ts";
@@ -95,8 +96,6 @@ export class Recorder {
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
   readonly #number = new Float64Array(1);
-  /** Counts the calls of `record`, to notice one inside another: they share the row. */
-  #turn = 0;
   readonly #episodeInfo = new Float64Array(EXRP_EPISODE_INFO_COUNT);
   readonly #flag = new Uint32Array(1);
   /** Records many steps at a time. */
@@ -176,15 +175,9 @@ export class Recorder {
     action: unknown,
     reward: unknown,
   ): number {
-    if (typeof episode !== "number") {
-      throw new TypeError(
-        `${operation}: episode must be the number that newEpisode() or record() gave, got ${
-          show(episode)
-        }`,
-      );
-    }
+    checkEpisode(operation, episode);
     const row = this.#row;
-    const turn = ++this.#turn;
+    const turn = ++row.turn;
     row.operation.name = operation;
     row.state.write(state);
     row.action.write(action);
@@ -193,7 +186,7 @@ export class Recorder {
   }
 
   #store(operation: string, episode: number, turn: number, flags: number): number {
-    if (this.#turn !== turn) {
+    if (this.#row.turn !== turn) {
       throw new ReplayError(
         "busy",
         `${operation}: a value given to it recorded into the same replay while it was read`,
@@ -228,19 +221,14 @@ export class Recorder {
   /** Ends an episode without a further record; false where there was nothing to end. */
   endEpisode(episode: unknown, options: unknown): boolean {
     const operation = "endEpisode()";
-    if (typeof episode !== "number") {
-      throw new TypeError(
-        `${operation}: episode must be the number that newEpisode() or record() gave, got ${
-          show(episode)
-        }`,
-      );
-    }
+    checkEpisode(operation, episode);
     checkOptions(operation, options, END_OPTIONS);
     const { finalState, truncated } = options as LooseOptions;
     const isTruncated = truncated !== undefined &&
       checkBoolean(`${operation}: truncated`, truncated);
     const core = this.#core;
     const row = this.#row;
+    row.turn++;
     row.operation.name = operation;
     row.finalState.write(finalState);
     const { external } = this;

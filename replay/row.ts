@@ -236,6 +236,8 @@ export class Row {
   readonly finalBytes: Uint8Array<ArrayBuffer>;
   /** The call that errors speak of. */
   readonly operation: { name: string } = { name: "record()" };
+  /** Counts those who write into it, so that one notices another in between. */
+  turn = 0;
   /** The handle is at 0. */
   readonly view: DataView<ArrayBuffer>;
 

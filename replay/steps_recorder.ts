@@ -4,7 +4,14 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkOptions, show, unknownOption } from "../ffi/checks.ts";
+import {
+  checkBoolean,
+  checkInteger,
+  checkOptions,
+  isOwn,
+  show,
+  unknownOption,
+} from "../ffi/checks.ts";
 import {
   EXRP_LIMIT_BATCH,
   EXRP_RECORD_BEGINS,
@@ -15,6 +22,7 @@ import {
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import type { ExternalEviction } from "./external_eviction.ts";
+import { checkEpisode } from "./record_input.ts";
 import type { Row } from "./row.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NamedColumn } from "./schema.ts";
 import { checkValues, countSteps, Steps } from "./steps.ts";
@@ -128,13 +136,7 @@ export class StepsRecorder {
 
   /** Writes consecutive steps of one episode. */
   recordMany(episode: number, options: unknown): number {
-    if (typeof episode !== "number") {
-      throw new TypeError(
-        `${MANY}: episode must be the number that newEpisode() or record() gave, got ${
-          show(episode)
-        }`,
-      );
-    }
+    checkEpisode(MANY, episode);
     checkOptions(MANY, options, MANY_OPTIONS);
     const loose = options as Loose;
     const state = this.#core.config.columns[0] as NamedColumn;
@@ -155,15 +157,14 @@ export class StepsRecorder {
 
   /** Writes one step of each of many environments; gives how many are done. */
   recordBatch(episodes: unknown, options: unknown): number {
-    if (!(episodes instanceof Float64Array) || !(episodes.buffer instanceof ArrayBuffer)) {
+    if (!isOwn<Float64Array<ArrayBuffer>>(Float64Array, episodes)) {
       throw new TypeError(
         `${BATCH}: episodes must be a Float64Array of handles, as they change, got ${
           show(episodes)
         }`,
       );
     }
-    const handles = episodes as Float64Array<ArrayBuffer>;
-    const count = handles.length;
+    const count = episodes.length;
     checkInteger(`${BATCH}: the number of environments`, count, 1, EXRP_LIMIT_BATCH);
     checkOptions(BATCH, options, BATCH_OPTIONS);
     const loose = options as Loose;
@@ -173,7 +174,7 @@ export class StepsRecorder {
     this.#writeColumns(BATCH, steps, loose);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
     writeFinalStates(steps, loose.nextState, doneCount);
-    this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, handles, steps, 0);
+    this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, 0);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#batch = steps;
     return doneCount;
   }
@@ -211,6 +212,7 @@ export class StepsRecorder {
       );
     }
     const row = this.#row;
+    row.turn++;
     row.operation.name = MANY;
     row.finalState.write(finalState);
     steps.finalBytes.set(row.finalBytes);
@@ -229,7 +231,12 @@ export class StepsRecorder {
     const external = this.#external;
     const done = external === undefined ? this.#done : new Uint32Array(1);
     done[0] = 0;
+    const handleCount = operation === BATCH ? count : 1;
     for (;;) {
+      // Values are read and rules are served in between: code of the user's, which can take the array's memory away.
+      if (episodes.length !== handleCount) {
+        throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
+      }
       const status = store(core.id, episodes, bytes, bytes.length, count, flags, done);
       if (status === EXRP_STATUS_FULL && external !== undefined) external.makeRoom(core.id);
       else if (status !== 0) core.check(operation, status);

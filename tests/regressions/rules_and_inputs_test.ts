@@ -90,6 +90,53 @@ Deno.test("typed arrays that lie about their length are read no further than the
   assertStrictEquals(replay.getBatch(2, selector, { into: batch }).seqLen[0], 1);
 });
 
+Deno.test("recordBatch() writes no further than the array of handles goes", async () => {
+  // Handles were written to where a lying length, or the memory of an array that was transferred meanwhile, had them.
+  class Long extends Float64Array {
+    override get length(): number {
+      return 64;
+    }
+  }
+  using replay = await smallReplay({ capacity: 256 });
+  const columns = {
+    state: new Float32Array(64),
+    action: new Int32Array(64),
+    reward: new Float32Array(64),
+  };
+  assertThrows(
+    () => replay.recordBatch(new Long(new ArrayBuffer(8)), columns),
+    TypeError,
+    "episodes",
+  );
+  const handles = Float64Array.from({ length: 64 }, () => replay.newEpisode());
+  const taking = {
+    ...columns,
+    get terminated(): Uint8Array<ArrayBuffer> {
+      structuredClone(0, { transfer: [handles.buffer] });
+      return new Uint8Array(64);
+    },
+  };
+  assertThrows(() => replay.recordBatch(handles, taking), TypeError, "taken away");
+  assertStrictEquals(replay.recordCount, 0);
+});
+
+Deno.test("endEpisode() and recordMany() inside record() are noticed as record() is", async () => {
+  // They share the row's final state: the outer record's was replaced.
+  using replay = await smallReplay({ capacity: 16 });
+  const outer = replay.newEpisode();
+  const inner = replay.newEpisode();
+  replay.record(inner, [7], 0, 0);
+  const finalState = new Proxy([2], {
+    get(target, key): unknown {
+      if (key === "0") replay.endEpisode(inner, { finalState: [9] });
+      return Reflect.get(target, key);
+    },
+  });
+  const error = assertThrows(() => replay.record(outer, [0], 0, 0, { finalState }), Error);
+  assertStrictEquals((error as { code?: string }).code, "busy");
+  assertStrictEquals(replay.episode(outer).recordCount, 0);
+});
+
 Deno.test("a capacity just below a power of two can be recorded into", async () => {
   // The slots of the last three blocks were left out of a bound, and their count wrapped to 0.
   for (const [capacity, blockLength] of [[134_216_701, 32], [4_193_277, 1024]]) {
