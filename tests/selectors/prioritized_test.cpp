@@ -1,6 +1,7 @@
 // PrioritizedSelector against a plain list of weights that is searched by the definition, and by statistics.
 #include "selectors/prioritized.hpp"
 
+#include "tests/selectors/_plain_tree.hpp"
 #include "tests/selectors/_table.hpp"
 
 using namespace exrp;
@@ -19,29 +20,12 @@ struct Plain {
     const double base = priority + options.epsilon;
     return base == 0.0 ? 0.0f : std::fmax(portableWeight(portablePow(base, options.alpha)), 0x1p-126f);
   }
-  double sum(uint64_t low, uint64_t high) const {
-    if (low >= weights.size()) return 0.0;
-    if (high - low == 1) return static_cast<double>(weights[low]);
-    return sum(low, (low + high) / 2) + sum((low + high) / 2, high);
-  }
-  uint64_t find(double r, uint64_t span) const {
-    uint64_t low = 0;
-    for (; span > 1; span /= 2) {
-      const double left = sum(low, low + span / 2);
-      if (r >= left && sum(low + span / 2, low + span) > 0.0) {
-        r -= left;
-        low += span / 2;
-      }
-    }
-    return low;
-  }
   void compareSelect(PrioritizedSelector& selector, uint32_t count) {
     std::vector<uint32_t> index(count);
     std::vector<double> probability(count);
     CHECK_EQUAL(selector.select(count, index.data(), probability.data()), Status::ok);
-    uint64_t span = 1;
-    while (span < weights.size()) span *= 2;
-    const double total = sum(0, span);
+    const PlainTree<float> tree{weights};
+    const double total = tree.total();
     const auto n = static_cast<uint32_t>(weights.size());
     for (uint32_t k = 0; k < count; ++k) {
       if (!(total > 0.0)) {
@@ -51,7 +35,7 @@ struct Plain {
       }
       const double u = random.uniform();
       const double r = options.independent ? u * total : ((k + u) / count) * total;
-      CHECK_EQUAL(uint64_t{index[k]}, find(r, span));
+      CHECK_EQUAL(uint64_t{index[k]}, tree.find(r));
       CHECK_EQUAL(probability[k], static_cast<double>(weights[index[k]]) / total);
       CHECK(weights[index[k]] > 0.0f);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tests/selectors/_plain_tree.hpp"
 #include "tests/selectors/_table.hpp"
 
 using namespace exrp;
@@ -34,34 +35,18 @@ struct Plain {
   double weight(uint64_t rank) const {
     return rank < picks.size() ? portablePow(static_cast<double>(rank) + 1.0, -options.alpha) : 0.0;
   }
-  double sum(uint64_t low, uint64_t high) const {
-    if (low >= picks.size()) return 0.0;
-    if (high - low == 1) return weight(low);
-    return sum(low, (low + high) / 2) + sum((low + high) / 2, high);
-  }
-  uint64_t find(double r, uint64_t span) const {
-    uint64_t low = 0;
-    for (; span > 1; span /= 2) {
-      const double left = sum(low, low + span / 2);
-      if (r >= left && sum(low + span / 2, low + span) > 0.0) {
-        r -= left;
-        low += span / 2;
-      }
-    }
-    return low;
-  }
   void compareSelect(RankBasedSelector& selector, uint32_t count) {
     std::vector<uint32_t> index(count);
     std::vector<double> probability(count);
     CHECK_EQUAL(selector.select(count, index.data(), probability.data()), Status::ok);
-    uint64_t span = 1;
-    while (span < picks.size()) span *= 2;
-    const double total = sum(0, span);
+    PlainTree<double> tree;
+    for (uint64_t rank = 0; rank < picks.size(); ++rank) tree.weights.push_back(weight(rank));
+    const double total = tree.total();
     const std::vector<uint32_t> order = byRank();
     for (uint32_t k = 0; k < count; ++k) {
       const double u = random.uniform();
       const double r = options.independent ? u * total : ((k + u) / count) * total;
-      const uint64_t rank = find(r, span);
+      const uint64_t rank = tree.find(r);
       CHECK_EQUAL(index[k], order[rank]);
       CHECK_EQUAL(probability[k], weight(rank) / total);
     }

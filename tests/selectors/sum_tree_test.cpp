@@ -6,46 +6,13 @@
 
 #include "kernel/random.hpp"
 #include "tests/kernel/check.hpp"
+#include "tests/selectors/_plain_tree.hpp"
 
 using namespace exrp;
 
 namespace {
 
-// The definition: slow and obvious.
-struct PlainTree {
-  std::vector<float> weights;
-
-  double sum(uint64_t low, uint64_t high) const {
-    if (low >= weights.size()) return 0.0;
-    if (high - low == 1) return static_cast<double>(weights[low]);
-    const uint64_t middle = low + (high - low) / 2;
-    return sum(low, middle) + sum(middle, high);
-  }
-  uint64_t span() const {
-    uint64_t result = 1;
-    while (result < weights.size()) result *= 2;
-    return result;
-  }
-  double total() const { return sum(0, span()); }
-  uint64_t find(double r) const {
-    uint64_t low = 0;
-    uint64_t high = span();
-    while (high - low > 1) {
-      const uint64_t middle = low + (high - low) / 2;
-      const double left = sum(low, middle);
-      const bool right = r >= left && sum(middle, high) > 0.0;
-      if (right) r -= left;
-      (right ? low : high) = middle;
-    }
-    return low;
-  }
-  float minPositive() const {
-    float result = 0.0f;
-    for (const float weight : weights)
-      if (weight > 0.0f && (result == 0.0f || weight < result)) result = weight;
-    return result;
-  }
-};
+using PlainTree = test::PlainTree<float>;
 
 float randomWeight(Random& random) {
   switch (random.below(6)) {
