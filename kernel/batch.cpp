@@ -204,7 +204,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, 
     pickPosition[index] = static_cast<int32_t>(pick.position);
     episodes[step - 3 * d] = pick.episode;
     if (plain) copyPick(episode, pick, index, target);
-    else window_.copy(episode, pick.slot, pick.position, index, target);
+    else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
 }
 
@@ -217,12 +217,12 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
   const uint32_t within = store_->within(pick->slot);
   pick->position = (block.ordinal << store_->blockShift()) + within;
   // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
-  const uint32_t rowCount = policy_.length + 1;  // the records, and the state after them
+  const uint32_t rowCount = policy_.length + policy_.ahead();  // the records, and the states after them
   const uint32_t run = store_->blockLength() - within;
   const uint32_t two = static_cast<uint32_t>(block.next == index + 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
   pick->joined = static_cast<uint32_t>(run >= rowCount) | two;
   prefetchLine(&episodeTable[block.episode]);
-  if (window_.inUse()) {
+  if (window_.looksBack()) {
     prefetchWindow(pick->slot);
   } else if (pick->joined != 0) {
     prefetchRows(pick->slot, rowCount);
@@ -237,7 +237,7 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
   }
 }
 
-/// Asks for the lines of what of a pick's window lies in its first block.
+/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
   const uint32_t within = store_->within(slot);
   const uint32_t back = policy_.before + policy_.stack - 1;
@@ -249,7 +249,7 @@ void BatchMaker::prefetchWindow(uint32_t slot) const {
 
 /// Asks for the lines of a pick's rows, along the chain.
 void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
-  uint32_t left = policy_.length + 1;
+  uint32_t left = policy_.length + policy_.ahead();
   uint32_t run = store_->blockLength() - store_->within(slot);
   while (true) {
     prefetchRows(slot, run < left ? run : left);

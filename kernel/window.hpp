@@ -4,6 +4,9 @@
 // (fewer near its end). Around it lie the frames of its stacks and the records of its n-step returns. The slots of all of them
 // are written down first, in order of time; every part is then copied by walking that list.
 //
+// n-step returns of small records are what most learners ask for here, so they have a path of their own: where the pick's slots stand one
+// after another and the episode does not end among them, the rows are read in one pass.
+//
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
 //   return = sum over j < m of discount^j reward[t + j];  state = that after m records;
@@ -43,10 +46,12 @@ class WindowCopier {
  public:
   /// No episode has more than `recordCountMax` records.
   Status create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
-  bool inUse() const { return store_ != nullptr; }
+  /// True where windows reach to slots before the pick's.
+  bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
 
-  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch.
-  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target);
+  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch. `joined`: the slots of its records, and of as
+  /// many as the policy looks ahead, stand one after another.
+  void copy(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target);
 
  private:
   /// One pick's window. Rows are counted within it; `slots_` begins `back` rows before its first.
@@ -60,6 +65,13 @@ class WindowCopier {
     bool terminates;  // the last record with a next state ended the episode by the task's rule
     size_t row;       // of the batch
   };
+
+  /// Copies a pick whose slots stand one after another and are all records.
+  using CopyJoined = void (*)(const WindowCopier& copier, uint32_t slot, size_t index, const BatchTarget& target);
+  template <uint32_t stateBytes>
+  static void copyJoined(const WindowCopier& copier, uint32_t slot, size_t index, const BatchTarget& target);
+  template <uint32_t... words>
+  static CopyJoined joinedCopierOf(uint32_t stateBytes);
 
   void listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
   size_t rowOf(const Window& window, uint32_t at) const {
@@ -78,6 +90,8 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
+  CopyJoined copyJoined_ = nullptr;  // null where the policy or the columns ask for more than it does
+  float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
   ReservedArray<uint32_t> slots_;
 };
 
