@@ -61,6 +61,7 @@ export type {
   EndOptions,
   EpisodeInfo,
   ExtraValues,
+  RecordMeta,
   RecordOptions,
   RecordRest,
   StepOptions,
