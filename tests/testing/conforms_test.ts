@@ -1,0 +1,521 @@
+/** conforms() lets right rules pass and names what is broken of wrong ones, each wrong in one place. */
+import {
+  fifo,
+  type PickSelector,
+  prioritized,
+  type RandomStream,
+  type Selection,
+  uniform,
+} from "@exrp/replay";
+import {
+  ConformanceError,
+  conforms,
+  type SelectorCase,
+  selectorChecks,
+} from "@exrp/replay/testing";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import { Plain, Roulette, Turns } from "./_plain_rules.ts";
+
+const PROPORTIONAL = { stationary: true, zeroIsNever: true, followsPriority: true } as const;
+
+Deno.test("conforms() lets right rules pass, with all that they promise", async () => {
+  await conforms({ make: () => new Plain(), stationary: true });
+  await conforms({ make: () => new Roulette(), ...PROPORTIONAL });
+  await conforms({ make: () => new Turns(), deterministic: true, stationary: true });
+  await conforms({ make: uniform, stationary: true }, { seed: 1000 });
+  const unsavable = (): PickSelector => {
+    const rule: PickSelector = new Plain();
+    rule.save = undefined;
+    rule.load = undefined;
+    return rule;
+  };
+  await conforms({ make: unsavable, savable: false });
+});
+
+/** A wrong rule, and what must be said of it. */
+interface Wrong {
+  /** What is wrong. */
+  readonly fault: string;
+  readonly rule: SelectorCase;
+  /** Promises that must be named as broken, each with what is said. */
+  readonly broken: Readonly<Record<string, RegExp>>;
+}
+
+const STORED = "only picks that are stored are drawn, whatever is recorded and evicted";
+const REACH = "every pick can be drawn, and none that was forgotten";
+const SEED = "the same seed and operations give the same draws";
+const OTHER_SEED = "another seed gives other draws";
+const SAVED = "saved and loaded, it goes on as if nothing had been";
+const SUM = "the probabilities of all picks sum to 1, and draws follow them";
+const ORDER = "what makes a pick likely stays with it when others are forgotten";
+const ZERO = "a pick of priority 0 is never drawn, unless all are 0";
+const LARGER = "a larger priority is drawn more, and of two for one pick the last wins";
+const LARGEST = "a new pick has the largest priority set so far";
+
+const WRONG: readonly Wrong[] = [
+  {
+    fault: "forgets a pop",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override popped(): void {}
+        }(),
+    },
+    broken: {
+      [STORED]: /^the selector plain drew \d+ as pick \d+ of \d+; there are picks 0 to \d+$/,
+    },
+  },
+  {
+    fault: "draws one beyond the last",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            for (let k = 0; k < count; k++) out.index[k] = random.below(this.count + 1);
+          }
+        }(),
+    },
+    broken: {
+      [STORED]: /^the selector plain drew (\d+) as pick/,
+      [REACH]: /there are picks 0 to 20/,
+    },
+  },
+  {
+    fault: "fills a part of the batch",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection): void {
+            out.index.fill(0, 0, count - 1);
+            out.probability.fill(1);
+          }
+        }(),
+    },
+    broken: { [STORED]: /^the selector plain drew nothing as pick/ },
+  },
+  {
+    fault: "gives no probabilities",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            for (let k = 0; k < count; k++) out.index[k] = random.below(this.count);
+          }
+        }(),
+    },
+    broken: { [STORED]: /^the selector plain gave probability NaN for pick 0/ },
+  },
+  {
+    fault: "throws when it is told of a change",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override moved(): void {
+            throw new Error("not ready");
+          }
+        }(),
+    },
+    broken: {
+      [STORED]: /^the selector plain threw in pushed\(\), moved\(\) or popped\(\).*not ready/,
+    },
+  },
+  {
+    fault: "never draws the last pick",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            for (let k = 0; k < count; k++) {
+              out.index[k] = random.below(Math.max(1, this.count - 1));
+            }
+          }
+        }(),
+    },
+    broken: { [REACH]: /^the pick of state 20 was never drawn$/ },
+  },
+  {
+    fault: "leaves out picks that were there before",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          #told = 0;
+          #early = 0;
+          override pushed(index: number): void {
+            super.pushed(index);
+            if (this.#told++ < 6) this.#early++;
+          }
+          override popped(index: number): void {
+            super.popped(index);
+            this.#early = Math.min(this.#early, this.count);
+          }
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            if (this.count === this.#early) out.index.fill(0);
+          }
+        }(),
+    },
+    broken: {
+      "picks that were there before the selector are drawn too":
+        /^the pick of state 1 was never drawn$/,
+    },
+  },
+  {
+    fault: "draws random numbers of its own",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            for (let k = 0; k < count; k++) out.index[k] = Math.floor(Math.random() * this.count);
+          }
+        }(),
+      stationary: true,
+    },
+    broken: {
+      [SEED]: /^the states drawn by the same operations must be \[.*\], are \[/,
+      "an invalid priority changes nothing":
+        /^a batch after refused priorities: pick \d+ is record \d+ of episode 0 .*, must be record/,
+      [SAVED]: /^a batch after loading: pick \d+ is record/,
+    },
+  },
+  {
+    fault: "draws with random numbers of one seed whatever the seed",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection): void {
+            for (let k = 0; k < count; k++) out.index[k] = (7 * k) % this.count;
+            out.probability.fill(1 / this.count);
+          }
+        }(),
+    },
+    broken: { [OTHER_SEED]: /^seed 2 gives the same 2560 draws; .* promises `deterministic`$/ },
+  },
+  {
+    fault: "promises to need no random numbers, and needs them",
+    rule: { make: () => new Plain(), deterministic: true },
+    broken: { "draws depend on no random number": /^the states drawn with seed 2 must be \[/ },
+  },
+  {
+    fault: "says another probability than it draws with",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            for (let k = 0; k < count; k++) if (random.below(72) === 0) out.index[k] = 0;
+          }
+        }(),
+      stationary: true,
+    },
+    broken: {
+      [SUM]: /^the pick of state 0 has probability 0\.1\d*, and is 0\.11\d* of 50000 draws$/,
+    },
+  },
+  {
+    fault: "says probabilities that sum to more than 1",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            out.probability.fill(Math.min(1, 1.01 / this.count));
+          }
+        }(),
+      stationary: true,
+    },
+    broken: { [SUM]: /^the probabilities sum to 1\.0100/ },
+  },
+  {
+    fault: "says another probability each time",
+    rule: {
+      make: () =>
+        new class extends Plain {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            for (let k = 0; k < count; k++) out.probability[k] = (1 + random.below(2)) / 60;
+          }
+        }(),
+      stationary: true,
+    },
+    broken: { [SUM]: /^the pick of state \d is drawn with probability 0\.0\d+, then 0\.0\d+$/ },
+  },
+  {
+    fault: "ignores that a pick moved",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override moved(): void {}
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: {
+      [ORDER]:
+        /^the picks of states \d+ and \d+ had probabilities .* after another episode was forgotten/,
+    },
+  },
+  {
+    fault: "ignores priorities",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override setPriority(): void {}
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: {
+      [ZERO]: /^\d+ of 5000 draws are of a pick of priority 0$/,
+      [LARGER]: /^priorities 0\.01, 1 and 50 were drawn \d+, \d+ and \d+ times in 6000 draws$/,
+      [LARGEST]: /^of 3000 draws, \d+ are of the pick of priority 20, \d+ of the one of 0\.01/,
+    },
+  },
+  {
+    fault: "takes the first of two priorities for one pick",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override setPriority(indices: Uint32Array, priorities: Float64Array): void {
+            super.setPriority(indices.toReversed(), priorities.toReversed());
+          }
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: { [LARGER]: /^priorities 0\.01, 1 and 50 were drawn/ },
+  },
+  {
+    fault: "begins new picks with priority 1",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override pushed(): void {
+            this.priorities.push(1);
+          }
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: {
+      [LARGEST]:
+        /^of 3000 draws, 2\d\d\d are of the pick of priority 20.* and \d{2,3} of the new one$/,
+    },
+  },
+  {
+    fault: "draws the first when all priorities are 0",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override select(count: number, out: Selection, random: RandomStream): void {
+            super.select(count, out, random);
+            if (this.priorities.every((priority) => priority === 0)) out.index.fill(0);
+          }
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: { [ZERO]: /^all priorities are 0, and 0 of 2000 draws are of one of 7$/ },
+  },
+  {
+    fault: "saves nothing of what it knows",
+    rule: {
+      make: () =>
+        new class extends Turns {
+          override save(): Uint8Array {
+            return new Uint8Array(0);
+          }
+        }(),
+      deterministic: true,
+    },
+    broken: { [SAVED]: /^a batch after loading: pick 0 is record \d+ of episode \d+ / },
+  },
+  {
+    fault: "forgets the largest priority when it is saved",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override load(bytes: Uint8Array): void {
+            super.load(bytes);
+            this.largest = 1;
+          }
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: { [SAVED]: /^a batch after loading: pick \d is / },
+  },
+  {
+    fault: "keeps what it knew before it was loaded",
+    rule: {
+      make: () =>
+        new class extends Roulette {
+          override load(bytes: Uint8Array): void {
+            const { largest } = this;
+            super.load(bytes);
+            this.largest = Math.max(this.largest, largest);
+          }
+        }(),
+      ...PROPORTIONAL,
+    },
+    broken: { [SAVED]: /^a batch after loading: pick \d is / },
+  },
+  {
+    fault: "can't load what it saved",
+    rule: {
+      make: () =>
+        new class extends Turns {
+          override load(): void {
+            throw new RangeError("8 bytes are too many");
+          }
+        }(),
+      deterministic: true,
+    },
+    broken: { [SAVED]: /8 bytes are too many/ },
+  },
+  {
+    fault: "can't be saved",
+    rule: {
+      make: (): PickSelector => {
+        const rule: PickSelector = new Plain();
+        rule.save = undefined;
+        rule.load = undefined;
+        return rule;
+      },
+    },
+    broken: { [SAVED]: /^the selector plain has no save\(\) and load\(\)$/ },
+  },
+  {
+    fault: "promises no pick twice, and draws some twice",
+    rule: { make: () => new Plain(), distinct: true },
+    broken: { [STORED]: /^a batch of \d+ has \d+ different picks$/ },
+  },
+  {
+    fault: "promises that 0 is never drawn, and draws it",
+    rule: { make: prioritizedAlittle, stationary: true, zeroIsNever: true },
+    broken: { [ZERO]: /^\d+ of 5000 draws are of a pick of priority 0$/ },
+  },
+];
+
+/** A native rule whose priorities never are 0. */
+function prioritizedAlittle(): ReturnType<typeof prioritized> {
+  return prioritized({ epsilon: 0.1 });
+}
+
+for (const { fault, rule, broken } of WRONG) {
+  Deno.test(`conforms() names what is broken of a rule that ${fault}`, async () => {
+    const error = await assertRejects(() => conforms(rule), ConformanceError);
+    for (const [promise, reason] of Object.entries(broken)) {
+      const found = error.broken.find((each) => each.promise === promise);
+      assert(found !== undefined, `"${promise}" is not among what broke: ${error.message}`);
+      assertMatch(found.reason, reason);
+      assert(error.message.includes(`  ${promise} (seed ${found.seed}`));
+    }
+  });
+}
+
+Deno.test("conforms() tells the seed and the operation at which a promise broke", async () => {
+  /** Wrong from a certain draw on. */
+  class Late extends Plain {
+    #draws = 0;
+    override select(count: number, out: Selection, random: RandomStream): void {
+      super.select(count, out, random);
+      this.#draws += count;
+      if (this.#draws > 1500) out.index.fill(this.count);
+    }
+  }
+  const places: unknown[] = [];
+  for (const seed of [1, 1, 40]) {
+    const error = await conforms({ make: () => new Late(), name: "late" }, { seed }).catch((e) =>
+      e
+    );
+    assertInstanceOf(error, ConformanceError);
+    assertStrictEquals(error.rule, "late");
+    const [first] = error.broken;
+    assertStrictEquals(first?.promise, STORED);
+    assertStrictEquals(first.seed, seed);
+    assert((first.operation ?? 0) > 100, `operation ${first.operation}`);
+    assert(error.message.startsWith("late breaks "));
+    assert(
+      error.message.includes(`(seed ${seed}, operation ${first.operation}): the selector plain`),
+    );
+    assertInstanceOf(first.cause, Error);
+    assertStrictEquals(error.cause, first.cause);
+    places.push(first.operation);
+  }
+  assertStrictEquals(places[0], places[1]);
+  assert(places[0] !== places[2]);
+});
+
+Deno.test("selectorChecks() gives the same checks one by one, and one that fails stands alone", async () => {
+  const rule = {
+    make: () =>
+      new class extends Turns {
+        override save(): Uint8Array {
+          return new Uint8Array(0);
+        }
+      }(),
+    deterministic: true,
+  };
+  const failed: string[] = [];
+  const checks = selectorChecks(rule);
+  for (const { name, run } of checks) {
+    await run().catch((error) => {
+      assertInstanceOf(error, ConformanceError);
+      assertStrictEquals(error.broken.length, 1);
+      failed.push(name);
+    });
+  }
+  assertEquals(failed, [`turns: ${SAVED}`]);
+  assertStrictEquals(new Set(checks.map(({ name }) => name)).size, checks.length);
+});
+
+Deno.test("every promise can be broken: each has a wrong rule above, or is the library's own", () => {
+  const all = selectorChecks({ make: () => new Roulette(), ...PROPORTIONAL });
+  const promises = [...all, ...selectorChecks({ make: () => new Turns(), deterministic: true })]
+    .map(({ name }) => name.replace(/^\w+: /, ""));
+  const broken = new Set(WRONG.flatMap(({ broken }) => Object.keys(broken)));
+  // What the replay does for every rule written in TypeScript; a native rule may still break it.
+  const library = [
+    "an emptied table is an error, and a filled one works again",
+    "setPriority counts what it applied, and skips what was forgotten",
+  ];
+  for (const promise of promises) {
+    assert(broken.has(promise) || library.includes(promise), `no rule breaks "${promise}"`);
+  }
+  for (const promise of broken) assert(promises.includes(promise), promise);
+});
+
+Deno.test("conforms() refuses what is no case, a misspelt promise too", () => {
+  const rule = new Plain();
+  const make = (): Plain => new Plain();
+  const check = selectorChecks as (rule: unknown, options?: unknown) => unknown;
+  const cases: [unknown, unknown, RegExp][] = [
+    [undefined, {}, /conforms\(\) takes an object of options, got undefined/],
+    [rule, {}, /conforms\(\) has no option "\w+"/],
+    [{ make: rule }, {}, /make must be a function that makes the rule, got Plain/],
+    [{ make: () => rule }, {}, /make gave the same object twice/],
+    [{ make: () => 7 }, {}, /conforms\(\).*got 7/],
+    [{ make: fifo }, {}, /conforms\(\): the selector fifo has no method pushed\(\)/],
+    [{ make, stationery: true }, {}, /conforms\(\) has no option "stationery"/],
+    [{ make, stationary: 1 }, {}, /stationary must be true or false, got 1/],
+    [{ make, name: 3 }, {}, /name must be a string, got 3/],
+    [{ make }, { seed: -1 }, /conforms\(\): seed must be an integer .* got -1/],
+    [{ make }, { kernel: "x" }, /conforms\(\) has no option "kernel"/],
+  ];
+  for (const [wrong, options, text] of cases) {
+    const error = assertThrows(() => check(wrong, options), Error);
+    assertMatch(error.message, text);
+  }
+});
+
+Deno.test("conforms() says that there is no kernel, and does not call it the rule's fault", async () => {
+  const error = await conforms({ make: uniform }, { kernelPath: "/nowhere/libexrp.so" }).catch((
+    e,
+  ) => e);
+  assertStrictEquals(error.code, "kernel-missing");
+});
