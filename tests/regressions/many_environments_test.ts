@@ -1,57 +1,12 @@
-/** What went wrong elsewhere where several environments, or several steps ahead, met the ends of episodes. */
+/** What went wrong elsewhere where several environments were recorded side by side, and with next states. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
-import {
-  ExperienceReplay,
-  float32,
-  int32,
-  nStepReturn,
-  prioritized,
-  type Selector,
-  uniform,
-} from "@exrp/replay";
-import { assertCode, range, recordEpisode, type Small, small } from "./_helpers.ts";
-
-/** One step of each of `count` environments; number k is done after 3 + k steps, by turns terminated and truncated. */
-function stepAll(replay: Small, episodes: Float64Array, clocks: number[], name: number[]): void {
-  const state = clocks.map((clock, k) => 1000 * (name[k] ?? 0) + 100 * k + clock);
-  const done = clocks.map((clock, k) => clock === 2 + k);
-  replay.recordBatch(episodes, {
-    state: Float32Array.from(state),
-    action: Int32Array.from(clocks.keys()),
-    reward: Float32Array.from(clocks, (clock) => clock + 1),
-    nextState: Float32Array.from(state, (value) => value + 1),
-    terminated: done.map((isDone, k) => isDone && (name[k] ?? 0) % 2 === 0),
-    truncated: done.map((isDone, k) => isDone && (name[k] ?? 0) % 2 === 1),
-  });
-  for (const k of clocks.keys()) {
-    clocks[k] = done[k] ? 0 : (clocks[k] ?? 0) + 1;
-    if (done[k]) name[k] = (name[k] ?? 0) + 1;
-  }
-}
-
-/** `steps` steps of `count` environments in a new replay. */
-async function manyEnvironments(
-  count: number,
-  steps: number,
-  options: { capacity: number; length: number; allowShort: boolean },
-): Promise<[replay: Small, selector: Selector]> {
-  const { capacity, length, allowShort } = options;
-  const replay = await small({ capacity, pick: { length, allowShort, discount: 0.5 } });
-  const selector = replay.newPickSelector(uniform());
-  const episodes = Float64Array.from({ length: count }, () => replay.newEpisode());
-  const [clocks, names] = [range(count).map(() => 0), range(count).map(() => 0)];
-  for (const _ of range(steps)) stepAll(replay, episodes, clocks, names);
-  return [replay, selector];
-}
+import { ExperienceReplay, float32, int32, prioritized, uniform } from "@exrp/replay";
+import { manyEnvironments, range, recordEpisode, small, stepAll } from "./_helpers.ts";
 
 Deno.test("tianshou#812: of agents that take turns, each has a next state of its own", async () => {
   // Observations of several agents stood one after the other: the next one was another agent's, or another episode's.
-  const [replay, selector] = await manyEnvironments(4, 60, {
-    capacity: 90,
-    length: 1,
-    allowShort: false,
-  });
+  const [replay, selector] = await manyEnvironments(4, 60, 90, {});
   using _replay = replay;
   const { state, nextState, action } = replay.getBatch(1000, selector);
   for (const [k, value] of state.entries()) {
@@ -125,63 +80,6 @@ Deno.test("rl-baselines3-zoo#270, #279: states stored once and time limits go to
     assertStrictEquals(nextState[256 * k + 255], value + 1);
     const terminates = value % 1000 === 499 && Math.floor(value / 1000) % 2 === 1;
     assertStrictEquals(discount[k], terminates ? 0 : Math.fround(0.9));
-  }
-});
-
-/** The n-step return of the record in state `value` of {@linkcode stepAll}, by its definition. */
-function slowReturn(
-  value: number,
-  n: number,
-  gamma: number,
-  valueOf: (state: number) => number,
-): number {
-  const [name, environment] = [Math.floor(value / 1000), Math.floor(value / 100) % 10];
-  const [clock, count] = [value % 100, 3 + environment];
-  let sum = 0;
-  for (let step = 0; step < n && clock + step < count; step++) {
-    sum += gamma ** step * (clock + step + 1);
-  }
-  const ahead = Math.min(n, count - clock);
-  const terminated = clock + ahead === count && name % 2 === 0;
-  return sum + (terminated ? 0 : gamma ** ahead * valueOf(value + ahead));
-}
-
-Deno.test("pytorch/rl#952, FastTD3#7, stable-baselines3#47: n-step returns end with their episode, and gamma is raised to n", async () => {
-  // Returns assumed one episode per row of steps; the value n steps ahead was discounted once; and what was cut off before n
-  // steps had no value.
-  for (const n of [1, 2, 3, 5]) {
-    const [replay, selector] = await manyEnvironments(5, 80, {
-      capacity: 200,
-      length: n,
-      allowShort: true,
-    });
-    using _replay = replay;
-    const valueOf = (state: number): number => state / 64;
-    const { state, nextState, reward, discount, seqLen } = replay.getBatch(800, selector);
-    const returns = nStepReturn({
-      reward,
-      discount,
-      nextValue: nextState.map(valueOf),
-      n,
-      seqLen,
-    });
-    for (const row of range(800)) {
-      const first = state[n * row] ?? NaN;
-      assertAlmostEquals(returns[n * row] ?? NaN, slowReturn(first, n, 0.5, valueOf), 1e-4);
-    }
-  }
-});
-
-Deno.test("pytorch/rl#3036: a pick begins when its last step is known, and is never empty", async () => {
-  // With n-step returns the first element that was stored came out as an empty slice.
-  using replay = await small({ capacity: 50, pick: { length: 3 } });
-  const selector = replay.newPickSelector(uniform());
-  const episode = replay.newEpisode();
-  for (const step of range(20)) {
-    replay.record(episode, step, 0, 0);
-    assertStrictEquals(replay.pickCount, Math.max(0, step - 2));
-    if (step < 3) assertCode(() => replay.getBatch(1, selector), "empty");
-    else assertEquals(new Set(replay.getBatch(20, selector).seqLen), new Set([3]));
   }
 });
 
