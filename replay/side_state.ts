@@ -4,7 +4,11 @@
  * @module
  */
 
-import { EXRP_EPISODE_OPEN, EXRP_INFO_RECORDED_COUNT } from "../ffi/symbols.ts";
+import {
+  EXRP_EPISODE_EVICTED,
+  EXRP_EPISODE_OPEN,
+  EXRP_INFO_RECORDED_COUNT,
+} from "../ffi/symbols.ts";
 import { RANDOM_STREAM_BYTES, RandomStream } from "../selectors/random_stream.ts";
 import type { ReplayCore } from "./core.ts";
 import { CURSOR_AT_FIRST, type DrainCursor, type Drainer } from "./drainer.ts";
@@ -52,12 +56,8 @@ export class SideState {
       ...this.#streams.map((stream) => stream.save()),
       ...this.#loaded.slice(this.#streams.length),
     ];
-    const { drained, lost, counts } = this.#drainer.cursor;
-    const numbers = drained === 0 && lost === 0 ? [] : [
-      drained,
-      lost,
-      ...[...counts].sort(([a], [b]) => a - b).flat(),
-    ];
+    const { drained, lost } = this.#drainer.cursor;
+    const numbers = drained === 0 && lost === 0 ? [] : [drained, lost, ...this.#storedCounts()];
     if (states.length === 0 && numbers.length === 0) return new Uint8Array(0);
     const begin = HEAD_BYTES + states.length * RANDOM_STREAM_BYTES;
     const bytes = new Uint8Array(begin + 8 * numbers.length);
@@ -68,6 +68,15 @@ export class SideState {
     }
     for (const [k, number] of numbers.entries()) view.setFloat64(begin + 8 * k, number, true);
     return bytes;
+  }
+
+  /** Pairs of handle and count, of the episodes that are stored still. */
+  #storedCounts(): number[] {
+    const { counts } = this.#drainer.cursor;
+    const handles = Float64Array.from(counts.keys()).sort();
+    const { states } = this.#reader.counts("serialize()", handles);
+    const stored = handles.filter((_, k) => states[k] !== EXRP_EPISODE_EVICTED);
+    return [...stored].flatMap((handle) => [handle, counts.get(handle) ?? 0]);
   }
 
   /**

@@ -28,6 +28,13 @@ export const FAULTS = {
   pointsShared: "stratified draws share one random number",
   normalizeByBatch: "importance weights are always scaled by the batch's largest",
   evictedPicksCount: "priorities for evicted picks count as applied",
+  drainsNewest:
+    "the newest record of an open episode is handed out with its own state as next state",
+  drainsAgain: "an episode that was handed out in part is handed out from its first record again",
+  drainForgetsLost: "records evicted before they were handed out are not counted",
+  drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
+  drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
+  snapshotForgetsDrain: "a snapshot forgets what was handed out",
   snapshotForgetsMaximum: "a snapshot forgets the largest priority",
   snapshotForgetsRandom: "a snapshot begins the random numbers anew",
   ucbCountsLate: "draws of one batch count only once the batch is drawn",

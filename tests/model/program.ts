@@ -104,6 +104,13 @@ export type Operation =
     readonly float32: boolean;
   }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
+  | {
+    readonly do: "drain";
+    /** How much: 0 for all that has ended, else a number of steps below or about the capacity. */
+    readonly steps: number;
+    readonly exactly: boolean;
+    readonly keep: boolean;
+  }
   | { readonly do: "addSelector" }
   | { readonly do: "save" }
   | { readonly do: "load"; readonly fresh: boolean; readonly blockLength: number }
@@ -306,6 +313,11 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     } else if (roll < 96 && saved) {
       const blockLength = 2 ** choice.within(1, 5);
       operations.push({ do: "load", fresh: choice.oneIn(2), blockLength });
+    } else if (roll >= 98) {
+      const { capacity } = config;
+      const most = choice.oneIn(3) ? capacity : Math.ceil(capacity / 6);
+      const steps = choice.oneIn(3) ? 0 : choice.within(1, most);
+      operations.push({ do: "drain", steps, exactly: choice.oneIn(2), keep: choice.oneIn(2) });
     } else if (roll >= 96) {
       operations.push({ do: "refused", call: choice.data(), data: choice.data() });
     }

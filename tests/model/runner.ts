@@ -39,6 +39,8 @@ export interface Tally {
   cuts: number;
   loads: number;
   refusals: number;
+  stepsDrained: number;
+  stepsLost: number;
 }
 
 export function emptyTally(): Tally {
@@ -50,6 +52,8 @@ export function emptyTally(): Tally {
     cuts: 0,
     loads: 0,
     refusals: 0,
+    stepsDrained: 0,
+    stepsLost: 0,
   };
 }
 
@@ -154,6 +158,8 @@ class Run implements Disposable {
         return this.#setPriority(operation);
       case "evict":
         return this.#evict(operation);
+      case "drain":
+        return this.#drain(operation);
       case "addSelector":
         return this.#addSelector();
       case "save":
@@ -187,6 +193,7 @@ class Run implements Disposable {
       same(`the state of episode ${handle}`, seen.state, expected.state);
       same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
     }
+    this.#compareEpisode(handles.at(-1));
     same("the invariant that broke", this.#tap.check(id), 0);
   }
 
@@ -431,13 +438,7 @@ class Run implements Disposable {
       expected.importanceWeight,
       4 * expected.tolerance,
     );
-    const extras = Object.keys(this.#program.config.extras).map((name) => actual.extras[name]);
-    const views = [actual.state, actual.action, actual.reward, ...extras];
-    for (const [k, bytes] of expected.columns.entries()) {
-      const view = views[k];
-      if (view === undefined) throw new Error(`the batch has no column ${k}`);
-      sameBytes(`column ${k}`, view, bytes);
-    }
+    this.#sameColumns("the batch's", actual, expected.columns);
     sameBytes("nextState", actual.nextState, expected.nextState);
   }
 
@@ -499,6 +500,59 @@ class Run implements Disposable {
       () => this.#model.evict(handle),
     );
     if (outcome !== undefined) same("evict()", outcome.actual, outcome.expected);
+  }
+
+  #drain({ steps, exactly, keep }: Operation & { do: "drain" }): void {
+    const { capacity } = this.#program.config;
+    const request = {
+      ...(steps === 0 ? {} : exactly ? { steps } : { minSteps: Math.min(steps, capacity) }),
+      keep,
+    };
+    const outcome = this.#both(
+      () => this.#replay.drain(request),
+      () => this.#model.drain(request),
+    );
+    if (outcome === undefined) return;
+    const { actual, expected } = outcome;
+    sameNumbers("the drained episodes", actual.episode, expected.episode);
+    sameNumbers("the drained positions", actual.position, expected.position);
+    sameNumbers("the drained seqLen", actual.seqLen, expected.seqLen);
+    sameNumbers("the drained discount", actual.discount, expected.discount);
+    sameNumbers("the drained terminated", actual.terminated, expected.terminated);
+    sameNumbers("the drained truncated", actual.truncated, expected.truncated);
+    this.#sameColumns("the drained", actual, expected.columns);
+    sameBytes("the drained lastNextState", actual.lastNextState, expected.lastNextState);
+    sameBytes("the drained nextState", actual.nextState, expected.nextState);
+    // Where too few are ready, a drain need not have looked for what was lost.
+    if (actual.size > 0) same("the lost steps", actual.lost, expected.lost);
+    this.#tally.stepsDrained += actual.size;
+    this.#tally.stepsLost += actual.size > 0 ? actual.lost : 0;
+  }
+
+  #sameColumns(
+    what: string,
+    actual: Pick<AnyBatch, "state" | "action" | "reward" | "extras">,
+    expected: readonly Uint8Array[],
+  ): void {
+    const extras = Object.keys(this.#program.config.extras).map((name) => actual.extras[name]);
+    const views = [actual.state, actual.action, actual.reward, ...extras];
+    for (const [k, bytes] of expected.entries()) {
+      const view = views[k];
+      if (view === undefined) throw new Error(`${what} has no column ${k}`);
+      sameBytes(`${what} column ${k}`, view, bytes);
+    }
+  }
+
+  #compareEpisode(handle: number | undefined): void {
+    if (handle === undefined) return;
+    const actual = this.#replay.episodeRecords(handle);
+    const expected = this.#model.episodeRecords(handle);
+    same("the ending of an episode", actual.ending, this.#model.episode(handle).state);
+    this.#sameColumns("an episode's", actual, expected.columns);
+    same("a final state", actual.finalState !== undefined, expected.finalState !== undefined);
+    if (actual.finalState !== undefined && expected.finalState !== undefined) {
+      sameBytes("the final state", actual.finalState, expected.finalState);
+    }
   }
 
   #addSelector(): void {
