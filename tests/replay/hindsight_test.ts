@@ -1,6 +1,5 @@
 /** Hindsight: which picks get which goals, what is written where, and what is left alone. */
 import {
-  bool,
   type Column,
   ExperienceReplay,
   float32,
@@ -71,7 +70,7 @@ Deno.test("relabel() writes goal, reward and discount of the chosen picks, and n
     desired: "desired",
     strategy: "final",
     share: 0.5,
-    reward(achieved, desired) {
+    reward: (achieved, desired) => {
       const reward = sparse(achieved, desired);
       return { reward, terminated: reward.map((value) => value + 1) };
     },
@@ -167,7 +166,7 @@ for (const strategy of STRATEGIES) {
         desired: "desired",
         strategy,
         share: 0.7,
-        reward(achieved, desired, { count, row, batch }) {
+        reward: (achieved, desired, { count, row, batch }) => {
           calls++;
           asked = count;
           assertStrictEquals(achieved.length, 2 * count);
@@ -366,7 +365,7 @@ Deno.test("what the callback throws or returns wrongly leaves batch and random n
     achieved: "achieved",
     desired: "desired",
     share: 1,
-    reward(_achieved, _desired, { count }) {
+    reward: (_achieved, _desired, { count }) => {
       rowCount = count;
       throw new Error("count only");
     },
@@ -440,7 +439,7 @@ Deno.test("the callback may do with its arrays what it likes", async () => {
     desired: "desired",
     strategy: "final",
     share: 1,
-    reward(achieved, desired, { count, row }) {
+    reward: (achieved, desired, { count, row }) => {
       achieved.fill(77);
       desired.fill(77);
       row.fill(0);
@@ -523,7 +522,7 @@ Deno.test("goals in the state: the goal of a step is that of its next state, the
     desired: { state: [2, 3] },
     strategy: "final",
     share: 1,
-    reward(achieved, desired) {
+    reward: (achieved, desired) => {
       asked.push(...achieved);
       const reached = achieved.map((goal, k) => goal === desired[k] ? 1 : 0);
       return { reward: reached, terminated: reached };
@@ -725,7 +724,7 @@ Deno.test("the types of goals follow the schema", async () => {
   replay.newHindsight({
     achieved,
     desired: "desired",
-    reward(goals) {
+    reward: (goals) => {
       const typed: Float32Array = goals;
       return typed;
     },
