@@ -70,6 +70,8 @@ export class Drainer {
   readonly #recorder: Recorder;
   readonly #customs: CustomSelectors;
   readonly #reader: RecordReader;
+  /** What most calls give. */
+  #nothing: Drained<Column, Column, Column, Columns> | undefined;
   /** Where it stands. */
   cursor: DrainCursor = CURSOR_AT_FIRST;
 
@@ -107,7 +109,10 @@ export class Drainer {
     const info = core.info(OPERATION);
     const recorded = info[EXRP_INFO_RECORDED_COUNT] ?? 0;
     // Most calls of a learner that asks after each step end here.
-    if (recorded - this.cursor.drained - this.cursor.lost < wanted) return this.#read([], 0);
+    if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
+      this.#nothing ??= this.#read([], 0);
+      return this.#nothing as Drained<S, A, R, X>;
+    }
     const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
     const waiting = this.#look(handles, recorded, asked !== undefined);
     if (waiting.ready < wanted) return this.#read([], waiting.lost);

@@ -10,6 +10,7 @@ import type { RandomStream } from "../selectors/random_stream.ts";
 import { Batch } from "./batch.ts";
 import type { ReplayCore } from "./core.ts";
 import type { GoalPlace, HindsightConfig, HindsightStrategy } from "./hindsight_options.ts";
+import { type AnyBatch, checkAnswer, copy, hasNext, rowsOf } from "./_hindsight_rows.ts";
 import { allocateRows, type AnyColumnArray, type RecordReader } from "./records.ts";
 import type { Column, Columns, NoColumns } from "./schema.ts";
 
@@ -94,8 +95,6 @@ interface AllRecords {
 
 const OPERATION = "relabel()";
 
-type AnyBatch = Batch<Column, Column, Column, Columns>;
-
 /** Relabels batches. */
 export class Relabeller {
   readonly strategy: HindsightStrategy;
@@ -158,15 +157,25 @@ export class Relabeller {
     const desiredRows = this.#goalRows(rows.row.length);
     const width = this.#reader.column(achieved.k).elementCount;
     for (let k = 0; k < rows.row.length; k++) {
-      const from = (rows.row[k] as number) * width + achieved.first;
-      achievedRows.set(source.subarray(from, from + achieved.count), k * achieved.count);
-      const goal = (rows.goal[k] as number) * achieved.count;
-      desiredRows.set(goals.subarray(goal, goal + achieved.count), k * achieved.count);
+      const { count } = achieved;
+      copy(
+        source,
+        (rows.row[k] as number) * width + achieved.first,
+        achievedRows,
+        k * count,
+        count,
+      );
+      copy(goals, (rows.goal[k] as number) * count, desiredRows, k * count, count);
     }
     const asked = { count: rows.row.length, row: rows.row.slice(), batch };
     // The callback has its own copy, and may do with it what it likes.
     const answer = this.#config.reward(achievedRows, desiredRows.slice(), asked);
-    const { rewards, terminated } = this.#checkAnswer(answer, rows.row.length);
+    const { rewards, terminated } = checkAnswer(
+      OPERATION,
+      answer,
+      rows.row.length,
+      this.#reader.column(2),
+    );
     this.#checkBatch(batch);
     this.#write(batch, rows.row, desiredRows, rewards, terminated);
     return result;
@@ -215,10 +224,11 @@ export class Relabeller {
     const handles = this.#core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
     const { counts, states } = this.#reader.counts(OPERATION, handles);
     let end = 0;
-    const ends = Float64Array.from(handles, (_, k) => {
+    const ends = new Float64Array(handles.length);
+    for (let k = 0; k < handles.length; k++) {
       end += Math.max(0, this.#goalCount(counts[k] as number, states[k] as number));
-      return end;
-    });
+      ends[k] = end;
+    }
     return { handles, ends };
   }
 
@@ -247,8 +257,7 @@ export class Relabeller {
     const width = this.#reader.column(0).elementCount;
     const goals = this.#goalRows(episodes.length);
     for (let row = 0; row < episodes.length; row++) {
-      const from = row * width + first;
-      goals.set(found.subarray(from, from + count), row * count);
+      copy(found, row * width + first, goals, row * count, count);
     }
     return goals;
   }
@@ -286,46 +295,6 @@ export class Relabeller {
     }
   }
 
-  #checkAnswer(
-    answer: unknown,
-    count: number,
-  ): { rewards: AnyColumnArray; terminated: ArrayLike<unknown> | undefined } {
-    const isObject = typeof answer === "object" && answer !== null;
-    const parts = isObject && "reward" in answer
-      ? answer as { readonly reward: unknown; readonly terminated?: unknown }
-      : { reward: answer, terminated: undefined };
-    const column = this.#reader.column(2);
-    const values = arrayLike("rewards", parts.reward, count * column.elementCount);
-    const rewards = allocateRows(OPERATION, column, count);
-    for (let k = 0; k < values.length; k++) {
-      const value = values[k];
-      if (typeof value !== "number") {
-        throw new TypeError(
-          `${OPERATION}: reward() must return numbers, got ${show(value)} at ${k}`,
-        );
-      }
-      rewards[k] = value;
-      // Floats are rounded; whole numbers must come through as they are.
-      const fits = column.dtype.startsWith("float") ||
-        (rewards[k] === value && (column.dtype !== "bool" || value <= 1));
-      if (!fits) {
-        throw new RangeError(
-          `${OPERATION}: reward() returned ${value} at ${k}, which is no ${column.dtype}`,
-        );
-      }
-    }
-    if (parts.terminated === undefined) return { rewards, terminated: undefined };
-    const terminated = arrayLike("terminated", parts.terminated, count);
-    for (let k = 0; k < count; k++) {
-      const flag = terminated[k];
-      if (flag === 0 || flag === 1 || typeof flag === "boolean") continue;
-      throw new TypeError(
-        `${OPERATION}: terminated[${k}] must be true, false, 1 or 0, got ${show(flag)}`,
-      );
-    }
-    return { rewards, terminated };
-  }
-
   #write(
     batch: AnyBatch,
     row: Int32Array,
@@ -338,10 +307,10 @@ export class Relabeller {
     const goal = this.#placeIn(batch, desired);
     for (let k = 0; k < row.length; k++) {
       const at = row[k] as number;
-      batch.reward.set(rewards.subarray(k * width, (k + 1) * width), at * width);
-      const own = desiredRows.subarray(k * desired.count, (k + 1) * desired.count);
+      copy(rewards, k * width, batch.reward, at * width, width);
       for (const { array, stride, known } of goal) {
-        if (known(at)) array.set(own, at * stride + desired.first);
+        if (!known(at)) continue;
+        copy(desiredRows, k * desired.count, array, at * stride + desired.first, desired.count);
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;
       batch.discount[at] = terminated[k] ? 0 : this.#core.config.pick.discount;
@@ -362,39 +331,4 @@ interface Target {
   readonly array: AnyColumnArray;
   readonly stride: number;
   readonly known: (row: number) => boolean;
-}
-
-function hasNext(batch: AnyBatch, row: number): boolean {
-  return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
-}
-
-/** The rows of picks in the batch, and which of the goals each has. */
-function rowsOf(
-  batch: AnyBatch,
-  picks: readonly number[],
-): { row: Int32Array<ArrayBuffer>; goal: Int32Array<ArrayBuffer> } {
-  const rows: number[] = [];
-  const goals: number[] = [];
-  for (const [goal, pick] of picks.entries()) {
-    for (let step = 0; step < (batch.seqLen[pick] as number); step++) {
-      rows.push(pick * batch.length + step);
-      goals.push(goal);
-    }
-  }
-  return { row: Int32Array.from(rows), goal: Int32Array.from(goals) };
-}
-
-function arrayLike(name: string, value: unknown, count: number): ArrayLike<unknown> {
-  const isArray = Array.isArray(value) ||
-    (ArrayBuffer.isView(value) && !(value instanceof DataView));
-  if (!isArray) {
-    throw new TypeError(
-      `${OPERATION}: reward() must return ${name} as a plain or typed array, got ${show(value)}`,
-    );
-  }
-  const array = value as ArrayLike<unknown>;
-  if (array.length === count) return array;
-  throw new RangeError(
-    `${OPERATION}: reward() must return ${count} ${name}, got ${array.length}`,
-  );
 }
