@@ -35,6 +35,8 @@ export const FAULTS = {
   drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
   drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
   snapshotForgetsDrain: "a snapshot forgets what was handed out",
+  hindsightFromFirst: "future goals come from a pick's first row on, not from its last",
+  snapshotForgetsHindsight: "a snapshot begins the random numbers of hindsight anew",
   snapshotForgetsMaximum: "a snapshot forgets the largest priority",
   snapshotForgetsRandom: "a snapshot begins the random numbers anew",
   ucbCountsLate: "draws of one batch count only once the batch is drawn",

@@ -7,6 +7,13 @@
 
 import { type EvictionKind, type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
+import {
+  type EpisodeGoals,
+  HindsightModel,
+  type HindsightSpec,
+  type ModelGoal,
+  type PickOfBatch,
+} from "./hindsight_model.ts";
 import { portablePow } from "./portable_math.ts";
 import {
   type Draws,
@@ -112,6 +119,7 @@ export class ReplayModel {
   readonly #handedOut = new Map<number, number>();
   /** Records evicted since the last drain that were never handed out. */
   #lost = 0;
+  #hindsight: HindsightModel;
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
@@ -122,6 +130,7 @@ export class ReplayModel {
       Math.max(config.length, Math.floor(config.capacity / 8));
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, fault);
+    this.#hindsight = new HindsightModel(config.seed);
   }
 
   // ---- what can be seen ----
@@ -393,6 +402,25 @@ export class ReplayModel {
     };
   }
 
+  /** A goal for each pick; `goalOf` is what of a row of `column` is the goal. */
+  chooseGoals(
+    spec: HindsightSpec,
+    picks: readonly PickOfBatch[],
+    column: number,
+    goalOf: (row: Uint8Array) => Uint8Array,
+  ): ModelGoal[] {
+    for (const { episode } of picks) this.#checkHandle(episode);
+    const goals: EpisodeGoals[] = [...this.#episodes.values()].map((episode) => {
+      // In the state, a step's goal is that of its next state.
+      const rows = episode.records.map((record, position) =>
+        column > 0 ? record[column] : episode.records[position + 1]?.[0] ?? episode.finalState
+      );
+      const known = rows.flatMap((row) => row === undefined ? [] : [goalOf(row)]);
+      return { handle: episode.handle, goals: known };
+    });
+    return this.#hindsight.choose(spec, picks, goals, this.#fault === "hindsightFromFirst");
+  }
+
   /** All of an episode: the bytes of each column, and of its final state. */
   episodeRecords(handle: number): { columns: Uint8Array[]; finalState: Uint8Array | undefined } {
     const episode = this.#episodes.get(handle);
@@ -423,6 +451,7 @@ export class ReplayModel {
       for (const [handle, count] of this.#handedOut) copy.#handedOut.set(handle, count);
     }
     copy.#lost = this.#lost;
+    copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
     copy.evictedCount = this.evictedCount;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ReplayError, type Selector } from "@exrp/replay";
+import { type AnyColumnArray, ReplayError, type Selector } from "@exrp/replay";
 import type { Fault } from "./faults.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import {
@@ -14,8 +14,10 @@ import {
   modelConfig,
   selectorRule,
 } from "./library_subject.ts";
-import type { ColumnSpec, Operation, Program } from "./program.ts";
+import { type ColumnSpec, elementCount, type Operation, type Program } from "./program.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
+import { expectRelabelled } from "./hindsight_expected.ts";
+import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import { priorityOf, Values } from "./values.ts";
@@ -41,6 +43,7 @@ export interface Tally {
   refusals: number;
   stepsDrained: number;
   stepsLost: number;
+  picksRelabelled: number;
 }
 
 export function emptyTally(): Tally {
@@ -54,6 +57,7 @@ export function emptyTally(): Tally {
     refusals: 0,
     stepsDrained: 0,
     stepsLost: 0,
+    picksRelabelled: 0,
   };
 }
 
@@ -105,6 +109,9 @@ class Run implements Disposable {
   #held: Held[] = [];
   #saved: Saved | undefined;
   #spare: AnyBatch | undefined;
+  #hindsight: ReturnType<AnyReplay["newHindsight"]> | undefined;
+  /** The goals that the callback was given, call by call. */
+  #asked: { readonly achieved: AnyColumnArray; readonly desired: AnyColumnArray }[] = [];
 
   private constructor(
     program: Program,
@@ -130,6 +137,7 @@ class Run implements Disposable {
     const replay = await createReplay(config, config.seed, config.blockLength);
     const run = new Run(program, tap, tally, replay, new ReplayModel(modelConfig(config), fault));
     for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
+    run.#makeHindsight();
     return run;
   }
 
@@ -160,6 +168,8 @@ class Run implements Disposable {
         return this.#evict(operation);
       case "drain":
         return this.#drain(operation);
+      case "relabel":
+        return this.#relabel(operation);
       case "addSelector":
         return this.#addSelector();
       case "save":
@@ -529,6 +539,79 @@ class Run implements Disposable {
     this.#tally.stepsLost += actual.size > 0 ? actual.lost : 0;
   }
 
+  #makeHindsight(): void {
+    const { hindsight, state } = this.#program.config;
+    if (hindsight === undefined) return;
+    const { strategy, share, inState } = hindsight;
+    const size = elementCount(state);
+    this.#hindsight = this.#replay.newHindsight({
+      achieved: inState === undefined ? "mask" : { state: [0, inState] },
+      desired: inState === undefined ? "goal" : { state: [size - inState, size] },
+      strategy,
+      share,
+      reward: (achieved, desired, { count }) => {
+        this.#asked.push({ achieved, desired });
+        const answers = Array.from({ length: count }, (_, k) => answerOf(k));
+        return {
+          reward: answers.map(({ reward }) => reward),
+          terminated: answers.map(({ terminated }) => terminated),
+        };
+      },
+    });
+  }
+
+  #relabel({ nth }: Operation & { do: "relabel" }): void {
+    const { hindsight: spec, extras } = this.#program.config;
+    const held = this.#held[nth % Math.max(1, this.#held.length)];
+    const hindsight = this.#hindsight;
+    if (spec === undefined || hindsight === undefined || held === undefined) return;
+    const { batch } = held;
+    this.#asked = [];
+    const picks = Array.from({ length: batch.size }, (_, k) => ({
+      episode: batch.pickEpisode[k] ?? NaN,
+      position: batch.pickPosition[k] ?? NaN,
+      seqLen: batch.seqLen[k] ?? NaN,
+      nextSeqLen: batch.nextSeqLen[k] ?? NaN,
+    }));
+    const { inState } = spec;
+    const column = inState === undefined ? 3 + Object.keys(extras).indexOf("mask") : 0;
+    const goalBytes = inState === undefined ? undefined : inState * batch.state.BYTES_PER_ELEMENT;
+    const outcome = this.#both(
+      () => hindsight.relabel(batch),
+      () => this.#model.chooseGoals(spec, picks, column, (row) => row.slice(0, goalBytes)),
+    );
+    // What was refused has changed nothing, which is looked at with the other batches.
+    if (outcome === undefined) return this.#checkHeld();
+    const { actual, expected } = outcome;
+    const goal = (k: number): ModelGoal & object | undefined => {
+      const chosen = expected[k];
+      return typeof chosen === "object" ? chosen : undefined;
+    };
+    const each = [...picks.keys()];
+    sameNumbers("the relabelled", actual.mask, each.map((k) => goal(k) === undefined ? 0 : 1));
+    sameNumbers("the goals' episodes", actual.goalEpisode, each.map((k) => goal(k)?.episode ?? -1));
+    sameNumbers(
+      "the goals' positions",
+      actual.goalPosition,
+      each.map((k) => goal(k)?.position ?? -1),
+    );
+    same(
+      "those who kept theirs",
+      actual.keptCount,
+      expected.filter((one) => one === "kept").length,
+    );
+
+    const due = expectRelabelled(this.#program.config, batch, held.bytes, each.map(goal));
+    sameBytes("a relabelled batch", batch.bytes, due.bytes);
+    same("the calls for rewards", this.#asked.length, due.asked > 0 ? 1 : 0);
+    for (const { achieved, desired } of this.#asked) {
+      sameBytes("the achieved goals", achieved, due.achieved);
+      sameBytes("the desired goals", desired, due.desired);
+    }
+    this.#held = this.#held.map((one) => one === held ? { batch, bytes: due.bytes } : one);
+    this.#tally.picksRelabelled += actual.count;
+  }
+
   #sameColumns(
     what: string,
     actual: Pick<AnyBatch, "state" | "action" | "reward" | "extras">,
@@ -586,6 +669,7 @@ class Run implements Disposable {
       const specs = config.selectors.slice(0, saved.selectors);
       this.#replay[Symbol.dispose]();
       this.#replay = fresh;
+      this.#makeHindsight();
       this.#selectors = specs.map((spec) => fresh.newPickSelector(selectorRule(spec)));
     }
     await this.#replay.unserialize(saved.bytes);
