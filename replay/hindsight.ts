@@ -49,8 +49,46 @@ export interface Relabelled {
  * `desired_goal` of the observation that the action was chosen from and the `achieved_goal` of the one that `step()` returned;
  * `reward` is its `compute_reward`. Without `terminated` in what `reward` returns, `discount` stays as it was.
  *
- * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017), sections 3.2 and 4.5, known here from others' summaries
- * of it and from what other libraries do: all of them let `future` begin with the goal that the step itself achieved.
+ * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017), known here from others' summaries of it and from the source
+ * of Stable-Baselines3, where `future` begins with the goal that the step itself achieved, too.
+ *
+ * @example A line on which 3 was reached instead of 9
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assert, assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(1),
+ *   extras: { achieved: float32(1), desired: float32(1) },
+ *   seed: 7,
+ * });
+ * const hindsight = replay.newHindsight({
+ *   achieved: "achieved",
+ *   desired: "desired",
+ *   strategy: "final",
+ *   share: 1,
+ *   reward: (achieved, desired) => ({
+ *     reward: achieved.map((goal, k) => goal === desired[k] ? 0 : -1),
+ *     terminated: achieved.map((goal, k) => goal === desired[k] ? 1 : 0),
+ *   }),
+ * });
+ * replay.recordMany(replay.newEpisode(), {
+ *   state: [0, 1, 2],
+ *   action: [1, 1, 1],
+ *   reward: [-1, -1, -1],
+ *   extras: { achieved: [1, 2, 3], desired: [9, 9, 9] },
+ *   finalState: [3],
+ *   truncated: true,
+ * });
+ *
+ * const batch = replay.getBatch(32, replay.newPickSelector(uniform()));
+ * const { count } = hindsight.relabel(batch);
+ * assertEquals(count, 32);
+ * assert(batch.extras.desired.every((goal) => goal === 3));
+ * assert(batch.reward.every((reward, k) => reward === (batch.pickPosition[k] === 2 ? 0 : -1)));
+ * assert(batch.discount.every((gamma, k) => gamma === (batch.pickPosition[k] === 2 ? 0 : 1)));
+ * ```
  */
 export interface Hindsight<
   S extends Column = Column,

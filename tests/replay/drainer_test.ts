@@ -326,6 +326,24 @@ Deno.test("drain() forgets by a policy in TypeScript, which hears of it", async 
   assertEquals(removed, [first, second]);
 });
 
+Deno.test("drain() with a policy that throws as it hears of an episode: its steps are lost, the others come again", async () => {
+  const policy = new KeepBest();
+  const own = policy.removed.bind(policy);
+  let broken = true;
+  policy.removed = (handle) => {
+    own(handle);
+    if (broken) throw new Error("the policy is broken");
+  };
+  using replay = await smallReplay({ eviction: policy });
+  recordEpisode(replay, 2);
+  recordEpisode(replay, 3, 10);
+  assertThrows(() => replay.drain(), Error, "the policy is broken");
+  broken = false;
+  const drained = replay.drain();
+  assertEquals([...drained.state], [10, 11, 12]);
+  assertStrictEquals(drained.lost, 2);
+});
+
 Deno.test("GAE over drained steps is what a slow loop over each episode gives", async () => {
   const seed = 11;
   const random = testRandom(seed);
