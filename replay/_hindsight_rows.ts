@@ -6,6 +6,7 @@
 
 import { show } from "../ffi/checks.ts";
 import type { Batch } from "./batch.ts";
+import type { PickPolicy } from "./pick_options.ts";
 import { allocateRows, type AnyColumnArray } from "./records.ts";
 import type { Column, Columns } from "./schema.ts";
 
@@ -29,15 +30,46 @@ export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
 }
 
-/** The rows of picks in the batch, and which of the goals each has. */
+/** Refuses batches in which new goals would leave something of the old ones. */
+export function checkPolicy(operation: string, policy: PickPolicy, inState: boolean): void {
+  if (policy.nStep.length > 0) {
+    throw new TypeError(
+      `${operation}: a batch with n-step returns can't be relabelled, as they are of the rewards before: take picks of length n, and nStepReturn()`,
+    );
+  }
+  const isPlain = policy.stack === 1 && !policy.stackCompact && policy.nextState === "copy";
+  if (!inState || isPlain) return;
+  throw new TypeError(
+    `${operation}: goals in the state need single states and next states of their own: no stack, and nextState "copy"; or keep goals in extras`,
+  );
+}
+
+/** How many rows before pick k's own are real. */
+function contextRows({ burnIn, before }: PickPolicy, batch: AnyBatch, k: number): number {
+  return Math.min(batch.pickPosition[k] as number, burnIn + before);
+}
+
+/** The first real row of pick k: not the first of all where rows before the start of the episode are zero. */
+function firstRow(policy: PickPolicy, batch: AnyBatch, k: number): number {
+  return policy.before === 0 ? 0 : policy.before - contextRows(policy, batch, k);
+}
+
+/** The position of the last record that pick k has in the batch. */
+export function lastPosition(policy: PickPolicy, batch: AnyBatch, k: number): number {
+  const first = (batch.pickPosition[k] as number) - contextRows(policy, batch, k);
+  return first + (batch.seqLen[k] as number) - firstRow(policy, batch, k) - 1;
+}
+
+/** The real rows of picks in the batch, and which of the goals each has. */
 export function rowsOf(
+  policy: PickPolicy,
   batch: AnyBatch,
   picks: readonly number[],
 ): { row: Int32Array<ArrayBuffer>; goal: Int32Array<ArrayBuffer> } {
   const rows: number[] = [];
   const goals: number[] = [];
   for (const [goal, pick] of picks.entries()) {
-    for (let step = 0; step < (batch.seqLen[pick] as number); step++) {
+    for (let step = firstRow(policy, batch, pick); step < (batch.seqLen[pick] as number); step++) {
       rows.push(pick * batch.length + step);
       goals.push(goal);
     }

@@ -23,7 +23,31 @@ import { allocateRows, type RecordReader } from "./records.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Column, Columns } from "./schema.ts";
 
-/** The options of `drain`. */
+/**
+ * The options of {@linkcode ExperienceReplay.drain}.
+ *
+ * @example Two environments, 4 steps a turn
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+ * const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
+ * for (let step = 0; step < 3; step++) {
+ *   assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ *   replay.recordBatch(episodes, {
+ *     state: [step, 10 + step],
+ *     action: [0, 0],
+ *     reward: [1, 1],
+ *   });
+ * }
+ * const steps = replay.drain({ steps: 4 });
+ * assertEquals([...steps.state], [0, 1, 10, 11]);
+ * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state
+ * assertEquals([...steps.seqLen], [2, 2]);
+ * assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ * ```
+ */
 export interface DrainOptions {
   /**
    * Exactly so many steps or none, 1 to the capacity: of open episodes too, each up to the last step whose next state is known. An

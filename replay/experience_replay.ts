@@ -12,10 +12,12 @@ import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
 import type { Drained } from "./drained.ts";
 import { Drainer, type DrainOptions } from "./drainer.ts";
-import { Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
+import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
 import { type Hindsight, Relabeller } from "./hindsight.ts";
 import { checkHindsight, type GoalColumn, type HindsightOptions } from "./hindsight_options.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
+import type { PickOptions, StackedState } from "./pick_options.ts";
+import type { PickTable } from "./pick_table.ts";
 import {
   type EndEpisodeOptions,
   type EpisodeInfo,
@@ -99,6 +101,7 @@ export class ExperienceReplay<
   A extends Column = Column<"int32", readonly []>,
   R extends Column = Column<"float32", readonly []>,
   X extends Columns = NoColumns,
+  T extends Column = S,
 > implements Disposable {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
@@ -150,7 +153,10 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-  >(options: CreateOptions<S, A, R, X>): Promise<ExperienceReplay<S, A, R, X>> {
+    const P extends PickOptions = PickOptions,
+  >(
+    options: CreateOptions<S, A, R, X, P>,
+  ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const drawer = new Drawer(core);
@@ -369,6 +375,49 @@ export class ExperienceReplay<
   }
 
   /**
+   * Adds a pick table: another way to draw from the same records, with selectors of its own. Nothing is stored twice; a table
+   * costs 4 bytes a pick and 4 a slot. What is stored already is in it.
+   *
+   * @param options Its pick policy, whatever that of `create` is. `length` may not exceed `segmentLength`.
+   * @throws {TypeError} For an unknown option, one of the wrong kind, or options that can't be had together.
+   * @throws {RangeError} For a number out of its range.
+   * @throws {ReplayError} `limit` for more than 16 tables.
+   * @example n-step returns of frame stacks, beside single frames
+   * ```ts
+   * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: uint8(2) });
+   * const table = replay.newPickTable({ stack: 3, nStep: 2, discount: 0.5 });
+   * const selector = table.newPickSelector(uniform());
+   *
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, [1, 1], 0, 8);
+   * replay.record(episode, [2, 2], 0, 4, { finalState: [3, 3], truncated: true });
+   * replay.evict(replay.newEpisode());
+   *
+   * const batch = replay.getBatch(1, selector);
+   * assertEquals(batch.shape.state, [1, 1, 3, 2]);
+   * const [part] = batch.nStep;
+   * const first = batch.pickPosition[0] === 0;
+   * assertEquals([...batch.state], first ? [1, 1, 1, 1, 1, 1] : [1, 1, 1, 1, 2, 2]);
+   * assertEquals(part?.reward[0], first ? 8 + 0.5 * 4 : 4);
+   * assertEquals([...part?.nextState ?? []], [1, 1, 2, 2, 3, 3]);
+   * assertEquals(part?.discount[0], first ? 0.25 : 0.5);
+   * ```
+   */
+  newPickTable<const P extends PickOptions>(
+    options: P,
+  ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
+    return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
+  }
+
+  /** The pick tables, in order of creation; the first is the one of `create`. */
+  get pickTables(): readonly PickTable[] {
+    return this.#drawer.tables;
+  }
+
+  /**
    * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
    * of its own. Picks that are there already have the rule's initial priority.
    *
@@ -385,8 +434,8 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.newPickSelector(ucb()).id, 1);
    * ```
    */
-  newPickSelector(rule: SelectorRule): Selector {
-    return this.#drawer.newPickSelector(rule);
+  newPickSelector(rule: SelectorRule): Selector<Batch<T, A, R, X>> {
+    return this.#drawer.newPickSelector(rule) as Selector<Batch<T, A, R, X>>;
   }
 
   /**
@@ -412,11 +461,16 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.getBatch(8, selector, { into: batch }), batch);
    * ```
    */
+  getBatch<B = unknown>(
+    size: number,
+    selector: Selector<B>,
+    options?: GetBatchOptions<BatchOf<B, Batch<T, A, R, X>>>,
+  ): BatchOf<B, Batch<T, A, R, X>>;
   getBatch(
     size: number,
     selector: Selector,
-    options?: GetBatchOptions<S, A, R, X>,
-  ): Batch<S, A, R, X> {
+    options?: GetBatchOptions,
+  ): Batch<Column, Column, Column, Columns> {
     return this.#drawer.getBatch(size, selector, options, this.#recorder.external);
   }
 
@@ -504,26 +558,15 @@ export class ExperienceReplay<
    * @throws {RangeError} For a number that is not 1 to the capacity.
    * @throws {ReplayError} `disposed`, `busy` or `memory`. Should a user's eviction policy throw when it is told that an episode is gone,
    * the steps of episodes that are gone by then count as lost.
-   * @example Two environments, 4 steps a turn
+   * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
-   * import { assertEquals, assertStrictEquals } from "@std/assert";
+   * import { assertEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
-   * const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
-   * for (let step = 0; step < 3; step++) {
-   *   assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
-   *   replay.recordBatch(episodes, {
-   *     state: [step, 10 + step],
-   *     action: [0, 0],
-   *     reward: [1, 1],
-   *   });
-   * }
-   * const steps = replay.drain({ steps: 4 });
-   * assertEquals([...steps.state], [0, 1, 10, 11]);
-   * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state
-   * assertEquals([...steps.seqLen], [2, 2]);
-   * assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+   * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+   * assertEquals([...replay.drain().state], [1]);
+   * assertEquals([...replay.drain().state], []);
    * ```
    */
   drain(options: DrainOptions = {}): Drained<S, A, R, X> {
@@ -683,7 +726,7 @@ export class ExperienceReplay<
     return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
   }
 
-  /** How many picks may be drawn now. */
+  /** How many picks of the first pick table may be drawn now. */
   get pickCount(): number {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }

@@ -9,8 +9,22 @@ import * as abi from "../ffi/symbols.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
 import { Batch } from "./batch.ts";
 import type { ReplayCore } from "./core.ts";
-import type { GoalPlace, HindsightConfig, HindsightStrategy } from "./hindsight_options.ts";
-import { type AnyBatch, checkAnswer, copy, hasNext, rowsOf } from "./_hindsight_rows.ts";
+import type {
+  BatchOfAny,
+  GoalPlace,
+  HindsightConfig,
+  HindsightStrategy,
+} from "./hindsight_options.ts";
+import {
+  type AnyBatch,
+  checkAnswer,
+  checkPolicy,
+  copy,
+  hasNext,
+  lastPosition,
+  rowsOf,
+} from "./_hindsight_rows.ts";
+import type { PickPolicy } from "./pick_options.ts";
 import { allocateRows, type AnyColumnArray, type RecordReader } from "./records.ts";
 import type { Column, Columns, NoColumns } from "./schema.ts";
 
@@ -44,6 +58,9 @@ export interface Relabelled {
  *
  * The pick's episode is what is stored under its handle: a very long one was cut at `segmentLength`, and one that is open has
  * the records it has so far. A pick whose episode was evicted since keeps its goal.
+ *
+ * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Not those with n-step returns, which are
+ * sums of the rewards before; and where goals are parts of the state, not those with stacks or without next states of their own.
  *
  * With an environment in the manner of gymnasium-robotics, whose observations have `achieved_goal` and `desired_goal`: record the
  * `desired_goal` of the observation that the action was chosen from and the `achieved_goal` of the one that `step()` returned;
@@ -107,12 +124,12 @@ export interface Hindsight<
    * Cost: one or two calls of the kernel and one of the callback, whatever the batch; with `random` O(episodes stored) too. When
    * no pick is relabelled the callback is not called.
    *
-   * @throws {TypeError} When it is no batch of this replay's schema, or the callback returned something else than rewards.
+   * @throws {TypeError} When it is no batch of this replay's schema, or one that can't be relabelled; when the callback returned something else than rewards.
    * @throws {RangeError} When they are not as many as asked for, or do not fit the reward's dtype.
    * @throws {ReplayError} `disposed` or `busy`. Whatever is thrown, the callback's own errors included, the batch and the random numbers
    * are as they were.
    */
-  relabel(batch: Batch<S, A, R, X>): Relabelled;
+  relabel(batch: BatchOfAny<S, A, R, X>): Relabelled;
 }
 
 /** The chosen goals, one a relabelled pick. */
@@ -141,6 +158,8 @@ export class Relabeller {
   readonly #core: ReplayCore;
   readonly #reader: RecordReader;
   readonly #random: RandomStream;
+  /** That of the batch being relabelled. */
+  #policy: PickPolicy;
 
   /** Relabels batches of the replay of `core`. */
   constructor(
@@ -153,6 +172,7 @@ export class Relabeller {
     this.#reader = reader;
     this.#config = config;
     this.#random = random;
+    this.#policy = core.config.pick;
     this.strategy = config.strategy;
     this.share = config.share;
   }
@@ -187,7 +207,7 @@ export class Relabeller {
       result.goalPosition[pick] = positions[k] as number;
     }
     const goals = this.#goals(choice);
-    const rows = rowsOf(batch, picks);
+    const rows = rowsOf(this.#policy, batch, picks);
     const { achieved } = this.#config;
     // Of what the step led to: in a part of the state that is its next state.
     const source = achieved.k === 0 ? batch.nextState : this.#arrayOf(batch, achieved.k);
@@ -232,7 +252,7 @@ export class Relabeller {
     for (let k = 0; k < batch.size; k++) {
       if (random.uniform() >= share) continue;
       const count = this.#goalCount(counts[k] as number, states[k] as number);
-      const last = (batch.pickPosition[k] as number) + (batch.seqLen[k] as number) - 1;
+      const last = lastPosition(this.#policy, batch, k);
       // In a part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
       if (count <= last || !isKnown) {
@@ -313,12 +333,15 @@ export class Relabeller {
   }
 
   #checkBatch(batch: unknown): void {
-    if (!(batch instanceof Batch)) {
+    const policy = batch instanceof Batch ? Batch.policyOf(batch) : undefined;
+    if (!(batch instanceof Batch) || policy === undefined) {
       throw new TypeError(
         `${OPERATION} takes a batch that getBatch() returned, got ${show(batch)}`,
       );
     }
+    this.#policy = policy;
     const { achieved, desired } = this.#config;
+    checkPolicy(OPERATION, policy, achieved.k === 0 || desired.k === 0);
     for (const k of [2, achieved.k, desired.k]) {
       const { name = "", column } = this.#core.config.columns[k] ?? {};
       const array: AnyColumnArray | undefined = this.#arrayOf(batch as AnyBatch, k);
@@ -351,7 +374,7 @@ export class Relabeller {
         copy(desiredRows, k * desired.count, array, at * stride + desired.first, desired.count);
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;
-      batch.discount[at] = terminated[k] ? 0 : this.#core.config.pick.discount;
+      batch.discount[at] = terminated[k] ? 0 : this.#policy.discount;
     }
   }
 

@@ -25,6 +25,10 @@ export type GoalArray<S extends Column, X extends Columns, G> = G extends keyof 
 /** Which achieved goal takes the place of the desired one. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
 
+/** A batch of the schema, from any pick table: states may have an axis of frames. */
+export type BatchOfAny<S extends Column, A extends Column, R extends Column, X extends Columns> =
+  Batch<Column<S["dtype"], readonly number[]>, A, R, X>;
+
 /** The steps whose rewards are asked for. */
 export interface RelabelledRows<
   S extends Column = Column,
@@ -37,7 +41,7 @@ export interface RelabelledRows<
   /** `[count]`: which row of the batch each is, pick · length + step: of use where rewards hang on actions, too. */
   readonly row: Int32Array<ArrayBuffer>;
   /** The batch, not changed yet. */
-  readonly batch: Batch<S, A, R, X>;
+  readonly batch: BatchOfAny<S, A, R, X>;
 }
 
 /** Rewards, and where the task ends by reaching the goal. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AnyColumnArray } from "@exrp/replay";
+import type { AnyColumnArray, PickPolicy } from "@exrp/replay";
 import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyBatch } from "./library_subject.ts";
 import { elementCount, type ProgramConfig } from "./program.ts";
@@ -18,11 +18,38 @@ export interface Expected {
   readonly desired: Uint8Array;
 }
 
+/** Whether hindsight takes batches of this policy. */
+export function canRelabel(policy: PickPolicy, inState: boolean): boolean {
+  const { nStep, stack, stackCompact, nextState } = policy;
+  if (nStep.length > 0) return false;
+  return !inState || (stack === 1 && !stackCompact && nextState === "copy");
+}
+
+/** The rows of pick k that hold a record, and that record's position, one step after the other. */
+export function realRows(policy: PickPolicy, batch: AnyBatch, k: number): Map<number, number> {
+  const begin = batch.pickPosition[k] ?? 0;
+  const end = batch.seqLen[k] ?? 0;
+  const rows = new Map<number, number>();
+  for (let row = 0; row < end; row++) {
+    // Rows before a pick's own: where they are for windows, each row has its distance to the pick, records or not.
+    const position = policy.before > 0
+      ? begin - policy.before + row
+      : policy.reversed
+      ? begin + end - 1 - row
+      : begin - Math.min(begin, policy.burnIn) + row;
+    if (position >= 0) rows.set(row, position);
+  }
+  return rows;
+}
+
 /** `before` with `goals`, one for each pick that has a new one. Where parts lie is the batch's to say, what is in them is not. */
 export function expectRelabelled(
-  { hindsight, state, extras, pick }: ProgramConfig,
-  batch: AnyBatch,
-  before: Uint8Array,
+  { hindsight, state, extras, reward }: ProgramConfig,
+  { batch, bytes: before, policy }: {
+    readonly batch: AnyBatch;
+    readonly bytes: Uint8Array;
+    readonly policy: PickPolicy;
+  },
   goals: readonly (ModelGoal & object | undefined)[],
 ): Expected {
   const bytes = before.slice();
@@ -40,9 +67,9 @@ export function expectRelabelled(
   for (const [k, own] of goals.entries()) {
     if (own === undefined) continue;
     const size = own.goal.length;
-    for (let step = 0; step < (batch.seqLen[k] ?? 0); step++, asked++) {
+    for (const step of realRows(policy, batch, k).keys()) {
       const row = k * batch.length + step;
-      const answer = answerOf(asked);
+      const answer = answerOf(asked++);
       const isKnown = step < (batch.nextSeqLen[k] ?? 0);
       const from = inState === undefined
         ? at(mask, row, goalWidth)
@@ -55,11 +82,11 @@ export function expectRelabelled(
         bytes.set(own.goal, at(batch.state, row, width) + offset);
         if (isKnown) bytes.set(own.goal, from + offset);
       }
-      const place = at(batch.reward, row, 1);
-      if (batch.reward.BYTES_PER_ELEMENT === 8) view.setFloat64(place, answer.reward, true);
-      else view.setFloat32(place, answer.reward, true);
+      const each = elementCount(reward);
+      const kind = batch.reward.constructor as Float32ArrayConstructor;
+      new kind(bytes.buffer, at(batch.reward, row, each), each).fill(answer.reward);
       if (!isKnown) continue;
-      view.setFloat32(at(batch.discount, row, 1), answer.terminated ? 0 : pick.discount, true);
+      view.setFloat32(at(batch.discount, row, 1), answer.terminated ? 0 : policy.discount, true);
     }
   }
   return {

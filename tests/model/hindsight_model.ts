@@ -25,8 +25,10 @@ export interface EpisodeGoals {
 export interface PickOfBatch {
   readonly episode: number;
   readonly position: number;
-  readonly seqLen: number;
-  readonly nextSeqLen: number;
+  /** By row: the positions of its records in the batch. */
+  readonly rows: ReadonlyMap<number, number>;
+  /** Whether the next states of all of them are known. */
+  readonly isKnown: boolean;
 }
 
 /** A goal for a pick; `kept` where there is none to be had. */
@@ -64,8 +66,8 @@ export class HindsightModel {
     return picks.map((pick) => {
       if (this.#random.uniform() >= spec.share) return undefined;
       const own = episodes.find(({ handle }) => handle === pick.episode);
-      const isKnown = spec.inState === undefined || pick.seqLen === pick.nextSeqLen;
-      const last = pick.position + pick.seqLen - 1;
+      const isKnown = spec.inState === undefined || pick.isKnown;
+      const last = Math.max(...pick.rows.values());
       // Evicted; or of before a load, after which another episode has its handle.
       if (own === undefined || own.goals.length <= last || !isKnown) return "kept";
       const all = episodes.flatMap(({ handle, goals }) =>
@@ -92,5 +94,5 @@ export class HindsightModel {
 
 /** What the runner's callback says of the kth step that it is asked about. */
 export function answerOf(k: number): { reward: number; terminated: boolean } {
-  return { reward: k % 5 - 2, terminated: k % 3 === 0 };
+  return { reward: k % 2, terminated: k % 3 === 0 };
 }

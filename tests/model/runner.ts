@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type AnyColumnArray, ReplayError, type Selector } from "@exrp/replay";
+import { type AnyColumnArray, type PickPolicy, ReplayError, type Selector } from "@exrp/replay";
 import type { Fault } from "./faults.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import {
@@ -16,10 +16,11 @@ import {
 } from "./library_subject.ts";
 import { type ColumnSpec, elementCount, type Operation, type Program } from "./program.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
-import { expectRelabelled } from "./hindsight_expected.ts";
+import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
 import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
-import { same, sameBytes, sameNumbers } from "./same.ts";
+import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
+import type { SelectorSpec } from "./selector_models.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */
@@ -86,6 +87,7 @@ export async function runProgram(
 interface Held {
   readonly batch: AnyBatch;
   readonly bytes: Uint8Array;
+  readonly policy: PickPolicy;
 }
 
 const HELD_MAX = 3;
@@ -108,7 +110,8 @@ class Run implements Disposable {
   #selectors: Selector[] = [];
   #held: Held[] = [];
   #saved: Saved | undefined;
-  #spare: AnyBatch | undefined;
+  /** The latest batch of each pick table. */
+  #spares = new Map<number, AnyBatch>();
   #hindsight: ReturnType<AnyReplay["newHindsight"]> | undefined;
   /** The goals that the callback was given, call by call. */
   #asked: { readonly achieved: AnyColumnArray; readonly desired: AnyColumnArray }[] = [];
@@ -194,9 +197,14 @@ class Run implements Disposable {
     same("the count of evictions", info.evictedCount, model.evictedCount);
     const handles = model.handles;
     sameNumbers("episodes()", replay.episodes(), handles);
-    const picks = this.#tap.picks(id, model.pickCount);
-    sameNumbers("the picks' episodes", picks.episodes, model.picks.map((pick) => pick.episode));
-    sameNumbers("the picks' positions", picks.positions, model.picks.map((pick) => pick.position));
+    for (let table = 0; table < model.tableCount; table++) {
+      const expected = model.picks(table);
+      same(`pickCount of ${table}`, replay.pickTables[table]?.pickCount, expected.length);
+      const picks = this.#tap.picks(id, table, expected.length);
+      const where = `the picks of table ${table}`;
+      sameNumbers(`${where}: episodes`, picks.episodes, expected.map((pick) => pick.episode));
+      sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
+    }
     if (!deep) return;
     for (const handle of [...handles, ...this.#actors.values()]) {
       const [seen, expected] = [replay.episode(handle), model.episode(handle)];
@@ -408,9 +416,10 @@ class Run implements Disposable {
     if (selector === undefined) return;
     const { size, beta } = operation;
     let into: AnyBatch | undefined;
-    if (operation.into && this.#spare?.size === size) {
+    const spare = this.#spares.get(selector.table);
+    if (operation.into && spare?.size === size) {
       // Whatever the batch held must be written over.
-      into = this.#spare;
+      into = spare;
       into.bytes.fill(0xa5);
       this.#held = this.#held.filter(({ batch }) => batch !== into);
     }
@@ -429,8 +438,11 @@ class Run implements Disposable {
     if (into !== undefined) same("the batch given as into", actual, into);
     this.#compareBatch(actual, expected);
     this.#checkHeld();
-    this.#held = [...this.#held, { batch: actual, bytes: actual.bytes.slice() }].slice(-HELD_MAX);
-    this.#spare = actual;
+    const { config } = this.#program;
+    const policy = config.tables[selector.table - 1] ?? config.pick;
+    const held = { batch: actual, bytes: actual.bytes.slice(), policy };
+    this.#held = [...this.#held, held].slice(-HELD_MAX);
+    this.#spares.set(selector.table, actual);
     this.#tally.batches++;
     this.#tally.picksCompared += size;
   }
@@ -450,6 +462,16 @@ class Run implements Disposable {
     );
     this.#sameColumns("the batch's", actual, expected.columns);
     sameBytes("nextState", actual.nextState, expected.nextState);
+    sameNumbers("learnMask", actual.learnMask, expected.learnMask);
+    sameNumbers("contextMask", actual.contextMask, expected.contextMask);
+    same("the count of n-step returns", actual.nStep.length, expected.nStep.length);
+    for (const [k, part] of expected.nStep.entries()) {
+      const seen = actual.nStep[k];
+      if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
+      sameRewards(`nStep[${k}].reward`, seen.reward, part.reward);
+      sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
+      sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
+    }
   }
 
   /** No call may change a batch that was drawn before. */
@@ -466,7 +488,7 @@ class Run implements Disposable {
     const episodes: number[] = [];
     const positions: number[] = [];
     const held = this.#held[values.below(Math.max(1, this.#held.length))];
-    const picks = this.#model.picks;
+    const picks = this.#model.picks(selector.table);
     for (let k = 0; k < operation.count; k++) {
       const nth = values.below(1 << 20);
       const pick = picks[nth % Math.max(1, picks.length)];
@@ -540,7 +562,8 @@ class Run implements Disposable {
   }
 
   #makeHindsight(): void {
-    const { hindsight, state } = this.#program.config;
+    const { hindsight, state, reward } = this.#program.config;
+    const width = elementCount(reward);
     if (hindsight === undefined) return;
     const { strategy, share, inState } = hindsight;
     const size = elementCount(state);
@@ -553,7 +576,7 @@ class Run implements Disposable {
         this.#asked.push({ achieved, desired });
         const answers = Array.from({ length: count }, (_, k) => answerOf(k));
         return {
-          reward: answers.map(({ reward }) => reward),
+          reward: answers.flatMap(({ reward }) => new Array<number>(width).fill(reward)),
           terminated: answers.map(({ terminated }) => terminated),
         };
       },
@@ -565,15 +588,25 @@ class Run implements Disposable {
     const held = this.#held[nth % Math.max(1, this.#held.length)];
     const hindsight = this.#hindsight;
     if (spec === undefined || hindsight === undefined || held === undefined) return;
-    const { batch } = held;
+    const { batch, policy } = held;
     this.#asked = [];
+    const { inState } = spec;
+    if (!canRelabel(policy, inState !== undefined)) {
+      let refusal: unknown;
+      try {
+        hindsight.relabel(batch);
+      } catch (error) {
+        refusal = error;
+      }
+      same("what can't be relabelled is refused", refusal instanceof TypeError, true);
+      return this.#checkHeld();
+    }
     const picks = Array.from({ length: batch.size }, (_, k) => ({
       episode: batch.pickEpisode[k] ?? NaN,
       position: batch.pickPosition[k] ?? NaN,
-      seqLen: batch.seqLen[k] ?? NaN,
-      nextSeqLen: batch.nextSeqLen[k] ?? NaN,
+      rows: realRows(policy, batch, k),
+      isKnown: batch.nextSeqLen[k] === batch.seqLen[k],
     }));
-    const { inState } = spec;
     const column = inState === undefined ? 3 + Object.keys(extras).indexOf("mask") : 0;
     const goalBytes = inState === undefined ? undefined : inState * batch.state.BYTES_PER_ELEMENT;
     const outcome = this.#both(
@@ -601,14 +634,14 @@ class Run implements Disposable {
       expected.filter((one) => one === "kept").length,
     );
 
-    const due = expectRelabelled(this.#program.config, batch, held.bytes, each.map(goal));
+    const due = expectRelabelled(this.#program.config, held, each.map(goal));
     sameBytes("a relabelled batch", batch.bytes, due.bytes);
     same("the calls for rewards", this.#asked.length, due.asked > 0 ? 1 : 0);
     for (const { achieved, desired } of this.#asked) {
       sameBytes("the achieved goals", achieved, due.achieved);
       sameBytes("the desired goals", desired, due.desired);
     }
-    this.#held = this.#held.map((one) => one === held ? { batch, bytes: due.bytes } : one);
+    this.#held = this.#held.map((one) => one === held ? { ...held, bytes: due.bytes } : one);
     this.#tally.picksRelabelled += actual.count;
   }
 
@@ -639,11 +672,28 @@ class Run implements Disposable {
   }
 
   #addSelector(): void {
-    const spec = this.#program.config.selectors[this.#selectors.length];
+    const { config } = this.#program;
+    const spec = config.selectors[this.#selectors.length];
     if (spec === undefined) return;
-    const selector = this.#replay.newPickSelector(selectorRule(spec));
-    same("the selector's number", selector.id, this.#model.newPickSelector(spec));
+    const table = config.selectorTables[this.#selectors.length] ?? 0;
+    const selector = this.#addTo(this.#replay, table, spec);
+    while (this.#model.tableCount <= table) {
+      this.#model.newPickTable(config.tables[this.#model.tableCount - 1] ?? config.pick);
+    }
+    same("the selector's number", selector.id, this.#model.newPickSelector(spec, table));
+    same("the selector's table", selector.table, table);
     this.#selectors.push(selector);
+  }
+
+  /** Adds a selector to a table of the library, which is made where it is not there yet. */
+  #addTo(replay: AnyReplay, table: number, spec: SelectorSpec): Selector {
+    const { config } = this.#program;
+    while (replay.pickTables.length <= table) {
+      replay.newPickTable(config.tables[replay.pickTables.length - 1] ?? config.pick);
+    }
+    const found = replay.pickTables[table];
+    if (found === undefined) throw new Error(`the library has no pick table ${table}`);
+    return found.newPickSelector(selectorRule(spec));
   }
 
   async #save(): Promise<void> {
@@ -670,7 +720,9 @@ class Run implements Disposable {
       this.#replay[Symbol.dispose]();
       this.#replay = fresh;
       this.#makeHindsight();
-      this.#selectors = specs.map((spec) => fresh.newPickSelector(selectorRule(spec)));
+      this.#selectors = specs.map((spec, k) =>
+        this.#addTo(fresh, config.selectorTables[k] ?? 0, spec)
+      );
     }
     await this.#replay.unserialize(saved.bytes);
     this.#model = saved.model.clone();

@@ -583,6 +583,75 @@ Deno.test("goals in the state: what has no next state yet is no goal, and a pick
   }
 });
 
+Deno.test("rows before a pick get its goal too, and future looks ahead from the pick's last record", async () => {
+  for (const policy of [{ burnIn: 2 }, { before: 2 }, { reversed: true }, { whole: true }]) {
+    using replay = await goalReplay();
+    recordGoals(replay, 0, 9);
+    const table = replay.newPickTable({
+      length: 3,
+      ...policy,
+      ...("whole" in policy ? { length: 9 } : {}),
+    });
+    const hindsight = replay.newHindsight({
+      achieved: "achieved",
+      desired: "desired",
+      share: 1,
+      reward: sparse,
+    });
+    const batch = replay.getBatch(100, table.newPickSelector(uniform()));
+    const { goalPosition, count } = hindsight.relabel(batch);
+    assertStrictEquals(count, 100);
+    for (let k = 0; k < 100; k++) {
+      const begin = batch.pickPosition[k] ?? 0;
+      const last = begin + ("whole" in policy ? 8 : 2);
+      const goal = goalPosition[k] ?? -1;
+      assert(goal >= last && goal <= 8, `${JSON.stringify(policy)}: ${goal} for ${last}`);
+      const before = Math.min(begin, 2);
+      for (let row = 0; row < batch.length; row++) {
+        const at = k * batch.length + row;
+        const position = "burnIn" in policy
+          ? begin - before + row
+          : "before" in policy
+          ? begin - 2 + row
+          : "reversed" in policy
+          ? last - row
+          : row;
+        const isReal = position >= 0 && row < (batch.seqLen[k] ?? 0);
+        const wanted = [...batch.extras.desired.subarray(2 * at, 2 * at + 2)];
+        assertEquals(wanted, isReal ? [0, goal + 1] : [0, 0]);
+        assertStrictEquals(batch.reward[at], isReal && position !== goal ? -1 : 0);
+      }
+    }
+  }
+});
+
+Deno.test("relabel() refuses batches in which something of the old goals would stay", async () => {
+  using replay = await goalReplay();
+  recordGoals(replay, 0, 9);
+  const inExtras = replay.newHindsight({
+    achieved: "achieved",
+    desired: "desired",
+    reward: sparse,
+  });
+  const nStep = replay.getBatch(4, replay.newPickTable({ nStep: 3 }).newPickSelector(uniform()));
+  assertThrows(() => inExtras.relabel(nStep), TypeError, "with n-step returns can't be relabelled");
+
+  using flat = await flatReplay();
+  flat.record(flat.newEpisode(), [0, 1, 2], 0, 0, { finalState: [3, 4, 5] });
+  const inState = flat.newHindsight({
+    achieved: { state: [1, 2] },
+    desired: { state: [2, 3] },
+    reward: (achieved) => achieved,
+  });
+  for (const policy of [{ stack: 2 }, { nextState: "overlap" }, { nextState: false }] as const) {
+    const table = flat.newPickTable(policy);
+    const batch = flat.getBatch(4, table.newPickSelector(uniform()));
+    const before = batch.bytes.slice();
+    assertThrows(() => inState.relabel(batch), TypeError, "goals in the state need single states");
+    assertEquals(batch.bytes, before);
+  }
+});
+
 Deno.test("the same seed and the same calls give the same goals; two hindsights differ", async () => {
   const goals = async (seed: number): Promise<number[][]> => {
     using replay = await goalReplay({ seed });
