@@ -28,12 +28,15 @@ class Subject {
     double config[EXRP_CONFIG_COUNT] = {};
     config[EXRP_CONFIG_CAPACITY] = 120;
     config[EXRP_CONFIG_SEGMENT_LENGTH] = 50;
-    config[EXRP_CONFIG_PICK_LENGTH] = 1;
-    config[EXRP_CONFIG_DISCOUNT] = 1;
     config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
     config[EXRP_CONFIG_BLOCK_LENGTH] = setup.blockLength;
+    double policy[EXRP_POLICY_COUNT] = {};
+    policy[EXRP_POLICY_LENGTH] = 1;
+    policy[EXRP_POLICY_STRIDE] = 1;
+    policy[EXRP_POLICY_STACK] = 1;
+    policy[EXRP_POLICY_DISCOUNT] = 1;
     const uint32_t columns[] = {4, stateCount_, 2, 1, 4, 1, 1, 3};
-    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, columns, 4, &id_), 0);
+    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 4, &id_), 0);
     CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + 4), 0);
     for (uint32_t episode = 0; episode < 12; ++episode) record(episode);
   }
