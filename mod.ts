@@ -104,12 +104,14 @@ export type {
 export {
   bool,
   Column,
+  every,
   float16,
   float32,
   float64,
   int16,
   int32,
   int8,
+  KeptColumn,
   uint8,
 } from "./replay/schema.ts";
 export type {

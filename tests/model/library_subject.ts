@@ -42,7 +42,8 @@ export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, 
 export type AnyBatch = Batch<Column, Column, Column, Record<string, Column>>;
 
 function column(spec: ColumnSpec): Column {
-  return library[spec.dtype](...spec.shape);
+  const made = library[spec.dtype](...spec.shape);
+  return spec.every === undefined ? made : library.every(spec.every, made);
 }
 
 /** The model's configuration of a program's. */
@@ -53,6 +54,7 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     seed: config.seed,
     pick: config.pick,
+    every: columns.map(({ every = 1 }) => every),
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,

@@ -16,6 +16,8 @@ import type { SelectorSpec } from "./selector_models.ts";
 export interface ColumnSpec {
   readonly dtype: DType;
   readonly shape: readonly number[];
+  /** Where not all records keep it: every so manieth does. */
+  readonly every?: number;
 }
 
 /** How many elements a value of a column has. */
@@ -340,10 +342,15 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   );
   const extras: Record<string, ColumnSpec> = {};
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
-    extras[name] = chooseColumn(choice, true);
+    const spec = chooseColumn(choice, true);
+    extras[name] = choice.oneIn(4) ? { ...spec, every: choice.within(2, 20) } : spec;
   }
   // Goals are alike.
-  if (extras.goal !== undefined && extras.mask !== undefined) extras.goal = extras.mask;
+  if (extras.goal !== undefined && extras.mask !== undefined) {
+    // Goals, which all records keep.
+    const { dtype, shape } = extras.mask;
+    extras.goal = extras.mask = { dtype, shape };
+  }
   // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }

@@ -30,6 +30,7 @@ import {
   type Episode,
   isPick,
   join,
+  keptAt,
   type PickRows,
   pickRows,
   type RewardSpec,
@@ -45,6 +46,8 @@ export interface ModelConfig {
   readonly pick: PickPolicy;
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
+  /** Which records keep each column: every so manieth. */
+  readonly every: readonly number[];
   readonly reward: RewardSpec;
   readonly eviction: EvictionKind;
 }
@@ -474,7 +477,7 @@ export class ReplayModel {
     const terminated: number[] = [];
     const truncated: number[] = [];
     for (const [row, { episode, position }] of taken.entries()) {
-      for (const [k, bytes] of (episode.records[position] ?? []).entries()) {
+      for (const [k, bytes] of this.#recordAt(episode, position).entries()) {
         columns[k]?.set(bytes, row * bytes.length);
       }
       const isLast = position === episode.records.length - 1;
@@ -537,12 +540,19 @@ export class ReplayModel {
     if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
     const columns = this.config.columnBytes.map((bytes, k) => {
       const all = new Uint8Array(bytes * episode.records.length);
-      for (const [row, record] of episode.records.entries()) {
-        all.set(record[k] ?? [], row * bytes);
+      for (const row of episode.records.keys()) {
+        all.set(this.#recordAt(episode, row)[k] ?? [], row * bytes);
       }
       return all;
     });
     return { columns, finalState: episode.finalState };
+  }
+
+  /** A record as it can be read: of columns that not all records keep, the newest value kept. */
+  #recordAt({ records }: Episode, position: number): readonly Uint8Array[] {
+    return (records[position] ?? []).map((own, k) =>
+      records[keptAt(position, this.config.every[k], this.#fault)]?.[k] ?? own
+    );
   }
 
   // ---- saving ----
@@ -675,7 +685,7 @@ export class ReplayModel {
     table: TableModel,
     draws: Draws,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { columnBytes, reward } = this.config;
+    const { columnBytes, every, reward } = this.config;
     const picks = draws.indices.map((index) => {
       const pick = table.picks[index];
       const episode = pick && this.#episodes.get(pick.episode);
@@ -685,7 +695,7 @@ export class ReplayModel {
       const { position } = pick;
       return {
         pick,
-        rows: pickRows(table.policy, episode, position, columnBytes, reward, this.#fault),
+        rows: pickRows(table.policy, episode, position, columnBytes, every, reward, this.#fault),
       };
     });
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
