@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "kernel/episode_order.hpp"
 #include "kernel/portable_math.hpp"
 #include "kernel/rules.hpp"
 
@@ -347,7 +348,7 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  selectors_[selector]->setPriority(found, priority, kept);
+  selectors_[selector]->setPriorityInOrder(found, priority, kept, EpisodeOrder(store_, index_, picks_));
   *applied = kept;
   return Status::ok;
 }

@@ -3,8 +3,7 @@
 //
 // A new pick gets the largest priority set so far: a running maximum that begins at initialPriority, only rises, and counts every
 // priority that was ever given to setPriority, also one that the next in the same call replaces.
-// Stratified draws: draw k of n is at r = ((k + u_k) / n) * sum; independent ones at r = u_k * sum; u_k in order of k.
-// While all weights are 0 draws are uniform, P(i) = 1 / N.
+// Draws are those of _proportional_draw.hpp. Rules that draw like it and set weights otherwise derive from it (pser.hpp).
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
@@ -20,6 +19,7 @@
 #include <cstring>
 
 #include "kernel/portable_math.hpp"
+#include "selectors/_proportional_draw.hpp"
 #include "selectors/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
@@ -33,7 +33,7 @@ struct PrioritizedOptions {
   bool independent = false;      // else stratified
 };
 
-class PrioritizedSelector final : public PickSelector {
+class PrioritizedSelector : public PickSelector {
  public:
   PrioritizedSelector(const PrioritizedOptions& options, Random random, uint32_t countMax)
       : options_(options), random_(random), countMax_(countMax), priorityMax_(options.initialPriority) {}
@@ -59,46 +59,25 @@ class PrioritizedSelector final : public PickSelector {
   }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
-    constexpr uint32_t piece = 64;
-    double value[piece];
-    const double maxBefore = priorityMax_;
-    for (uint32_t first = 0; first < count; first += piece) {
-      const uint32_t n = count - first < piece ? count - first : piece;
-      for (uint32_t k = 0; k < n; ++k) {
-        tree_.prefetch(index[first + k]);
-        value[k] = base(priority[first + k]);
-        priorityMax_ = priority[first + k] > priorityMax_ ? priority[first + k] : priorityMax_;
-      }
-      double power[piece];
-      portablePowMany(value, options_.alpha, power, n);
-      for (uint32_t k = 0; k < n; ++k) tree_.set(index[first + k], drawable(value[k], power[k]));
+    float weight[pieceMax];
+    for (uint32_t first = 0; first < count; first += pieceMax) {
+      const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
+      for (uint32_t k = 0; k < n; ++k) tree_.prefetch(index[first + k]);
+      weigh(priority + first, n, weight);
+      for (uint32_t k = 0; k < n; ++k) tree_.set(index[first + k], weight[k]);
     }
-    if (priorityMax_ > maxBefore) weightOfNew_ = weightOf(priorityMax_);
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     tree_.settle();
-    const double total = tree_.total();
-    if (!(total > 0.0)) {
-      for (uint32_t k = 0; k < count; ++k) index[k] = random_.below(count_);
-      for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0 / count_;
-      return Status::ok;
-    }
-    // The points stand where their probabilities will: both are doubles, and find() reads a point before its own is written.
-    for (uint32_t k = 0; k < count; ++k) probability[k] = random_.uniform();
-    if (!options_.independent)
-      for (uint32_t k = 0; k < count; ++k) probability[k] = (static_cast<double>(k) + probability[k]) / count;
-    for (uint32_t k = 0; k < count; ++k) probability[k] *= total;
-    tree_.findMany(probability, count, index);
-    for (uint32_t k = 0; k < count; ++k) probability[k] = static_cast<double>(tree_.get(index[k])) / total;
+    drawProportional(tree_, count_, options_.independent, random_, count, index, probability);
     return Status::ok;
   }
 
   double probabilityMin() override {
     if (!options_.normalizeTable || count_ == 0) return 0.0;
     tree_.settle();
-    const double total = tree_.total();
-    return total > 0.0 ? static_cast<double>(tree_.minPositive()) / total : 1.0 / count_;
+    return proportionalMin(tree_, count_);
   }
 
   bool weighted() const override { return true; }
@@ -149,6 +128,28 @@ class PrioritizedSelector final : public PickSelector {
       if (tree_.get(index) != 0.0f) return 2;
     return priorityMax_ >= options_.initialPriority && std::isfinite(priorityMax_) ? 0 : 3;
   }
+
+ protected:
+  /// How many weights are reckoned at once.
+  static constexpr uint32_t pieceMax = 64;
+
+  /// The weights for `n` <= pieceMax priorities; the running maximum hears of them.
+  void weigh(const double* priority, uint32_t n, float* weight) {
+    double value[pieceMax];
+    double power[pieceMax];
+    const double maxBefore = priorityMax_;
+    for (uint32_t k = 0; k < n; ++k) {
+      value[k] = base(priority[k]);
+      priorityMax_ = priority[k] > priorityMax_ ? priority[k] : priorityMax_;
+    }
+    portablePowMany(value, options_.alpha, power, n);
+    for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k]);
+    if (priorityMax_ > maxBefore) weightOfNew_ = weightOf(priorityMax_);
+  }
+  SumTree<float>& tree() { return tree_; }
+  uint32_t count() const { return count_; }
+  uint32_t countMax() const { return countMax_; }
+  double alpha() const { return options_.alpha; }
 
  private:
   double base(double priority) const {

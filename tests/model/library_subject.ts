@@ -8,6 +8,7 @@ import * as library from "@exrp/replay";
 import {
   type Batch,
   type Column,
+  curious,
   type EvictionPolicy,
   type EvictionRule,
   ExperienceReplay,
@@ -20,6 +21,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  pser,
   rankBased,
   recent,
   secondChance,
@@ -145,6 +147,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
     case "rankBased": {
       const { kind: _, ...options } = spec;
       return rankBased(options);
+    }
+    case "pser": {
+      const { kind: _, ...options } = spec;
+      return pser(options);
+    }
+    case "curious": {
+      const { kind: _, ...options } = spec;
+      return curious(options);
     }
     case "recent": {
       const { kind: _, ...options } = spec;

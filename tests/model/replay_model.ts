@@ -261,7 +261,7 @@ export class ReplayModel {
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
-    selector.setPriority(indices, kept);
+    selector.setPriority(indices, kept, (index) => this.#picksBefore(index));
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
@@ -359,6 +359,19 @@ export class ReplayModel {
 
   #indexOf(handle: number, position: number): number {
     return this.#picks.findIndex((pick) => pick.episode === handle && pick.position === position);
+  }
+
+  /** The picks before one in its episode, the nearest first. */
+  #picksBefore(index: number): number[] {
+    const pick = this.#picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    const before: number[] = [];
+    for (let position = pick.position - 1; position >= 0; position--) {
+      const own = this.#indexOf(pick.episode, position);
+      if (own >= 0) before.push(own);
+    }
+    if (this.#fault === "pserCrossesEpisodes") before.push(...this.#picks.keys());
+    return before;
   }
 
   #pop(): void {
