@@ -9,7 +9,7 @@
 
 #include "kernel/block_index.hpp"
 #include "kernel/pick_table.hpp"
-#include "selectors/pick_order.hpp"
+#include "kernel/pick_order.hpp"
 
 namespace exrp {
 

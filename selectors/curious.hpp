@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "kernel/portable_math.hpp"
+#include "kernel/prefetch.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"

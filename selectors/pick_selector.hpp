@@ -18,7 +18,7 @@
 
 #include "kernel/random.hpp"
 #include "kernel/status.hpp"
-#include "selectors/pick_order.hpp"
+#include "kernel/pick_order.hpp"
 
 namespace exrp {
 

@@ -1,5 +1,5 @@
 // PserSelector: prioritized sequence experience replay (Brittain, Bertram, Yang and Wei, "Prioritized sequence experience replay",
-// 2019, arXiv 1905.12726; its formulas are known here from later work that uses them). It draws as PrioritizedSelector; but a
+// 2019, arXiv 1905.12726; its formulas are known here from later work that uses them). It draws as ProportionalSelector does; but a
 // priority that is set decays back through the episode, and no priority falls below a share of the one before:
 //
 //   p_t <- max(priority + epsilon, retain * p_t),   then   p_(t-i) <- max(p_(t-i), decay^i * p_t)   for i = 1..window.
@@ -14,28 +14,28 @@
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
-//   1..3, 10 and above. Those of PrioritizedSelector.
+//   1..3, 10 and above. Those of ProportionalSelector.
 //   4. Between calls no pick is marked as named.
 // Cost: setPriority reads and may set `window` weights more a pick; see bench/floors_bench.ts. Memory: a bit a pick more.
 #pragma once
 
-#include "selectors/prioritized.hpp"
+#include "selectors/_proportional_selector.hpp"
 
 namespace exrp {
 
 struct PserOptions {
-  PrioritizedOptions draw;
+  ProportionalOptions draw;
   double decay = 0.4;   // rho, 0..1
   double window = 5.0;  // W, an integer 1..windowMax
   double retain = 0.7;  // eta, 0..1
 };
 
-class PserSelector final : public PrioritizedSelector {
+class PserSelector final : public ProportionalSelector {
  public:
   static constexpr uint32_t windowMax = 1024;
 
   PserSelector(const PserOptions& options, Random random, uint32_t countMax)
-      : PrioritizedSelector(options.draw, random, countMax), options_(options) {}
+      : ProportionalSelector(options.draw, random, countMax), options_(options) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
@@ -44,7 +44,7 @@ class PserSelector final : public PrioritizedSelector {
     if (!(options_.window >= 1.0 && options_.window <= windowMax)) return Status::argument;
     window_ = static_cast<uint32_t>(options_.window);
     if (options_.window != static_cast<double>(window_)) return Status::argument;
-    const Status status = PrioritizedSelector::create();
+    const Status status = ProportionalSelector::create();
     if (status != Status::ok) return status;
     const size_t wordCount = (size_t{countMax()} + 63) / 64;
     if (!named_.create(wordCount) || !named_.commit(wordCount)) return Status::memory;
@@ -81,11 +81,11 @@ class PserSelector final : public PrioritizedSelector {
   }
 
   double memoryBytes() const override {
-    return PrioritizedSelector::memoryBytes() + sizeof(*this) - sizeof(PrioritizedSelector) + 0.125 * count();
+    return ProportionalSelector::memoryBytes() + sizeof(*this) - sizeof(ProportionalSelector) + 0.125 * count();
   }
 
   int32_t check() const override {
-    if (const int32_t broken = PrioritizedSelector::check(); broken != 0) return broken;
+    if (const int32_t broken = ProportionalSelector::check(); broken != 0) return broken;
     for (size_t word = 0; word < (size_t{count()} + 63) / 64; ++word)
       if (named_[word] != 0) return 4;
     return 0;

@@ -55,8 +55,8 @@ function windowOf(decay: number): number {
  * Importance weights, `epsilon`, `alpha`, `normalize` and `draw` are as for `prioritized`. With `epsilon: 0` a pick is drawn
  * never only where its priority is 0 after both steps.
  *
- * Cost: O(log N) a draw and an update, an update at most about 4 times that of `prioritized` with the default window; about
- * 5.5 bytes a pick.
+ * Cost: O(log N) a draw and an update, an update about twice that of `prioritized` with the default window
+ * (`bench/floors_bench.ts`); about 5.5 bytes a pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

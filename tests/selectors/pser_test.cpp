@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "selectors/prioritized.hpp"
 #include "tests/selectors/_plain_tree.hpp"
 #include "tests/selectors/_table.hpp"
 
