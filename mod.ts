@@ -38,9 +38,24 @@
 export { ExperienceReplay } from "./replay/experience_replay.ts";
 export type { AnyReplay } from "./replay/experience_replay.ts";
 export { Batch } from "./replay/batch.ts";
-export type { BatchColumnShape, BatchLayout, BatchShape } from "./replay/batch.ts";
+export type {
+  BatchColumnShape,
+  BatchLayout,
+  BatchShape,
+  BatchSource,
+  NStepPart,
+} from "./replay/batch.ts";
 export { Selector } from "./replay/selector.ts";
-export type { CreateOptions, PickOptions } from "./replay/options.ts";
+export type { CreateOptions } from "./replay/options.ts";
+export type {
+  NextStateMode,
+  PickOptions,
+  PickPolicy,
+  StackedState,
+  StackPadding,
+} from "./replay/pick_options.ts";
+export { PickTable } from "./replay/pick_table.ts";
+export type { PickTableOwner } from "./replay/pick_table.ts";
 export type {
   EndEpisodeOptions,
   EndOptions,
@@ -59,11 +74,12 @@ export type {
   StepColumns,
   StepExtras,
 } from "./replay/steps_recorder.ts";
-export type { GetBatchOptions, NumberArray } from "./replay/drawer.ts";
+export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/drawer.ts";
 export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,
+  PickTableDescription,
   ReplayDescription,
   SelectorDescription,
 } from "./replay/describe.ts";

@@ -2,13 +2,6 @@
 
 namespace exrp {
 
-uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended) {
-  if (ended && policy.allowShort) return count;
-  // Without an end, the last pick's last next state is the record after it.
-  const uint32_t needed = policy.length + (ended || policy.allowOpenEnd ? 0 : 1);
-  return count >= needed ? count - needed + 1 : 0;
-}
-
 Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
@@ -84,7 +77,7 @@ Status PickTable::openJournal() { return journal_.open(countMax_); }
 
 int32_t PickTable::check(const Store& store) const {
   for (uint32_t index = 0; index < count_; ++index) {
-    if (place(slots_[index]) != index || store.block(store.blockOf(slots_[index])).taken == 0) return 1;
+    if (place(slots_[index]) != index || !store.block(store.blockOf(slots_[index])).taken()) return 1;
   }
   uint32_t placed = 0;
   const uint32_t slotCount = store.highWater() << store.blockShift();

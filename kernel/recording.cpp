@@ -118,11 +118,10 @@ uint32_t Replay::nextSlot(uint32_t* index, const uint8_t* state) {
 /// Counts the record that was copied to the next slot. The handle to go on with.
 double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* finalState) {
   Episode& episode = episodes_[index];
-  const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);
-  ++episode.count;
+  const uint32_t countBefore = episode.count++;
   ++recordCount_;
   ++recordedCount_;
-  pushNewPicks(index, validBefore);
+  pushAllPicks(index, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(index, finalState, endState(flags));
   if ((flags & EXRP_RECORD_BEGINS) != 0) index = addEpisode();
   return static_cast<double>(episodes_[index].handle);
@@ -137,7 +136,7 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   uint32_t index = episodeNone;
   Status status = openEpisode(handle, &index);
   if (status != Status::ok) return status;
-  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= config_.capacity || !picks_.hasRoomForOne()) {
+  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= config_.capacity || !hasRoomForOne()) {
     status = prepareRecord();
     if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
     if (status != Status::ok) return status;
@@ -160,7 +159,14 @@ Status Replay::checkSteps(uint32_t count, double stepsBytes, double bytesNeeded,
 
 /// How many of `count` records one call stores: with a journal open not more than it has room for.
 uint32_t Replay::recordsAtOnce(uint32_t count) {
-  return picks_.journal().isOpen() && count > journalRecordsMax ? journalRecordsMax : count;
+  return count > journalRecordsMax && journalOpen() ? journalRecordsMax : count;
+}
+
+bool Replay::journalOpen() const {
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (tables_[table]->picks.journal().isOpen()) return true;
+  }
+  return false;
 }
 
 void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
@@ -218,7 +224,7 @@ Status Replay::findBatchEpisodes(const double* handles, uint32_t first, uint32_t
     const Episode& episode = episodes_[found[end]];
     const uint32_t slot = store_.slotAt(episode.lastBlock, episode.count);
     prefetchLine(store_.groupRow(0, slot));
-    picks_.prefetchPlace(slot);
+    for (uint32_t table = 0; table < tableCount_; ++table) tables_[table]->picks.prefetchPlace(slot);
     uint32_t& state = episodes_[found[end]].state;
     if ((state & seen) != 0) {
       uint32_t before = first;

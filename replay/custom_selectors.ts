@@ -151,22 +151,18 @@ export class CustomSelector {
   }
 }
 
-/** All custom selectors of one replay, and how far they have read. */
-export class CustomSelectors {
+/** All custom selectors of one pick table, and how far they have read. */
+class TableCustoms {
   readonly #kernel: Kernel;
+  readonly #table: number;
   readonly #events = new Uint32Array(2 * CHUNK_EVENTS);
   readonly #number = new Uint32Array(1);
   readonly #all: CustomSelector[] = [];
-  #recordsSinceLook = 0;
 
   /** None yet. */
-  constructor(kernel: Kernel) {
+  constructor(kernel: Kernel, table: number) {
     this.#kernel = kernel;
-  }
-
-  /** How many there are. */
-  get size(): number {
-    return this.#all.length;
+    this.#table = table;
   }
 
   /** Adds a rule, which hears of the `pickCount` picks that are there now. */
@@ -178,22 +174,16 @@ export class CustomSelectors {
     this.#all.push(selector);
   }
 
-  /** From now on the kernel replay `id` keeps a journal. */
+  /** From now on the kernel replay `id` keeps a journal of the table. */
   openJournal(id: number): void {
-    checkStatus(this.#kernel, "newPickSelector()", this.#kernel.symbols.exrp_journal_open(id));
-    this.#recordsSinceLook = 0;
+    const status = this.#kernel.symbols.exrp_journal_open(id, this.#table);
+    checkStatus(this.#kernel, "newPickSelector()", status);
   }
 
-  /** After records: looks now and then, so that the journal stays small even if nobody draws. */
-  recorded(id: number, count = 1): void {
-    this.#recordsSinceLook += count;
-    if (this.#recordsSinceLook < LOOK_EVERY) return;
-    this.#recordsSinceLook = 0;
-    checkStatus(
-      this.#kernel,
-      "record()",
-      this.#kernel.symbols.exrp_journal_count(id, this.#number),
-    );
+  /** Reads the events if many wait. */
+  look(id: number): void {
+    const status = this.#kernel.symbols.exrp_journal_count(id, this.#table, this.#number);
+    checkStatus(this.#kernel, "record()", status);
     if ((this.#number[0] ?? 0) > WAITING_MAX) this.drain(id);
   }
 
@@ -203,6 +193,7 @@ export class CustomSelectors {
     for (;;) {
       const status = this.#kernel.symbols.exrp_journal_read(
         id,
+        this.#table,
         events,
         CHUNK_EVENTS,
         this.#number,
@@ -216,5 +207,53 @@ export class CustomSelectors {
       }
       if (count < CHUNK_EVENTS) return;
     }
+  }
+}
+
+/** All custom selectors of one replay. */
+export class CustomSelectors {
+  readonly #kernel: Kernel;
+  readonly #tables = new Map<number, TableCustoms>();
+  #recordsSinceLook = 0;
+
+  /** None yet. */
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** How many tables have any. */
+  get size(): number {
+    return this.#tables.size;
+  }
+
+  /** Adds a rule to a table, which hears of the `pickCount` picks that are there now. */
+  add(id: number, table: number, selector: CustomSelector, pickCount: number): void {
+    let customs = this.#tables.get(table);
+    if (customs !== undefined) {
+      customs.add(id, selector, pickCount);
+      return;
+    }
+    customs = new TableCustoms(this.#kernel, table);
+    customs.add(id, selector, pickCount);
+    this.#tables.set(table, customs);
+  }
+
+  /** From now on the kernel replay `id` keeps a journal of each table that has custom selectors. */
+  openJournals(id: number): void {
+    for (const customs of this.#tables.values()) customs.openJournal(id);
+    this.#recordsSinceLook = 0;
+  }
+
+  /** After records: looks now and then, so that the journals stay small even if nobody draws. */
+  recorded(id: number, count = 1): void {
+    this.#recordsSinceLook += count;
+    if (this.#recordsSinceLook < LOOK_EVERY) return;
+    this.#recordsSinceLook = 0;
+    for (const customs of this.#tables.values()) customs.look(id);
+  }
+
+  /** Reads all events and tells the rules. */
+  drain(id: number): void {
+    for (const customs of this.#tables.values()) customs.drain(id);
   }
 }

@@ -19,7 +19,10 @@ struct Episodes {
     const Column column = {4, 1, 4, 0, 0};
     CHECK_EQUAL(store.create(&column, 1, blockLength, blockMax), Status::ok);
     CHECK_EQUAL(blocks.create(4), Status::ok);
-    CHECK_EQUAL(picks.create(PickPolicy{1, false, true, 1.0}, blockMax * blockLength, blockMax * blockLength), Status::ok);
+    PickPolicy policy;
+    policy.allowOpenEnd = true;
+    policy.stride = stride;
+    CHECK_EQUAL(picks.create(policy, blockMax * blockLength, blockMax * blockLength), Status::ok);
     CHECK_EQUAL(store.prepareBlocks(blockMax), Status::ok);
     CHECK_EQUAL(blocks.prepare(store, blockMax), Status::ok);
     CHECK_EQUAL(picks.prepare(uint64_t{blockMax} * blockLength, blockMax * blockLength), Status::ok);
@@ -33,7 +36,7 @@ struct Episodes {
     Chain& chain = chains[episode];
     if (store.within(position) == 0) {
       const uint32_t block = store.takeBlock(episode, store.ordinalOf(position), episode);
-      if (position > 0) store.block(chain.last).next = block;
+      if (position > 0) store.link(chain.last, block);
       if (position == 0) chain.first = block;
       chain.last = block;
       blocks.add(store, block);
@@ -110,7 +113,7 @@ void predecessorsAreThoseOfTheList(uint64_t seed) {
     std::vector<uint32_t> index(count);
     for (uint32_t& each : index) each = random.below(episodes.picks.count());
     std::vector<uint32_t> before(size_t{count} * window + 1, 0xabcd);
-    const EpisodeOrder order(episodes.store, episodes.blocks, episodes.picks, episodes.stride);
+    const EpisodeOrder order(episodes.store, episodes.blocks, episodes.picks);
     order.before(index.data(), count, window, before.data());
     for (uint32_t k = 0; k < count; ++k) {
       const auto [episode, position] = episodes.who[index[k]];

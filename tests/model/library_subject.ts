@@ -52,7 +52,8 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     capacity: config.capacity,
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     seed: config.seed,
-    ...config.pick,
+    pick: config.pick,
+    reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,
   };

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { DType } from "@exrp/replay";
+import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import { Random } from "./random.ts";
 import type { PrioritizedSpec, SelectorSpec } from "./selector_models.ts";
@@ -28,12 +28,9 @@ export interface ProgramConfig {
   readonly segmentLength?: number;
   readonly blockLength: number;
   readonly seed: number;
-  readonly pick: {
-    readonly length: number;
-    readonly allowShort: boolean;
-    readonly allowOpenEnd: boolean;
-    readonly discount: number;
-  };
+  /** The pick policy of each pick table; those past the first are made when the first selector needs them. */
+  readonly pick: PickPolicy;
+  readonly tables: readonly PickPolicy[];
   readonly state: ColumnSpec;
   readonly action: ColumnSpec;
   readonly reward: ColumnSpec;
@@ -42,6 +39,8 @@ export interface ProgramConfig {
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
+  /** The pick table of each selector. */
+  readonly selectorTables: readonly number[];
 }
 
 /** One step. `data` seeds whatever values it needs. */
@@ -239,6 +238,68 @@ function chooseRecent(choice: Choice): SelectorSpec {
   };
 }
 
+/** A policy that asks for nothing beyond records and next states. */
+const PLAIN: PickPolicy = {
+  length: 1,
+  stride: 1,
+  allowShort: false,
+  allowOpenEnd: false,
+  discount: 1,
+  whole: false,
+  burnIn: 0,
+  before: 0,
+  reversed: false,
+  stack: 1,
+  stackPadding: "repeat",
+  stackCompact: false,
+  nStep: [],
+  nextState: "copy",
+  masks: false,
+};
+
+function chooseEnds(
+  choice: Choice,
+): { allowShort: boolean; allowOpenEnd: boolean; discount: number } {
+  return {
+    allowShort: choice.oneIn(2),
+    allowOpenEnd: choice.oneIn(2),
+    discount: choice.of([1, 0.99, 0.9, 0]),
+  };
+}
+
+/** A policy that asks for whatever there is, but for what can't be had together. */
+function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
+  const ends = chooseEnds(choice);
+  const whole = choice.oneIn(8);
+  const reversed = choice.oneIn(5);
+  const context = reversed ? 0 : choice.below(3);
+  const stack = choice.oneIn(2) ? 1 : choice.within(2, 5);
+  const stackCompact = !reversed && choice.oneIn(4);
+  return {
+    ...ends,
+    length: choice.within(1, Math.min(lengthMax, whole ? 30 : 9)),
+    stride: whole ? 1 : choice.of([1, 1, 2, 3]),
+    allowShort: !whole && ends.allowShort,
+    allowOpenEnd: !whole && !reversed && ends.allowOpenEnd,
+    whole,
+    burnIn: context === 1 ? choice.within(1, 9) : 0,
+    before: context === 2 ? choice.within(1, 9) : 0,
+    reversed,
+    stack,
+    stackPadding: choice.of(["repeat", "zeros"]),
+    stackCompact,
+    nStep: choice.oneIn(2)
+      ? []
+      : Array.from({ length: choice.within(1, 3) }, () => choice.within(1, 7)),
+    nextState: stackCompact
+      ? choice.of(["overlap", false])
+      : reversed
+      ? choice.of(["copy", false])
+      : choice.of(["copy", "overlap", false]),
+    masks: choice.oneIn(2),
+  };
+}
+
 function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
   const capacity = Math.max(
@@ -250,33 +311,41 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       : choice.within(12, 80),
   );
   const selectors = Array.from({ length: choice.within(1, 3) }, () => chooseSelector(choice));
+  const segmentLength = choice.oneIn(2)
+    ? undefined
+    : choice.oneIn(3)
+    ? choice.within(length, Math.min(capacity, length + 3))
+    : choice.within(length, capacity);
+  const lengthMax = segmentLength ?? Math.max(length, Math.floor(capacity / 8));
+  const tables = Array.from(
+    { length: choice.oneIn(2) ? 0 : choice.within(1, 2) },
+    () => choosePolicy(choice, lengthMax),
+  );
   const extras: Record<string, ColumnSpec> = {};
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
     extras[name] = chooseColumn(choice, true);
   }
   return {
     capacity,
-    ...(choice.oneIn(2) ? {} : {
-      segmentLength: choice.oneIn(3)
-        ? choice.within(length, Math.min(capacity, length + 3))
-        : choice.within(length, capacity),
-    }),
+    ...(segmentLength === undefined ? {} : { segmentLength }),
     blockLength: 2 ** choice.within(1, 5),
     seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
-    pick: {
-      length,
-      allowShort: choice.oneIn(2),
-      allowOpenEnd: choice.oneIn(2),
-      discount: choice.of([1, 0.99, 0.9, 0]),
-    },
+    pick: choice.oneIn(2)
+      ? { ...choosePolicy(choice, length), length }
+      : { ...PLAIN, ...chooseEnds(choice), length },
+    tables,
     // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
     state: choice.oneIn(8) ? { dtype: "float32", shape: [200] } : chooseColumn(choice, true),
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
-    reward: { dtype: choice.of(["float32", "float64"]), shape: [] },
+    reward: choice.oneIn(3)
+      ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
+      : { dtype: choice.of(["float32", "float64"]), shape: [] },
     extras,
     eviction: choice.of(EVICTION_KINDS),
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
+    // The first draws from the first table, so that there is something to draw in nearly every program.
+    selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(tables.length + 1)),
   };
 }
 

@@ -17,7 +17,8 @@ import {
 import type { ColumnSpec, Operation, Program } from "./program.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
-import { same, sameBytes, sameNumbers } from "./same.ts";
+import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
+import type { SelectorSpec } from "./selector_models.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */
@@ -100,7 +101,8 @@ class Run implements Disposable {
   #selectors: Selector[] = [];
   #held: Held[] = [];
   #saved: Saved | undefined;
-  #spare: AnyBatch | undefined;
+  /** The latest batch of each pick table. */
+  #spares = new Map<number, AnyBatch>();
 
   private constructor(
     program: Program,
@@ -178,9 +180,14 @@ class Run implements Disposable {
     same("the count of evictions", info.evictedCount, model.evictedCount);
     const handles = model.handles;
     sameNumbers("episodes()", replay.episodes(), handles);
-    const picks = this.#tap.picks(id, model.pickCount);
-    sameNumbers("the picks' episodes", picks.episodes, model.picks.map((pick) => pick.episode));
-    sameNumbers("the picks' positions", picks.positions, model.picks.map((pick) => pick.position));
+    for (let table = 0; table < model.tableCount; table++) {
+      const expected = model.picks(table);
+      same(`pickCount of ${table}`, replay.pickTables[table]?.pickCount, expected.length);
+      const picks = this.#tap.picks(id, table, expected.length);
+      const where = `the picks of table ${table}`;
+      sameNumbers(`${where}: episodes`, picks.episodes, expected.map((pick) => pick.episode));
+      sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
+    }
     if (!deep) return;
     for (const handle of [...handles, ...this.#actors.values()]) {
       const [seen, expected] = [replay.episode(handle), model.episode(handle)];
@@ -391,9 +398,10 @@ class Run implements Disposable {
     if (selector === undefined) return;
     const { size, beta } = operation;
     let into: AnyBatch | undefined;
-    if (operation.into && this.#spare?.size === size) {
+    const spare = this.#spares.get(selector.table);
+    if (operation.into && spare?.size === size) {
       // Whatever the batch held must be written over.
-      into = this.#spare;
+      into = spare;
       into.bytes.fill(0xa5);
       this.#held = this.#held.filter(({ batch }) => batch !== into);
     }
@@ -413,7 +421,7 @@ class Run implements Disposable {
     this.#compareBatch(actual, expected);
     this.#checkHeld();
     this.#held = [...this.#held, { batch: actual, bytes: actual.bytes.slice() }].slice(-HELD_MAX);
-    this.#spare = actual;
+    this.#spares.set(selector.table, actual);
     this.#tally.batches++;
     this.#tally.picksCompared += size;
   }
@@ -439,6 +447,16 @@ class Run implements Disposable {
       sameBytes(`column ${k}`, view, bytes);
     }
     sameBytes("nextState", actual.nextState, expected.nextState);
+    sameNumbers("learnMask", actual.learnMask, expected.learnMask);
+    sameNumbers("contextMask", actual.contextMask, expected.contextMask);
+    same("the count of n-step returns", actual.nStep.length, expected.nStep.length);
+    for (const [k, part] of expected.nStep.entries()) {
+      const seen = actual.nStep[k];
+      if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
+      sameRewards(`nStep[${k}].reward`, seen.reward, part.reward);
+      sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
+      sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
+    }
   }
 
   /** No call may change a batch that was drawn before. */
@@ -455,7 +473,7 @@ class Run implements Disposable {
     const episodes: number[] = [];
     const positions: number[] = [];
     const held = this.#held[values.below(Math.max(1, this.#held.length))];
-    const picks = this.#model.picks;
+    const picks = this.#model.picks(selector.table);
     for (let k = 0; k < operation.count; k++) {
       const nth = values.below(1 << 20);
       const pick = picks[nth % Math.max(1, picks.length)];
@@ -502,11 +520,28 @@ class Run implements Disposable {
   }
 
   #addSelector(): void {
-    const spec = this.#program.config.selectors[this.#selectors.length];
+    const { config } = this.#program;
+    const spec = config.selectors[this.#selectors.length];
     if (spec === undefined) return;
-    const selector = this.#replay.newPickSelector(selectorRule(spec));
-    same("the selector's number", selector.id, this.#model.newPickSelector(spec));
+    const table = config.selectorTables[this.#selectors.length] ?? 0;
+    const selector = this.#addTo(this.#replay, table, spec);
+    while (this.#model.tableCount <= table) {
+      this.#model.newPickTable(config.tables[this.#model.tableCount - 1] ?? config.pick);
+    }
+    same("the selector's number", selector.id, this.#model.newPickSelector(spec, table));
+    same("the selector's table", selector.table, table);
     this.#selectors.push(selector);
+  }
+
+  /** Adds a selector to a table of the library, which is made where it is not there yet. */
+  #addTo(replay: AnyReplay, table: number, spec: SelectorSpec): Selector {
+    const { config } = this.#program;
+    while (replay.pickTables.length <= table) {
+      replay.newPickTable(config.tables[replay.pickTables.length - 1] ?? config.pick);
+    }
+    const found = replay.pickTables[table];
+    if (found === undefined) throw new Error(`the library has no pick table ${table}`);
+    return found.newPickSelector(selectorRule(spec));
   }
 
   async #save(): Promise<void> {
@@ -532,7 +567,9 @@ class Run implements Disposable {
       const specs = config.selectors.slice(0, saved.selectors);
       this.#replay[Symbol.dispose]();
       this.#replay = fresh;
-      this.#selectors = specs.map((spec) => fresh.newPickSelector(selectorRule(spec)));
+      this.#selectors = specs.map((spec, k) =>
+        this.#addTo(fresh, config.selectorTables[k] ?? 0, spec)
+      );
     }
     await this.#replay.unserialize(saved.bytes);
     this.#model = saved.model.clone();

@@ -135,6 +135,18 @@ Deno.test("pser(): a cut episode's continuation is an episode of its own", async
   assertPriorities(replay, selector, new Map([[0, 1], [1, 1], [2, 1], [3, 100]]));
 });
 
+Deno.test("pser(): in a table with a stride, a priority decays from pick to pick", async () => {
+  using replay = await smallReplay();
+  const table = replay.newPickTable({ stride: 3 });
+  const selector = table.newPickSelector(
+    pser({ alpha: 1, epsilon: 0, decay: 0.5, window: 2, retain: 0 }),
+  );
+  const episode = recordEpisode(replay, 11);
+  const all = new Array<number>(4).fill(episode);
+  replay.setPriority(selector, all, [0, 3, 6, 9], [1, 1, 1, 8]);
+  assertPriorities(replay, selector, new Map([[0, 1], [3, 2], [6, 4], [9, 8]]));
+});
+
 Deno.test("pser(): it is what a loop over the paper's two rules gives", async () => {
   for (let seed = 1; seed <= 6; seed++) {
     const random = testRandom(seed);
