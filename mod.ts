@@ -2,6 +2,8 @@
  * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
  * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
  *
+ * Rules of your own are tested with `conforms()` and `conformsEviction()` of `@exrp/replay/testing`.
+ *
  * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
  * `--allow-ffi=<path of the kernel>` suffices.
  *
@@ -61,6 +63,7 @@ export type {
   EndOptions,
   EpisodeInfo,
   ExtraValues,
+  RecordMeta,
   RecordOptions,
   RecordRest,
   StepOptions,

@@ -39,8 +39,9 @@ class PickSelector {
   /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0 (checked by the caller).
   /// The same index may come twice: the last wins.
   virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
-  /// The same by a replay that can say which picks come before each in its episode: what it calls. For rules that know single
-  /// picks only it is setPriority(). What stands in `priority` afterwards is undefined.
+  /// The same for what a user sets, by a replay that can say which picks come before each in its episode; priorities that come with
+  /// records are set by setPriority(). For rules that know single picks only both are one. What stands in `priority` afterwards is
+  /// undefined.
   virtual void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder&) {
     setPriority(index, priority, count);
   }

@@ -7,7 +7,8 @@
 // One call is one update, whatever the order of what it names. First every pick named gets its own priority: retain takes the one
 // before the call, and of a pick named twice the last counts, as if the others had not been there (but for the running maximum of
 // new picks). Then each of these own priorities decays back: not what another pick's raised it to. The same comes of one call for
-// each pick in order of time. What a pick gets when it is added decays nowhere.
+// each pick in order of time. What a pick gets when it is added decays nowhere, and takes the place of nothing: that is the running
+// maximum, or the priority that came with its record, by setPriority() as it stands.
 //
 // All of it happens to the weights w = p^alpha, float32, which are all that is kept: x^alpha rises with x, so that
 // max(p, decay^i q)^alpha = max(p^alpha, (decay^i)^alpha q^alpha), and a factor for each i saves the power for each pick.
@@ -57,14 +58,8 @@ class PserSelector final : public ProportionalSelector {
     return Status::ok;
   }
 
-  /// Without an order each pick is taken for the first of its episode.
-  void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
-    renew(index, priority, count, nullptr);
-    for (uint32_t k = 0; k < count; ++k) forget(index[k]);
-  }
-
   void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder& order) override {
-    renew(index, priority, count, priority);
+    renew(index, priority, count);
     // Of the same size whatever the window, so that it may lie on the stack.
     uint32_t before[beforeMax];
     const uint32_t pickMax = beforeMax / window_ < pieceMax ? beforeMax / window_ : pieceMax;
@@ -95,9 +90,9 @@ class PserSelector final : public ProportionalSelector {
   static constexpr uint32_t beforeMax = 4096;
   static_assert(beforeMax >= windowMax);
 
-  /// Gives the picks that are named their own weights, the last first, and marks them. Into `own`, if there is one (it may be
-  /// `priority`): the weight, or 0, which raises nothing, where a later one names the same pick.
-  void renew(const uint32_t* index, const double* priority, uint32_t count, double* own) {
+  /// Gives the picks that are named their own weights, the last first, and marks them. In `priority` then stands the weight, or 0,
+  /// which raises nothing, where a later one names the same pick.
+  void renew(const uint32_t* index, double* priority, uint32_t count) {
     float weight[pieceMax];
     for (uint32_t end = count; end > 0;) {
       const uint32_t n = end < pieceMax ? end : pieceMax;
@@ -112,7 +107,7 @@ class PserSelector final : public ProportionalSelector {
           weight[k] = weight[k] > least ? weight[k] : least;
           tree().set(pick, weight[k]);
         }
-        if (own != nullptr) own[first + k] = isLast ? weight[k] : 0.0f;
+        priority[first + k] = isLast ? weight[k] : 0.0f;
       }
       end = first;
     }

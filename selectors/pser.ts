@@ -50,7 +50,8 @@ function windowOf(decay: number): number {
  *
  * One call of `setPriority` is one update, whatever the order of what it names: first every pick gets its own priority by 1,
  * of a pick named twice the last; then each of these decays back by 2. Where an episode was cut because it was too long, its
- * continuation is an episode of its own. A new pick has the largest priority set so far, which decays nowhere.
+ * continuation is an episode of its own. A new pick has the priority that its record brought, or the largest set so far; neither
+ * decays back.
  *
  * Importance weights, `epsilon`, `alpha`, `normalize` and `draw` are as for `prioritized`. With `epsilon: 0` a pick is drawn
  * never only where its priority is 0 after both steps.

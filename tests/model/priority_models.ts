@@ -54,10 +54,15 @@ export class PserModel implements SelectorModel {
   setPriority(
     indices: readonly number[],
     priorities: readonly number[],
-    before: (index: number) => readonly number[],
+    before?: (index: number) => readonly number[],
   ): void {
     this.priorityMax = Math.max(this.priorityMax, ...priorities);
-    if (this.fault === "pserOneByOne") {
+    if (before === undefined) {
+      // It comes with the record: there is nothing before it to keep, and it decays nowhere.
+      for (const [k, index] of indices.entries()) {
+        this.weights[index] = weightOf(at(priorities, k), this.spec, this.fault);
+      }
+    } else if (this.fault === "pserOneByOne") {
       for (const [k, index] of indices.entries()) {
         this.#update(new Map([[index, at(priorities, k)]]), before);
       }

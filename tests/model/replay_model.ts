@@ -91,9 +91,12 @@ class TableModel {
     this.policy = policy;
   }
 
-  push(pick: Pick): void {
+  push(pick: Pick, priority: number | undefined): void {
     this.picks.push(pick);
-    for (const selector of this.selectors) selector.pushed();
+    for (const selector of this.selectors) {
+      selector.pushed();
+      if (priority !== undefined) selector.setPriority([this.picks.length - 1], [priority]);
+    }
   }
 
   pop(): void {
@@ -179,6 +182,7 @@ export class ReplayModel {
     columns: readonly Uint8Array[],
     finalState?: Uint8Array,
     ending: Ending = "terminated",
+    priority?: number,
   ): number {
     this.#checkOpen(handle);
     const capacity = this.config.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
@@ -200,6 +204,7 @@ export class ReplayModel {
     }
     episode ??= this.#begin();
     episode.records.push(columns);
+    episode.priorities.push(priority);
     this.recordedCount++;
     this.#pushPicks(episode);
     if (finalState !== undefined) this.#end(episode, finalState, ending);
@@ -212,11 +217,12 @@ export class ReplayModel {
     steps: readonly (readonly Uint8Array[])[],
     finalState?: Uint8Array,
     ending?: Ending,
+    priorities: readonly number[] = [],
   ): number {
     let current = handle;
     for (const [k, columns] of steps.entries()) {
-      const isLast = k === steps.length - 1;
-      current = this.record(current, columns, isLast ? finalState : undefined, ending);
+      const end = k === steps.length - 1 ? finalState : undefined;
+      current = this.record(current, columns, end, ending, priorities[k]);
     }
     return current;
   }
@@ -226,6 +232,7 @@ export class ReplayModel {
     handles: readonly number[],
     steps: readonly (readonly Uint8Array[])[],
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+    priorities: readonly number[] = [],
   ): number[] {
     const seen = new Set<number>();
     for (const handle of handles) {
@@ -238,7 +245,13 @@ export class ReplayModel {
     }
     return handles.map((handle, k) => {
       const end = ends[k];
-      const after = this.record(handle, steps[k] ?? [], end?.finalState, end?.ending);
+      const after = this.record(
+        handle,
+        steps[k] ?? [],
+        end?.finalState,
+        end?.ending,
+        priorities[k],
+      );
       return end === undefined || this.#fault === "batchGoesOn" ? after : this.newEpisode();
     });
   }
@@ -278,7 +291,11 @@ export class ReplayModel {
     const table = this.#table(ordinalOfTable);
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
-    for (const _ of table.picks) selector.pushed();
+    for (const [index, pick] of table.picks.entries()) {
+      selector.pushed();
+      const priority = this.#episodes.get(pick.episode)?.priorities[pick.position];
+      if (priority !== undefined) selector.setPriority([index], [priority]);
+    }
     table.selectors.push(selector);
     this.#selectors.push([table, selector]);
     return ordinal;
@@ -336,7 +353,11 @@ export class ReplayModel {
   clone(): ReplayModel {
     const copy = new ReplayModel(this.config, this.#fault);
     for (const [handle, episode] of this.#episodes) {
-      copy.#episodes.set(handle, { ...episode, records: [...episode.records] });
+      copy.#episodes.set(handle, {
+        ...episode,
+        records: [...episode.records],
+        priorities: [...episode.priorities],
+      });
     }
     copy.#tables.length = 0;
     for (const table of this.#tables) {
@@ -385,7 +406,7 @@ export class ReplayModel {
   }
 
   #begin(): Episode {
-    const episode: Episode = { handle: this.nextHandle++, records: [] };
+    const episode: Episode = { handle: this.nextHandle++, records: [], priorities: [] };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
     return episode;
@@ -403,7 +424,10 @@ export class ReplayModel {
       for (let position = 0; position < episode.records.length; position++) {
         if (table.indexOf(episode.handle, position) >= 0) continue;
         if (!isPick(table.policy, episode, position, this.#fault)) continue;
-        table.push({ episode: episode.handle, position });
+        const priority = this.#fault === "firstPrioritiesLost"
+          ? undefined
+          : episode.priorities[position];
+        table.push({ episode: episode.handle, position }, priority);
       }
     }
   }

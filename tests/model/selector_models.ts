@@ -40,11 +40,11 @@ export interface SelectorModel {
   moved(to: number): void;
   /** The last pick is gone. */
   popped(): void;
-  /** `before` gives the picks before one in its episode, the nearest first. */
+  /** `before` gives the picks before one in its episode, the nearest first; none where priorities come with records. */
   setPriority(
     indices: readonly number[],
     priorities: readonly number[],
-    before: (index: number) => readonly number[],
+    before?: (index: number) => readonly number[],
   ): void;
   /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
   select(count: number, seen?: Draws): Draws;

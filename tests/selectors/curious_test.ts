@@ -92,6 +92,15 @@ Deno.test("curious(): a pick keeps pMax until its first loss, however often it i
   assertEquals([...replay.getBatch(2, selector).probability], [0.5, 0.5]);
 });
 
+Deno.test("curious(): a priority that comes with a record is its first loss", async () => {
+  using replay = await smallReplay();
+  const selector = replay.newPickSelector(curious({ c: 8, beta: 0.5, alpha: 1, epsilon: 0 }));
+  const episode = replay.record(replay.newEpisode(), [0], 0, 0, { priority: 4 });
+  replay.record(episode, [1], 0, 0, { priority: 28, finalState: [2] });
+  const { state, probability } = replay.getBatch(8, selector); // 8 + 4 and 8 + 28
+  for (const [k, each] of state.entries()) assertEquals(probability[k], each === 0 ? 0.25 : 0.75);
+});
+
 Deno.test("curious(): of two losses for one pick the last counts, and a pick of loss 0 without novelty is not drawn", async () => {
   using replay = await smallReplay();
   const selector = replay.newPickSelector(curious({ c: 0, epsilon: 0 }));

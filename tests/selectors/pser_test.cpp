@@ -246,14 +246,13 @@ void weightsAreThoseOfPriorities() {
   }
 }
 
-/// With nothing decayed and nothing retained it is PrioritizedSelector; without an order nothing decays.
+/// With nothing decayed and nothing retained it is PrioritizedSelector; and so it is for priorities that come with records.
 void withoutDecayItIsPrioritized() {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed, 13);
     PserOptions options = randomOptions(random);
-    options.retain = 0.0;
     const bool ordered = seed % 2 == 0;
-    if (ordered) options.decay = 0.0;
+    if (ordered) options.decay = options.retain = 0.0;
     PserSelector pser(options, Random(seed, 1), 100);
     PrioritizedSelector prioritized(options.draw, Random(seed, 1), 100);
     CHECK_EQUAL(pser.create(), Status::ok);

@@ -135,6 +135,19 @@ Deno.test("pser(): a cut episode's continuation is an episode of its own", async
   assertPriorities(replay, selector, new Map([[0, 1], [1, 1], [2, 1], [3, 100]]));
 });
 
+Deno.test("pser(): a priority that comes with a record is the pick's own, and decays nowhere", async () => {
+  using replay = await smallReplay();
+  const selector = replay.newPickSelector(
+    pser({ alpha: 1, epsilon: 0, decay: 0.5, retain: 0.5, initialPriority: 100 }),
+  );
+  let episode = replay.newEpisode();
+  for (const state of [0, 1]) episode = replay.record(episode, [state], 0, 0, { priority: 2 });
+  replay.record(episode, [2], 0, 0, { priority: 32, finalState: [3] });
+  assertPriorities(replay, selector, new Map([[0, 2], [1, 2], [2, 32]]));
+  replay.setPriority(selector, [episode], [2], [0]);
+  assertPriorities(replay, selector, new Map([[0, 4], [1, 8], [2, 16]]));
+});
+
 Deno.test("pser(): in a table with a stride, a priority decays from pick to pick", async () => {
   using replay = await smallReplay();
   const table = replay.newPickTable({ stride: 3 });
