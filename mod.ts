@@ -123,13 +123,22 @@ export { curious } from "./selectors/curious.ts";
 export type { CuriousOptions } from "./selectors/curious.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
-export { newest, oldest } from "./selectors/age_end.ts";
+export { type AgeEndOptions, newest, oldest } from "./selectors/age_end.ts";
 export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
 export type { PriorityEndOptions } from "./selectors/priority_end.ts";
 export { recent, recentCount } from "./selectors/recent.ts";
 export type { RecentOptions } from "./selectors/recent.ts";
 export { withoutReplacement } from "./selectors/without_replacement.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
+export type {
+  Candidates,
+  ComposedSelector,
+  Composition,
+  PartDrawer,
+} from "./selectors/composed_selector.ts";
+export { combined, type CombinedOptions } from "./selectors/combined.ts";
+export { laber, type LaberOptions } from "./selectors/laber.ts";
+export { mixture, type MixturePart } from "./selectors/mixture.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
 export { RandomStream } from "./selectors/random_stream.ts";

@@ -121,7 +121,7 @@ extern "C" {
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
-#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest) */
+#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (0, 1: a batch goes on with the next in age) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */

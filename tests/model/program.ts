@@ -161,6 +161,7 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 }
 
 function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(6)) return chooseComposed(choice);
   if (choice.oneIn(4)) return chooseEnd(choice);
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
@@ -217,9 +218,25 @@ function chooseCurious(choice: Choice): SelectorSpec {
   };
 }
 
+/** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
+function chooseComposed(choice: Choice): SelectorSpec {
+  const part = (): SelectorSpec => {
+    const spec = chooseSelector(choice);
+    return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
+  };
+  if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
+  return {
+    kind: "mixture",
+    parts: Array.from({ length: choice.within(1, 3) }, () => ({
+      rule: part(),
+      share: choice.of([0.5, 0.5, 1, 0.3, 3]),
+    })),
+  };
+}
+
 function chooseEnd(choice: Choice): SelectorSpec {
   const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
-  if (kind === "oldest" || kind === "newest") return { kind };
+  if (kind === "oldest" || kind === "newest") return { kind, distinct: choice.oneIn(2) };
   return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
 }
 

@@ -10,7 +10,10 @@ import type { Fault } from "./faults.ts";
 import type { PickPolicy } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
+  type ComposedSpec,
   type Draws,
+  isComposedSpec,
+  partCounts,
   type SelectorModel,
   selectorModel,
   type SelectorSpec,
@@ -81,6 +84,15 @@ export class ModelError extends Error {
   }
 }
 
+/** A selector, by itself or made of others, which are named by their ordinals. */
+type SelectorOfTable = readonly [TableModel, SelectorModel | ComposedModel];
+
+interface ComposedModel {
+  readonly spec: ComposedSpec;
+  readonly parts: readonly number[];
+  readonly owed: number[];
+}
+
 /** One pick table, and the selectors that draw from it. */
 class TableModel {
   readonly policy: PickPolicy;
@@ -116,7 +128,7 @@ export class ReplayModel {
   readonly #episodes = new Map<number, Episode>();
   readonly #tables: TableModel[] = [];
   /** The table and the rule of each selector, in order of creation. */
-  readonly #selectors: (readonly [TableModel, SelectorModel])[] = [];
+  readonly #selectors: SelectorOfTable[] = [];
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
@@ -287,8 +299,15 @@ export class ReplayModel {
   }
 
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
-    const ordinal = this.#selectors.length;
     const table = this.#table(ordinalOfTable);
+    if (isComposedSpec(spec)) {
+      const rules: SelectorSpec[] = spec.kind === "combined"
+        ? [{ kind: "newest", distinct: true }, spec.rest]
+        : spec.parts.map(({ rule }) => rule);
+      const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
+      return this.#selectors.push([table, { spec, parts, owed: rules.map(() => 0) }]) - 1;
+    }
+    const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
     for (const [index, pick] of table.picks.entries()) {
@@ -308,6 +327,12 @@ export class ReplayModel {
     priorities: readonly number[],
   ): number {
     const [table, selector] = this.#selector(ordinal);
+    if ("parts" in selector) {
+      const applied = selector.parts.map((part) =>
+        this.setPriority(part, episodes, positions, priorities)
+      );
+      return Math.max(...applied);
+    }
     for (const priority of priorities) {
       if (!(priority >= 0 && priority < Infinity)) {
         throw new ModelError("invalid-priority", `a priority of ${priority}`);
@@ -329,6 +354,7 @@ export class ReplayModel {
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     const [table, selector] = this.#selector(ordinal);
     if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
+    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
     if (count > (selector.batchMax ?? Infinity)) {
       throw new ModelError("batch-size", "there are fewer picks");
     }
@@ -345,6 +371,29 @@ export class ReplayModel {
         selector.weighted ? Math.fround(portablePow(least / probability, beta)) : 1
       ),
     };
+  }
+
+  #compose(
+    { spec, parts, owed }: ComposedModel,
+    count: number,
+    beta: number,
+    seen: SeenBatch | undefined,
+  ): ModelBatch {
+    const batches: ModelBatch[] = [];
+    let first = 0;
+    if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
+    for (const [k, size] of partCounts(spec, count, owed).entries()) {
+      const own = (from: ArrayLike<number>): number[] =>
+        Array.from(from).slice(first, first + size);
+      const seenByPart = seen && {
+        pickEpisode: own(seen.pickEpisode),
+        pickPosition: own(seen.pickPosition),
+        probability: own(seen.probability),
+      };
+      if (size > 0) batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart));
+      first += size;
+    }
+    return joinBatches(batches);
   }
 
   // ---- saving ----
@@ -367,6 +416,10 @@ export class ReplayModel {
     }
     for (const [table, selector] of this.#selectors) {
       const twin = copy.#table(this.#tables.indexOf(table));
+      if ("parts" in selector) {
+        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed] }]);
+        continue;
+      }
       const own = selector.clone();
       twin.selectors.push(own);
       copy.#selectors.push([twin, own]);
@@ -399,7 +452,7 @@ export class ReplayModel {
     return table;
   }
 
-  #selector(ordinal: number): readonly [TableModel, SelectorModel] {
+  #selector(ordinal: number): SelectorOfTable {
     const selector = this.#selectors[ordinal];
     if (selector === undefined) throw new RangeError(`the model has no selector ${ordinal}`);
     return selector;
@@ -511,6 +564,34 @@ export class ReplayModel {
       })),
     };
   }
+}
+
+/** One batch of several, one after the other. */
+function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
+  const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
+    batches.flatMap((batch) => [...part(batch)]);
+  const [first] = batches;
+  return {
+    columns: (first?.columns ?? []).map((_, k) =>
+      join(all(({ columns }) => columns.slice(k, k + 1)))
+    ),
+    nextState: join(all(({ nextState }) => [nextState])),
+    seqLen: all(({ seqLen }) => seqLen),
+    nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
+    pickEpisode: all(({ pickEpisode }) => pickEpisode),
+    pickPosition: all(({ pickPosition }) => pickPosition),
+    probability: all(({ probability }) => probability),
+    importanceWeight: all(({ importanceWeight }) => importanceWeight),
+    discount: all(({ discount }) => discount),
+    learnMask: all(({ learnMask }) => learnMask),
+    contextMask: all(({ contextMask }) => contextMask),
+    nStep: (first?.nStep ?? []).map((_, k) => ({
+      reward: all(({ nStep }) => nStep[k]?.reward ?? []),
+      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
+      discount: all(({ nStep }) => nStep[k]?.discount ?? []),
+    })),
+    tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),
+  };
 }
 
 function drawsOf(table: TableModel, seen: SeenBatch): Draws {
