@@ -128,6 +128,8 @@ extern "C" {
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
+#define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
+#define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
 
 /* Flags of a record. */
 #define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */

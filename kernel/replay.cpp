@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "kernel/episode_order.hpp"
 #include "kernel/portable_math.hpp"
 #include "kernel/rules.hpp"
 
@@ -428,7 +429,8 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  selectors_[selector]->setPriority(found, priority, kept);
+  const EpisodeOrder order(store_, index_, selectorTables_[selector]->picks);
+  selectors_[selector]->setPriorityInOrder(found, priority, kept, order);
   *applied = kept;
   return Status::ok;
 }

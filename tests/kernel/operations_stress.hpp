@@ -100,7 +100,7 @@ struct Setup {
     const double alphas[] = {0, 0.5, 0.6, 1, 2.5};
     const double epsilons[] = {0, 1e-6, 0.1};
     const double cs[] = {0, 0.3, 1, 5};
-    switch (random.below(7)) {
+    switch (random.below(9)) {
       case 0: return {EXRP_SELECTOR_UNIFORM, {}};
       case 1:
         return {EXRP_SELECTOR_PRIORITIZED,
@@ -110,6 +110,14 @@ struct Setup {
       case 4:
         return {EXRP_SELECTOR_RECENT, {1.0 + random.below(9), 0.5 * random.below(3), random.below(2) == 0 ? 0.996 : 1.0, 5}};
       case 5: return {EXRP_SELECTOR_RANK_BASED, {alphas[random.below(5)], 1.0, double(random.below(2)), double(random.below(2))}};
+      case 6:
+        return {EXRP_SELECTOR_PSER,
+                {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2)),
+                 0.25 * random.below(5), 1.0 + random.below(30), 0.25 * random.below(5)}};
+      case 7:
+        return {EXRP_SELECTOR_CURIOUS,
+                {cs[random.below(4)], 0.25 * random.below(5), alphas[random.below(5)], epsilons[random.below(3)], 5.0,
+                 double(random.below(2)), double(random.below(2))}};
       default: return {EXRP_SELECTOR_UCB, {cs[random.below(4)], double(random.below(2)), 1.0}};
     }
   }

@@ -51,6 +51,11 @@ export const FAULTS = {
   recentNeverShrinks: "the window of the newest picks stays that of the first batch",
   drawsTwice: "a batch without replacement has picks twice",
   rankTiesByIndex: "of equal priorities the lower index has the better rank, not the older pick",
+  pserOneByOne: "the priorities of one call decay back one after the other",
+  pserForgets: "a priority may fall below the share of its old value",
+  pserCrossesEpisodes: "a priority decays on past the episode's first pick",
+  curiousCountsOnce: "several draws of a pick in one batch count as one",
+  curiousLossStartsAnew: "setting a loss forgets how often the pick was drawn",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

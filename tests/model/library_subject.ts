@@ -9,6 +9,7 @@ import {
   type Batch,
   type Column,
   combined,
+  curious,
   type EvictionPolicy,
   type EvictionRule,
   ExperienceReplay,
@@ -22,6 +23,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  pser,
   rankBased,
   recent,
   secondChance,
@@ -150,6 +152,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
     case "rankBased": {
       const { kind: _, ...options } = spec;
       return rankBased(options);
+    }
+    case "pser": {
+      const { kind: _, ...options } = spec;
+      return pser(options);
+    }
+    case "curious": {
+      const { kind: _, ...options } = spec;
+      return curious(options);
     }
     case "recent": {
       const { kind: _, ...options } = spec;

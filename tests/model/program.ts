@@ -10,7 +10,7 @@ import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
-import type { SelectorSpec } from "./selector_models.ts";
+import type { PrioritizedSpec, SelectorSpec } from "./selector_models.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
@@ -179,6 +179,7 @@ function chooseSelector(choice: Choice): SelectorSpec {
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
   if (choice.oneIn(5)) return chooseRankBased(choice);
+  if (choice.oneIn(4)) return choice.oneIn(2) ? choosePser(choice) : chooseCurious(choice);
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -192,15 +193,42 @@ function chooseSelector(choice: Choice): SelectorSpec {
         initialPriority: choice.of([1, 1, 0.1]),
       };
     default:
-      return {
-        kind: "prioritized",
-        alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
-        epsilon: choice.of([0, 0, 1e-6, 0.1]),
-        initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
-        normalize: choice.of(["batch", "table"]),
-        draw: choice.of(["stratified", "independent"]),
-      };
+      return choosePrioritized(choice);
   }
+}
+
+function choosePrioritized(choice: Choice): PrioritizedSpec {
+  return {
+    kind: "prioritized",
+    alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
+    epsilon: choice.of([0, 0, 1e-6, 0.1]),
+    initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+function choosePser(choice: Choice): SelectorSpec {
+  return {
+    ...choosePrioritized(choice),
+    kind: "pser",
+    decay: choice.of([0, 0.4, 0.4, 0.9, 1]),
+    window: choice.of([1, 5, 5, 40]),
+    retain: choice.of([0, 0.7, 0.7, 1]),
+  };
+}
+
+function chooseCurious(choice: Choice): SelectorSpec {
+  return {
+    kind: "curious",
+    c: choice.of([0, 1, 1e4, 1e4]),
+    beta: choice.of([0, 0.7, 0.7, 1]),
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 2.5]),
+    epsilon: choice.of([0, 0.01, 0.01]),
+    pMax: choice.of([1e5, 1e5, 1, 1e-40]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
 }
 
 /** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */

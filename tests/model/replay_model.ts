@@ -384,7 +384,7 @@ export class ReplayModel {
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
-    selector.setPriority(indices, kept);
+    selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
@@ -647,6 +647,19 @@ export class ReplayModel {
         table.push({ episode: episode.handle, position }, priority);
       }
     }
+  }
+
+  /** The picks of a table before one in its episode, the nearest first. */
+  #picksBefore(table: TableModel, index: number): number[] {
+    const pick = table.picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    const before: number[] = [];
+    for (let position = pick.position - 1; position >= 0; position--) {
+      const earlier = table.indexOf(pick.episode, position);
+      if (earlier >= 0) before.push(earlier);
+    }
+    if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
+    return before;
   }
 
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
