@@ -1,11 +1,11 @@
-// RankLeaf: up to 32 values of a RankTree in order of key, each with the upper half of its key; and what changes one place in it.
+// RankLeaf: up to 32 values of a RankTree in order of key, with their keys; and what changes one place in it.
 //
-// An upper half is kept as an int32 of the same order, because 16 bytes of those can be compared in one instruction on every
-// platform. Finding, making and closing a place goes over all 32 whatever is in them: no branch to guess wrong, so that the work
-// on one leaf overlaps with the wait for the next.
+// A key is kept as two int32 of the same order, because 16 bytes of those can be compared in one instruction on every platform.
+// Finding, making and closing a place goes over all 32 whatever is in them: no branch to guess wrong, so that the work on one
+// leaf overlaps with the wait for the next.
 //
-// Thread safety: none of its own. Invariant: places that are not used hold `noPriority` and `noValue`.
-// Cost: about 10 ns a change when its four lines of cache are near.
+// Thread safety: none of its own. Invariant: places that are not used hold `noHalf` and `noValue`.
+// Cost: about 10 ns a change when its six lines of cache are near.
 // It doesn't know how many of its places are used, and checks no argument.
 #pragma once
 
@@ -16,18 +16,25 @@ namespace exrp {
 
 struct alignas(64) RankLeaf {
   static constexpr uint32_t width = 32;
-  static constexpr int32_t noPriority = INT32_MAX;
+  static constexpr int32_t noHalf = INT32_MAX;
   static constexpr uint32_t noValue = UINT32_MAX;
 
   int32_t upper[width];
+  int32_t lower[width];
   uint32_t value[width];
 
   static int32_t upperOf(uint64_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key >> 32) ^ 0x80000000u); }
+  static int32_t lowerOf(uint64_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key) ^ 0x80000000u); }
+  uint64_t keyAt(uint32_t place) const {
+    return uint64_t{static_cast<uint32_t>(upper[place]) ^ 0x80000000u} << 32 | (static_cast<uint32_t>(lower[place]) ^ 0x80000000u);
+  }
 
-  /// How many are below `upperWanted`.
-  uint32_t countBelow(int32_t upperWanted) const {
+  /// How many keys are below this one, whose halves are not both all ones.
+  uint32_t countBelow(uint64_t key) const {
+    const int32_t high = upperOf(key);
+    const int32_t low = lowerOf(key);
     int32_t count = 0;
-    for (uint32_t at = 0; at < width; ++at) count += upper[at] < upperWanted ? 1 : 0;
+    for (uint32_t at = 0; at < width; ++at) count += (upper[at] < high) | ((upper[at] == high) & (lower[at] < low));
     return static_cast<uint32_t>(count);
   }
   /// The place of a value that is there; 0 for one that isn't.
@@ -37,28 +44,34 @@ struct alignas(64) RankLeaf {
     return place;
   }
   /// Moves what stands at `place` and after it one on, and puts these there. The last place is not used.
-  void put(uint32_t place, int32_t newUpper, uint32_t newValue) {
+  void put(uint32_t place, uint64_t newKey, uint32_t newValue) {
     moveOn(upper, place);
+    moveOn(lower, place);
     moveOn(value, place);
-    upper[place] = newUpper;
+    upper[place] = upperOf(newKey);
+    lower[place] = lowerOf(newKey);
     value[place] = newValue;
   }
   /// Moves what stands after `place` one back over it.
   void take(uint32_t place) {
     moveBack(upper, place);
+    moveBack(lower, place);
     moveBack(value, place);
-    upper[width - 1] = noPriority;
-    value[width - 1] = noValue;
+    wipe(width - 1, width);
   }
-  /// Empties the places from `first` on.
-  void wipe(uint32_t first) {
-    for (uint32_t at = first; at < width; ++at) upper[at] = noPriority;
-    for (uint32_t at = first; at < width; ++at) value[at] = noValue;
+  /// Empties the places from `first` to before `end`.
+  void wipe(uint32_t first, uint32_t end) {
+    for (uint32_t at = first; at < end; ++at) {
+      upper[at] = noHalf;
+      lower[at] = noHalf;
+      value[at] = noValue;
+    }
   }
-  void copyFrom(const int32_t* uppers, const uint32_t* values, uint32_t count) {
-    std::memcpy(upper, uppers, count * sizeof *uppers);
-    std::memcpy(value, values, count * sizeof *values);
-    wipe(count);
+  /// Copies `count` entries from `first` on, of another leaf or this one, to the places from `to` on.
+  void copy(uint32_t to, const RankLeaf& from, uint32_t first, uint32_t count) {
+    std::memmove(upper + to, from.upper + first, count * sizeof *upper);
+    std::memmove(lower + to, from.lower + first, count * sizeof *lower);
+    std::memmove(value + to, from.value + first, count * sizeof *value);
   }
 
  private:

@@ -1,8 +1,7 @@
 // RankTree: values in order of their keys; which value is the n-th, while values come, go and are renamed, many at once.
 //
-// A B+ tree with counts. Leaves (RankLeaf) have up to 32 values with the upper halves of their keys; the lower halves, which
-// decide only between equal upper ones, are read from the owner's array of keys by value. Nodes above have up to 32 children, the
-// bounds between them, and how many values are below each child and those before it.
+// A B+ tree with counts. Leaves (RankLeaf) have up to 32 values with their keys; nodes above up to 32 children, the bounds between
+// them, and how many values are below each child and those before it.
 //
 // Changes are made in flights: all ways down first, so that their cache misses overlap, then the leaves one by one, then what
 // became full or poor is split, or filled up from a neighbour. So no way down is made wrong by a change before it; a leaf that is
@@ -15,7 +14,7 @@
 //   2. A count is that of the values below.
 //   3. Every leaf has less than 32 values, and every one but the root at least 8; nodes above have 8 to 32 children, the root 2
 //      or more.
-// Cost: O(log N) each. Memory: at most 42 bytes a value, about 15 after many changes (bench/probe/selectors.cpp).
+// Cost: O(log N) each. Memory: at most 58 bytes a value, about 21 after many changes (bench/probe/selectors.cpp).
 // It doesn't check its arguments: a key that comes is not there, one that goes or is renamed is, with its value.
 #pragma once
 
@@ -38,9 +37,7 @@ class RankTree {
     uint32_t to;
   };
 
-  /// `keys` holds each value's key at its index, of which only the lower half is read.
-  bool create(uint32_t countMax, const uint64_t* keys) {
-    keys_ = keys;
+  bool create(uint32_t countMax) {
     // Leaves have 8 or more, but for the root and those of one flight; each level above has at most an eighth as many nodes.
     const size_t leafMax = size_t{countMax} / poor + 2 * flight + 2;
     const size_t nodeMax = leafMax / (poor - 1) + 2 * levelMax;
@@ -55,13 +52,12 @@ class RankTree {
     count_ = 0;
     depth_ = 0;
     root_ = newLeaf();
-    leaves_[root_].wipe(0);
+    leaves_[root_].wipe(0, width);
   }
 
   uint32_t count() const { return count_; }
 
-  /// Makes the changes, in their order. The lower halves in `keys` are those after the changes, and, but for two changes of which
-  /// the second gives the first's value to another, those before them too.
+  /// Makes the changes, in their order.
   void change(const Change* changes, uint32_t count) {
     while (count > 0) {
       const uint32_t n = count < flight ? count : flight;
@@ -85,7 +81,7 @@ class RankTree {
     uint32_t node = root_;
     for (uint32_t level = depth_; level > 0; --level) node = nodes_[node].child[childFor(nodes_[node], key)];
     const uint32_t place = leaves_[node].placeOf(value);
-    return leaves_[node].value[place] == value && leaves_[node].upper[place] == RankLeaf::upperOf(key);
+    return leaves_[node].value[place] == value && leaves_[node].keyAt(place) == key;
   }
 
   /// The values of the ranks, each below count(), in their place; the cache misses of 16 at a time overlap.
@@ -187,7 +183,7 @@ class RankTree {
     const uint32_t used = depth_ == 0 ? count_ : below(nodes_[ways.node[1][k]], ways.at[1][k]);
     if (change.from == none) {
       if (used == width) return Fit::tooFull;
-      leaf.put(placeFor(leaf, used, change.key), RankLeaf::upperOf(change.key), change.to);
+      leaf.put(leaf.countBelow(change.key), change.key, change.to);
     } else {
       const uint32_t place = leaf.placeOf(change.from);
       if (change.to != none) {
@@ -200,26 +196,6 @@ class RankTree {
     count_ += by;
     for (uint32_t level = depth_; level > 0; --level) count(nodes_[ways.node[level][k]], ways.at[level][k], by);
     return used + by == width || used + by < poor ? Fit::no : Fit::yes;
-  }
-
-  /// Where the key belongs among the leaf's.
-  uint32_t placeFor(const RankLeaf& leaf, uint32_t used, uint64_t key) const {
-    const int32_t upper = RankLeaf::upperOf(key);
-    uint32_t low = leaf.countBelow(upper);
-    if (low == used || leaf.upper[low] != upper) return low;
-    uint32_t high = upper == RankLeaf::noPriority ? used : leaf.countBelow(upper + 1);
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      if (static_cast<uint32_t>(keys_[leaf.value[middle]]) < static_cast<uint32_t>(key))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  }
-  uint64_t keyAt(const RankLeaf& leaf, uint32_t place) const {
-    const uint32_t upper = static_cast<uint32_t>(leaf.upper[place]) ^ 0x80000000u;
-    return uint64_t{upper} << 32 | static_cast<uint32_t>(keys_[leaf.value[place]]);
   }
 
   // ---- splitting and filling up ----
@@ -330,16 +306,19 @@ class RankTree {
       if (rest > 0) children->add(both.low[kept], right, both.write(nodes_[right], kept, rest));
       return;
     }
-    int32_t upper[2 * width];
-    uint32_t value[2 * width];
-    std::memcpy(upper, leaves_[left].upper, a * sizeof *upper);
-    std::memcpy(value, leaves_[left].value, a * sizeof *value);
-    std::memcpy(upper + a, leaves_[right].upper, b * sizeof *upper);
-    std::memcpy(value + a, leaves_[right].value, b * sizeof *value);
-    leaves_[left].copyFrom(upper, value, kept);
-    leaves_[right].copyFrom(upper + kept, value + kept, rest);
+    RankLeaf& first = leaves_[left];
+    RankLeaf& second = leaves_[right];
+    if (kept < a) {
+      second.copy(a - kept, second, 0, b);
+      second.copy(0, first, kept, a - kept);
+    } else {
+      first.copy(a, second, 0, kept - a);
+      second.copy(0, second, kept - a, rest);
+    }
+    first.wipe(kept, width);
+    second.wipe(rest, width);
     children->add(lowLeft, left, kept);
-    if (rest > 0) children->add(keyAt(leaves_[right], 0), right, rest);
+    if (rest > 0) children->add(second.keyAt(0), right, rest);
   }
 
   // ---- invariants ----
@@ -364,18 +343,17 @@ class RankTree {
   }
   uint32_t checkLeaf(const RankLeaf& leaf, uint64_t low, uint64_t high, int32_t* broken) const {
     uint32_t used = 0;
-    while (used < width && leaf.value[used] != RankLeaf::noValue) ++used;
+    while (used < width && leaf.value[used] != none) ++used;
     if (used == width || (depth_ > 0 && used < poor)) *broken = 3;
     for (uint32_t at = used; at < width; ++at)
-      if (leaf.value[at] != RankLeaf::noValue || leaf.upper[at] != RankLeaf::noPriority) *broken = 1;
+      if (leaf.value[at] != none || leaf.upper[at] != RankLeaf::noHalf || leaf.lower[at] != RankLeaf::noHalf) *broken = 1;
     for (uint32_t at = 0; at < used; ++at) {
-      const uint64_t key = keyAt(leaf, at);
-      if (key < low || key > high || (at > 0 && key <= keyAt(leaf, at - 1))) *broken = 1;
+      const uint64_t key = leaf.keyAt(at);
+      if (key < low || key > high || (at > 0 && key <= leaf.keyAt(at - 1))) *broken = 1;
     }
     return used;
   }
 
-  const uint64_t* keys_ = nullptr;
   ReservedArray<RankLeaf> leaves_;
   ReservedArray<Node> nodes_;
   ReservedArray<uint32_t> freeLeaves_;

@@ -15,7 +15,7 @@
 //   3. Priorities are 0 or normal, and at most the running maximum; births are below the next one.
 //   4. The weights of the ranks that are weighed are rank^-alpha; of others 0.
 // Cost: O(log N) a draw and a change; 256 draws and as many changes at 2^20 picks take about twice as long as PrioritizedSelector's
-// (bench/probe/selectors.cpp). Memory: about 32 bytes a pick, 8 more once births were loaded or numbered anew.
+// (bench/probe/selectors.cpp). Memory: about 37 bytes a pick, 8 more once births were loaded or numbered anew.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class RankBasedSelector final : public PickSelector {
     if (!keys_.create(countMax_) || !keys_.commit(countMax_)) return Status::memory;
     if (!scratch_.create(countMax_) || !scratch_.commit(countMax_)) return Status::memory;
     if (!weights_.create(countMax_, options_.normalizeTable) || !weights_.commit(countMax_)) return Status::memory;
-    return tree_.create(countMax_, keys_.data()) ? Status::ok : Status::memory;
+    return tree_.create(countMax_) ? Status::ok : Status::memory;
   }
 
   void pushed(uint32_t index) override {
