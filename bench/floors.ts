@@ -88,6 +88,13 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       limit: 4,
       unit: "×",
     },
+    {
+      what: "a learner's turn, rankBased ÷ prioritized",
+      value: at("rankBased: a learner's turn, 256 draws and as many updates at 2^20") /
+        at("prioritized: a learner's turn, 256 draws and as many updates at 2^20"),
+      limit: 3,
+      unit: "×",
+    },
   ];
   for (const name of ["secondChance", "lru", "lfu"]) {
     floors.push({

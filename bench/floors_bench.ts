@@ -6,7 +6,7 @@
  * @module
  */
 
-import { fifo, lfu, lru, prioritized, pser, secondChance, uniform } from "@exrp/replay";
+import { fifo, lfu, lru, prioritized, pser, rankBased, secondChance, uniform } from "@exrp/replay";
 import { checkBatch, fill } from "./_workload.ts";
 
 const recordsPerIteration = 1000;
@@ -73,6 +73,8 @@ for (const power of [14, 20]) {
   };
   record();
   const { recordCount, state } = replay.episode(episodes[1] ?? -1);
+  // Until what is forgotten was recorded so too, 64 episodes at a time: those of fill() go faster.
+  for (let call = 0; call < 2 ** (power - 5); call++) record();
   if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
   Deno.bench({
     name: `recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^${power}`,
@@ -188,6 +190,32 @@ for (const [name, rule] of Object.entries(decaying)) {
       replay.getBatch(256, selector, { into: batch });
       setPriority();
     },
+  });
+}
+
+for (const [name, rule] of Object.entries({ prioritized: prioritized(), rankBased: rankBased() })) {
+  const { replay, selector } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: rule,
+  });
+  const batch = replay.getBatch(256, selector, { beta: 0.4 });
+  checkBatch(batch, 1);
+  // A rank-based update that changes no priority does nothing, so each turn sets others.
+  const errors = Array.from({ length: 64 }, () => new Float32Array(256).map(Math.random));
+  let turn = 0;
+  const learn = (): void => {
+    replay.getBatch(256, selector, { beta: 0.4, into: batch });
+    const priorities = errors[turn++ % errors.length] ?? [];
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priorities);
+  };
+  for (let warm = 0; warm < 4096; warm++) learn();
+  Deno.bench({
+    name: `${name}: a learner's turn, 256 draws and as many updates at 2^20`,
+    group: "a learner's turn",
+    baseline: name === "prioritized",
+    fn: learn,
   });
 }
 

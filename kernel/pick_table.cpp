@@ -52,9 +52,9 @@ void PickTable::popLast() {
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
-void PickTable::moveLastTo(uint32_t index) {
+void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   const uint32_t last = count_ - 1;
-  places_[slots_[index]] = 0;
+  places_[removed] = 0;  // it is slots_[index], but reading that would wait for it
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
   if (journal_.isOpen()) journal_.add(last, index);
   const uint32_t slot = slots_[last];
@@ -65,17 +65,39 @@ void PickTable::moveLastTo(uint32_t index) {
   places_[slot] = index + 1;
 }
 
+/// Asks early for what removing the picks of a block's slots will touch: where they stand in the table.
+void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
+  const uint32_t first = store.firstSlot(block);
+  for (uint32_t slot = first; slot < first + store.blockLength(); ++slot) {
+    if (places_[slot] != 0) prefetchLineFar(&slots_[places_[slot] - 1]);
+  }
+}
+
 void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount) {
+  for (uint32_t block = firstBlock; block != blockNone; block = store.block(block).next) {
+    prefetchLineFar(&places_[store.firstSlot(block)]);
+  }
+  uint32_t ahead = firstBlock;
+  for (uint32_t k = 0; k < 2 && ahead != blockNone; ++k) {
+    prefetchRemoval(store, ahead);
+    ahead = store.block(ahead).next;
+  }
   uint32_t block = firstBlock;
   for (uint32_t position = 0; position < recordCount; ++position) {
-    if (position > 0 && store.within(position) == 0) block = store.block(block).next;
+    if (position > 0 && store.within(position) == 0) {
+      block = store.block(block).next;
+      if (ahead != blockNone) {
+        prefetchRemoval(store, ahead);
+        ahead = store.block(ahead).next;
+      }
+    }
     const uint32_t slot = store.slotAt(block, position);
     const uint32_t index = place(slot);  // step 1
     if (index == pickNone) continue;
     // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
     while (count_ > index && store.block(store.blockOf(slots_[count_ - 1])).episode == episode) popLast();
     if (index >= count_) continue;
-    moveLastTo(index);  // steps 5 to 7
+    moveLastTo(index, slot);  // steps 5 to 7
   }
 }
 

@@ -56,8 +56,9 @@ class PickTable {
   int32_t check(const Store& store) const;
 
  private:
+  void prefetchRemoval(const Store& store, uint32_t block) const;
   void popLast();
-  void moveLastTo(uint32_t index);
+  void moveLastTo(uint32_t index, uint32_t removed);
 
   PickPolicy policy_;
   ReservedArray<uint32_t> slots_;   // by index

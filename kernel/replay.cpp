@@ -201,6 +201,9 @@ void Replay::removeEpisode(uint32_t index) {
   }
   uint32_t blockCount = 0;
   for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
+    index_.prefetchTable(episode.handle, store_.block(block).ordinal);
+  }
+  for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
     index_.remove(store_, block);
     ++blockCount;
   }

@@ -1,139 +1,115 @@
-// RankTree: keys in order, each with a value; which value is the n-th, while keys come and go.
+// RankTree: values in order of their keys; which value is the n-th, while values come, go and are renamed, many at once.
 //
-// A B+ tree with counts: a node has up to 31 entries in order of key, in a leaf the keys with their values, above it the children
-// with the smallest key each had when it was linked or less, and how many values are below. Going down to put a key in splits a
-// full child first, going down to take one out fills up a poor child first (from a neighbour, or both become one), so that the
-// way back up is never needed.
+// A B+ tree with counts. Leaves (RankLeaf) have up to 32 values with their keys; nodes above up to 32 children, the bounds between
+// them, and how many values are below each child and those before it.
+//
+// Changes are made in flights: all ways down first, so that their cache misses overlap, then the leaves one by one, then what
+// became full or poor is split, or filled up from a neighbour. So no way down is made wrong by a change before it; a leaf that is
+// full before the flight ends ends it there. Splitting and filling up goes down once more and does the same with each node on
+// the way, so that the way back up is never needed.
 //
 // Thread safety: none of its own.
-// Invariants (check() returns the number of the one that broke):
-//   1. Keys rise within a node, and lie between the bounds that the nodes above give.
+// Invariants (check() returns the number of the one that broke); all hold between calls:
+//   1. Keys rise, and lie between the bounds that the nodes above give; what is not used in a leaf or a node is empty.
 //   2. A count is that of the values below.
-//   3. Every node but the root has at least 8 entries and at most 31; all leaves are at the same depth.
-// Cost: O(log N) each. Memory: at most 73 bytes a key, about 26 after many changes (bench/probe/selectors.cpp).
-// It doesn't check its arguments: a key put in is not there, one taken out or changed is.
+//   3. Every leaf has less than 32 values, and every one but the root at least 8; nodes above have 8 to 32 children, the root 2
+//      or more.
+// Cost: O(log N) each. Memory: at most 58 bytes a value, about 21 after many changes (bench/probe/selectors.cpp).
+// It doesn't check its arguments: a key that comes is not there, one that goes or is renamed is, with its value.
 #pragma once
 
-#include <cstring>
+#include <cstddef>
 
 #include "kernel/memory.hpp"
 #include "kernel/prefetch.hpp"
+#include "selectors/_rank_leaf.hpp"
 
 namespace exrp {
 
 class RankTree {
  public:
+  static constexpr uint32_t none = RankLeaf::noValue;
+
+  /// What is `from` under the key is `to` afterwards: one that comes is `none` before, one that goes is `none` after.
+  struct Change {
+    uint64_t key;
+    uint32_t from;
+    uint32_t to;
+  };
+
   bool create(uint32_t countMax) {
-    // Leaves hold 8 or more, but for a root; each level above has at most an eighth as many nodes.
-    const size_t nodeMax = size_t{countMax} / 7 + 16;
-    if (!nodes_.create(nodeMax) || !nodes_.commit(nodeMax) || !free_.create(nodeMax) || !free_.commit(nodeMax)) return false;
+    // Leaves have 8 or more, but for the root and those of one flight; each level above has at most an eighth as many nodes.
+    const size_t leafMax = size_t{countMax} / poor + 2 * flight + 2;
+    const size_t nodeMax = leafMax / (poor - 1) + 2 * levelMax;
+    if (!leaves_.create(leafMax) || !leaves_.commit(leafMax) || !nodes_.create(nodeMax) || !nodes_.commit(nodeMax)) return false;
+    if (!freeLeaves_.create(leafMax) || !freeLeaves_.commit(leafMax)) return false;
+    if (!freeNodes_.create(nodeMax) || !freeNodes_.commit(nodeMax)) return false;
     clear();
     return true;
   }
   void clear() {
-    freeCount_ = 0;
-    nodeEnd_ = 0;
+    leafEnd_ = nodeEnd_ = freeLeafCount_ = freeNodeCount_ = 0;
     count_ = 0;
     depth_ = 0;
-    root_ = newNode();
+    root_ = newLeaf();
+    leaves_[root_].wipe(0, width);
   }
 
   uint32_t count() const { return count_; }
 
-  void insert(uint64_t key, uint32_t value) {
-    if (nodes_[root_].used == width) {
-      const uint32_t above = newNode();
-      putEntry(above, 0, {0, root_, count_}, false);
-      root_ = above;
-      ++depth_;
-      split(root_, 0, depth_ == 1);
-    }
-    ++count_;
-    uint32_t node = root_;
-    for (uint32_t level = depth_; level > 0; --level) {
-      uint32_t at = childFor(node, key);
-      if (nodes_[nodes_[node].value[at]].used == width) {
-        split(node, at, level == 1);
-        if (nodes_[node].key[at + 1] <= key) ++at;
+  /// Makes the changes, in their order.
+  void change(const Change* changes, uint32_t count) {
+    while (count > 0) {
+      const uint32_t n = count < flight ? count : flight;
+      Ways ways;
+      descend(changes, n, &ways);
+      uint64_t unfit[flight];
+      uint32_t unfitCount = 0;
+      uint32_t done = 0;
+      for (; done < n; ++done) {
+        const Fit fit = apply(changes[done], ways, done);
+        if (fit == Fit::tooFull) break;
+        if (fit == Fit::no) unfit[unfitCount++] = changes[done].key;
       }
-      ++nodes_[node].below[at];
-      node = nodes_[node].value[at];
-    }
-    putEntry(node, place(node, key), {key, value, 1}, true);
-  }
-
-  void erase(uint64_t key) {
-    --count_;
-    uint32_t node = root_;
-    for (uint32_t level = depth_; level > 0; --level) {
-      uint32_t at = childFor(node, key);
-      if (nodes_[nodes_[node].value[at]].used <= poor) at = enrich(node, at, key, level == 1);
-      --nodes_[node].below[at];
-      node = nodes_[node].value[at];
-    }
-    takeEntry(node, place(node, key), true);
-    while (depth_ > 0 && nodes_[root_].used == 1) {
-      const uint32_t gone = root_;
-      root_ = nodes_[root_].value[0];
-      free_[freeCount_++] = gone;
-      --depth_;
+      for (uint32_t k = 0; k < unfitCount; ++k) mend(unfit[k]);
+      changes += done;
+      count -= done;
     }
   }
 
   bool has(uint64_t key, uint32_t value) const {
-    const uint32_t leaf = leafFor(key);
-    const uint32_t at = place(leaf, key);
-    return at < nodes_[leaf].used && nodes_[leaf].key[at] == key && nodes_[leaf].value[at] == value;
-  }
-
-  /// Gives the key's value another.
-  void change(uint64_t key, uint32_t value) {
-    const uint32_t leaf = leafFor(key);
-    nodes_[leaf].value[place(leaf, key)] = value;
+    uint32_t node = root_;
+    for (uint32_t level = depth_; level > 0; --level) node = nodes_[node].child[childFor(nodes_[node], key)];
+    const uint32_t place = leaves_[node].placeOf(value);
+    return leaves_[node].value[place] == value && leaves_[node].keyAt(place) == key;
   }
 
   /// The values of the ranks, each below count(), in their place; the cache misses of 16 at a time overlap.
   void nthMany(uint32_t* ranks, uint32_t count) const {
-    constexpr uint32_t flight = 16;
-    for (uint32_t first = 0; first < count; first += flight) {
-      const uint32_t n = count - first < flight ? count - first : flight;
-      uint32_t node[flight];
+    constexpr uint32_t many = 16;
+    for (uint32_t first = 0; first < count; first += many) {
+      const uint32_t n = count - first < many ? count - first : many;
+      uint32_t node[many];
       uint32_t* rank = ranks + first;
       for (uint32_t k = 0; k < n; ++k) node[k] = root_;
       for (uint32_t level = depth_; level > 0; --level)
         for (uint32_t k = 0; k < n; ++k) {
           const Node& each = nodes_[node[k]];
-          uint32_t at = 0;
-          for (; rank[k] >= each.below[at]; ++at) rank[k] -= each.below[at];
-          node[k] = each.value[at];
+          const uint32_t at = childAtRank(each, rank[k]);
+          rank[k] -= each.before[at];
+          node[k] = each.child[at];
           if (level > 1)
-            prefetchCounts(node[k]);
+            prefetch(nodes_[node[k]].before, sizeof(Node) - offsetof(Node, before));
           else
-            prefetchLine(&nodes_[node[k]].value[rank[k]]);
+            prefetchLineFar(&leaves_[node[k]].value[rank[k]]);
         }
-      for (uint32_t k = 0; k < n; ++k) rank[k] = nodes_[node[k]].value[rank[k]];
+      for (uint32_t k = 0; k < n; ++k) rank[k] = leaves_[node[k]].value[rank[k]];
     }
   }
 
-  /// Brings the leaves of the keys near, so that the changes that follow find them there; the ways down overlap.
-  void prefetchMany(const uint64_t* keys, uint32_t count) const {
-    constexpr uint32_t flight = 64;
-    uint32_t node[flight];
-    for (uint32_t first = 0; first < count; first += flight) {
-      const uint32_t n = count - first < flight ? count - first : flight;
-      for (uint32_t k = 0; k < n; ++k) node[k] = root_;
-      for (uint32_t level = depth_; level > 0; --level)
-        for (uint32_t k = 0; k < n; ++k) {
-          node[k] = nodes_[node[k]].value[childFor(node[k], keys[first + k])];
-          const Node& next = nodes_[node[k]];
-          for (uint32_t line = 0; line < 32; line += 8) prefetchLine(next.key + line);
-          prefetchLine(next.value);
-          prefetchLine(next.value + 16);
-        }
-    }
+  double memoryBytes() const {
+    return double{sizeof(RankLeaf)} * (leafEnd_ - freeLeafCount_) + double{sizeof(Node)} * (nodeEnd_ - freeNodeCount_);
   }
-
-  double memoryBytes() const { return (nodeEnd_ - freeCount_) * double{sizeof(Node)}; }
 
   int32_t check() const {
     int32_t broken = 0;
@@ -142,161 +118,253 @@ class RankTree {
   }
 
  private:
-  static constexpr uint32_t width = 31;
+  static constexpr uint32_t width = 32;
   static constexpr uint32_t poor = 8;
+  static constexpr uint32_t flight = 32;
+  static constexpr uint32_t levelMax = 12;  // 8^11 > 2^32
+  static constexpr uint64_t noBound = ~uint64_t{0};
+  static_assert(RankLeaf::width == width);
 
-  // Eight lines of cache: four of keys, two of values, and two that a leaf never touches.
+  // Eight lines of cache.
   struct alignas(64) Node {
-    uint64_t key[width];
+    uint64_t bound[width - 1];   // the smallest key of each child but the first, or less but above all before it; then noBound
     uint32_t used;
-    uint32_t unused;
-    uint32_t value[width + 1];  // in a leaf the values, above it the children
-    uint32_t below[width + 1];  // above the leaves: how many values each child leads to
+    uint32_t before[width + 1];  // values below the children before; behind the last child those below all
+    uint32_t child[width];
   };
-  struct Entry {
-    uint64_t key;
-    uint32_t value;
-    uint32_t below;
+  /// The ways down of a flight: by level, the node and which of its children.
+  struct Ways {
+    uint32_t node[levelMax][flight];
+    uint32_t at[levelMax][flight];
+  };
+  enum class Fit { yes, no, tooFull };
+
+  static void prefetch(const void* begin, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 64) prefetchLineFar(static_cast<const char*>(begin) + at);
+  }
+  /// The child that the key belongs to.
+  static uint32_t childFor(const Node& node, uint64_t key) {
+    uint32_t at = 0;
+    for (uint32_t half = width / 2; half > 0; half /= 2) at += half * (node.bound[at + half - 1] <= key);  // no branch
+    return at;
+  }
+  static uint32_t childAtRank(const Node& node, uint32_t rank) {
+    int32_t at = 0;  // counts are below 2^31: compared with a sign, as every platform can in one instruction
+    for (uint32_t i = 1; i <= width; ++i) at += static_cast<int32_t>(node.before[i]) <= static_cast<int32_t>(rank) ? 1 : 0;
+    return static_cast<uint32_t>(at);
+  }
+  static uint32_t below(const Node& node, uint32_t at) { return node.before[at + 1] - node.before[at]; }
+  /// `by` more values below the child, modulo 2^32.
+  static void count(Node& node, uint32_t at, uint32_t by) {
+    for (uint32_t i = 0; i < width; ++i) node.before[i + 1] += i >= at ? by : 0;
+  }
+
+  // ---- changes ----
+
+  void descend(const Change* changes, uint32_t n, Ways* ways) const {
+    for (uint32_t k = 0; k < n; ++k) ways->node[depth_][k] = root_;
+    for (uint32_t level = depth_; level > 0; --level)
+      for (uint32_t k = 0; k < n; ++k) {
+        const Node& node = nodes_[ways->node[level][k]];
+        const uint32_t at = childFor(node, changes[k].key);
+        const uint32_t next = node.child[at];
+        ways->at[level][k] = at;
+        ways->node[level - 1][k] = next;
+        if (level == 1)
+          prefetch(&leaves_[next], sizeof(RankLeaf));
+        else if (level == 2)
+          prefetch(&nodes_[next], sizeof(Node));  // those further up are few, and near anyway
+      }
+  }
+
+  /// Makes one change in the leaf its way led to; no when the leaf then has to be mended, tooFull when nothing was done.
+  Fit apply(const Change& change, const Ways& ways, uint32_t k) {
+    RankLeaf& leaf = leaves_[ways.node[0][k]];
+    const uint32_t used = depth_ == 0 ? count_ : below(nodes_[ways.node[1][k]], ways.at[1][k]);
+    if (change.from == none) {
+      if (used == width) return Fit::tooFull;
+      leaf.put(leaf.countBelow(change.key), change.key, change.to);
+    } else {
+      const uint32_t place = leaf.placeOf(change.from);
+      if (change.to != none) {
+        leaf.value[place] = change.to;
+        return Fit::yes;
+      }
+      leaf.take(place);
+    }
+    const uint32_t by = change.from == none ? 1 : ~uint32_t{0};
+    count_ += by;
+    for (uint32_t level = depth_; level > 0; --level) count(nodes_[ways.node[level][k]], ways.at[level][k], by);
+    return used + by == width || used + by < poor ? Fit::no : Fit::yes;
+  }
+
+  // ---- splitting and filling up ----
+
+  /// A node's children, or two nodes', written out.
+  struct Children {
+    uint64_t low[2 * width + 1];  // smallest keys
+    uint32_t child[2 * width + 1];
+    uint32_t below[2 * width + 1];
+    uint32_t count = 0;
+
+    void add(uint64_t lowest, uint32_t each, uint32_t values) {
+      low[count] = lowest;
+      child[count] = each;
+      below[count++] = values;
+    }
+    /// Those of a node from `first` to before `end`; `lowest` stands for the bound that the first child has above.
+    void add(const Node& node, uint32_t first, uint32_t end, uint64_t lowest = 0) {
+      for (uint32_t at = first; at < end; ++at) add(at == 0 ? lowest : node.bound[at - 1], node.child[at], RankTree::below(node, at));
+    }
+    /// `number` of them from `first` on become the node's; how many values that are.
+    uint32_t write(Node& node, uint32_t first, uint32_t number) const {
+      node.used = number;
+      node.before[0] = 0;
+      for (uint32_t at = 0; at < width; ++at) {
+        const bool there = at < number;
+        if (at > 0) node.bound[at - 1] = there ? low[first + at] : noBound;
+        node.child[at] = there ? child[first + at] : 0;
+        node.before[at + 1] = node.before[at] + (there ? below[first + at] : 0);
+      }
+      return node.before[width];
+    }
   };
 
-  uint32_t newNode() {
-    const uint32_t made = freeCount_ > 0 ? free_[--freeCount_] : nodeEnd_++;
-    nodes_[made].used = 0;
-    return made;
-  }
+  uint32_t newLeaf() { return freeLeafCount_ > 0 ? freeLeaves_[--freeLeafCount_] : leafEnd_++; }
+  uint32_t newNode() { return freeNodeCount_ > 0 ? freeNodes_[--freeNodeCount_] : nodeEnd_++; }
 
-  /// How many of the node's keys, the first left out, are at most `key`: the child that it belongs to.
-  uint32_t childFor(uint32_t node, uint64_t key) const {
-    const Node& each = nodes_[node];
-    // Halving would be fewer steps, but each a guess or a wait for the last; these are neither.
-    uint32_t low = 0;
-    for (uint32_t at = 1; at < each.used; ++at) low += each.key[at] <= key;
-    return low;
-  }
-  /// The first place whose key is not below `key`.
-  uint32_t place(uint32_t node, uint64_t key) const {
-    const Node& each = nodes_[node];
-    if (each.used == 0) return 0;
-    const uint32_t at = childFor(node, key);
-    return each.key[at] < key ? at + 1 : at;
-  }
-  uint32_t leafFor(uint64_t key) const {
+  /// Goes down to the key's leaf, and makes what is full or poor on the way fit.
+  void mend(uint64_t key) {
+    if (depth_ == 0 ? count_ == width : nodes_[root_].used == width) {
+      const uint32_t above = newNode();
+      Children one;
+      one.add(0, root_, count_);
+      one.write(nodes_[above], 0, 1);
+      root_ = above;
+      ++depth_;
+    }
     uint32_t node = root_;
-    for (uint32_t level = depth_; level > 0; --level) node = nodes_[node].value[childFor(node, key)];
-    return node;
-  }
-
-  void prefetchCounts(uint32_t node) const {
-    prefetchLine(&nodes_[node].below[0]);
-    prefetchLine(&nodes_[node].below[16]);
-    prefetchLine(&nodes_[node].value[0]);
-    prefetchLine(&nodes_[node].value[16]);
-  }
-
-  /// Moves `count` entries from one place to another, of another node or the same one.
-  void copy(uint32_t from, uint32_t fromAt, uint32_t to, uint32_t toAt, uint32_t count, bool leaf) {
-    Node& a = nodes_[from];
-    Node& b = nodes_[to];
-    std::memmove(b.key + toAt, a.key + fromAt, count * sizeof(uint64_t));
-    std::memmove(b.value + toAt, a.value + fromAt, count * sizeof(uint32_t));
-    if (!leaf) std::memmove(b.below + toAt, a.below + fromAt, count * sizeof(uint32_t));
-  }
-  void putEntry(uint32_t node, uint32_t at, const Entry& entry, bool leaf) {
-    Node& each = nodes_[node];
-    copy(node, at, node, at + 1, each.used++ - at, leaf);
-    each.key[at] = entry.key;
-    each.value[at] = entry.value;
-    if (!leaf) each.below[at] = entry.below;
-  }
-  void takeEntry(uint32_t node, uint32_t at, bool leaf) {
-    Node& each = nodes_[node];
-    copy(node, at + 1, node, at, --each.used - at, leaf);
-  }
-  /// How many values are below the node.
-  uint32_t belowAll(uint32_t node, bool leaf) const {
-    if (leaf) return nodes_[node].used;
-    uint32_t sum = 0;
-    for (uint32_t at = 0; at < nodes_[node].used; ++at) sum += nodes_[node].below[at];
-    return sum;
+    for (uint32_t level = depth_; level > 0; --level) {
+      uint32_t at = childFor(nodes_[node], key);
+      const bool leaf = level == 1;
+      const uint32_t used = leaf ? below(nodes_[node], at) : nodes_[nodes_[node].child[at]].used;
+      if (used == width) {
+        split(node, at, leaf);
+      } else if (used < poor + (leaf ? 0 : 1) && nodes_[node].used > 1) {  // a node above leaves may lose one more
+        enrich(node, at > 0 ? at - 1 : at, leaf);
+      }
+      at = childFor(nodes_[node], key);
+      node = nodes_[node].child[at];
+    }
+    while (depth_ > 0 && nodes_[root_].used == 1) {
+      const uint32_t gone = root_;
+      root_ = nodes_[gone].child[0];
+      freeNodes_[freeNodeCount_++] = gone;
+      --depth_;
+    }
   }
 
   /// The full child at `at` becomes two.
   void split(uint32_t node, uint32_t at, bool leaf) {
-    const uint32_t left = nodes_[node].value[at];
-    const uint32_t right = newNode();
-    constexpr uint32_t half = width / 2;
-    copy(left, half, right, 0, width - half, leaf);
-    nodes_[left].used = half;
-    nodes_[right].used = width - half;
-    const uint32_t moved = belowAll(right, leaf);
-    nodes_[node].below[at] -= moved;
-    putEntry(node, at + 1, {nodes_[right].key[0], right, moved}, false);
+    Node& each = nodes_[node];
+    Children children;
+    children.add(each, 0, at);
+    share(each.child[at], leaf ? newLeaf() : newNode(), width, 0, at == 0 ? 0 : each.bound[at - 1], width / 2, leaf, &children);
+    children.add(each, at + 1, each.used);
+    children.write(each, 0, children.count);
   }
 
-  /// The poor child at `at` gets entries from a neighbour, or they become one; returns the child that `key` belongs to then.
-  uint32_t enrich(uint32_t node, uint32_t at, uint64_t key, bool leaf) {
+  /// The children at `first` and after it share what they have, or become one.
+  void enrich(uint32_t node, uint32_t first, bool leaf) {
     Node& each = nodes_[node];
-    const uint32_t first = at > 0 ? at - 1 : at;  // it and its right neighbour
-    const uint32_t left = each.value[first];
-    const uint32_t right = each.value[first + 1];
-    Node& a = nodes_[left];
-    Node& b = nodes_[right];
-    // The first key of an inner node is never looked at, and may be old; among others it has to be the bound.
-    if (!leaf) b.key[0] = each.key[first + 1];
-    const uint32_t sum = a.used + b.used;
-    if (sum <= width - 3) {
-      copy(right, 0, left, a.used, b.used, leaf);
-      a.used = sum;
-      each.below[first] += each.below[first + 1];
-      free_[freeCount_++] = right;
-      takeEntry(node, first + 1, false);
-      return first;
-    }
-    const uint32_t belowBefore = belowAll(left, leaf);
-    if (a.used < sum / 2) {
-      const uint32_t count = sum / 2 - a.used;
-      copy(right, 0, left, a.used, count, leaf);
-      copy(right, count, right, 0, b.used - count, leaf);
-    } else {
-      const uint32_t count = a.used - sum / 2;
-      copy(right, 0, right, count, b.used, leaf);
-      copy(left, sum / 2, right, 0, count, leaf);
-    }
-    a.used = sum / 2;
-    b.used = sum - sum / 2;
-    const uint32_t difference = belowAll(left, leaf) - belowBefore;  // modulo 2^32
-    each.below[first] += difference;
-    each.below[first + 1] -= difference;
-    each.key[first + 1] = b.key[0];
-    return key >= each.key[first + 1] ? first + 1 : first;
+    const uint32_t right = each.child[first + 1];
+    const uint32_t a = leaf ? below(each, first) : nodes_[each.child[first]].used;
+    const uint32_t b = leaf ? below(each, first + 1) : nodes_[right].used;
+    const uint32_t kept = a + b <= width * 3 / 4 ? a + b : (a + b) / 2;
+    Children children;
+    children.add(each, 0, first);
+    // The second's bound is needed where it has children.
+    share(each.child[first], right, a, b, first == 0 ? 0 : each.bound[first - 1], kept, leaf, &children, each.bound[first]);
+    children.add(each, first + 2, each.used);
+    children.write(each, 0, children.count);
+    if (kept < a + b) return;
+    if (leaf)
+      freeLeaves_[freeLeafCount_++] = right;
+    else
+      freeNodes_[freeNodeCount_++] = right;
   }
+
+  /// Of the `a` and `b` entries of two neighbours the left gets `kept`, the right the others; both go into `children`.
+  void share(uint32_t left, uint32_t right, uint32_t a, uint32_t b, uint64_t lowLeft, uint32_t kept, bool leaf, Children* children,
+             uint64_t lowRight = 0) {
+    const uint32_t rest = a + b - kept;
+    if (!leaf) {
+      Children both;
+      both.add(nodes_[left], 0, a, lowLeft);
+      both.add(nodes_[right], 0, b, lowRight);
+      children->add(lowLeft, left, both.write(nodes_[left], 0, kept));
+      if (rest > 0) children->add(both.low[kept], right, both.write(nodes_[right], kept, rest));
+      return;
+    }
+    RankLeaf& first = leaves_[left];
+    RankLeaf& second = leaves_[right];
+    if (kept < a) {
+      second.copy(a - kept, second, 0, b);
+      second.copy(0, first, kept, a - kept);
+    } else {
+      first.copy(a, second, 0, kept - a);
+      second.copy(0, second, kept - a, rest);
+    }
+    first.wipe(kept, width);
+    second.wipe(rest, width);
+    children->add(lowLeft, left, kept);
+    if (rest > 0) children->add(second.keyAt(0), right, rest);
+  }
+
+  // ---- invariants ----
 
   /// The values below the node, whose keys have to be low..high; `broken` gets the number of an invariant that is.
   uint32_t checkNode(uint32_t node, uint32_t level, uint64_t low, uint64_t high, int32_t* broken) const {
+    if (level == 0) return checkLeaf(leaves_[node], low, high, broken);
     const Node& each = nodes_[node];
-    if (each.used > width || (node != root_ && each.used < poor)) *broken = 3;
-    for (uint32_t at = level > 0 ? 1 : 0; at < each.used; ++at) {
-      if (each.key[at] < low || each.key[at] > high) *broken = 1;
-      if (at > (level > 0 ? 1u : 0u) && each.key[at - 1] >= each.key[at]) *broken = 1;
-    }
-    if (level == 0) return each.used;
-    uint32_t sum = 0;
+    if (each.used > width || each.used < (node == root_ && level == depth_ ? 2 : poor)) *broken = 3;
     for (uint32_t at = 0; at < each.used && *broken == 0; ++at) {
-      const uint64_t from = at == 0 ? low : each.key[at];
-      const uint64_t to = at + 1 < each.used ? each.key[at + 1] - 1 : high;
-      if (checkNode(each.value[at], level - 1, from, to, broken) != each.below[at]) *broken = *broken != 0 ? *broken : 2;
-      sum += each.below[at];
+      const uint64_t from = at == 0 ? low : each.bound[at - 1];
+      const uint64_t to = at + 1 < each.used ? each.bound[at] - 1 : high;
+      if (from < low || from > to || to > high) *broken = 1;
+      const uint32_t values = checkNode(each.child[at], level - 1, from, to, broken);
+      if (*broken == 0 && values != below(each, at)) *broken = 2;
     }
-    return sum;
+    for (uint32_t at = each.used; at < width && *broken == 0; ++at) {
+      if (each.bound[at - 1] != noBound) *broken = 1;
+      if (below(each, at) != 0) *broken = 2;
+    }
+    return each.before[width];
+  }
+  uint32_t checkLeaf(const RankLeaf& leaf, uint64_t low, uint64_t high, int32_t* broken) const {
+    uint32_t used = 0;
+    while (used < width && leaf.value[used] != none) ++used;
+    if (used == width || (depth_ > 0 && used < poor)) *broken = 3;
+    for (uint32_t at = used; at < width; ++at)
+      if (leaf.value[at] != none || leaf.upper[at] != RankLeaf::noHalf || leaf.lower[at] != RankLeaf::noHalf) *broken = 1;
+    for (uint32_t at = 0; at < used; ++at) {
+      const uint64_t key = leaf.keyAt(at);
+      if (key < low || key > high || (at > 0 && key <= leaf.keyAt(at - 1))) *broken = 1;
+    }
+    return used;
   }
 
+  ReservedArray<RankLeaf> leaves_;
   ReservedArray<Node> nodes_;
-  ReservedArray<uint32_t> free_;
-  uint32_t root_ = 0;
+  ReservedArray<uint32_t> freeLeaves_;
+  ReservedArray<uint32_t> freeNodes_;
+  uint32_t root_ = 0;   // a leaf where depth_ is 0
   uint32_t depth_ = 0;  // levels above the leaves
   uint32_t count_ = 0;
+  uint32_t leafEnd_ = 0;
   uint32_t nodeEnd_ = 0;
-  uint32_t freeCount_ = 0;
+  uint32_t freeLeafCount_ = 0;
+  uint32_t freeNodeCount_ = 0;
 };
 
 }  // namespace exrp

@@ -14,9 +14,8 @@
 //   2. Every pick's key is in the RankTree once, with it as the value.
 //   3. Priorities are 0 or normal, and at most the running maximum; births are below the next one.
 //   4. The weights of the ranks that are weighed are rank^-alpha; of others 0.
-// Cost: O(log N) a draw and a change; with bench/probe/selectors.cpp at 2^20 picks, about 20 us for 256 draws and 100 us for as many
-// changes: two and more times PrioritizedSelector for draws, far more for changes. Memory: 44 bytes a pick, 8 more once births
-// were loaded or numbered anew.
+// Cost: O(log N) a draw and a change; 256 draws and as many changes at 2^20 picks take about twice as long as PrioritizedSelector's
+// (bench/probe/selectors.cpp). Memory: about 37 bytes a pick, 8 more once births were loaded or numbered anew.
 #pragma once
 
 #include <algorithm>
@@ -57,40 +56,42 @@ class RankBasedSelector final : public PickSelector {
   void pushed(uint32_t index) override {
     if (birthNext_ == birthLimit) renumber();
     keys_[index] = keyOf(priorityMax_, birthNext_++);
-    tree_.insert(keys_[index], index);
+    const RankTree::Change comes = {keys_[index], RankTree::none, index};
+    tree_.change(&comes, 1);
     count_ = index + 1;
   }
   void moved(uint32_t from, uint32_t to) override {
-    tree_.erase(keys_[to]);
-    tree_.change(keys_[from], to);
+    const RankTree::Change changes[] = {{keys_[to], to, RankTree::none}, {keys_[from], from, to}};
     keys_[to] = keys_[from];
+    tree_.change(changes, 2);
     movedFrom_ = from;
   }
   void popped(uint32_t index) override {
-    if (index != movedFrom_) tree_.erase(keys_[index]);
+    const RankTree::Change goes = {keys_[index], index, RankTree::none};
+    if (index != movedFrom_) tree_.change(&goes, 1);
     movedFrom_ = none;
     count_ = index;
   }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
-    constexpr uint32_t piece = 32;
-    uint64_t key[2 * piece];
+    constexpr uint32_t piece = 128;
+    RankTree::Change changes[2 * piece];
     for (uint32_t first = 0; first < count; first += piece) {
       const uint32_t n = count - first < piece ? count - first : piece;
+      for (uint32_t k = 0; k < n; ++k) prefetchLineFar(&keys_[index[first + k]]);
+      uint32_t changeCount = 0;
       for (uint32_t k = 0; k < n; ++k) {
+        const uint32_t each = index[first + k];
         const float value = portableWeight(priority[first + k]);
         if (value > priorityMax_) priorityMax_ = value;
-        key[2 * k] = keys_[index[first + k]];
-        key[2 * k + 1] = keyOf(value, birthOf(key[2 * k]));
+        const uint64_t before = keys_[each];
+        const uint64_t after = keyOf(value, birthOf(before));
+        if (after == before) continue;
+        keys_[each] = after;
+        changes[changeCount++] = {before, each, RankTree::none};
+        changes[changeCount++] = {after, RankTree::none, each};
       }
-      tree_.prefetchMany(key, 2 * n);
-      for (uint32_t k = 0; k < n; ++k) {
-        uint64_t& own = keys_[index[first + k]];
-        if (own == key[2 * k + 1]) continue;
-        tree_.erase(own);
-        own = key[2 * k + 1];
-        tree_.insert(own, index[first + k]);
-      }
+      tree_.change(changes, changeCount);
     }
   }
 
@@ -202,7 +203,13 @@ class RankBasedSelector final : public PickSelector {
   /// Makes the tree anew from the keys.
   void plant() {
     tree_.clear();
-    for (uint32_t index = 0; index < count_; ++index) tree_.insert(keys_[index], index);
+    constexpr uint32_t piece = 128;
+    RankTree::Change changes[piece];
+    for (uint32_t index = 0; index < count_;) {
+      uint32_t n = 0;
+      for (; n < piece && index < count_; ++index) changes[n++] = {keys_[index], RankTree::none, index};
+      tree_.change(changes, n);
+    }
   }
   /// Numbers the births anew from 0, in their order.
   void renumber() {

@@ -196,6 +196,39 @@ void curiousProbe() {
   std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
 }
 
+/// A learner's turn, 256 draws and as many updates of what was drawn, with one selector and the other in turn.
+void turnsProbe() {
+  std::vector<uint32_t> index(256);
+  std::vector<double> value(256);
+  Random random(3, 0);
+  const auto turn = [&](PickSelector& selector) {
+    selector.select(256, index.data(), value.data());
+    for (double& x : value) x = random.uniform();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  PrioritizedSelector proportional({}, Random(1, 0), pool);
+  RankBasedSelector ranks({}, Random(1, 0), pool);
+  if (proportional.create() != Status::ok || ranks.create() != Status::ok) return;
+  PickSelector* const selectors[] = {&proportional, &ranks};
+  for (PickSelector* selector : selectors) {
+    for (uint32_t i = 0; i < pool; ++i) selector->pushed(i);
+    for (uint32_t i = 0; i < 16384; ++i) turn(*selector);
+  }
+  std::vector<double> times[2];
+  for (int block = 0; block < 100; ++block)
+    for (int which = 0; which < 2; ++which)
+      for (int i = 0; i < 40; ++i) {
+        const double start = now();
+        turn(*selectors[which]);
+        times[which].push_back(now() - start);
+      }
+  for (std::vector<double>& each : times) std::sort(each.begin(), each.end());
+  const double minimum = times[1][0] / times[0][0];
+  const double median = times[1][2000] / times[0][2000];
+  std::printf("select 256 and setPriority of them, N = 2^20: prioritized %.1f min %.1f median us, rank-based %.1f and %.1f: %.2f, %.2f times\n",
+              times[0][0], times[0][2000], times[1][0], times[1][2000], minimum, median);
+}
+
 void uniformProbe() {
   UniformSelector selector(Random(1, 0));
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -213,6 +246,7 @@ void uniformProbe() {
 }  // namespace
 
 int main() {
+  turnsProbe();
   uniformProbe();
   rankBasedProbe();
   curiousProbe();
