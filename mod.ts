@@ -2,6 +2,8 @@
  * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
  * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
  *
+ * Rules of your own are tested with `conforms()` and `conformsEviction()` of `@exrp/replay/testing`.
+ *
  * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
  * `--allow-ffi=<path of the kernel>` suffices.
  *
@@ -61,6 +63,7 @@ export type {
   EndOptions,
   EpisodeInfo,
   ExtraValues,
+  RecordMeta,
   RecordOptions,
   RecordRest,
   StepOptions,
@@ -116,13 +119,22 @@ export { rankBased } from "./selectors/rank_based.ts";
 export type { RankBasedOptions } from "./selectors/rank_based.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
-export { newest, oldest } from "./selectors/age_end.ts";
+export { type AgeEndOptions, newest, oldest } from "./selectors/age_end.ts";
 export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
 export type { PriorityEndOptions } from "./selectors/priority_end.ts";
 export { recent, recentCount } from "./selectors/recent.ts";
 export type { RecentOptions } from "./selectors/recent.ts";
 export { withoutReplacement } from "./selectors/without_replacement.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
+export type {
+  Candidates,
+  ComposedSelector,
+  Composition,
+  PartDrawer,
+} from "./selectors/composed_selector.ts";
+export { combined, type CombinedOptions } from "./selectors/combined.ts";
+export { laber, type LaberOptions } from "./selectors/laber.ts";
+export { mixture, type MixturePart } from "./selectors/mixture.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
 export { RandomStream } from "./selectors/random_stream.ts";

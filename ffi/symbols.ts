@@ -99,6 +99,8 @@ export const symbols = {
   },
   /** `(replay, table, first, count, episodes, positions)` */
   exrp_pick_list: { parameters: ["u32", "u32", "u32", "u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, table, first, count, priorities)` */
+  exrp_pick_priorities: { parameters: ["u32", "u32", "u32", "u32", "buffer"], result: "i32" },
   /** `(replay, table)` */
   exrp_journal_open: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, table, count)` */
@@ -195,6 +197,7 @@ export const EXRP_SELECTOR_RANK_BASED = 8;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;
+export const EXRP_RECORD_PRIORITY = 8;
 export const EXRP_INFO_CAPACITY = 0;
 export const EXRP_INFO_EPISODE_COUNT = 1;
 export const EXRP_INFO_RECORD_COUNT = 2;
@@ -223,10 +226,12 @@ export const EXRP_EPISODE_TERMINATED = 2;
 export const EXRP_EPISODE_TRUNCATED = 3;
 export const EXRP_ROW_BYTES = 0;
 export const EXRP_ROW_FINAL_STATE = 1;
-export const EXRP_ROW_COLUMN = 2;
+export const EXRP_ROW_PRIORITY = 2;
+export const EXRP_ROW_COLUMN = 3;
 export const EXRP_STEPS_FLAGS = 0;
 export const EXRP_STEPS_FINAL_STATE = 1;
-export const EXRP_STEPS_COLUMN = 2;
+export const EXRP_STEPS_PRIORITY = 2;
+export const EXRP_STEPS_COLUMN = 3;
 export const EXRP_BATCH_BYTES = 0;
 export const EXRP_BATCH_NEXT_STATE = 1;
 export const EXRP_BATCH_SEQ_LEN = 2;
@@ -248,5 +253,6 @@ export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;
 export const EXRP_SECTION_RECORDS = 2;
 export const EXRP_SECTION_EVICTION = 3;
+export const EXRP_SECTION_PRIORITIES = 4;
 export const EXRP_SECTION_PICKS = 16;
 export const EXRP_SECTION_SELECTOR = 32;

@@ -121,7 +121,7 @@ extern "C" {
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
-#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest) */
+#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (0, 1: a batch goes on with the next in age) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
@@ -131,6 +131,7 @@ extern "C" {
 #define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */
 #define EXRP_RECORD_TRUNCATED 2  /* with ENDS: cut off, not terminated */
 #define EXRP_RECORD_BEGINS 4     /* with ENDS: another episode begins, and its handle is written back */
+#define EXRP_RECORD_PRIORITY 8   /* the priority of the pick that begins at the record is there: its first for every selector */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
@@ -168,13 +169,15 @@ extern "C" {
 /* Offsets, in bytes, in the row of exrp_record: the handle is at 0 (a double, in and out); columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
-#define EXRP_ROW_COLUMN 2       /* column k is at 2 + k */
+#define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
+#define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
 
 /* Offsets, in bytes, in `count` steps for exrp_record_many and exrp_record_batch; each part starts at a multiple of 8. The final
  * states come last and reach as far as they are read: none, one (many), or one a step (batch). */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; read by exrp_record_batch only */
 #define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
-#define EXRP_STEPS_COLUMN 2       /* column k is at 2 + k: [count, column] */
+#define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
+#define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
 
 /* Offsets, in bytes, in a batch; each part starts at a multiple of 64. A part that the policy does not ask for has no bytes. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
@@ -203,6 +206,7 @@ extern "C" {
 #define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first */
 #define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
 #define EXRP_SECTION_EVICTION 3  /* an item an episode, in the policy's order */
+#define EXRP_SECTION_PRIORITIES 4 /* an item a record, once a priority was given with one: a double, -1 for none */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item a pick, in its order */
 #define EXRP_SECTION_SELECTOR 32 /* selector k is section 32 + 2k (one item: its header) and 33 + 2k (an item a pick of its table) */
 /* Sections between these are empty. */
@@ -242,10 +246,11 @@ EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offs
 /* Both do what exrp_record does for step after step from `done` on, which is how many were stored before (0 at first), and write
  * back how many are stored then. All are checked before the first is stored. Fewer than count: read the journal, where one is
  * open, and call again with what was written back. EXRP_STATUS_FULL, where not one could be stored: evict an episode first. */
-/* The steps of one episode, one after the other; `flags` are the last one's. Writes back the handle to go on with. */
+/* The steps of one episode, one after the other; `flags` are the last one's, but PRIORITY is all steps'. Writes back the handle to
+ * go on with. */
 EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done);
-/* One step of each of `count` episodes, no open one twice; `flags` is 0. Writes back the handles to go on with. */
+/* One step of each of `count` episodes, no open one twice; `flags` is 0 or PRIORITY. Writes back the handles to go on with. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
 /* Ends an open episode without a further record; `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 0 where there was nothing to
@@ -292,11 +297,14 @@ EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* e
 /* The picks at `first`..first + count - 1 of the pick table. */
 EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes,
                                 int32_t* positions);
+/* The priority that was given with the record at which each of the picks `first`..first + count - 1 begins; -1 for none. */
+EXRP_API int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities);
 /* From now on the changes of the pick table are kept until they are read. */
 EXRP_API int32_t exrp_journal_open(uint32_t replay, uint32_t table);
 /* How many events wait. Read them before they are many: they cost 8 bytes each. */
 EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count);
-/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed. */
+/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed;
+ * (i, i) i was given a priority, a double whose 64 bits are the next event, the low half first. */
 EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
 
 /* ---- snapshots ---- */

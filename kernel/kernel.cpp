@@ -217,6 +217,11 @@ int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t
   });
 }
 
+int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
+  return withTable(replay, table,
+                   [&](Replay& found, exrp::Table& at) { return found.listPriorities(at.picks, first, count, priorities); });
+}
+
 int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
   return withTable(replay, table, [&](Replay&, exrp::Table& at) { return at.picks.openJournal(); });
 }

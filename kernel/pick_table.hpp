@@ -33,10 +33,12 @@ class PickTable {
   bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
 
   void push(uint32_t slot);
+  /// Gives the last pick its first priority, with every selector.
+  void setFirstPriority(double priority);
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
   void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
 
-  /// A selector hears of every pick there is, and from then on of every change.
+  /// A selector that knows every pick there is hears from now on of every change.
   void attach(PickSelector* selector);
   Status openJournal();
 

@@ -92,10 +92,10 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     return fail(Status::memory, scratchBytes);
   }
 
-  // The row of record(): the handle, a row of each of the store's groups as it lies there, the final state; each at a multiple
+  // The row of record(): the handle, the priority, a row of each of the store's groups as it lies there, the final state; each at a multiple
   // of 8, so that every column is aligned to its element.
   const auto padded = [](uint32_t bytes) { return (bytes + 7) & ~7u; };
-  rowBytes_ = 8;
+  rowBytes_ = rowPriorityOffset + 8;
   for (uint32_t group = 0; group < store_.groupCount(); ++group) {
     rowGroups_[group] = rowBytes_;
     rowBytes_ += padded(store_.groupStride(group));
@@ -111,6 +111,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
 void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes();
   for (uint32_t table = 0; table < tableCount_; ++table) indexBytes += tables_[table]->picks.memoryBytes();
+  indexBytes += initial_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
   info[EXRP_INFO_CAPACITY] = config_.capacity;
@@ -151,6 +152,7 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   if (status != Status::ok) return status;
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
   const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());
+  status = initial_.prepare(size_t{blocks} << store_.blockShift());
   for (uint32_t table = 0; table < tableCount_ && status == Status::ok; ++table) {
     PickTable& picks = tables_[table]->picks;
     // Picks begin at different records: at those that come, and at the last ones of each episode, when its end completes them.
@@ -258,7 +260,9 @@ void Replay::pushNewPicks(PickTable& picks, uint32_t index, uint32_t validBefore
     const uint32_t ordinal = store_.ordinalOf(position);
     const uint32_t block = store_.block(episode.lastBlock).ordinal == ordinal ? episode.lastBlock
                                                                               : index_.find(store_, episode.handle, ordinal);
-    picks.push(store_.slotAt(block, position));
+    const uint32_t slot = store_.slotAt(block, position);
+    picks.push(slot);
+    if (const double priority = initial_.get(slot); priority >= 0) picks.setFirstPriority(priority);
   }
 }
 
@@ -339,7 +343,13 @@ Status Replay::createSelector(uint32_t table, uint32_t kind, const double* optio
   const Random random(config_.seed, selectorCount_ + 1);
   const Status status = createPickSelector(kind, options, optionCount, random, config_.capacity, &made);
   if (status != Status::ok) return status;
-  found->picks.attach(made.get());
+  PickTable& picks = found->picks;
+  for (uint32_t index = 0; index < picks.count(); ++index) {
+    made->pushed(index);
+    const double priority = initial_.get(picks.slot(index));
+    if (priority >= 0) made->setPriority(&index, &priority, 1);
+  }
+  picks.attach(made.get());
   ++found->selectorCount;
   selectorTables_[selectorCount_] = found;
   selectors_[selectorCount_] = std::move(made);
@@ -500,6 +510,12 @@ Status Replay::listPicks(const PickTable& picks, uint32_t first, uint32_t count,
     handles[index] = static_cast<double>(block.handle);
     positions[index] = static_cast<int32_t>((block.ordinal << store_.blockShift()) + store_.within(slot));
   }
+  return Status::ok;
+}
+
+Status Replay::listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const {
+  if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
+  for (uint32_t index = 0; index < count; ++index) priorities[index] = initial_.get(picks.slot(first + index));
   return Status::ok;
 }
 

@@ -17,6 +17,7 @@
 #include "kernel/batch.hpp"
 #include "kernel/block_index.hpp"
 #include "kernel/episode_table.hpp"
+#include "kernel/initial_priorities.hpp"
 #include "kernel/pick_table.hpp"
 #include "kernel/store.hpp"
 
@@ -24,6 +25,8 @@ namespace exrp {
 
 /// Blocks that one record can take: for a cut episode's final state, the record, a final state, and the episode that follows.
 constexpr uint32_t blocksPerRecordMax = 4;
+/// In the row of one record: after the handle.
+constexpr uint32_t rowPriorityOffset = 8;
 
 struct ReplayConfig {
   uint32_t capacity;
@@ -86,6 +89,7 @@ class Replay {
   // The picks of a table.
   Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
   Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
+  Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
   // Snapshots (snapshot.cpp).
   Status sectionInfo(uint32_t section, double* info);
@@ -103,6 +107,7 @@ class Replay {
   /// Where the parts of `count` steps lie, in bytes.
   struct StepsLayout {
     uint64_t flags;
+    uint64_t priorities;
     uint64_t columns[columnMax];
     uint64_t finalState;
   };
@@ -121,7 +126,9 @@ class Replay {
   Status openEpisode(double handle, uint32_t* episode) const;
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
   uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
-  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState);
+  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState, double priority);
+  Status beginPriorities();
+  Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
   void copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
@@ -145,6 +152,9 @@ class Replay {
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
   void writeRecords(double first, uint32_t count, const uint8_t* items);
+  template <typename Visit>
+  void visitRecords(double first, uint32_t count, Visit visit) const;
+  Status writePriorities(double first, uint32_t count, const uint8_t* items);
   double validPicks(const PickPolicy& policy) const;
   void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
   Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
@@ -165,6 +175,7 @@ class Replay {
   uint32_t rowGroups_[columnMax] = {};
   uint32_t rowColumns_[columnMax] = {};
   uint32_t rowFinalState_ = 0;
+  InitialPriorities initial_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

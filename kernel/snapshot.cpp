@@ -15,7 +15,8 @@ struct CountersItem {
   uint64_t evictedCount;
   uint64_t episodeCount;
   uint64_t recordCount;
-  uint64_t tableCount;
+  uint32_t tableCount;
+  uint32_t hasPriorities;
   uint64_t capacity;
   uint64_t recordBytes;
 };
@@ -67,6 +68,7 @@ Replay::Section Replay::section(uint32_t section) const {
       return {rows, store_.recordBytes()};
     }
     case EXRP_SECTION_EVICTION: return {eviction_ == nullptr ? 0 : episodeCount, sizeof(EvictionItem)};
+    case EXRP_SECTION_PRIORITIES: return {initial_.inUse() ? static_cast<double>(recordCount_) : 0, sizeof(double)};
     default: break;
   }
   // Loaded or not, a table has the picks that its policy says.
@@ -202,7 +204,8 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
   switch (section) {
     case EXRP_SECTION_COUNTERS: {
       const CountersItem item = {nextHandle_,  recordedCount_, evictedCount_,    episodes_.count(),
-                                 recordCount_, tableCount_,    config_.capacity, store_.recordBytes()};
+                                 recordCount_, tableCount_,    initial_.inUse(),  config_.capacity,
+                                 store_.recordBytes()};
       memcpy(items, &item, sizeof item);
       return Status::ok;
     }
@@ -235,6 +238,13 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       memcpy(items, &evictionItems_[from], size_t{count} * sizeof(EvictionItem));
       return Status::ok;
     }
+    case EXRP_SECTION_PRIORITIES:
+      visitRecords(first, count, [&](uint32_t slot) {
+        const double priority = initial_.get(slot);
+        memcpy(items, &priority, sizeof priority);
+        items += sizeof priority;
+      });
+      return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_SELECTOR) {
@@ -290,6 +300,7 @@ Status Replay::sectionWrite(uint32_t section, double first, uint32_t count, cons
       if (status == Status::ok) writeRecords(first, count, items);
       break;
     case EXRP_SECTION_EVICTION: status = writeEviction(first, count, items); break;
+    case EXRP_SECTION_PRIORITIES: status = writePriorities(first, count, items); break;
     default: {
       if (section < EXRP_SECTION_SELECTOR) {
         status = writePicks(tables_[section - EXRP_SECTION_PICKS]->picks, section, first, count, items);
@@ -320,6 +331,11 @@ Status Replay::writeCounters(const uint8_t* items) {
                         item.evictedCount <= item.nextHandle && item.nextHandle < (uint64_t{1} << 53) &&
                         item.recordCount <= item.recordedCount;
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities > 1) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities == 1) {
+    const Status status = beginPriorities();
+    if (status != Status::ok) return status;
+  }
   recordedCount_ = item.recordedCount;
   evictedCount_ = item.evictedCount;
   nextHandle_ = item.nextHandle;
@@ -347,6 +363,7 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     Status status = store_.prepareBlocks(blockCount);
     if (status == Status::ok) status = index_.prepare(store_, blockCount);
     if (status == Status::ok) status = episodes_.prepare(1);
+    if (status == Status::ok) status = initial_.prepare(size_t{store_.highWater() + blockCount} << store_.blockShift());
     if (status != Status::ok) return status;
     nextHandle_ = item.handle;  // addEpisode gives this one out
     const uint32_t index = addEpisode();
@@ -383,6 +400,40 @@ Status Replay::writePicks(PickTable& picks, uint32_t section, double first, uint
     if (picks.place(slot) != pickNone) return corrupt(section, first + at, rulePick);
     picks.push(slot);
   }
+  return Status::ok;
+}
+
+/// Calls `visit` with the slot of each of the records `first`..first + count - 1, in order of episode and time.
+template <typename Visit>
+void Replay::visitRecords(double first, uint32_t count, Visit visit) const {
+  uint32_t episode = episodes_.oldest();
+  double before = 0;
+  while (episode != episodeNone && before + episodes_[episode].count <= first) {
+    before += episodes_[episode].count;
+    episode = episodes_[episode].newer;
+  }
+  auto position = static_cast<uint32_t>(first - before);
+  while (count > 0 && episode != episodeNone) {
+    const Episode& from = episodes_[episode];
+    uint32_t block = blockNone;
+    for (; position < from.count && count > 0; ++position, --count) {
+      if (block == blockNone) block = index_.find(store_, from.handle, store_.ordinalOf(position));
+      else if (store_.within(position) == 0) block = store_.block(block).next;
+      visit(store_.slotAt(block, position));
+    }
+    position = 0;
+    episode = from.newer;
+  }
+}
+
+Status Replay::writePriorities(double first, uint32_t count, const uint8_t* items) {
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto priority = itemAt<double>(items, at);
+    const bool valid = priority == InitialPriorities::none || (priority >= 0 && priority <= 0x1.fffffffffffffp1023);
+    if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
+  }
+  uint32_t at = 0;
+  visitRecords(first, count, [&](uint32_t slot) { initial_.set(slot, itemAt<double>(items, at++)); });
   return Status::ok;
 }
 

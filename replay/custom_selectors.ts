@@ -55,6 +55,17 @@ export class CustomSelector {
     }
   }
 
+  /** Tells the rule of priorities that came with records. */
+  tellPriorities(indices: Uint32Array<ArrayBuffer>, priorities: Float64Array<ArrayBuffer>): void {
+    if (this.#failed) return;
+    try {
+      this.rule.setPriority(indices, priorities);
+    } catch (error) {
+      this.#failed = true;
+      this.#failure = error;
+    }
+  }
+
   /** Tells the rule that all it knew is gone, and that there are `count` picks now. */
   refill(count: number): void {
     for (let index = this.count - 1; index >= 0; index--) this.tell(index, EXRP_INDEX_NONE);
@@ -158,6 +169,8 @@ class TableCustoms {
   readonly #events = new Uint32Array(2 * CHUNK_EVENTS);
   readonly #number = new Uint32Array(1);
   readonly #all: CustomSelector[] = [];
+  /** The pick whose priority the next event is. */
+  #given: number | undefined;
 
   /** None yet. */
   constructor(kernel: Kernel, table: number) {
@@ -169,9 +182,26 @@ class TableCustoms {
   add(id: number, selector: CustomSelector, pickCount: number): void {
     if (this.#all.length > 0) this.drain(id);
     selector.refill(pickCount);
+    this.#tellFirstPriorities(id, selector, pickCount);
     selector.checkSound();
     if (this.#all.length === 0) this.openJournal(id);
     this.#all.push(selector);
+  }
+
+  /** Tells a new rule of the priorities that came with records. */
+  #tellFirstPriorities(id: number, selector: CustomSelector, pickCount: number): void {
+    for (let first = 0; first < pickCount; first += CHUNK_EVENTS) {
+      const found = new Float64Array(Math.min(CHUNK_EVENTS, pickCount - first));
+      const { symbols } = this.#kernel;
+      const status = symbols.exrp_pick_priorities(id, this.#table, first, found.length, found);
+      checkStatus(this.#kernel, "newPickSelector()", status);
+      const given = [...found.keys()].filter((k) => (found[k] ?? -1) >= 0);
+      if (given.length === 0) continue;
+      selector.tellPriorities(
+        Uint32Array.from(given, (k) => first + k),
+        Float64Array.from(given, (k) => found[k] ?? 0),
+      );
+    }
   }
 
   /** From now on the kernel replay `id` keeps a journal of the table. */
@@ -200,11 +230,21 @@ class TableCustoms {
       );
       checkStatus(this.#kernel, "the journal", status);
       const count = this.#number[0] ?? 0;
+      let given = this.#given;
       for (const selector of this.#all) {
+        given = this.#given;
         for (let k = 0; k < count; k++) {
-          selector.tell(events[2 * k] as number, events[2 * k + 1] as number);
+          const [from, to] = [events[2 * k] as number, events[2 * k + 1] as number];
+          if (given !== undefined) {
+            // The event after "i was given a priority" is that number.
+            const priority = new Float64Array(Uint32Array.of(from, to).buffer);
+            selector.tellPriorities(Uint32Array.of(given), priority);
+            given = undefined;
+          } else if (from === to) given = from;
+          else selector.tell(from, to);
         }
       }
+      this.#given = given;
       if (count < CHUNK_EVENTS) return;
     }
   }

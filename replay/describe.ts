@@ -31,6 +31,8 @@ export interface SelectorDescription {
   readonly kind: string;
   /** The number of its pick table. */
   readonly table: number;
+  /** The numbers of the selectors that it is composed of. */
+  readonly parts: readonly number[];
   /** The rule's options; empty for a user's own. */
   readonly options: Readonly<Record<string, SelectorOption>>;
 }
@@ -117,11 +119,12 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
     segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
     eviction: config.eviction.name,
-    selectors: drawer.entries.map(({ selector, native }) => ({
+    selectors: drawer.entries.map(({ selector, native, composed }) => ({
       id: selector.id,
       kind: selector.kind,
       table: selector.table,
-      options: native?.options ?? {},
+      parts: selector.parts.map(({ id }) => id),
+      options: native?.options ?? composed?.rule.options ?? {},
     })),
     memory: {
       total: number(abi.EXRP_INFO_MEMORY_BYTES),
@@ -160,11 +163,11 @@ function textOf(description: ReplayDescription): string {
       `${dtype}(${shape.join(", ")})`,
     ]),
     ["eviction", description.eviction],
-    ...description.selectors.map(({ id, kind, options, table }): [string, string] => [
+    ...description.selectors.map(({ id, kind, options, table, parts }): [string, string] => [
       `selector ${id}`,
       `${kind}(${Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ")})${
-        table === 0 ? "" : ` on pick table ${table}`
-      }`,
+        parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
+      }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
     [
       "memory",

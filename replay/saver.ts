@@ -96,8 +96,9 @@ export class Saver {
     const { customs, entries } = this.#drawer;
     if (customs.size > 0) customs.drain(core.id);
     const rules = new Map<number, Uint8Array>();
-    for (const { selector, custom } of entries) {
-      if (custom !== undefined) rules.set(selector.id, custom.save());
+    for (const { selector, custom, composed } of entries) {
+      const own = custom ?? composed;
+      if (own !== undefined) rules.set(selector.id, own.save());
     }
     const eviction = this.#recorder.external?.save();
     const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
@@ -170,8 +171,13 @@ export class Saver {
     const core = this.#core;
     const undo: (() => void)[] = [];
     try {
-      for (const { selector, custom } of this.#drawer.entries) {
+      for (const { selector, custom, composed } of this.#drawer.entries) {
         const bytes = loaded.rules.get(selector.id);
+        if (composed !== undefined && bytes !== undefined) {
+          const before = composed.save();
+          undo.push(() => composed.load(before));
+          refusable(composed.rule.name, () => composed.load(bytes));
+        }
         if (custom === undefined || bytes === undefined) continue;
         const [countBefore, before] = [custom.count, custom.save()];
         undo.push(() => custom.load(countBefore, before));
@@ -213,15 +219,16 @@ function refusable(name: string, load: () => void): void {
 }
 
 function selectorSchema(
-  { selector, native, custom }: SelectorEntry,
+  { selector, native, custom, composed }: SelectorEntry,
   rules: ReadonlyMap<number, Uint8Array>,
 ): SelectorSchema {
   return {
-    runs: native === undefined ? "typescript" : "kernel",
+    runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
     table: selector.table,
-    name: native?.kind ?? custom?.rule.name ?? "",
+    parts: selector.parts.map(({ id }) => id),
+    name: selector.kind,
     native: native?.native ?? 0,
-    options: native?.options ?? {},
+    options: native?.options ?? composed?.rule.options ?? {},
     numbers: native?.numbers ?? [],
     bytes: rules.get(selector.id)?.length ?? 0,
   };

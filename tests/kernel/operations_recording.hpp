@@ -306,6 +306,10 @@ inline bool Recording::call(const std::string& name) {
     std::vector<int32_t> positions(u32(3) + 1);
     status_ = exrp_pick_list(id, u32(1), u32(2), u32(3), handles.data(), positions.data());
     if (status_ == 0) hash_ = fnv(positions.data(), size_t{u32(3)} * 4, fnv(handles.data(), size_t{u32(3)} * 8));
+  } else if (name == "pick_priorities") {
+    std::vector<double> priorities(u32(3) + 1);
+    const int32_t status = exrp_pick_priorities(id, u32(1), u32(2), u32(3), priorities.data());
+    done(status, priorities.data(), size_t{u32(3)} * 8);
   } else if (name == "journal_open") {
     done(exrp_journal_open(id, u32(1)), nullptr, 0);
   } else if (name == "journal_count") {

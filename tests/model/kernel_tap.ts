@@ -203,6 +203,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       bytesOf(positions, 4 * Number(count)),
     ],
   },
+  exrp_pick_priorities: {
+    roles: [R, N, N, N, O],
+    written: ([, , , count, priorities]) => [bytesOf(priorities, 8 * Number(count))],
+  },
   exrp_journal_open: { roles: [R, N], written: nothing },
   exrp_journal_count: { roles: [R, N, O], written: ([, , count]) => [bytesOf(count, 4)] },
   exrp_journal_read: {

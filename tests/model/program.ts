@@ -53,6 +53,8 @@ export type Operation =
     readonly end: "no" | "terminated" | "truncated";
     /** Whether arrays are given as plain ones. */
     readonly plain: boolean;
+    /** Whether the record comes with the first priority of its pick. */
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordMany";
@@ -61,6 +63,7 @@ export type Operation =
     readonly data: number;
     readonly end: "no" | "terminated" | "truncated";
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordBatch";
@@ -70,6 +73,7 @@ export type Operation =
     /** Which ones end is chosen by `data`, one in so many. */
     readonly endOneIn: number;
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordStep";
@@ -78,6 +82,7 @@ export type Operation =
     readonly terminated: boolean;
     readonly truncated: boolean;
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "endEpisode";
@@ -156,6 +161,7 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 }
 
 function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(6)) return chooseComposed(choice);
   if (choice.oneIn(4)) return chooseEnd(choice);
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
@@ -184,9 +190,25 @@ function chooseSelector(choice: Choice): SelectorSpec {
   }
 }
 
+/** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
+function chooseComposed(choice: Choice): SelectorSpec {
+  const part = (): SelectorSpec => {
+    const spec = chooseSelector(choice);
+    return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
+  };
+  if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
+  return {
+    kind: "mixture",
+    parts: Array.from({ length: choice.within(1, 3) }, () => ({
+      rule: part(),
+      share: choice.of([0.5, 0.5, 1, 0.3, 3]),
+    })),
+  };
+}
+
 function chooseEnd(choice: Choice): SelectorSpec {
   const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
-  if (kind === "oldest" || kind === "newest") return { kind };
+  if (kind === "oldest" || kind === "newest") return { kind, distinct: choice.oneIn(2) };
   return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
 }
 
@@ -329,11 +351,13 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
   const ended = new Set<number>();
   let waiting = config.selectors.length - config.selectorsAtFirst;
   let saved = false;
+  // Most replays never see a priority with a record, and keep no memory for them.
+  const priorities = choice.oneIn(3);
   while (operations.length < count) {
     const roll = choice.below(100);
     const selector = choice.below(config.selectors.length);
     if (roll < 12) {
-      operations.push(chooseSteps(choice, config, actorCount, meanLength, ended));
+      operations.push(chooseSteps(choice, config, actorCount, meanLength, ended, priorities));
     } else if (roll < 58) {
       const actor = choice.below(actorCount);
       if (ended.has(actor) && !choice.oneIn(10)) {
@@ -341,7 +365,14 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
         operations.push({ do: "newEpisode", actor });
       }
       const end = choice.oneIn(meanLength) ? choice.of(["terminated", "truncated"] as const) : "no";
-      operations.push({ do: "record", actor, data: choice.data(), end, plain: choice.oneIn(3) });
+      operations.push({
+        do: "record",
+        actor,
+        data: choice.data(),
+        end,
+        plain: choice.oneIn(3),
+        priority: priorities && choice.oneIn(4),
+      });
       if (end !== "no") ended.add(actor);
     } else if (roll < 61) {
       const actor = choice.below(actorCount);
@@ -389,7 +420,9 @@ function chooseSteps(
   actorCount: number,
   meanLength: number,
   ended: Set<number>,
+  priorities: boolean,
 ): Operation {
+  const priority = priorities && choice.oneIn(2);
   const data = choice.data();
   const plain = choice.oneIn(3);
   const kind = choice.below(8);
@@ -401,6 +434,7 @@ function chooseSteps(
       data,
       endOneIn: choice.of([1, 3, meanLength, meanLength]),
       plain,
+      priority,
     };
   }
   const actor = choice.below(actorCount);
@@ -410,11 +444,11 @@ function chooseSteps(
     const count = choice.oneIn(6)
       ? choice.within(1, 2 * Math.min(capacity, 60))
       : choice.within(1, 9);
-    return { do: "recordMany", actor, count, data, end, plain };
+    return { do: "recordMany", actor, count, data, end, plain, priority };
   }
   if (kind === 6) {
     const [terminated, truncated] = [choice.oneIn(meanLength), choice.oneIn(meanLength)];
-    return { do: "recordStep", actor, data, terminated, truncated, plain };
+    return { do: "recordStep", actor, data, terminated, truncated, plain, priority };
   }
   ended.add(actor);
   return { do: "endEpisode", actor, data, truncated: choice.oneIn(2), plain };

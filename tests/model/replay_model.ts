@@ -10,7 +10,10 @@ import type { Fault } from "./faults.ts";
 import type { PickPolicy } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
+  type ComposedSpec,
   type Draws,
+  isComposedSpec,
+  partCounts,
   type SelectorModel,
   selectorModel,
   type SelectorSpec,
@@ -81,6 +84,15 @@ export class ModelError extends Error {
   }
 }
 
+/** A selector, by itself or made of others, which are named by their ordinals. */
+type SelectorOfTable = readonly [TableModel, SelectorModel | ComposedModel];
+
+interface ComposedModel {
+  readonly spec: ComposedSpec;
+  readonly parts: readonly number[];
+  readonly owed: number[];
+}
+
 /** One pick table, and the selectors that draw from it. */
 class TableModel {
   readonly policy: PickPolicy;
@@ -91,9 +103,12 @@ class TableModel {
     this.policy = policy;
   }
 
-  push(pick: Pick): void {
+  push(pick: Pick, priority: number | undefined): void {
     this.picks.push(pick);
-    for (const selector of this.selectors) selector.pushed();
+    for (const selector of this.selectors) {
+      selector.pushed();
+      if (priority !== undefined) selector.setPriority([this.picks.length - 1], [priority]);
+    }
   }
 
   pop(): void {
@@ -113,7 +128,7 @@ export class ReplayModel {
   readonly #episodes = new Map<number, Episode>();
   readonly #tables: TableModel[] = [];
   /** The table and the rule of each selector, in order of creation. */
-  readonly #selectors: (readonly [TableModel, SelectorModel])[] = [];
+  readonly #selectors: SelectorOfTable[] = [];
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
@@ -179,6 +194,7 @@ export class ReplayModel {
     columns: readonly Uint8Array[],
     finalState?: Uint8Array,
     ending: Ending = "terminated",
+    priority?: number,
   ): number {
     this.#checkOpen(handle);
     const capacity = this.config.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
@@ -200,6 +216,7 @@ export class ReplayModel {
     }
     episode ??= this.#begin();
     episode.records.push(columns);
+    episode.priorities.push(priority);
     this.recordedCount++;
     this.#pushPicks(episode);
     if (finalState !== undefined) this.#end(episode, finalState, ending);
@@ -212,11 +229,12 @@ export class ReplayModel {
     steps: readonly (readonly Uint8Array[])[],
     finalState?: Uint8Array,
     ending?: Ending,
+    priorities: readonly number[] = [],
   ): number {
     let current = handle;
     for (const [k, columns] of steps.entries()) {
-      const isLast = k === steps.length - 1;
-      current = this.record(current, columns, isLast ? finalState : undefined, ending);
+      const end = k === steps.length - 1 ? finalState : undefined;
+      current = this.record(current, columns, end, ending, priorities[k]);
     }
     return current;
   }
@@ -226,6 +244,7 @@ export class ReplayModel {
     handles: readonly number[],
     steps: readonly (readonly Uint8Array[])[],
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+    priorities: readonly number[] = [],
   ): number[] {
     const seen = new Set<number>();
     for (const handle of handles) {
@@ -238,7 +257,13 @@ export class ReplayModel {
     }
     return handles.map((handle, k) => {
       const end = ends[k];
-      const after = this.record(handle, steps[k] ?? [], end?.finalState, end?.ending);
+      const after = this.record(
+        handle,
+        steps[k] ?? [],
+        end?.finalState,
+        end?.ending,
+        priorities[k],
+      );
       return end === undefined || this.#fault === "batchGoesOn" ? after : this.newEpisode();
     });
   }
@@ -274,11 +299,22 @@ export class ReplayModel {
   }
 
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
-    const ordinal = this.#selectors.length;
     const table = this.#table(ordinalOfTable);
+    if (isComposedSpec(spec)) {
+      const rules: SelectorSpec[] = spec.kind === "combined"
+        ? [{ kind: "newest", distinct: true }, spec.rest]
+        : spec.parts.map(({ rule }) => rule);
+      const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
+      return this.#selectors.push([table, { spec, parts, owed: rules.map(() => 0) }]) - 1;
+    }
+    const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
-    for (const _ of table.picks) selector.pushed();
+    for (const [index, pick] of table.picks.entries()) {
+      selector.pushed();
+      const priority = this.#episodes.get(pick.episode)?.priorities[pick.position];
+      if (priority !== undefined) selector.setPriority([index], [priority]);
+    }
     table.selectors.push(selector);
     this.#selectors.push([table, selector]);
     return ordinal;
@@ -291,6 +327,12 @@ export class ReplayModel {
     priorities: readonly number[],
   ): number {
     const [table, selector] = this.#selector(ordinal);
+    if ("parts" in selector) {
+      const applied = selector.parts.map((part) =>
+        this.setPriority(part, episodes, positions, priorities)
+      );
+      return Math.max(...applied);
+    }
     for (const priority of priorities) {
       if (!(priority >= 0 && priority < Infinity)) {
         throw new ModelError("invalid-priority", `a priority of ${priority}`);
@@ -312,6 +354,7 @@ export class ReplayModel {
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     const [table, selector] = this.#selector(ordinal);
     if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
+    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
     if (count > (selector.batchMax ?? Infinity)) {
       throw new ModelError("batch-size", "there are fewer picks");
     }
@@ -330,13 +373,40 @@ export class ReplayModel {
     };
   }
 
+  #compose(
+    { spec, parts, owed }: ComposedModel,
+    count: number,
+    beta: number,
+    seen: SeenBatch | undefined,
+  ): ModelBatch {
+    const batches: ModelBatch[] = [];
+    let first = 0;
+    if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
+    for (const [k, size] of partCounts(spec, count, owed).entries()) {
+      const own = (from: ArrayLike<number>): number[] =>
+        Array.from(from).slice(first, first + size);
+      const seenByPart = seen && {
+        pickEpisode: own(seen.pickEpisode),
+        pickPosition: own(seen.pickPosition),
+        probability: own(seen.probability),
+      };
+      if (size > 0) batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart));
+      first += size;
+    }
+    return joinBatches(batches);
+  }
+
   // ---- saving ----
 
   /** The same replay, going its own way from here: what a snapshot must restore. */
   clone(): ReplayModel {
     const copy = new ReplayModel(this.config, this.#fault);
     for (const [handle, episode] of this.#episodes) {
-      copy.#episodes.set(handle, { ...episode, records: [...episode.records] });
+      copy.#episodes.set(handle, {
+        ...episode,
+        records: [...episode.records],
+        priorities: [...episode.priorities],
+      });
     }
     copy.#tables.length = 0;
     for (const table of this.#tables) {
@@ -346,6 +416,10 @@ export class ReplayModel {
     }
     for (const [table, selector] of this.#selectors) {
       const twin = copy.#table(this.#tables.indexOf(table));
+      if ("parts" in selector) {
+        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed] }]);
+        continue;
+      }
       const own = selector.clone();
       twin.selectors.push(own);
       copy.#selectors.push([twin, own]);
@@ -378,14 +452,14 @@ export class ReplayModel {
     return table;
   }
 
-  #selector(ordinal: number): readonly [TableModel, SelectorModel] {
+  #selector(ordinal: number): SelectorOfTable {
     const selector = this.#selectors[ordinal];
     if (selector === undefined) throw new RangeError(`the model has no selector ${ordinal}`);
     return selector;
   }
 
   #begin(): Episode {
-    const episode: Episode = { handle: this.nextHandle++, records: [] };
+    const episode: Episode = { handle: this.nextHandle++, records: [], priorities: [] };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
     return episode;
@@ -403,7 +477,10 @@ export class ReplayModel {
       for (let position = 0; position < episode.records.length; position++) {
         if (table.indexOf(episode.handle, position) >= 0) continue;
         if (!isPick(table.policy, episode, position, this.#fault)) continue;
-        table.push({ episode: episode.handle, position });
+        const priority = this.#fault === "firstPrioritiesLost"
+          ? undefined
+          : episode.priorities[position];
+        table.push({ episode: episode.handle, position }, priority);
       }
     }
   }
@@ -474,6 +551,34 @@ export class ReplayModel {
       })),
     };
   }
+}
+
+/** One batch of several, one after the other. */
+function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
+  const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
+    batches.flatMap((batch) => [...part(batch)]);
+  const [first] = batches;
+  return {
+    columns: (first?.columns ?? []).map((_, k) =>
+      join(all(({ columns }) => columns.slice(k, k + 1)))
+    ),
+    nextState: join(all(({ nextState }) => [nextState])),
+    seqLen: all(({ seqLen }) => seqLen),
+    nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
+    pickEpisode: all(({ pickEpisode }) => pickEpisode),
+    pickPosition: all(({ pickPosition }) => pickPosition),
+    probability: all(({ probability }) => probability),
+    importanceWeight: all(({ importanceWeight }) => importanceWeight),
+    discount: all(({ discount }) => discount),
+    learnMask: all(({ learnMask }) => learnMask),
+    contextMask: all(({ contextMask }) => contextMask),
+    nStep: (first?.nStep ?? []).map((_, k) => ({
+      reward: all(({ nStep }) => nStep[k]?.reward ?? []),
+      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
+      discount: all(({ nStep }) => nStep[k]?.discount ?? []),
+    })),
+    tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),
+  };
 }
 
 function drawsOf(table: TableModel, seen: SeenBatch): Draws {

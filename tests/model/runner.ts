@@ -224,6 +224,7 @@ class Run implements Disposable {
         : {}),
       ...(ends ? { finalState: finalState.value } : {}),
       ...(operation.end === "truncated" ? { truncated: true } : {}),
+      ...(operation.priority ? { priority: priorityOf(values) } : {}),
     };
     const before = this.#model.evictedCount;
     const outcome = this.#both(
@@ -241,6 +242,7 @@ class Run implements Disposable {
           columns.map(({ bytes }) => bytes),
           ends ? finalState.bytes : undefined,
           operation.end === "truncated" ? "truncated" : "terminated",
+          options.priority,
         ),
     );
     if (outcome === undefined) return;
@@ -279,9 +281,13 @@ class Run implements Disposable {
     };
   }
 
-  #recordMany({ actor, count, data, end, plain }: Operation & { do: "recordMany" }): void {
+  #recordMany(operation: Operation & { do: "recordMany" }): void {
+    const { actor, count, data, end, plain, priority } = operation;
     const values = new Values(data);
     const { columns, bytes } = this.#steps(values, count, plain);
+    const priorities = priority
+      ? Array.from({ length: count }, () => priorityOf(values))
+      : undefined;
     const final = values.column(this.#program.config.state, plain);
     const ends = end !== "no";
     const handle = this.#actors.get(actor) ?? 0;
@@ -290,6 +296,7 @@ class Run implements Disposable {
       ...columns,
       ...(ends ? { finalState: final.value } : {}),
       ...(end === "truncated" ? { truncated: true } : {}),
+      ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
     };
     const outcome = this.#both(
       () => this.#replay.recordMany(handle, steps as Parameters<AnyReplay["recordMany"]>[1]),
@@ -299,6 +306,7 @@ class Run implements Disposable {
           bytes,
           ends ? final.bytes : undefined,
           ends ? end : undefined,
+          priorities,
         ),
     );
     if (outcome === undefined) return;
@@ -307,8 +315,12 @@ class Run implements Disposable {
     this.#actors.set(actor, outcome.actual);
   }
 
-  #recordBatch({ count, data, endOneIn, plain }: Operation & { do: "recordBatch" }): void {
+  #recordBatch(operation: Operation & { do: "recordBatch" }): void {
+    const { count, data, endOneIn, plain, priority } = operation;
     const values = new Values(data);
+    const priorities = priority
+      ? Array.from({ length: count }, () => priorityOf(values))
+      : undefined;
     const { columns, bytes } = this.#steps(values, count, plain);
     const next = values.columns(this.#program.config.state, count, plain);
     const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
@@ -320,6 +332,7 @@ class Run implements Disposable {
       nextState: next.value,
       terminated: plain ? done : Uint8Array.from(done, Number),
       truncated: plain ? cut.map(Number) : Uint8Array.from(cut, Number),
+      ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
     };
     const ends = next.bytes.map((finalState, k) => {
       if (!done[k] && !cut[k]) return undefined;
@@ -328,7 +341,7 @@ class Run implements Disposable {
     const before = this.#model.evictedCount;
     const outcome = this.#both(
       () => this.#replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
-      () => this.#model.recordBatch(handles, bytes, ends),
+      () => this.#model.recordBatch(handles, bytes, ends, priorities),
     );
     if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
     sameNumbers("recordBatch()", given, outcome.expected);
@@ -351,9 +364,12 @@ class Run implements Disposable {
     ];
     const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
     const columns = [state, action, reward, ...extras.map(([, made]) => made)];
-    const options = extras.length > 0
-      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
-      : {};
+    const options = {
+      ...(extras.length > 0
+        ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+        : {}),
+      ...(operation.priority ? { priority: priorityOf(values) } : {}),
+    };
     const handle = this.#actors.get(actor) ?? 0;
     const ends = terminated || truncated;
     const outcome = this.#both(
@@ -374,6 +390,7 @@ class Run implements Disposable {
           columns.map(({ bytes }) => bytes),
           ends ? next.bytes : undefined,
           terminated ? "terminated" : "truncated",
+          options.priority,
         );
         return ends ? this.#model.newEpisode() : after;
       },

@@ -14,6 +14,8 @@ export type Ending = "terminated" | "truncated";
 export interface Episode {
   readonly handle: number;
   readonly records: (readonly Uint8Array[])[];
+  /** The priority that came with each record, if one did. */
+  readonly priorities: (number | undefined)[];
   ending?: Ending;
   finalState?: Uint8Array;
 }

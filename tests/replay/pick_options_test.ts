@@ -17,7 +17,7 @@ import {
   int8,
   uint8,
 } from "@exrp/replay";
-import { choose, positions, type Steps, stepsReplay } from "./_helpers.ts";
+import { choose, positions, type Steps, stepsReplay } from "./_pick_helpers.ts";
 
 // ---- n-step returns ----
 

@@ -25,14 +25,13 @@ import {
 import {
   assertReplayError,
   assertReplayRejects,
-  choose,
-  positions,
   recordEpisode,
   type SmallReplay,
   smallReplay,
   testRandom,
   visibleState,
 } from "./_helpers.ts";
+import { choose, positions } from "./_pick_helpers.ts";
 
 /** Every pick of a table, each drawn once, with the bytes of its states: one line each, in order. */
 function contents(replay: SmallReplay, table: PickTable): string[] {
