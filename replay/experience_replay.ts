@@ -12,7 +12,7 @@ import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
 import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
-import type { PickOptions, StackedState } from "./pick_options.ts";
+import type { OnlyPickOptions, PickOptions, StackedState } from "./pick_options.ts";
 import type { PickTable } from "./pick_table.ts";
 import {
   type EndEpisodeOptions,
@@ -138,7 +138,7 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-    const P extends PickOptions = PickOptions,
+    const P extends PickOptions = Record<never, never>,
   >(
     options: CreateOptions<S, A, R, X, P>,
   ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
@@ -393,7 +393,7 @@ export class ExperienceReplay<
    * ```
    */
   newPickTable<const P extends PickOptions>(
-    options: P,
+    options: P & OnlyPickOptions<P>,
   ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
     return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
   }

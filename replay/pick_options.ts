@@ -78,10 +78,20 @@ export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
   readonly nStep: readonly number[];
 };
 
-/** The column of a batch's states: the replay's own, or with an axis of frames. */
+/** Makes an option that does not exist an error of compilation, beside ones that do. */
+export type OnlyPickOptions<P> = { readonly [K in Exclude<keyof P, keyof PickOptions>]: never };
+
+/**
+ * The column of a batch's states: the replay's own, or with an axis of frames. Options whose type does not say how many frames there
+ * are leave the shape open.
+ */
 export type StackedState<S extends Column, P> = P extends { readonly stackCompact: true } ? S
-  : P extends { readonly stack: infer K }
-    ? K extends 1 ? S : Column<S["dtype"], readonly [number, ...S["shape"]]>
+  : "stack" extends keyof P ? [P["stack"]] extends [1] ? S
+    : number extends P["stack"] ? Column<S["dtype"]>
+    : P extends { readonly stackCompact: false }
+      ? Column<S["dtype"], readonly [number, ...S["shape"]]>
+    : "stackCompact" extends keyof P ? Column<S["dtype"]>
+    : Column<S["dtype"], readonly [number, ...S["shape"]]>
   : S;
 
 const OPTIONS = [
