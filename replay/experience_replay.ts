@@ -138,7 +138,7 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-    const P extends PickOptions = Record<never, never>,
+    const P extends PickOptions & OnlyPickOptions<P> = Record<never, never>,
   >(
     options: CreateOptions<S, A, R, X, P>,
   ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
@@ -392,8 +392,8 @@ export class ExperienceReplay<
    * assertEquals(part?.discount[0], first ? 0.25 : 0.5);
    * ```
    */
-  newPickTable<const P extends PickOptions>(
-    options: P & OnlyPickOptions<P>,
+  newPickTable<const P extends PickOptions & OnlyPickOptions<P>>(
+    options: P,
   ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
     return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
   }

@@ -8,13 +8,7 @@ import * as abi from "../ffi/symbols.ts";
 import { checkInteger, checkOptions } from "../ffi/checks.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
-import {
-  checkPick,
-  kernelPolicy,
-  type OnlyPickOptions,
-  type PickOptions,
-  type PickPolicy,
-} from "./pick_options.ts";
+import { checkPick, kernelPolicy, type PickOptions, type PickPolicy } from "./pick_options.ts";
 import {
   checkColumn,
   type Column,
@@ -45,7 +39,7 @@ export interface CreateOptions<
   /** Further columns by name. */
   readonly extras?: X;
   /** The pick policy of the first pick table; by default single records with their next states. */
-  readonly pick?: P & OnlyPickOptions<P>;
+  readonly pick?: P;
   /** Which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */

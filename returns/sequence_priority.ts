@@ -5,19 +5,24 @@
  */
 
 import { checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
-import { checkInto, checkRows } from "./_steps.ts";
+import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode sequencePriority}. */
 export interface SequencePriorityOptions {
   /** How much the largest error counts, and 1 − eta the mean: 0 to 1, 0.9 by default. */
   readonly eta?: number;
-  /** How many steps at the start of each row only warm a recurrent network up, and do not count; 0 by default. */
+  /**
+   * How many steps at the start of each row only warm a recurrent network up, and do not count; 0 by default. Rows of a pick policy's
+   * `burnIn` have fewer near the start of their episode: give their `learnMask`.
+   */
   readonly burnIn?: number;
+  /** `[batch, length]`: steps where it is 0 do not count: `batch.learnMask`. All do by default. */
+  readonly learnMask?: ArrayLike<number>;
   /** `[batch]`: an array to write into: it is returned, and nothing is allocated. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = ["eta", "burnIn", "into"] as const;
+const OPTIONS = ["eta", "burnIn", "learnMask", "into"] as const;
 
 /** What options default to, so that a call without them makes no object. */
 const NONE: SequencePriorityOptions = Object.freeze({});
@@ -27,8 +32,8 @@ const NONE: SequencePriorityOptions = Object.freeze({});
  * float32, for `setPriority`.
  *
  * The mean alone washes out a single large error in a long sequence, the maximum alone ignores all the others. A row
- * without steps after `burnIn` gets 0. A NaN among the errors makes the priority NaN, which `setPriority` refuses; what
- * lies past `seqLen` is never read.
+ * without steps that count gets 0. A NaN among the errors makes the priority NaN, which `setPriority` refuses; what
+ * lies past `seqLen`, or does not count, is never read.
  *
  * Source: Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement Learning" (ICLR 2019), section
  * 2.3, which takes n-step errors, η = 0.9 and a priority exponent of 0.9. That burn-in steps are left out is how this
@@ -45,8 +50,11 @@ const NONE: SequencePriorityOptions = Object.freeze({});
  * import { sequencePriority } from "@exrp/replay";
  * import { assertEquals } from "@std/assert";
  *
- * const priority = sequencePriority([1, -3, 2, -4, 0, 0], [3, 1], { eta: 0.5 });
- * assertEquals([...priority], [0.5 * 3 + 0.5 * 2, 4]);
+ * const errors = [1, -3, 2, -4, 0, 0]; // two rows of three steps, of which the second has one real one
+ * assertEquals([...sequencePriority(errors, [3, 1], { eta: 0.5 })], [0.5 * 3 + 0.5 * 2, 4]);
+ * // The first step of the first row is burn-in:
+ * const learnMask = [0, 1, 1, 1, 0, 0];
+ * assertEquals([...sequencePriority(errors, [3, 1], { eta: 0.5, learnMask })], [0.5 * 3 + 0.5 * 2.5, 4]);
  * ```
  */
 export function sequencePriority(
@@ -62,7 +70,11 @@ export function sequencePriority(
     0,
     Number.MAX_SAFE_INTEGER,
   );
+  const { learnMask } = options;
   const length = checkRows("sequencePriority()", "tdError", tdError, seqLen);
+  if (learnMask !== undefined) {
+    checkCount("sequencePriority()", "learnMask", learnMask, tdError.length);
+  }
   const priority = checkInto("sequencePriority()", "into", options.into, seqLen.length);
 
   for (let row = 0; row < seqLen.length; row++) {
@@ -70,12 +82,15 @@ export function sequencePriority(
     const end = row * length + (seqLen[row] as number);
     let max = 0;
     let sum = 0;
+    let count = 0;
     for (let k = first; k < end; k++) {
+      if (learnMask !== undefined && learnMask[k] === 0) continue;
+      count += 1;
       const error = Math.abs(tdError[k] as number);
       max = Math.max(max, error);
       sum += error;
     }
-    priority[row] = end > first ? eta * max + (1 - eta) * sum / (end - first) : 0;
+    priority[row] = count > 0 ? eta * max + (1 - eta) * sum / count : 0;
   }
   return priority;
 }
