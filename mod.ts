@@ -79,6 +79,21 @@ export type {
   StepExtras,
 } from "./replay/steps_recorder.ts";
 export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/drawer.ts";
+export { Drained } from "./replay/drained.ts";
+export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/drained.ts";
+export type { DrainOptions } from "./replay/drainer.ts";
+export type { AnyColumnArray, EpisodeRecords } from "./replay/records.ts";
+export type { Hindsight, Relabelled } from "./replay/hindsight.ts";
+export type {
+  BatchOfAny,
+  GoalArray,
+  GoalColumn,
+  HindsightOptions,
+  HindsightStrategy,
+  RelabelledRewards,
+  RelabelledRows,
+  StateSlice,
+} from "./replay/hindsight_options.ts";
 export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
 export type {
   ColumnDescription,

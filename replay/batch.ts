@@ -251,6 +251,7 @@ export class Batch<
   /** The shapes of all parts. */
   readonly shape: BatchShape<S, A, R, X>;
   readonly #key: string;
+  readonly #policy: PickPolicy;
   readonly #memory: Uint8Array<ArrayBuffer>;
 
   /** Makes room for a batch; `getBatch` does. */
@@ -309,6 +310,7 @@ export class Batch<
       contextMask: [size, maskRows],
     } as readonly unknown[] | object as BatchShape<S, A, R, X>;
     this.#key = layout.key;
+    this.#policy = policy;
   }
 
   /** The memory of a batch, whatever became of its properties. */
@@ -357,6 +359,11 @@ export class Batch<
     return views.map(({ buffer, byteOffset, byteLength }) =>
       new Uint8Array(buffer, byteOffset, byteLength)
     );
+  }
+
+  /** The pick policy that a batch was made by; undefined for what is no batch. */
+  static policyOf(value: object): PickPolicy | undefined {
+    return #policy in value ? value.#policy : undefined;
   }
 
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */

@@ -32,6 +32,7 @@ import {
   writeToFile,
   writeToStream,
 } from "./snapshot_io.ts";
+import type { SideState } from "./side_state.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 import { VERSION } from "./version.ts";
 
@@ -40,12 +41,14 @@ export class Saver {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
   readonly #drawer: Drawer;
+  readonly #side: SideState;
 
   /** Saves and loads the replay of these parts. */
-  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer) {
+  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer, side: SideState) {
     this.#core = core;
     this.#recorder = recorder;
     this.#drawer = drawer;
+    this.#side = side;
   }
 
   /** Writes a snapshot. */
@@ -102,7 +105,8 @@ export class Saver {
     }
     const eviction = this.#recorder.external?.save();
     const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
-    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction });
+    const side = this.#side.save();
+    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction, side });
   }
 
   #target(): SnapshotTarget {
@@ -135,6 +139,7 @@ export class Saver {
         bytes: evictionBytes,
       },
       selectors: this.#drawer.entries.map((entry) => selectorSchema(entry, rules)),
+      side: { bytes: 0 },
     };
   }
 
@@ -143,7 +148,9 @@ export class Saver {
     const core = this.#core;
     const { customs, entries } = this.#drawer;
     const { handle, schema } = loaded;
+    let takeSide: () => void;
     try {
+      takeSide = this.#side.read(loaded.side, handle.id);
       const info = core.info("unserialize()", handle.id);
       if (customs.size > 0) {
         customs.drain(core.occupiedId);
@@ -155,6 +162,7 @@ export class Saver {
       throw error;
     }
     core.adopt(handle, schema.seed);
+    takeSide();
     for (const policy of schema.tables.slice(this.#drawer.tables.length)) {
       this.#drawer.addTable(policy);
     }

@@ -71,6 +71,8 @@ export interface SnapshotSchema {
   readonly eviction: RuleSchema & { readonly bytes: number };
   /** The selectors in order. */
   readonly selectors: readonly SelectorSchema[];
+  /** What is kept beside the kernel; `bytes` are those of its section. */
+  readonly side: { readonly bytes: number };
   /** The kernel's sections in order. */
   readonly sections: readonly SectionSchema[];
 }
@@ -125,6 +127,10 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         bytes: count(`${where}.bytes`, selector.bytes),
       };
     }),
+    // Left out where there is nothing.
+    side: {
+      bytes: root.side === undefined ? 0 : count("side.bytes", object("side", root.side).bytes),
+    },
     sections: array("sections", root.sections).map((value, k) => {
       const where = `sections[${k}]`;
       const section = object(where, value);

@@ -18,11 +18,16 @@ export interface SequencePriorityOptions {
   readonly burnIn?: number;
   /** `[batch, length]`: steps where it is 0 do not count: `batch.learnMask`. All do by default. */
   readonly learnMask?: ArrayLike<number>;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** `[batch]`: an array to write into: it is returned, and nothing is allocated. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = ["eta", "burnIn", "learnMask", "into"] as const;
+const OPTIONS = ["eta", "burnIn", "learnMask", "packed", "into"] as const;
 
 /** What options default to, so that a call without them makes no object. */
 const NONE: SequencePriorityOptions = Object.freeze({});
@@ -71,15 +76,17 @@ export function sequencePriority(
     Number.MAX_SAFE_INTEGER,
   );
   const { learnMask } = options;
-  const length = checkRows("sequencePriority()", "tdError", tdError, seqLen);
+  const length = checkRows("sequencePriority()", "tdError", tdError, seqLen, options.packed);
   if (learnMask !== undefined) {
     checkCount("sequencePriority()", "learnMask", learnMask, tdError.length);
   }
   const priority = checkInto("sequencePriority()", "into", options.into, seqLen.length);
 
+  let begin = 0;
   for (let row = 0; row < seqLen.length; row++) {
-    const first = row * length + burnIn;
-    const end = row * length + (seqLen[row] as number);
+    const first = begin + burnIn;
+    const end = begin + (seqLen[row] as number);
+    begin = Math.max(end, begin + length);
     let max = 0;
     let sum = 0;
     let count = 0;

@@ -89,8 +89,8 @@ export interface ComposedSelector {
 export function stateless(compose: Composition["compose"]): Composition {
   return {
     compose,
-    save: () => new Uint8Array(),
-    load(bytes) {
+    save: (): Uint8Array => new Uint8Array(),
+    load(bytes): void {
       if (bytes.length > 0) throw new RangeError(`it keeps nothing, got ${bytes.length} bytes`);
     },
   };

@@ -8,6 +8,7 @@
 
 import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
+import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
 import type { SelectorSpec } from "./selector_models.ts";
 
@@ -36,6 +37,8 @@ export interface ProgramConfig {
   readonly reward: ColumnSpec;
   readonly extras: Readonly<Record<string, ColumnSpec>>;
   readonly eviction: EvictionKind;
+  /** What relabels batches, where the columns have room for goals. */
+  readonly hindsight: HindsightSpec | undefined;
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
@@ -108,6 +111,14 @@ export type Operation =
     readonly float32: boolean;
   }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
+  | {
+    readonly do: "drain";
+    /** How much: 0 for all that has ended, else a number of steps below or about the capacity. */
+    readonly steps: number;
+    readonly exactly: boolean;
+    readonly keep: boolean;
+  }
+  | { readonly do: "relabel"; readonly nth: number }
   | { readonly do: "addSelector" }
   | { readonly do: "save" }
   | { readonly do: "load"; readonly fresh: boolean; readonly blockLength: number }
@@ -232,6 +243,18 @@ function chooseRecent(choice: Choice): SelectorSpec {
   };
 }
 
+function chooseHindsight(
+  choice: Choice,
+  state: ColumnSpec,
+  extras: Readonly<Record<string, ColumnSpec>>,
+): HindsightSpec | undefined {
+  const strategy = choice.of(["future", "future", "final", "episode", "random"] as const);
+  const share = choice.of([1, 0.8, 0.8, 0.3]);
+  if (extras.goal !== undefined) return { strategy, share, inState: undefined };
+  const inState = Math.floor(elementCount(state) / 2);
+  return inState === 0 ? undefined : { strategy, share, inState };
+}
+
 /** A policy that asks for nothing beyond records and next states. */
 const PLAIN: PickPolicy = {
   length: 1,
@@ -319,6 +342,12 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
     extras[name] = chooseColumn(choice, true);
   }
+  // Goals are alike.
+  if (extras.goal !== undefined && extras.mask !== undefined) extras.goal = extras.mask;
+  // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
+  const state: ColumnSpec = choice.oneIn(8)
+    ? { dtype: "float32", shape: [200] }
+    : chooseColumn(choice, true);
   return {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
@@ -328,14 +357,14 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       ? { ...choosePolicy(choice, length), length }
       : { ...PLAIN, ...chooseEnds(choice), length },
     tables,
-    // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
-    state: choice.oneIn(8) ? { dtype: "float32", shape: [200] } : chooseColumn(choice, true),
+    state,
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
     reward: choice.oneIn(3)
       ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
       : { dtype: choice.of(["float32", "float64"]), shape: [] },
     extras,
     eviction: choice.of(EVICTION_KINDS),
+    hindsight: chooseHindsight(choice, state, extras),
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
     // The first draws from the first table, so that there is something to draw in nearly every program.
@@ -406,6 +435,13 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     } else if (roll < 96 && saved) {
       const blockLength = 2 ** choice.within(1, 5);
       operations.push({ do: "load", fresh: choice.oneIn(2), blockLength });
+    } else if (roll >= 98 && !choice.oneIn(3)) {
+      operations.push({ do: "relabel", nth: choice.data() });
+    } else if (roll >= 98) {
+      const { capacity } = config;
+      const most = choice.oneIn(3) ? capacity : Math.ceil(capacity / 6);
+      const steps = choice.oneIn(3) ? 0 : choice.within(1, most);
+      operations.push({ do: "drain", steps, exactly: choice.oneIn(2), keep: choice.oneIn(2) });
     } else if (roll >= 96) {
       operations.push({ do: "refused", call: choice.data(), data: choice.data() });
     }

@@ -7,6 +7,13 @@
 
 import { type EvictionKind, type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
+import {
+  type EpisodeGoals,
+  HindsightModel,
+  type HindsightSpec,
+  type ModelGoal,
+  type PickOfBatch,
+} from "./hindsight_model.ts";
 import type { PickPolicy } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
@@ -68,6 +75,27 @@ export interface ModelBatch {
   }[];
   /** How far probability and importance weight may be off, relative. */
   readonly tolerance: number;
+}
+
+/** What a drain must hand out. */
+export interface ModelDrained {
+  readonly columns: readonly Uint8Array[];
+  readonly nextState: Uint8Array;
+  readonly lastNextState: Uint8Array;
+  readonly episode: readonly number[];
+  readonly position: readonly number[];
+  readonly seqLen: readonly number[];
+  readonly discount: readonly number[];
+  readonly terminated: readonly number[];
+  readonly truncated: readonly number[];
+  readonly lost: number;
+}
+
+/** How much is to be handed out: exactly, at least, or what has ended. */
+export interface DrainRequest {
+  readonly steps?: number;
+  readonly minSteps?: number;
+  readonly keep: boolean;
 }
 
 /** What the library drew, for rules that the model can only follow. */
@@ -133,6 +161,11 @@ export class ReplayModel {
   readonly #fault: Fault | undefined;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
   #streams = 0;
+  /** How many of each stored episode's records were handed out, from the first on. */
+  readonly #handedOut = new Map<number, number>();
+  /** Records evicted since the last drain that were never handed out. */
+  #lost = 0;
+  #hindsight: HindsightModel;
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
@@ -144,6 +177,7 @@ export class ReplayModel {
     this.#tables.push(new TableModel(config.pick));
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, fault);
+    this.#hindsight = new HindsightModel(config.seed);
   }
 
   // ---- what can be seen ----
@@ -396,6 +430,121 @@ export class ReplayModel {
     return joinBatches(batches);
   }
 
+  // ---- draining ----
+
+  /** One record after the other, by episode and time, until there are enough. */
+  drain({ steps, minSteps, keep }: DrainRequest): ModelDrained {
+    const open = steps !== undefined || minSteps !== undefined;
+    const ready: { readonly episode: Episode; readonly position: number }[] = [];
+    for (const [handle, episode] of this.#episodes) {
+      if (episode.ending === undefined && !open) continue;
+      for (let position = 0; position < episode.records.length; position++) {
+        if (position < (this.#handedOut.get(handle) ?? 0)) continue;
+        const isNewest = position === episode.records.length - 1;
+        const known = episode.ending !== undefined || !isNewest || this.#fault === "drainsNewest";
+        if (known) ready.push({ episode, position });
+      }
+    }
+    const lost = this.#fault === "drainForgetsLost" ? 0 : this.#lost;
+    if (ready.length < (steps ?? minSteps ?? 1)) return this.#drained([], lost);
+    const taken = ready.slice(0, steps);
+    const drained = this.#drained(taken, lost);
+    this.#lost = 0;
+    for (const { episode, position } of taken) {
+      if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
+        this.#handedOut.set(episode.handle, position + 1);
+      }
+      const isLast = episode.ending !== undefined && position === episode.records.length - 1;
+      if (isLast && !keep && this.#fault !== "drainKeeps") this.#remove(episode.handle);
+    }
+    return drained;
+  }
+
+  #drained(
+    taken: readonly { readonly episode: Episode; readonly position: number }[],
+    lost: number,
+  ): ModelDrained {
+    const { columnBytes } = this.config;
+    const columns = columnBytes.map((bytes) => new Uint8Array(taken.length * bytes));
+    const stateBytes = columnBytes[0] ?? 0;
+    const nextState = new Uint8Array(taken.length * stateBytes);
+    const [episodes, positions, seqLen]: [number[], number[], number[]] = [[], [], []];
+    const lastRows: number[] = [];
+    const discount: number[] = [];
+    const terminated: number[] = [];
+    const truncated: number[] = [];
+    for (const [row, { episode, position }] of taken.entries()) {
+      for (const [k, bytes] of (episode.records[position] ?? []).entries()) {
+        columns[k]?.set(bytes, row * bytes.length);
+      }
+      const isLast = position === episode.records.length - 1;
+      const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
+      nextState.set(next ?? episode.records[position]?.[0] ?? [], row * stateBytes);
+      if (row === 0 || taken[row - 1]?.episode !== episode) {
+        episodes.push(episode.handle);
+        positions.push(position);
+        seqLen.push(0);
+        lastRows.push(row);
+      }
+      seqLen[seqLen.length - 1] = (seqLen.at(-1) ?? 0) + 1;
+      lastRows[lastRows.length - 1] = row;
+      const cut = row === taken.length - 1 && this.#fault === "drainCutEnds" && !isLast;
+      terminated.push((isLast || cut) && episode.ending === "terminated" ? 1 : 0);
+      truncated.push((isLast || cut) && episode.ending === "truncated" ? 1 : 0);
+      discount.push(terminated.at(-1) === 1 ? 0 : Math.fround(this.config.pick.discount));
+    }
+    const lastNextState = new Uint8Array(lastRows.length * stateBytes);
+    for (const [k, row] of lastRows.entries()) {
+      const from = nextState.subarray(row * stateBytes, (row + 1) * stateBytes);
+      lastNextState.set(from, k * stateBytes);
+    }
+    return {
+      columns,
+      nextState,
+      lastNextState,
+      episode: episodes,
+      position: positions,
+      seqLen,
+      discount,
+      terminated,
+      truncated,
+      lost,
+    };
+  }
+
+  /** A goal for each pick; `goalOf` is what of a row of `column` is the goal. */
+  chooseGoals(
+    spec: HindsightSpec,
+    picks: readonly PickOfBatch[],
+    column: number,
+    goalOf: (row: Uint8Array) => Uint8Array,
+  ): ModelGoal[] {
+    for (const { episode } of picks) this.#checkHandle(episode);
+    const goals: EpisodeGoals[] = [...this.#episodes.values()].map((episode) => {
+      // In the state, a step's goal is that of its next state.
+      const rows = episode.records.map((record, position) =>
+        column > 0 ? record[column] : episode.records[position + 1]?.[0] ?? episode.finalState
+      );
+      const known = rows.flatMap((row) => row === undefined ? [] : [goalOf(row)]);
+      return { handle: episode.handle, goals: known };
+    });
+    return this.#hindsight.choose(spec, picks, goals, this.#fault === "hindsightFromFirst");
+  }
+
+  /** All of an episode: the bytes of each column, and of its final state. */
+  episodeRecords(handle: number): { columns: Uint8Array[]; finalState: Uint8Array | undefined } {
+    const episode = this.#episodes.get(handle);
+    if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
+    const columns = this.config.columnBytes.map((bytes, k) => {
+      const all = new Uint8Array(bytes * episode.records.length);
+      for (const [row, record] of episode.records.entries()) {
+        all.set(record[k] ?? [], row * bytes);
+      }
+      return all;
+    });
+    return { columns, finalState: episode.finalState };
+  }
+
   // ---- saving ----
 
   /** The same replay, going its own way from here: what a snapshot must restore. */
@@ -426,6 +575,11 @@ export class ReplayModel {
     }
     copy.#eviction = this.#eviction.clone();
     copy.#streams = this.#streams;
+    if (this.#fault !== "snapshotForgetsDrain") {
+      for (const [handle, count] of this.#handedOut) copy.#handedOut.set(handle, count);
+    }
+    copy.#lost = this.#lost;
+    copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
     copy.evictedCount = this.evictedCount;
@@ -489,6 +643,8 @@ export class ReplayModel {
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new Error(`the model would evict ${handle}, which is gone`);
+    this.#lost += episode.records.length - (this.#handedOut.get(handle) ?? 0);
+    this.#handedOut.delete(handle);
     for (const table of this.#tables) this.#removePicks(table, episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
