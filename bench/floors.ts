@@ -81,6 +81,19 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       unit: "µs",
     },
   ];
+  floors.push({
+    what: "getBatch(256) of 3-step returns ÷ of single steps",
+    value: at("n-step: getBatch(256) of 3-step returns, 15-float states at 2^20") /
+      at("n-step: getBatch(256) of single steps, 15-float states at 2^20"),
+    limit: 1.3,
+    unit: "×",
+  }, {
+    what: "getBatch(256) of stacks of 4 and next stacks ÷ a copy of as many bytes",
+    value: at("stacks: getBatch(256) of 4 frames of 84 x 84 bytes and next stacks") /
+      at("stacks: the bytes of 256 stacks of 4 frames and their next stacks, by Uint8Array.set"),
+    limit: 1.2,
+    unit: "×",
+  });
   for (const name of ["secondChance", "lru", "lfu"]) {
     floors.push({
       what: `get_5000 under ${name} ÷ under fifo`,
