@@ -61,8 +61,8 @@ export function nStepSelector(
   return selector;
 }
 
-/** Bytes of a frame: 84 x 84. */
-export const FRAME_BYTES = 84 * 84;
+// 84 x 84
+const FRAME_BYTES = 84 * 84;
 
 /** Screens of 84 x 84 bytes, in episodes of 1000 records. */
 export type FrameReplay = ExperienceReplay<Column<"uint8", readonly [84, 84]>>;
@@ -112,4 +112,22 @@ export function stackSelector(replay: FrameReplay, options: PickOptions): Select
     }
   }
   return selector;
+}
+
+/**
+ * Copies the bytes of 256 stacks of four frames and their next stacks out of an array of `capacity` frames: for each a run of four
+ * frames from a random place, and one of four from the frame after.
+ */
+export function stackCopier(capacity: number): () => void {
+  const run = 4 * FRAME_BYTES;
+  const from = new Uint8Array(capacity * FRAME_BYTES).fill(3);
+  const to = new Uint8Array(2 * 256 * run);
+  return () => {
+    for (let pick = 0; pick < 256; pick++) {
+      const first = Math.floor(Math.random() * (capacity - 5)) * FRAME_BYTES;
+      const next = first + FRAME_BYTES;
+      to.set(from.subarray(first, first + run), pick * run);
+      to.set(from.subarray(next, next + run), (256 + pick) * run);
+    }
+  };
 }

@@ -10,8 +10,8 @@ import { fifo, lfu, lru, prioritized, secondChance, uniform } from "@exrp/replay
 import {
   fillFrames,
   fillVectors,
-  FRAME_BYTES,
   nStepSelector,
+  stackCopier,
   stackSelector,
 } from "./_picks_workload.ts";
 import { checkBatch, fill } from "./_workload.ts";
@@ -220,18 +220,7 @@ for (const [name, eviction] of Object.entries(evictions)) {
   const compact = stackSelector(replay, { stackCompact: true });
   const batch = replay.getBatch(256, stacks);
   const compactBatch = replay.getBatch(256, compact);
-  const from = new Uint8Array(capacity * FRAME_BYTES).fill(3);
-  const to = new Uint8Array(256 * 8 * FRAME_BYTES);
-  // The same bytes out of as large an array: a run of four frames, and one of four from the frame after.
-  const run = 4 * FRAME_BYTES;
-  const copy = (): void => {
-    for (let pick = 0; pick < 256; pick++) {
-      const first = Math.floor(Math.random() * (capacity - 5)) * FRAME_BYTES;
-      const next = first + FRAME_BYTES;
-      to.set(from.subarray(first, first + run), pick * run);
-      to.set(from.subarray(next, next + run), (256 + pick) * run);
-    }
-  };
+  const copy = stackCopier(capacity);
   Deno.bench({
     name: "stacks: the bytes of 256 stacks of 4 frames and their next stacks, by Uint8Array.set",
     group: "stacks",

@@ -606,10 +606,10 @@ export class ExperienceReplay<
 
   /**
    * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
-   * with the same capacity, columns, pick policy, segment length and eviction. Its selectors must be the snapshot's
-   * first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
-   * Selectors that it lacks are made, and found in {@linkcode ExperienceReplay.selectors}; one written in TypeScript
-   * must be there before.
+   * with the same capacity, columns, pick policy, segment length and eviction. Its pick tables and selectors must be the
+   * snapshot's first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
+   * Those that it lacks are made, and found in {@linkcode ExperienceReplay.pickTables} and
+   * {@linkcode ExperienceReplay.selectors}; a selector written in TypeScript must be there before.
    *
    * @param source The bytes, a path or file URL, or a stream. While a stream is read the replay can't be used.
    * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or
