@@ -10,7 +10,6 @@ import {
   type Column,
   ExperienceReplay,
   float16,
-  float32,
   highestPriority,
   type PickOptions,
   type PickSelector,
