@@ -68,6 +68,27 @@ export const FACTORS = {
   table: ["first", "second", "late"],
 } as const satisfies Factors;
 
+/**
+ * What most learners ask for: n-step returns of small records. The kernel reads them in a pass of its own, which few combinations of
+ * everything come to.
+ */
+export const COMMON_FACTORS = {
+  ...FACTORS,
+  whole: [false],
+  burnIn: [0],
+  before: [0],
+  reversed: [false],
+  stack: [1],
+  stackCompact: [false],
+  nStep: [1, 3, 9, [2, 5]],
+  nextState: [undefined, "copy", false],
+  masks: [undefined, false],
+  stateDType: ["float32", "int32", "float64"],
+  stateShape: [[], [3], [2, 2]],
+  reward: ["float32"],
+  allowOpenEnd: [false, true],
+} as const satisfies Factors;
+
 /** One value of each. */
 export type PickCombination = Combination<typeof FACTORS>;
 

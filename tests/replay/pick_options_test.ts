@@ -93,6 +93,19 @@ Deno.test("nStep of a sequence: one return for each row, past the pick's end too
   assertEquals(part(steps, 2), [2, 0, 13, 0, 0, 0]); // the second row is padding
 });
 
+Deno.test("nStep of a sequence far from its episode's end: every row looks the whole way", async () => {
+  using steps = await stepsReplay({ nStep: [2, 1], length: 3, nextState: "copy", discount: 0.5 });
+  steps.record([8, 4, 2, 1, 16, 32, 64], "terminated"); // 10 to 16, and 17
+  const { state, nextState, reward, discount, seqLen, nextSeqLen } = steps.draw(0, 1);
+  assertEquals([...state, ...nextState, ...reward], [11, 12, 13, 12, 13, 14, 4, 2, 1]);
+  assertEquals([...discount, ...seqLen, ...nextSeqLen], [0.5, 0.5, 0.5, 3, 3]);
+  assertEquals(part(steps, 1, 0), [5, 2.5, 9, 13, 14, 15, 0.25, 0.25, 0.25]);
+  assertEquals(part(steps, 1, 1), [4, 2, 1, 12, 13, 14, 0.5, 0.5, 0.5]);
+  // The last pick: 16 + 32 / 2, 32 + 64 / 2, and 64 alone, after which it terminated.
+  assertEquals(part(steps, 4, 0), [32, 64, 64, 16, 17, 17, 0.25, 0, 0]);
+  assertEquals([...steps.draw(0, 4).discount], [0.5, 0.5, 0]);
+});
+
 Deno.test("nStep gives next states of its own; the one-step ones come only when asked for", async () => {
   using steps = await stepsReplay({ nStep: 2 });
   steps.record([8, 4, 2], "terminated");
