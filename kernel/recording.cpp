@@ -176,6 +176,10 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   for (uint32_t group = 0; group < store_.groupCount(); ++group) {
     memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
   }
+  for (uint32_t kept = 0; kept < store_.keptCount(); ++kept) {
+    const uint32_t column = store_.keptColumn(kept);
+    copyKept(index, column, row + rowColumns_[column]);
+  }
   handle = finishRecord(index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
@@ -200,9 +204,20 @@ bool Replay::journalOpen() const {
   return false;
 }
 
-void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
+/// Keeps a row of a column that not all records keep, where the episode's next record is one that does.
+void Replay::copyKept(uint32_t index, uint32_t column, const uint8_t* from) {
+  const Episode& episode = episodes_[index];
+  if (episode.count % store_.column(column).every != 0) return;
+  memcpy(store_.keptAt(column, episode.lastBlock, episode.count), from, store_.column(column).bytes);
+}
+
+void Replay::copyStep(uint32_t index, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
   for (uint32_t column = 0; column < store_.columnCount(); ++column) {
     const size_t bytes = store_.column(column).bytes;
+    if (store_.isKept(column)) {
+      copyKept(index, column, steps + layout.columns[column] + step * bytes);
+      continue;
+    }
     copySmall(store_.at(column, slot), steps + layout.columns[column] + step * bytes, bytes);
   }
 }
@@ -239,7 +254,7 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
-    copyStep(slot, steps, layout, step);
+    copyStep(index, slot, steps, layout, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     current = finishRecord(index, own, steps + layout.finalState, priority);
   }
@@ -320,7 +335,7 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
-    copyStep(slot, steps, layout, step);
+    copyStep(index, slot, steps, layout, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes, priority);
   }

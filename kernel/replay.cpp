@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "kernel/episode_order.hpp"
 #include "kernel/portable_math.hpp"
 #include "kernel/rules.hpp"
 
@@ -45,14 +46,19 @@ Status Replay::parse(const double* config, uint32_t configCount, const PickPolic
   to.eviction = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION]);
 
   double recordBytes = 0;
+  uint32_t keptCount = 0;
   to.columnCount = columnCount;
   for (uint32_t index = 0; index < columnCount; ++index) {
-    const uint32_t itemBytes = columns[2 * index];
-    const uint32_t itemCount = columns[2 * index + 1];
+    const uint32_t itemBytes = columns[3 * index];
+    const uint32_t itemCount = columns[3 * index + 1];
+    const uint32_t every = columns[3 * index + 2];
     const double bytes = double{1} * itemBytes * itemCount;
     if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 5, itemBytes);
     if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 5, itemCount);
-    to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, 0, 0};
+    if (every < 1 || every > EXRP_LIMIT_CAPACITY || (every > 1 && (index < 3 || ++keptCount > EXRP_LIMIT_KEPT))) {
+      return fail(Status::argument, 5, every);
+    }
+    to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, every, 0, 0};
     recordBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
@@ -71,7 +77,9 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   config_ = config;
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
   double recordBytes = 0;
-  for (uint32_t index = 0; index < config.columnCount; ++index) recordBytes += config.columns[index].bytes;
+  for (uint32_t index = 0; index < config.columnCount; ++index) {
+    recordBytes += double{1} * config.columns[index].bytes / config.columns[index].every;
+  }
   const double available = physicalMemoryBytes();
   if (available > 0 && recordBytes * config.capacity > available) {
     return fail(Status::memory, recordBytes * config.capacity, available);
@@ -101,7 +109,12 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     rowBytes_ += padded(store_.groupStride(group));
   }
   for (uint32_t index = 0; index < config.columnCount; ++index) {
-    rowColumns_[index] = rowGroups_[store_.column(index).group] + store_.column(index).offset;
+    if (store_.isKept(index)) {
+      rowColumns_[index] = rowBytes_;
+      rowBytes_ += padded(store_.column(index).bytes);
+    } else {
+      rowColumns_[index] = rowGroups_[store_.column(index).group] + store_.column(index).offset;
+    }
   }
   rowFinalState_ = rowBytes_;
   rowBytes_ += padded(config.columns[0].bytes);
@@ -416,7 +429,8 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  selectors_[selector]->setPriority(found, priority, kept);
+  const EpisodeOrder order(store_, index_, selectorTables_[selector]->picks);
+  selectors_[selector]->setPriorityInOrder(found, priority, kept, order);
   *applied = kept;
   return Status::ok;
 }

@@ -138,7 +138,8 @@ class Replay {
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
-  void copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
+  void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
+  void copyStep(uint32_t episode, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
@@ -162,6 +163,8 @@ class Replay {
   template <typename Visit>
   void visitRecords(double first, uint32_t count, Visit visit) const;
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
+  template <typename Visit>
+  void visitKept(uint32_t column, double first, uint32_t count, Visit visit) const;
   double validPicks(const PickPolicy& policy) const;
   void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
   Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);

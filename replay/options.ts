@@ -110,6 +110,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
     columns.push({ name: `extras.${name}`, column });
   }
+  checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
@@ -152,6 +153,20 @@ function segmentOf(value: unknown, capacity: number): number | undefined {
   return typeof value === "number" && value >= 1 && value <= capacity ? value : undefined;
 }
 
+/** Only extras may be kept by some records, and not too many of them. */
+function checkKept(columns: readonly NamedColumn[]): void {
+  const kept = columns.filter(({ column }) => column.every > 1);
+  for (const { name, column } of kept) {
+    if (name.startsWith("extras.")) continue;
+    throw new TypeError(`${WHERE}: every record keeps its ${name}; only an extra can be ${column}`);
+  }
+  if (kept.length > abi.EXRP_LIMIT_KEPT) {
+    throw new RangeError(
+      `${WHERE}: at most ${abi.EXRP_LIMIT_KEPT} extras can be made by every(), got ${kept.length}`,
+    );
+  }
+}
+
 function checkBlockLength(value: unknown): number {
   const length = checkInteger(`${WHERE}: blockLength`, value, 2, 1024);
   if ((length & (length - 1)) !== 0) {
@@ -181,10 +196,9 @@ export function kernelConfig(
     ? config.eviction.native
     : abi.EXRP_EVICTION_EXTERNAL;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
-  const columns = new Uint32Array(2 * config.columns.length);
+  const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
-    columns[2 * k] = column.elementBytes;
-    columns[2 * k + 1] = column.elementCount;
+    columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
   }
   return { numbers, policy: kernelPolicy(config.pick, rewardDType(config)), columns };
 }

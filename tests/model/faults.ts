@@ -22,6 +22,8 @@ export const FAULTS = {
   firstPrioritiesLost:
     "priorities that came with records are forgotten before their picks are valid",
   mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
+  keptIsOwn: "a column that not all records keep has the value of the pick's own first record",
+  laberIgnoresMax: "weights of kept candidates are never divided by their largest",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
   nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
   learnsFromContext: "the rows before a pick count as rows to learn from",
@@ -50,6 +52,11 @@ export const FAULTS = {
   recentNeverShrinks: "the window of the newest picks stays that of the first batch",
   drawsTwice: "a batch without replacement has picks twice",
   rankTiesByIndex: "of equal priorities the lower index has the better rank, not the older pick",
+  pserOneByOne: "the priorities of one call decay back one after the other",
+  pserForgets: "a priority may fall below the share of its old value",
+  pserCrossesEpisodes: "a priority decays on past the episode's first pick",
+  curiousCountsOnce: "several draws of a pick in one batch count as one",
+  curiousLossStartsAnew: "setting a loss forgets how often the pick was drawn",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

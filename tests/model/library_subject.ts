@@ -9,11 +9,13 @@ import {
   type Batch,
   type Column,
   combined,
+  curious,
   type EvictionPolicy,
   type EvictionRule,
   ExperienceReplay,
   fifo,
   highestPriority,
+  laber,
   lfu,
   lowestPriority,
   lru,
@@ -22,6 +24,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  pser,
   rankBased,
   recent,
   secondChance,
@@ -33,7 +36,7 @@ import {
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
 import type { ModelConfig } from "./replay_model.ts";
-import { type SelectorSpec, sweepProbability } from "./selector_models.ts";
+import { candidateScore, type SelectorSpec, sweepProbability } from "./selector_models.ts";
 
 /** A replay of any columns. */
 export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, Column>>;
@@ -42,7 +45,8 @@ export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, 
 export type AnyBatch = Batch<Column, Column, Column, Record<string, Column>>;
 
 function column(spec: ColumnSpec): Column {
-  return library[spec.dtype](...spec.shape);
+  const made = library[spec.dtype](...spec.shape);
+  return spec.every === undefined ? made : library.every(spec.every, made);
 }
 
 /** The model's configuration of a program's. */
@@ -53,6 +57,7 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     seed: config.seed,
     pick: config.pick,
+    every: columns.map(({ every = 1 }) => every),
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,
@@ -149,6 +154,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       const { kind: _, ...options } = spec;
       return rankBased(options);
     }
+    case "pser": {
+      const { kind: _, ...options } = spec;
+      return pser(options);
+    }
+    case "curious": {
+      const { kind: _, ...options } = spec;
+      return curious(options);
+    }
     case "recent": {
       const { kind: _, ...options } = spec;
       return recent(options);
@@ -157,6 +170,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       return combined({ newest: spec.newest, rest: selectorRule(spec.rest) });
     case "mixture":
       return mixture(spec.parts.map(({ rule, share }) => ({ rule: selectorRule(rule), share })));
+    case "laber":
+      return laber({
+        rule: selectorRule(spec.rule),
+        factor: spec.factor,
+        normalize: spec.normalize,
+        score: ({ pickEpisode, pickPosition }: AnyBatch) =>
+          Array.from(pickEpisode, (episode, k) => candidateScore(episode, pickPosition[k] ?? 0)),
+      });
     case "withoutReplacement":
       return withoutReplacement();
     case "oldest":

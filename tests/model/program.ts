@@ -10,12 +10,14 @@ import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
-import type { SelectorSpec } from "./selector_models.ts";
+import type { PrioritizedSpec, SelectorSpec } from "./selector_models.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
   readonly dtype: DType;
   readonly shape: readonly number[];
+  /** Where not all records keep it: every so manieth does. */
+  readonly every?: number;
 }
 
 /** How many elements a value of a column has. */
@@ -177,6 +179,7 @@ function chooseSelector(choice: Choice): SelectorSpec {
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
   if (choice.oneIn(5)) return chooseRankBased(choice);
+  if (choice.oneIn(4)) return choice.oneIn(2) ? choosePser(choice) : chooseCurious(choice);
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -190,15 +193,42 @@ function chooseSelector(choice: Choice): SelectorSpec {
         initialPriority: choice.of([1, 1, 0.1]),
       };
     default:
-      return {
-        kind: "prioritized",
-        alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
-        epsilon: choice.of([0, 0, 1e-6, 0.1]),
-        initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
-        normalize: choice.of(["batch", "table"]),
-        draw: choice.of(["stratified", "independent"]),
-      };
+      return choosePrioritized(choice);
   }
+}
+
+function choosePrioritized(choice: Choice): PrioritizedSpec {
+  return {
+    kind: "prioritized",
+    alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
+    epsilon: choice.of([0, 0, 1e-6, 0.1]),
+    initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+function choosePser(choice: Choice): SelectorSpec {
+  return {
+    ...choosePrioritized(choice),
+    kind: "pser",
+    decay: choice.of([0, 0.4, 0.4, 0.9, 1]),
+    window: choice.of([1, 5, 5, 40]),
+    retain: choice.of([0, 0.7, 0.7, 1]),
+  };
+}
+
+function chooseCurious(choice: Choice): SelectorSpec {
+  return {
+    kind: "curious",
+    c: choice.of([0, 1, 1e4, 1e4]),
+    beta: choice.of([0, 0.7, 0.7, 1]),
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 2.5]),
+    epsilon: choice.of([0, 0.01, 0.01]),
+    pMax: choice.of([1e5, 1e5, 1, 1e-40]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
 }
 
 /** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
@@ -207,6 +237,26 @@ function chooseComposed(choice: Choice): SelectorSpec {
     const spec = chooseSelector(choice);
     return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
   };
+  if (choice.oneIn(3)) {
+    // The model can't look at candidates, so these come from rules that it knows wholly.
+    return {
+      kind: "laber",
+      rule: choice.of<SelectorSpec>([
+        { kind: "uniform" },
+        { kind: "recent", newest: 3, fraction: 0.5, eta: 1, updates: 1000 },
+        {
+          kind: "prioritized",
+          alpha: 0.6,
+          epsilon: 1e-6,
+          initialPriority: 1,
+          normalize: "batch",
+          draw: "stratified",
+        },
+      ]),
+      factor: choice.within(1, 4),
+      normalize: choice.of(["mean", "max"]),
+    };
+  }
   if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
   return {
     kind: "mixture",
@@ -340,10 +390,15 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   );
   const extras: Record<string, ColumnSpec> = {};
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
-    extras[name] = chooseColumn(choice, true);
+    const spec = chooseColumn(choice, true);
+    extras[name] = choice.oneIn(4) ? { ...spec, every: choice.within(2, 20) } : spec;
   }
   // Goals are alike.
-  if (extras.goal !== undefined && extras.mask !== undefined) extras.goal = extras.mask;
+  if (extras.goal !== undefined && extras.mask !== undefined) {
+    // Goals, which all records keep.
+    const { dtype, shape } = extras.mask;
+    extras.goal = extras.mask = { dtype, shape };
+  }
   // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }

@@ -14,13 +14,14 @@ import {
   type ModelGoal,
   type PickOfBatch,
 } from "./hindsight_model.ts";
-import type { PickPolicy } from "@exrp/replay";
+import { type PickPolicy, RandomStream } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
   type ComposedSpec,
   type Draws,
   isComposedSpec,
   partCounts,
+  partsOf,
   type SelectorModel,
   selectorModel,
   type SelectorSpec,
@@ -30,10 +31,18 @@ import {
   type Episode,
   isPick,
   join,
+  keptAt,
   type PickRows,
   pickRows,
   type RewardSpec,
 } from "./window_model.ts";
+import {
+  type DrainRequest,
+  joinBatches,
+  keepByScore,
+  type ModelBatch,
+  type ModelDrained,
+} from "./batch_model.ts";
 
 /** What a replay is made with. */
 export interface ModelConfig {
@@ -45,6 +54,8 @@ export interface ModelConfig {
   readonly pick: PickPolicy;
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
+  /** Which records keep each column: every so manieth. */
+  readonly every: readonly number[];
   readonly reward: RewardSpec;
   readonly eviction: EvictionKind;
 }
@@ -53,49 +64,6 @@ export interface ModelConfig {
 export interface Pick {
   readonly episode: number;
   readonly position: number;
-}
-
-/** What a batch must hold. */
-export interface ModelBatch {
-  readonly columns: readonly Uint8Array[];
-  readonly nextState: Uint8Array;
-  readonly seqLen: readonly number[];
-  readonly nextSeqLen: readonly number[];
-  readonly pickEpisode: readonly number[];
-  readonly pickPosition: readonly number[];
-  readonly probability: readonly number[];
-  readonly importanceWeight: readonly number[];
-  readonly discount: readonly number[];
-  readonly learnMask: readonly number[];
-  readonly contextMask: readonly number[];
-  readonly nStep: readonly {
-    readonly reward: readonly number[];
-    readonly state: Uint8Array;
-    readonly discount: readonly number[];
-  }[];
-  /** How far probability and importance weight may be off, relative. */
-  readonly tolerance: number;
-}
-
-/** What a drain must hand out. */
-export interface ModelDrained {
-  readonly columns: readonly Uint8Array[];
-  readonly nextState: Uint8Array;
-  readonly lastNextState: Uint8Array;
-  readonly episode: readonly number[];
-  readonly position: readonly number[];
-  readonly seqLen: readonly number[];
-  readonly discount: readonly number[];
-  readonly terminated: readonly number[];
-  readonly truncated: readonly number[];
-  readonly lost: number;
-}
-
-/** How much is to be handed out: exactly, at least, or what has ended. */
-export interface DrainRequest {
-  readonly steps?: number;
-  readonly minSteps?: number;
-  readonly keep: boolean;
 }
 
 /** What the library drew, for rules that the model can only follow. */
@@ -119,6 +87,7 @@ interface ComposedModel {
   readonly spec: ComposedSpec;
   readonly parts: readonly number[];
   readonly owed: number[];
+  readonly random: RandomStream;
 }
 
 /** One pick table, and the selectors that draw from it. */
@@ -335,11 +304,11 @@ export class ReplayModel {
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
     const table = this.#table(ordinalOfTable);
     if (isComposedSpec(spec)) {
-      const rules: SelectorSpec[] = spec.kind === "combined"
-        ? [{ kind: "newest", distinct: true }, spec.rest]
-        : spec.parts.map(({ rule }) => rule);
+      const rules = partsOf(spec);
       const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
-      return this.#selectors.push([table, { spec, parts, owed: rules.map(() => 0) }]) - 1;
+      const random = new RandomStream(this.config.seed, this.#selectors.length);
+      const owed = rules.map(() => 0);
+      return this.#selectors.push([table, { spec, parts, owed, random }]) - 1;
     }
     const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
@@ -381,7 +350,7 @@ export class ReplayModel {
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
-    selector.setPriority(indices, kept);
+    selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
@@ -408,11 +377,16 @@ export class ReplayModel {
   }
 
   #compose(
-    { spec, parts, owed }: ComposedModel,
+    { spec, parts, owed, random }: ComposedModel,
     count: number,
     beta: number,
     seen: SeenBatch | undefined,
   ): ModelBatch {
+    if (spec.kind === "laber") {
+      const size = count * spec.factor;
+      const candidates = this.getBatch(parts[0] ?? -1, size, beta);
+      return keepByScore(candidates, size, count, spec.normalize, random, this.#fault);
+    }
     const batches: ModelBatch[] = [];
     let first = 0;
     if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
@@ -474,7 +448,7 @@ export class ReplayModel {
     const terminated: number[] = [];
     const truncated: number[] = [];
     for (const [row, { episode, position }] of taken.entries()) {
-      for (const [k, bytes] of (episode.records[position] ?? []).entries()) {
+      for (const [k, bytes] of this.#recordAt(episode, position).entries()) {
         columns[k]?.set(bytes, row * bytes.length);
       }
       const isLast = position === episode.records.length - 1;
@@ -537,12 +511,19 @@ export class ReplayModel {
     if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
     const columns = this.config.columnBytes.map((bytes, k) => {
       const all = new Uint8Array(bytes * episode.records.length);
-      for (const [row, record] of episode.records.entries()) {
-        all.set(record[k] ?? [], row * bytes);
+      for (const row of episode.records.keys()) {
+        all.set(this.#recordAt(episode, row)[k] ?? [], row * bytes);
       }
       return all;
     });
     return { columns, finalState: episode.finalState };
+  }
+
+  /** A record as it can be read: of columns that not all records keep, the newest value kept. */
+  #recordAt({ records }: Episode, position: number): readonly Uint8Array[] {
+    return (records[position] ?? []).map((own, k) =>
+      records[keptAt(position, this.config.every[k], this.#fault)]?.[k] ?? own
+    );
   }
 
   // ---- saving ----
@@ -566,7 +547,9 @@ export class ReplayModel {
     for (const [table, selector] of this.#selectors) {
       const twin = copy.#table(this.#tables.indexOf(table));
       if ("parts" in selector) {
-        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed] }]);
+        const random = new RandomStream(0);
+        random.load(selector.random.save());
+        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed], random }]);
         continue;
       }
       const own = selector.clone();
@@ -639,6 +622,19 @@ export class ReplayModel {
     }
   }
 
+  /** The picks of a table before one in its episode, the nearest first. */
+  #picksBefore(table: TableModel, index: number): number[] {
+    const pick = table.picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    const before: number[] = [];
+    for (let position = pick.position - 1; position >= 0; position--) {
+      const earlier = table.indexOf(pick.episode, position);
+      if (earlier >= 0) before.push(earlier);
+    }
+    if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
+    return before;
+  }
+
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
@@ -675,7 +671,7 @@ export class ReplayModel {
     table: TableModel,
     draws: Draws,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { columnBytes, reward } = this.config;
+    const { columnBytes, every, reward } = this.config;
     const picks = draws.indices.map((index) => {
       const pick = table.picks[index];
       const episode = pick && this.#episodes.get(pick.episode);
@@ -685,7 +681,7 @@ export class ReplayModel {
       const { position } = pick;
       return {
         pick,
-        rows: pickRows(table.policy, episode, position, columnBytes, reward, this.#fault),
+        rows: pickRows(table.policy, episode, position, columnBytes, every, reward, this.#fault),
       };
     });
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
@@ -707,34 +703,6 @@ export class ReplayModel {
       })),
     };
   }
-}
-
-/** One batch of several, one after the other. */
-function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
-  const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
-    batches.flatMap((batch) => [...part(batch)]);
-  const [first] = batches;
-  return {
-    columns: (first?.columns ?? []).map((_, k) =>
-      join(all(({ columns }) => columns.slice(k, k + 1)))
-    ),
-    nextState: join(all(({ nextState }) => [nextState])),
-    seqLen: all(({ seqLen }) => seqLen),
-    nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
-    pickEpisode: all(({ pickEpisode }) => pickEpisode),
-    pickPosition: all(({ pickPosition }) => pickPosition),
-    probability: all(({ probability }) => probability),
-    importanceWeight: all(({ importanceWeight }) => importanceWeight),
-    discount: all(({ discount }) => discount),
-    learnMask: all(({ learnMask }) => learnMask),
-    contextMask: all(({ contextMask }) => contextMask),
-    nStep: (first?.nStep ?? []).map((_, k) => ({
-      reward: all(({ nStep }) => nStep[k]?.reward ?? []),
-      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
-      discount: all(({ nStep }) => nStep[k]?.discount ?? []),
-    })),
-    tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),
-  };
 }
 
 function drawsOf(table: TableModel, seen: SeenBatch): Draws {

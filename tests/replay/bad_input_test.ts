@@ -5,6 +5,7 @@
  */
 
 import {
+  curious,
   ExperienceReplay,
   float32,
   highestPriority,
@@ -13,6 +14,7 @@ import {
   newest,
   oldest,
   prioritized,
+  pser,
   rankBased,
   recent,
   type Selector,
@@ -305,6 +307,8 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
     const rule of [
       ...rules,
       rankBased(),
+      pser(),
+      curious(),
       highestPriority(),
       lowestPriority(),
       recent({ newest: 3 }),

@@ -1,6 +1,7 @@
 /** Snapshots: everything that decides the future comes back, and nothing that is damaged is believed. */
 import {
   bool,
+  curious,
   type EvictionRule,
   ExperienceReplay,
   fifo,
@@ -15,6 +16,7 @@ import {
   newest,
   oldest,
   prioritized,
+  pser,
   rankBased,
   recent,
   ReplayError,
@@ -58,6 +60,8 @@ const SELECTORS: Record<string, () => SelectorRule> = {
   highestPriority: () => highestPriority(),
   lowestPriority: () => lowestPriority(),
   rankBased: () => rankBased({ normalize: "table" }),
+  pser: () => pser({ normalize: "table" }),
+  curious: () => curious({ c: 50, normalize: "table" }),
   recent: () => recent({ eta: 0.99, updates: 7 }),
   halving: () => new Halving(),
 };
