@@ -58,7 +58,7 @@ export const FACTORS = {
   stateShape: [[], [3], [2, 2], [12, 12]],
   action: ["number", "vector"],
   reward: ["float32", "float32 vector", "float64", "float16", "int16", "int32 vector", "uint8"],
-  extras: ["none", "small", "wide"],
+  extras: ["none", "small", "wide", "kept"],
   eviction: ["fifo", "secondChance", "lru", "lfu", "typescript"],
   selector: ["uniform", "prioritized", "rankBased", "ucb"],
   capacity: [60, 120], // an eighth of it, the segment where none is asked for, holds the longest pick

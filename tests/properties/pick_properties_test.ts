@@ -138,5 +138,5 @@ Deno.test(`one byte altered anywhere in a batch is a violation (seed ${SEED})`, 
     }
     world.recheck(batch);
   }
-  assertEquals(seen.size, 13 + 4 + 3); // every part of all batches, the four extras, and the three of n-step returns
+  assertEquals(seen.size, 13 + 6 + 3); // every part of all batches, the six extras, and the three of n-step returns
 });

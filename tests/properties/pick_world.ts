@@ -10,6 +10,7 @@ import {
   bool,
   type Column,
   type Columns,
+  every,
   ExperienceReplay,
   float16,
   float32,
@@ -99,6 +100,8 @@ export class PickWorld implements Disposable {
       ? {}
       : combination.extras === "small"
       ? { flag: bool(), pair: int16(2) }
+      : combination.extras === "kept"
+      ? { hidden: every(3, float32(4)), picture: every(2, uint8(150)) }
       : { wide: float64(20), half: float16(3) };
     const state: Column = DTYPES[combination.stateDType](...combination.stateShape);
     const action: Column = combination.action === "number" ? int32() : float32(3);
@@ -116,11 +119,12 @@ export class PickWorld implements Disposable {
       ...(combination.table === "first" ? { pick: policy } : {}),
     });
     let id = 0;
-    const coded = (name: string, { dtype, elementCount }: Column): CodedColumn => ({
+    const coded = (name: string, { dtype, elementCount, every }: Column): CodedColumn => ({
       name,
       id: id++,
       size: elementCount,
       dtype,
+      every,
     });
     return new PickWorld(combination, random, replay as unknown as AnyColumnReplay, {
       state: coded("state", state),
