@@ -84,7 +84,10 @@ export async function stepsReplay(
     },
     draw(episode, position): Batch<SteppedColumn> {
       choose(replay, selector, episode, position);
-      return replay.getBatch(1, selector);
+      const batch = replay.getBatch(1, selector);
+      // Once more, over memory full of something else: whatever is zero was written.
+      batch.bytes.fill(0xaa);
+      return replay.getBatch(1, selector, { into: batch });
     },
     [Symbol.dispose]: () => replay[Symbol.dispose](),
   };
