@@ -85,7 +85,6 @@ Deno.test("every(): recordMany, recordBatch and recordStep keep the same rows as
 });
 
 Deno.test("every(): memory is taken for the records that keep it", async () => {
-  // deno-lint-ignore explicit-function-return-type
   const make = (hidden: KeptColumn<"float32", readonly [1024]> | undefined) =>
     ExperienceReplay.create({
       capacity: 4000,
