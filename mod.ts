@@ -51,6 +51,7 @@ export { Selector } from "./replay/selector.ts";
 export type { CreateOptions } from "./replay/options.ts";
 export type {
   NextStateMode,
+  OnlyPickOptions,
   PickOptions,
   PickPolicy,
   StackedState,

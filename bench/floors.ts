@@ -7,7 +7,14 @@
  * @module
  */
 
-import { prioritized } from "@exrp/replay";
+import { prioritized, uniform } from "@exrp/replay";
+import {
+  fillFrames,
+  fillVectors,
+  nStepSelector,
+  stackCopier,
+  stackSelector,
+} from "./_picks_workload.ts";
 import { fill } from "./_workload.ts";
 
 /** One figure, and what it may be at most. */
@@ -107,6 +114,51 @@ function speedFloors(ns: Map<string, number>): Floor[] {
   return floors;
 }
 
+/** The minimum of each in ms, in turns: what else the machine does slows both. */
+function inTurns(a: () => void, b: () => void, turns: number): [number, number] {
+  const minimum: [number, number] = [Infinity, Infinity];
+  for (let turn = 0; turn < turns; turn++) {
+    for (const [k, call] of [a, b].entries()) {
+      const start = performance.now();
+      for (let repeat = 0; repeat < 5; repeat++) call();
+      minimum[k] = Math.min(minimum[k] ?? Infinity, (performance.now() - start) / 5);
+    }
+  }
+  return minimum;
+}
+
+/** What n-step returns and stacks of frames cost more than batches of single steps, and than a copy of the same bytes. */
+async function pickFloors(): Promise<Floor[]> {
+  console.error("n-step returns and stacks, each in turns with what it is compared with ...");
+  using vectors = await fillVectors(2 ** 20);
+  const [single, returns] = [vectors.newPickSelector(uniform()), nStepSelector(vectors, 3)];
+  const [batch, batchOfReturns] = [vectors.getBatch(256, single), vectors.getBatch(256, returns)];
+  const [ofSingle, ofReturns] = inTurns(
+    () => vectors.getBatch(256, single, { into: batch }),
+    () => vectors.getBatch(256, returns, { into: batchOfReturns }),
+    2000,
+  );
+  using frames = await fillFrames(20_000);
+  const stacks = stackSelector(frames, {});
+  const batchOfStacks = frames.getBatch(256, stacks);
+  const [ofCopy, ofStacks] = inTurns(
+    stackCopier(20_000),
+    () => frames.getBatch(256, stacks, { into: batchOfStacks }),
+    200,
+  );
+  return [{
+    what: "getBatch(256) of 3-step returns ÷ of single steps, at 2^20",
+    value: ofReturns / ofSingle,
+    limit: 1.3,
+    unit: "×",
+  }, {
+    what: "getBatch(256) of stacks and next stacks ÷ a copy of as many bytes",
+    value: ofStacks / ofCopy,
+    limit: 1.2,
+    unit: "×",
+  }];
+}
+
 /** Memory of a full replay at 2^20 with one prioritized selector, which every pick was drawn from and updated in. */
 async function memoryFloors(): Promise<Floor[]> {
   const floors: Floor[] = [];
@@ -134,7 +186,11 @@ async function memoryFloors(): Promise<Floor[]> {
   return floors;
 }
 
-const floors = [...await memoryFloors(), ...speedFloors(await minima(3))];
+const floors = [
+  ...await memoryFloors(),
+  ...await pickFloors(),
+  ...speedFloors(await minima(3)),
+];
 const width = Math.max(...floors.map(({ what }) => what.length));
 let broken = 0;
 for (const { what, value, limit, unit } of floors) {

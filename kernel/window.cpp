@@ -38,7 +38,7 @@ double halfAt(const uint8_t* from) {
   double value = 0;
   if (exponent == 31) value = fraction != 0 ? __builtin_nan("") : __builtin_inf();
   else if (exponent == 0) value = fraction * 0x1p-24;
-  else value = static_cast<double>((1024 + fraction) << exponent) * 0x1p-25;
+  else value = static_cast<double>(1024 + fraction) * static_cast<double>(uint32_t{1} << exponent) * 0x1p-25;
   return (bits & 0x8000) != 0 ? -value : value;
 }
 

@@ -16,7 +16,7 @@ import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./
 import { type Hindsight, Relabeller } from "./hindsight.ts";
 import { checkHindsight, type GoalColumn, type HindsightOptions } from "./hindsight_options.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
-import type { PickOptions, StackedState } from "./pick_options.ts";
+import type { OnlyPickOptions, PickOptions, StackedState } from "./pick_options.ts";
 import type { PickTable } from "./pick_table.ts";
 import {
   type EndEpisodeOptions,
@@ -153,7 +153,7 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-    const P extends PickOptions = PickOptions,
+    const P extends PickOptions & OnlyPickOptions<P> = Record<never, never>,
   >(
     options: CreateOptions<S, A, R, X, P>,
   ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
@@ -406,7 +406,7 @@ export class ExperienceReplay<
    * assertEquals(part?.discount[0], first ? 0.25 : 0.5);
    * ```
    */
-  newPickTable<const P extends PickOptions>(
+  newPickTable<const P extends PickOptions & OnlyPickOptions<P>>(
     options: P,
   ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
     return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
@@ -606,10 +606,10 @@ export class ExperienceReplay<
 
   /**
    * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
-   * with the same capacity, columns, pick policy, segment length and eviction. Its selectors must be the snapshot's
-   * first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
-   * Selectors that it lacks are made, and found in {@linkcode ExperienceReplay.selectors}; one written in TypeScript
-   * must be there before.
+   * with the same capacity, columns, pick policy, segment length and eviction. Its pick tables and selectors must be the
+   * snapshot's first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
+   * Those that it lacks are made, and found in {@linkcode ExperienceReplay.pickTables} and
+   * {@linkcode ExperienceReplay.selectors}; a selector written in TypeScript must be there before.
    *
    * @param source The bytes, a path or file URL, or a stream. While a stream is read the replay can't be used.
    * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or

@@ -126,7 +126,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    Math.max(1, Math.trunc(options.segmentLength ?? capacity / 8) || 1),
+    Math.max(1, Math.trunc(segmentOf(options.segmentLength, capacity) ?? capacity / 8)),
   );
   return {
     capacity,
@@ -146,6 +146,11 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
   };
+}
+
+/** A segment length that can be one, or undefined. */
+function segmentOf(value: unknown, capacity: number): number | undefined {
+  return typeof value === "number" && value >= 1 && value <= capacity ? value : undefined;
 }
 
 /** Only extras may be kept by some records, and not too many of them. */

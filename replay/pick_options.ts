@@ -78,10 +78,20 @@ export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
   readonly nStep: readonly number[];
 };
 
-/** The column of a batch's states: the replay's own, or with an axis of frames. */
+/** Makes an option that does not exist an error of compilation, beside ones that do. */
+export type OnlyPickOptions<P> = { readonly [K in Exclude<keyof P, keyof PickOptions>]: never };
+
+/**
+ * The column of a batch's states: the replay's own, or with an axis of frames. Options whose type does not say how many frames there
+ * are leave the shape open.
+ */
 export type StackedState<S extends Column, P> = P extends { readonly stackCompact: true } ? S
-  : P extends { readonly stack: infer K }
-    ? K extends 1 ? S : Column<S["dtype"], readonly [number, ...S["shape"]]>
+  : "stack" extends keyof P ? [P["stack"]] extends [1] ? S
+    : number extends P["stack"] ? Column<S["dtype"]>
+    : P extends { readonly stackCompact: false }
+      ? Column<S["dtype"], readonly [number, ...S["shape"]]>
+    : "stackCompact" extends keyof P ? Column<S["dtype"]>
+    : Column<S["dtype"], readonly [number, ...S["shape"]]>
   : S;
 
 const OPTIONS = [
@@ -121,29 +131,30 @@ const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptio
 /** Checks a pick policy and fills it in; whole episodes are at most `lengthMax` records long. */
 export function checkPick(where: string, pick: PickOptions, lengthMax: number): PickPolicy {
   checkOptions(where, pick, OPTIONS);
-  const whole = flag(where, pick, "whole");
-  const stackCompact = flag(where, pick, "stackCompact");
-  const nStep = checkNStep(`${where}.nStep`, pick.nStep);
-  const nextState = checkNextState(`${where}.nextState`, pick.nextState) ??
+  const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
+  const whole = flag(field, pick, "whole");
+  const stackCompact = flag(field, pick, "stackCompact");
+  const nStep = checkNStep(`${field}nStep`, pick.nStep);
+  const nextState = checkNextState(`${field}nextState`, pick.nextState) ??
     (stackCompact ? "overlap" : nStep.length > 0 ? false : "copy");
-  const burnIn = number(where, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
-  const before = number(where, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
+  const burnIn = number(field, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
+  const before = number(field, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
   const policy: PickPolicy = {
-    length: number(where, pick, "length", whole ? lengthMax : 1, 1, abi.EXRP_LIMIT_CAPACITY),
-    stride: number(where, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
-    allowShort: flag(where, pick, "allowShort"),
-    allowOpenEnd: flag(where, pick, "allowOpenEnd"),
-    discount: checkNumber(`${where}.discount`, pick.discount ?? 1, 0, 1),
+    length: number(field, pick, "length", whole ? lengthMax : 1, 1, abi.EXRP_LIMIT_CAPACITY),
+    stride: number(field, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
+    allowShort: flag(field, pick, "allowShort"),
+    allowOpenEnd: flag(field, pick, "allowOpenEnd"),
+    discount: checkNumber(`${field}discount`, pick.discount ?? 1, 0, 1),
     whole,
     burnIn,
     before,
-    reversed: flag(where, pick, "reversed"),
-    stack: number(where, pick, "stack", 1, 1, abi.EXRP_LIMIT_WINDOW),
-    stackPadding: checkPadding(`${where}.stackPadding`, pick.stackPadding ?? "repeat"),
+    reversed: flag(field, pick, "reversed"),
+    stack: number(field, pick, "stack", 1, 1, abi.EXRP_LIMIT_WINDOW),
+    stackPadding: checkPadding(`${field}stackPadding`, pick.stackPadding ?? "repeat"),
     stackCompact,
     nStep,
     nextState,
-    masks: flag(where, pick, "masks", burnIn > 0 || before > 0),
+    masks: flag(field, pick, "masks", burnIn > 0 || before > 0),
   };
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
@@ -171,23 +182,23 @@ function isAsked(policy: PickPolicy, name: keyof PickOptions): boolean {
 }
 
 function number(
-  where: string,
+  field: string,
   pick: PickOptions,
   name: "length" | "stride" | "burnIn" | "before" | "stack",
   standard: number,
   smallest: number,
   largest: number,
 ): number {
-  return checkInteger(`${where}.${name}`, pick[name] ?? standard, smallest, largest);
+  return checkInteger(`${field}${name}`, pick[name] ?? standard, smallest, largest);
 }
 
 function flag(
-  where: string,
+  field: string,
   pick: PickOptions,
   name: "whole" | "allowShort" | "allowOpenEnd" | "reversed" | "stackCompact" | "masks",
   standard = false,
 ): boolean {
-  return checkBoolean(`${where}.${name}`, pick[name] ?? standard);
+  return checkBoolean(`${field}${name}`, pick[name] ?? standard);
 }
 
 function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[] {

@@ -40,7 +40,8 @@ export class Values {
       if (dtype === "uint8") return this.below(256);
       if (dtype === "int8") return this.below(256) - 128;
       if (dtype === "int16" || dtype === "int32") return this.below(60000) - 30000;
-      return (this.below(2000) - 1000) / 8; // exact in all floats
+      const scale = this.below(4) === 0 ? 2 ** (this.below(19) - 10) : 1;
+      return (this.below(2000) - 1000) / 8 * scale; // exact in all floats, up to half the largest float16
     });
     const array = typedArray(dtype, numbers);
     const [first = 0] = numbers;

@@ -23,7 +23,8 @@ export type Small = ExperienceReplay<
   Column<"float32", readonly []>,
   Column<"int32", readonly []>,
   Column<"float32", readonly []>,
-  NoColumns
+  NoColumns,
+  Column<"float32"> // with stacks, states have an axis more in a batch
 >;
 
 /** Makes a small replay, of which no episode is cut unless `segmentLength` says so. */

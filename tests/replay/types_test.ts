@@ -13,6 +13,8 @@ import {
   float16,
   float32,
   int32,
+  type PickOptions,
+  type PickTable,
   uint8,
   uniform,
 } from "@exrp/replay";
@@ -138,4 +140,114 @@ Deno.test("a replay of any schema fits where any replay is wanted", async () => 
     extras: { a: bool() },
   });
   assertEquals(count(replay), 0);
+});
+
+Deno.test("a pick table's batches are typed by its policy", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 40,
+    state: uint8(2, 3),
+    reward: float32(2),
+    pick: { stack: 4 },
+  });
+  const plain = replay.newPickTable({ nStep: [1, 3] }).newPickSelector(uniform());
+  const stacked = replay.newPickTable({ stack: 5, nStep: 3 }).newPickSelector(uniform());
+  const compact = replay.newPickTable({ stack: 5, stackCompact: true }).newPickSelector(uniform());
+  const single = replay.newPickTable({ stack: 1, nextState: false }).newPickSelector(uniform());
+  const first = replay.newPickSelector(uniform());
+  const state = new Uint8Array(6);
+  replay.record(replay.newEpisode(), state, 0, [1, 2], { finalState: state });
+
+  const inFirst: readonly [number, number, number, 2, 3] = replay.getBatch(2, first).shape.state;
+  assertEquals(inFirst, [2, 1, 4, 2, 3]);
+  const batch = replay.getBatch(2, stacked);
+  const shape: readonly [number, number, number, 2, 3] = batch.shape.state;
+  const nextShape: readonly [number, number, number, 2, 3] = batch.shape.nextState;
+  assertEquals([shape, nextShape], [[2, 1, 5, 2, 3], [2, 0, 5, 2, 3]]);
+  const plainBatch = replay.getBatch(2, plain);
+  const plainShape: readonly [number, number, 2, 3] = plainBatch.shape.state;
+  assertEquals(plainShape, [2, 1, 2, 3]);
+  const frames: readonly [number, number, 2, 3] = replay.getBatch(2, compact).shape.state;
+  assertEquals(frames, [2, 6, 2, 3]);
+  const one: readonly [number, number, 2, 3] = replay.getBatch(2, single).shape.state;
+  assertEquals(one, [2, 1, 2, 3]);
+  // n-step parts: returns are single precision whatever the reward is, states are of the state's dtype.
+  for (const part of [...batch.nStep, ...plainBatch.nStep]) {
+    const reward: Float32Array<ArrayBuffer> = part.reward;
+    const nextState: Uint8Array<ArrayBuffer> = part.nextState;
+    assertEquals([reward.length, part.discount.length], [4, 2]);
+    assertInstanceOf(nextState, Uint8Array);
+  }
+
+  // @ts-expect-error: states of five frames have an axis more.
+  const _flat: readonly [number, number, 2, 3] = batch.shape.state;
+  // @ts-expect-error: there is no axis of frames.
+  const _deep: readonly [number, number, number, 2, 3] = plainBatch.shape.state;
+  // @ts-expect-error: the states are bytes.
+  const _floats: Float32Array | undefined = batch.nStep[0]?.nextState;
+  // @ts-expect-error: the batch of another table, whose states have no frames.
+  assertThrows(() => replay.getBatch(2, stacked, { into: plainBatch }), TypeError);
+  // @ts-expect-error: the batch of another table, whose states have frames.
+  assertThrows(() => replay.getBatch(2, plain, { into: batch }), TypeError);
+  // @ts-expect-error: the first table has stacks of four frames.
+  assertThrows(() => replay.getBatch(2, first, { into: plainBatch }), TypeError);
+  const stackedTable = replay.newPickTable({ stack: 2 });
+  // @ts-expect-error: a table of stacks is none of single frames.
+  const _other: PickTable<typeof plainBatch> = stackedTable;
+});
+
+Deno.test("options known at run time only leave the shape of states open", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 40, state: uint8(2) });
+  const state = new Uint8Array(2);
+  replay.record(replay.newEpisode(), state, 0, 0, { finalState: state });
+  const options: PickOptions = { stack: 3 };
+  const open = replay.getBatch(1, replay.newPickTable(options).newPickSelector(uniform()));
+  const shape: readonly number[] = open.shape.state;
+  assertEquals(shape, [1, 1, 3, 2]);
+  // @ts-expect-error: there may be an axis of frames.
+  const _flat: readonly [number, number, 2] = open.shape.state;
+  const frames: number = 3;
+  const table = replay.newPickTable({ stack: frames });
+  const counted = replay.getBatch(1, table.newPickSelector(uniform()));
+  assertEquals<readonly number[]>(counted.shape.state, [1, 1, 3, 2]);
+  // @ts-expect-error: there may be an axis of frames.
+  const _one: readonly [number, number, 2] = counted.shape.state;
+  // Without the option there is none, whatever the others are.
+  const length: number = 1;
+  const sequences = replay.getBatch(1, replay.newPickTable({ length }).newPickSelector(uniform()));
+  const known: readonly [number, number, 2] = sequences.shape.state;
+  assertEquals(known, [1, 1, 2]);
+});
+
+Deno.test("a pick policy that can't be does not compile", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 40, state: uint8(2) });
+  // @ts-expect-error: there is no such option.
+  assertThrows(() => replay.newPickTable({ lenght: 3 }));
+  // @ts-expect-error: there is no such option, beside one that there is.
+  assertThrows(() => replay.newPickTable({ length: 3, nStepp: 3 }));
+  const _create = () =>
+    // @ts-expect-error: there is no such option.
+    ExperienceReplay.create({ capacity: 9, state: uint8(2), pick: { length: 2, stacks: 2 } });
+  // @ts-expect-error: next states are "copy", "overlap" or false.
+  assertThrows(() => replay.newPickTable({ nextState: "none" }));
+  // @ts-expect-error: true is none of them.
+  assertThrows(() => replay.newPickTable({ nextState: true }));
+  // @ts-expect-error: n is a number.
+  assertThrows(() => replay.newPickTable({ nStep: "3" }));
+  // @ts-expect-error: a stack is padded by "repeat" or "zeros".
+  assertThrows(() => replay.newPickTable({ stack: 2, stackPadding: "none" }));
+  // @ts-expect-error: a policy is an object of options.
+  assertThrows(() => replay.newPickTable());
+
+  const { policy } = replay.newPickTable({ nStep: [1, 2], length: 2 });
+  assertThrows(() => {
+    // @ts-expect-error: a policy is read only.
+    policy.length = 3;
+  });
+  assertThrows(() => {
+    // @ts-expect-error: and so are its numbers of steps.
+    policy.nStep.push(3);
+  });
+  const complete: Required<PickOptions> = { ...policy };
+  assertEquals(complete.stride, 1);
+  assertEquals([policy.length, policy.nStep], [2, [1, 2]]);
 });
