@@ -51,7 +51,8 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, first place, second place] */
 #define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
-#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity] */
+#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
+                                            that is too old and must be it, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays or selectors [largest] */
@@ -67,14 +68,18 @@ extern "C" {
 
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
-#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut; 0: max(1, pick length, capacity / 8) */
+#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut, at most capacity and age; 0: an eighth of the
+                                         smaller, at least the pick length */
 #define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
 #define EXRP_CONFIG_PICK_LENGTH 3     /* records, >= 1 */
 #define EXRP_CONFIG_PICK_FLAGS 4      /* EXRP_PICK_* */
 #define EXRP_CONFIG_DISCOUNT 5        /* gamma, 0..1 */
 #define EXRP_CONFIG_EVICTION 6        /* EXRP_EVICTION_* */
 #define EXRP_CONFIG_BLOCK_LENGTH 7    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
-#define EXRP_CONFIG_COUNT 8
+#define EXRP_CONFIG_EVICTION_OPTION 8 /* the number that an eviction policy takes, 0 where it takes none */
+#define EXRP_CONFIG_CAPACITY_BYTES 9  /* bytes of records and final states; room for capacity records and a final state; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 10        /* records written since an episode began after which it goes, >= pick length; 0: no limit */
+#define EXRP_CONFIG_COUNT 11
 
 #define EXRP_PICK_ALLOW_SHORT 1
 #define EXRP_PICK_ALLOW_OPEN_END 2
@@ -84,6 +89,9 @@ extern "C" {
 #define EXRP_EVICTION_SECOND_CHANCE 2
 #define EXRP_EVICTION_LRU 3
 #define EXRP_EVICTION_LFU 4
+#define EXRP_EVICTION_LOWEST_PRIORITY_FIRST 5
+#define EXRP_EVICTION_AFTER_DRAWS 6  /* option: draws a pick, 1..2^32 - 2 */
+#define EXRP_EVICTION_RESERVOIR 7
 
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
@@ -114,7 +122,8 @@ extern "C" {
 #define EXRP_INFO_EVICTED_COUNT 11  /* episodes ever evicted */
 #define EXRP_INFO_SELECTOR_COUNT 12
 #define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns */
-#define EXRP_INFO_COUNT 14
+#define EXRP_INFO_STORED_BYTES 14   /* bytes of the records and final states that are stored */
+#define EXRP_INFO_COUNT 15
 
 /* Indices into the numbers of exrp_episode_info. */
 #define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
@@ -154,10 +163,10 @@ extern "C" {
 
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
-#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first */
+#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first; longer where EXRP_CONFIG_AGE_MAX is set */
 #define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
 #define EXRP_SECTION_PICKS 3     /* an item a pick, in order of the pick table */
-#define EXRP_SECTION_EVICTION 4  /* an item an episode, in the policy's order */
+#define EXRP_SECTION_EVICTION 4  /* the policy's header, if it has one, then an item an episode, in the policy's order */
 #define EXRP_SECTION_SELECTOR 5  /* selector k is section 5 + 2k (one item: its header) and 6 + 2k (an item a pick) */
 
 /* ---- the library ---- */
@@ -213,7 +222,8 @@ EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t c
 
 EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t kind, const double* options, uint32_t option_count,
                                       uint32_t* selector);
-/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others. */
+/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others.
+ * Selector EXRP_INDEX_NONE is one of the caller's own: only the eviction policy hears of the priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
 

@@ -96,9 +96,17 @@ uint32_t Replay::blocksNeeded(uint32_t index, uint32_t flags) const {
 }
 
 Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index) {
+  if (ages_.isDue(recordedCount_)) {
+    const Status status = evictAged();
+    if (status != Status::ok) return status;
+    if (*index != episodeNone) *index = findEpisode(handle);
+  }
   const uint32_t blockCount = blocksNeeded(*index, flags);
-  if (blockCount == 0 && recordCount_ < config_.capacity) return Status::ok;
-  const Status status = makeRoom(blockCount, 1, *index);
+  // Its own, and that of a segment that it cuts.
+  const bool cuts = *index != episodeNone && episodes_[*index].count == config_.segmentLength;
+  const uint32_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
+  if (blockCount == 0 && recordCount_ < bytes_.recordMaxWith(finalStateCount)) return Status::ok;
+  const Status status = makeRoom(blockCount, 1, finalStateCount, *index);
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
   if (*index != episodeNone) *index = findEpisode(handle);
@@ -137,7 +145,8 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   uint32_t index = episodeNone;
   Status status = openEpisode(handle, &index);
   if (status != Status::ok) return status;
-  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= config_.capacity || !picks_.hasRoomForOne()) {
+  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= bytes_.recordMax() || ages_.isDue(recordedCount_) ||
+      !picks_.hasRoomForOne()) {
     status = prepareRecord();
     if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
     if (status != Status::ok) return status;
@@ -292,7 +301,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   }
   if (index != episodeNone) {
     status = prepareRecord();
-    if (status == Status::ok && needsBlock(episodes_[index])) status = makeRoom(1, 0, index);
+    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[index]) ? 1 : 0, 0, 1, index);
     if (status != Status::ok) return status;
     index = findEpisode(handle);
   }

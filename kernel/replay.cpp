@@ -38,8 +38,12 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
   if (to.capacity < to.pick.length) return fail(Status::capacity, to.capacity, to.pick.length, EXRP_LIMIT_CAPACITY);
   if (!number(EXRP_CONFIG_SEGMENT_LENGTH, 0, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEGMENT_LENGTH]);
   to.segmentLength = static_cast<uint32_t>(config[EXRP_CONFIG_SEGMENT_LENGTH]);
-  if (to.segmentLength == 0) to.segmentLength = to.capacity / 8 > to.pick.length ? to.capacity / 8 : to.pick.length;
-  if (to.segmentLength < to.pick.length || to.segmentLength > to.capacity) return fail(Status::argument, 1, to.segmentLength);
+  if (!number(EXRP_CONFIG_AGE_MAX, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
+  to.ageMax = static_cast<uint64_t>(config[EXRP_CONFIG_AGE_MAX]);
+  if (to.ageMax != 0 && to.ageMax < to.pick.length) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
+  const uint32_t segmentMax = to.ageMax != 0 && to.ageMax < to.capacity ? static_cast<uint32_t>(to.ageMax) : to.capacity;
+  if (to.segmentLength == 0) to.segmentLength = segmentMax / 8 > to.pick.length ? segmentMax / 8 : to.pick.length;
+  if (to.segmentLength < to.pick.length || to.segmentLength > segmentMax) return fail(Status::argument, 1, to.segmentLength);
   if (!number(EXRP_CONFIG_SEED, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEED]);
   to.seed = static_cast<uint64_t>(config[EXRP_CONFIG_SEED]);
   if (!number(EXRP_CONFIG_PICK_FLAGS, 0, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END)) {
@@ -50,8 +54,13 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
   to.pick.allowOpenEnd = (flags & EXRP_PICK_ALLOW_OPEN_END) != 0;
   to.pick.discount = config[EXRP_CONFIG_DISCOUNT];
   if (!(to.pick.discount >= 0 && to.pick.discount <= 1)) return fail(Status::argument, 1, to.pick.discount);
-  if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_LFU)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
+  if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_RESERVOIR)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
   to.eviction = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION]);
+  const bool counts = to.eviction == EXRP_EVICTION_AFTER_DRAWS;
+  if (!number(EXRP_CONFIG_EVICTION_OPTION, counts ? 1 : 0, counts ? AfterDraws::countLargest : 0)) {
+    return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION_OPTION]);
+  }
+  to.evictionOption = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION_OPTION]);
 
   double recordBytes = 0;
   to.columnCount = columnCount;
@@ -65,6 +74,12 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
     recordBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 3, recordBytes);
+  const double bytesNeeded = recordBytes * to.capacity + to.columns[0].bytes;
+  const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
+  if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
+    return fail(Status::argument, 1, capacityBytes);
+  }
+  to.capacityBytes = static_cast<uint64_t>(capacityBytes);
 
   const double blockLength = config[EXRP_CONFIG_BLOCK_LENGTH];
   if (!number(EXRP_CONFIG_BLOCK_LENGTH, 0, 1024) || blockLength == 1) return fail(Status::argument, 1, blockLength);
@@ -93,8 +108,12 @@ Status Replay::create(const ReplayConfig& config) {
   if (status == Status::ok) status = index_.create(config.capacity / config.blockLength + 1);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
   if (status == Status::ok) status = picks_.create(config.pick, config.capacity, slotCountMax);
-  if (status == Status::ok) status = createEvictionPolicy(config.eviction, blockCountMax, &eviction_);
+  // Selectors draw from streams 1, 2, ...
+  const Random random(config.seed, 0);
+  if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, blockCountMax, &eviction_);
+  if (status == Status::ok) status = ages_.create(blockCountMax, config.ageMax);
   if (status != Status::ok) return status;
+  bytes_.create(config.capacity, store_.recordBytes(), config.columns[0].bytes, config.capacityBytes);
   batches_.create(store_, config.pick);
   const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
   if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
@@ -122,6 +141,7 @@ void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes() + picks_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
+  indexBytes += ages_.memoryBytes(episodes_.highWater());
   info[EXRP_INFO_CAPACITY] = config_.capacity;
   info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
   info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);
@@ -136,6 +156,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_EVICTED_COUNT] = static_cast<double>(evictedCount_);
   info[EXRP_INFO_SELECTOR_COUNT] = selectorCount_;
   info[EXRP_INFO_RECORD_BYTES] = store_.recordBytes();
+  info[EXRP_INFO_STORED_BYTES] = bytes_.storedBytes(recordCount_);
 }
 
 // ---- episodes ----
@@ -166,12 +187,25 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   return picks_.prepare(pickCount, blocks << store_.blockShift());
 }
 
-/// Evicts until `blockCount` blocks and `recordCount` records fit; episode `spared` only when it is the last.
-Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared) {
-  while (store_.availableCount() < blockCount || recordCount_ + recordCount > config_.capacity) {
-    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity);
-    assert(episodes_.count() > 0);
+/// Evicts until `blockCount` blocks, `recordCount` records and `finalStateCount` final states fit; episode `spared` only when it is
+/// the last, after which all that is left to store does.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t finalStateCount, uint32_t spared) {
+  while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(finalStateCount)) {
+    if (episodes_.count() == 0) return Status::ok;
+    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
     removeEpisode(eviction_->victim(spared));
+  }
+  return Status::ok;
+}
+
+/// Evicts the episodes that are too old for another record, whatever the policy says, and even one that is being recorded.
+Status Replay::evictAged() {
+  while (ages_.isDue(recordedCount_)) {
+    const uint32_t oldest = episodes_.oldest();
+    if (eviction_ == nullptr) {
+      return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, static_cast<double>(episodes_[oldest].handle));
+    }
+    removeEpisode(oldest);
   }
   return Status::ok;
 }
@@ -187,6 +221,8 @@ void Replay::removeEpisode(uint32_t index) {
   store_.giveChain(episode.firstBlock, episode.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(index);
   episodes_.remove(index);
+  if (episode.ended()) bytes_.finalStateRemoved();
+  ages_.follow(episodes_);
   recordCount_ -= episode.count;
   ++evictedCount_;
 }
@@ -198,13 +234,15 @@ uint32_t Replay::addEpisode() {
   episodes_[index].firstBlock = block;
   episodes_[index].lastBlock = block;
   index_.add(store_, block);
+  ages_.begin(index, recordedCount_);
+  ages_.follow(episodes_);
   if (eviction_ != nullptr) eviction_->created(index);
   return index;
 }
 
 Status Replay::createEpisode(double* handle) {
   Status status = prepareRecord();
-  if (status == Status::ok) status = makeRoom(1, 0, EvictionPolicy::none);
+  if (status == Status::ok) status = makeRoom(1, 0, 0, EvictionPolicy::none);
   if (status != Status::ok) return status;
   *handle = static_cast<double>(episodes_[addEpisode()].handle);
   return Status::ok;
@@ -231,6 +269,8 @@ void Replay::endEpisodeAt(uint32_t index, const uint8_t* finalState, uint32_t st
   const uint32_t validBefore = validPickCount(config_.pick, episodes_[index].count, false);
   episodes_[index].state = state;
   pushNewPicks(index, validBefore);
+  bytes_.finalStateAdded();
+  if (eviction_ != nullptr) eviction_->ended(index, validPickCount(config_.pick, episodes_[index].count, true));
 }
 
 /// Pushes the picks that became valid: those at positions from `validBefore` on. They are near the episode's end.
@@ -320,11 +360,15 @@ Status Replay::findPicks(const double* handles, const int32_t* positions, uint32
 
 Status Replay::setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                            uint32_t prioritySize, uint32_t count, uint32_t* applied) {
-  Status status = checkSelector(selector);
+  const bool isOwn = selector != EXRP_INDEX_NONE;  // else of the caller's
+  Status status = isOwn ? checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (!scratchIndex_.commit(count) || !scratchReal_.commit(count)) return fail(Status::memory, 12.0 * count);
+  const bool evictionListens = eviction_ != nullptr && eviction_->wantsPriorities();
+  if (!scratchIndex_.commit(count) || !scratchReal_.commit(count) || (evictionListens && !scratchEpisode_.commit(count))) {
+    return fail(Status::memory, 16.0 * count);
+  }
 
   double* priority = scratchReal_.data();
   for (uint32_t index = 0; index < count; ++index) {
@@ -347,7 +391,12 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  selectors_[selector]->setPriority(found, priority, kept);
+  if (isOwn) selectors_[selector]->setPriority(found, priority, kept);
+  if (evictionListens) {
+    uint32_t* episodes = scratchEpisode_.data();
+    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store_.block(store_.blockOf(picks_.slot(found[at]))).episode;
+    eviction_->prioritized(episodes, priority, kept);
+  }
   *applied = kept;
   return Status::ok;
 }
@@ -453,9 +502,14 @@ int32_t Replay::check() const {
 
   uint64_t recordCount = 0;
   uint64_t pickCount = 0;
+  uint64_t birthBefore = 0;
   for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
     const Episode& episode = episodes_[index];
     if (episode.handle >= nextHandle_) return 4;
+    if (ages_.isSet()) {
+      if (!ages_.isPossible(ages_.birth(index), birthBefore, episode.count, recordedCount_)) return 5;
+      birthBefore = ages_.birth(index);
+    }
     recordCount += episode.count;
     const uint32_t rows = storedRows(episode) > 0 ? storedRows(episode) : 1;
     const uint32_t blockCount = store_.ordinalOf(rows - 1) + 1;
@@ -475,7 +529,7 @@ int32_t Replay::check() const {
     }
     pickCount += valid;
   }
-  if (recordCount != recordCount_ || recordCount > config_.capacity) return 1;
+  if (recordCount != recordCount_ || recordCount > bytes_.recordMax()) return 1;
   return pickCount == picks_.count() ? 0 : 3;
 }
 

@@ -57,11 +57,26 @@ export interface CreateOptions<
   readonly pick?: PickOptions;
   /** Which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
+  /**
+   * How many bytes of records and final states the store holds at most; no limit by default. The smaller of this and
+   * `capacity` wins: `capacity` is lowered to what fits beside one final state, and each further final state takes its
+   * state's bytes from the room for records. Tables, and the part of a block that an episode leaves empty, are not
+   * counted: `memoryBytes` tells of all memory.
+   */
+  readonly capacityBytes?: number;
+  /**
+   * For learning near the policy that acts: an episode is forgotten, whatever the eviction policy, before the record is
+   * written with which more than so many would have been written since it began. So every record that is stored is among
+   * the last `maxAge` written, all episodes counted. Whole number from `pick.length` to 2^53 - 1; no limit by default.
+   * It takes even an episode that is being recorded, and `record` then begins another: with n actors, leave
+   * well more than n × `segmentLength`.
+   */
+  readonly maxAge?: number;
   /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
   readonly seed?: number;
   /**
    * After how many records an open episode is cut, as if truncated, and goes on under another handle: from
-   * `pick.length` to `capacity`, by default an eighth of the capacity and at least one pick. Above half the capacity
+   * `pick.length` to `capacity` and `maxAge`, by default an eighth of the smaller and at least one pick. Above half of it
    * an episode that never ends can leave the replay without a pick for a while, since whole segments are forgotten.
    */
   readonly segmentLength?: number;
@@ -73,8 +88,12 @@ export interface CreateOptions<
 
 /** Options that were checked and filled in. */
 export interface ReplayConfig {
-  /** Records. */
+  /** Records: as given, or what fits into `capacityBytes`. */
   readonly capacity: number;
+  /** As given; 0 is no limit. */
+  readonly capacityBytes: number;
+  /** As given; 0 is no limit. */
+  readonly maxAge: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly NamedColumn[];
   /** The names of the extras, in the order of their columns. */
@@ -99,6 +118,8 @@ const OPTIONS = [
   "extras",
   "pick",
   "eviction",
+  "capacityBytes",
+  "maxAge",
   "seed",
   "segmentLength",
   "blockLength",
@@ -132,15 +153,14 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
     );
   }
-  const capacity = checkInteger(
-    `${WHERE}: capacity`,
-    options.capacity,
-    1,
-    abi.EXRP_LIMIT_CAPACITY,
-  );
+  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
   const pick = checkPick(options.pick ?? {});
+  const { capacity, capacityBytes, maxAge } = checkLimits(options, given, columns, pick.length);
+  const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   return {
     capacity,
+    capacityBytes,
+    maxAge,
     columns,
     extraNames,
     pick,
@@ -150,13 +170,46 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
     // Where not even one pick fits, the kernel says so.
     segmentLength: options.segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity)`,
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
       options.segmentLength,
       pick.length,
-      capacity,
+      segmentMax,
     ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
   };
+}
+
+/** The limits beside the capacity, which the one in bytes may lower. */
+function checkLimits(
+  options: CreateOptions,
+  given: number,
+  columns: readonly NamedColumn[],
+  pickLength: number,
+): { capacity: number; capacityBytes: number; maxAge: number } {
+  const maxAge = options.maxAge === undefined ? 0 : checkInteger(
+    `${WHERE}: maxAge (at least pick.length)`,
+    options.maxAge,
+    pickLength,
+    Number.MAX_SAFE_INTEGER,
+  );
+  if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
+  const capacityBytes = checkInteger(
+    `${WHERE}: capacityBytes`,
+    options.capacityBytes,
+    1,
+    Number.MAX_SAFE_INTEGER,
+  );
+  const bytes = columns.map(({ column }) => column.elementBytes * column.elementCount);
+  const [stateBytes = 0] = bytes;
+  const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
+  const needed = pickLength * recordBytes + stateBytes;
+  if (capacityBytes < needed) {
+    throw new RangeError(
+      `${WHERE}: capacityBytes must be at least ${needed}, for a pick (pick.length ${pickLength} × ${recordBytes} bytes of a record) and a final state (${stateBytes} bytes), got ${capacityBytes}`,
+    );
+  }
+  const fitting = Math.floor((capacityBytes - stateBytes) / recordBytes);
+  return { capacity: Math.min(given, fitting), capacityBytes, maxAge };
 }
 
 function checkPick(pick: PickOptions): Required<PickOptions> {
@@ -195,9 +248,12 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_PICK_FLAGS] = (config.pick.allowShort ? abi.EXRP_PICK_ALLOW_SHORT : 0) |
     (config.pick.allowOpenEnd ? abi.EXRP_PICK_ALLOW_OPEN_END : 0);
   numbers[abi.EXRP_CONFIG_DISCOUNT] = config.pick.discount;
-  numbers[abi.EXRP_CONFIG_EVICTION] = "native" in config.eviction
-    ? config.eviction.native
-    : abi.EXRP_EVICTION_EXTERNAL;
+  if ("native" in config.eviction) {
+    numbers[abi.EXRP_CONFIG_EVICTION] = config.eviction.native;
+    numbers[abi.EXRP_CONFIG_EVICTION_OPTION] = config.eviction.number;
+  } else numbers[abi.EXRP_CONFIG_EVICTION] = abi.EXRP_EVICTION_EXTERNAL;
+  numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
+  numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
   const columns = new Uint32Array(2 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
