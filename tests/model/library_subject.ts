@@ -6,6 +6,7 @@
 
 import * as library from "@exrp/replay";
 import {
+  afterDraws,
   type Batch,
   type Column,
   type EvictionPolicy,
@@ -15,6 +16,7 @@ import {
   highestPriority,
   lfu,
   lowestPriority,
+  lowestPriorityFirst,
   lru,
   newest,
   oldest,
@@ -22,6 +24,7 @@ import {
   prioritized,
   rankBased,
   recent,
+  reservoir,
   secondChance,
   type SelectorRule,
   ucb,
@@ -53,6 +56,17 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     ...config.pick,
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,
+    evictionDraws: config.evictionDraws,
+    ...limits(config),
+  };
+}
+
+function limits(
+  { capacityBytes, maxAge }: ProgramConfig,
+): { capacityBytes?: number; maxAge?: number } {
+  return {
+    ...(capacityBytes === undefined ? {} : { capacityBytes }),
+    ...(maxAge === undefined ? {} : { maxAge }),
   };
 }
 
@@ -123,8 +137,9 @@ function custom(): EvictionPolicy {
   };
 }
 
-function evictionRule(kind: ProgramConfig["eviction"]): EvictionRule {
-  return { fifo, secondChance, lru, lfu, custom }[kind]();
+function evictionRule({ eviction, evictionDraws }: ProgramConfig): EvictionRule {
+  if (eviction === "afterDraws") return afterDraws(evictionDraws);
+  return { fifo, secondChance, lru, lfu, lowestPriorityFirst, reservoir, custom }[eviction]();
 }
 
 /** The library's rule of a program's. */
@@ -182,6 +197,7 @@ export async function createReplay(
     action: column(config.action),
     reward: column(config.reward),
     extras,
-    eviction: evictionRule(config.eviction),
+    eviction: evictionRule(config),
+    ...limits(config),
   });
 }

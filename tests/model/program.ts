@@ -42,6 +42,10 @@ export interface ProgramConfig {
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  readonly capacityBytes?: number;
+  readonly maxAge?: number;
 }
 
 /** One step. `data` seeds whatever values it needs. */
@@ -226,7 +230,7 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
     extras[name] = chooseColumn(choice, true);
   }
-  return {
+  const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(choice.oneIn(2) ? {} : {
       segmentLength: choice.oneIn(3)
@@ -250,6 +254,31 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
   };
+  return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
+}
+
+/** A limit of bytes, which final states use up too, and one of age, now and then. */
+function chooseLimits(
+  choice: Choice,
+  config: Omit<ProgramConfig, "evictionDraws">,
+): { capacityBytes?: number; maxAge?: number } {
+  const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  const bytes = [state, action, reward, ...Object.values(extras)].map(columnBytes);
+  const [stateBytes = 0] = bytes;
+  const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
+  const records = Math.max(length, segmentLength ?? 0, choice.within(1, capacity));
+  const capacityBytes = records * recordBytes +
+    stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
+  const maxAge = Math.max(length, segmentLength ?? 0) + choice.below(2 * capacity);
+  return {
+    ...(choice.oneIn(3) ? { capacityBytes } : {}),
+    ...(choice.oneIn(3) ? { maxAge } : {}),
+  };
+}
+
+function columnBytes(spec: ColumnSpec): number {
+  const [bits = ""] = spec.dtype.match(/\d+$/) ?? ["8"];
+  return elementCount(spec) * Number(bits) / 8;
 }
 
 function chooseOperations(choice: Choice, config: ProgramConfig, count: number): Operation[] {

@@ -28,6 +28,12 @@ export interface ModelConfig {
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
   readonly eviction: EvictionKind;
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  /** Bytes of records and final states. */
+  readonly capacityBytes?: number;
+  /** Records that may be written since an episode began. */
+  readonly maxAge?: number;
 }
 
 /** How an episode ended. */
@@ -35,6 +41,8 @@ export type Ending = "terminated" | "truncated";
 
 interface Episode {
   readonly handle: number;
+  /** How many records had been written when it began. */
+  birth: number;
   /** The bytes of each column of each record. */
   readonly records: (readonly Uint8Array[])[];
   ending?: Ending;
@@ -79,6 +87,8 @@ export class ModelError extends Error {
 export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
+  /** Records that there can be: as many as given, or as fit into the bytes beside a final state. */
+  readonly capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
   readonly #picks: Pick[] = [];
@@ -93,10 +103,15 @@ export class ReplayModel {
 
   constructor(config: ModelConfig, fault?: Fault) {
     this.config = config;
+    const { capacityBytes = Infinity, maxAge = Infinity } = config;
+    this.capacity = Math.min(
+      config.capacity,
+      Math.floor((capacityBytes - this.#stateBytes) / this.#recordBytes),
+    );
     this.segmentLength = config.segmentLength ??
-      Math.max(config.length, Math.floor(config.capacity / 8));
+      Math.max(config.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
     this.#fault = fault;
-    this.#eviction = evictionModel(config.eviction, fault);
+    this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
   }
 
   // ---- what can be seen ----
@@ -108,6 +123,14 @@ export class ReplayModel {
   }
   get episodeCount(): number {
     return this.#episodes.size;
+  }
+  /** Bytes of all records and final states. */
+  get storedBytes(): number {
+    let bytes = this.recordCount * this.#recordBytes;
+    for (const { ending } of this.#episodes.values()) {
+      if (ending !== undefined) bytes += this.#stateBytes;
+    }
+    return bytes;
   }
   get pickCount(): number {
     return this.#picks.length;
@@ -145,10 +168,8 @@ export class ReplayModel {
     ending: Ending = "terminated",
   ): number {
     this.#checkOpen(handle);
-    const capacity = this.config.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
-    while (this.recordCount >= capacity) {
-      this.#remove(this.#eviction.victim(this.#episodes.has(handle) ? handle : undefined));
-    }
+    this.#forgetAged(handle);
+    this.#makeRoom(handle, 1, finalState === undefined ? 0 : 1);
 
     let episode = this.#episodes.get(handle);
     if (episode !== undefined && episode.records.length === this.segmentLength) {
@@ -163,6 +184,9 @@ export class ReplayModel {
       episode = undefined;
     }
     episode ??= this.#begin();
+    if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
+      episode.birth = this.recordedCount;
+    }
     const before = this.#validCount(episode);
     episode.records.push(columns);
     this.recordedCount++;
@@ -214,6 +238,7 @@ export class ReplayModel {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) return false;
     if (episode.records.length > 0 || this.#fault === "emptyEnds") {
+      this.#makeRoom(handle, 0, 1);
       this.#end(episode, finalState, ending);
       return true;
     }
@@ -262,6 +287,8 @@ export class ReplayModel {
       kept.push(priorities[k] ?? NaN);
     }
     selector.setPriority(indices, kept);
+    const named = indices.map((index) => this.#picks[index]?.episode ?? NaN);
+    this.#eviction.prioritized?.(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
@@ -324,8 +351,45 @@ export class ReplayModel {
     return selector;
   }
 
+  get #recordBytes(): number {
+    return this.config.columnBytes.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  get #stateBytes(): number {
+    return this.config.columnBytes[0] ?? 0;
+  }
+
+  /** Forgets the episodes of which another record would make too old. */
+  #forgetAged(recording: number): void {
+    const { maxAge = Infinity } = this.config;
+    const limit = this.#fault === "ageOneMore" ? maxAge + 1 : maxAge;
+    for (const { handle, birth } of [...this.#episodes.values()]) {
+      if (this.recordedCount < birth + limit) continue;
+      if (this.#fault === "agedSpared" && handle === recording) continue;
+      this.#remove(handle);
+    }
+  }
+
+  /** Forgets until a record and a final state, or one of them, fit; a segment that the record cuts gets a final state too. */
+  #makeRoom(handle: number, records: number, finalStates: number): void {
+    const { capacityBytes = Infinity } = this.config;
+    const capacity = this.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
+    while (this.#episodes.size > 0) {
+      const episode = this.#episodes.get(handle);
+      const cuts = records > 0 && episode?.records.length === this.segmentLength;
+      const more = this.#fault === "finalStatesFree" ? 0 : finalStates + (cuts ? 1 : 0);
+      const bytes = this.storedBytes + records * this.#recordBytes + more * this.#stateBytes;
+      if (this.recordCount + records <= capacity && bytes <= capacityBytes) return;
+      this.#remove(this.#eviction.victim(episode === undefined ? undefined : handle));
+    }
+  }
+
   #begin(): Episode {
-    const episode: Episode = { handle: this.nextHandle++, records: [] };
+    const episode: Episode = {
+      handle: this.nextHandle++,
+      birth: this.recordedCount,
+      records: [],
+    };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
     return episode;
@@ -336,6 +400,7 @@ export class ReplayModel {
     episode.finalState = finalState;
     episode.ending = ending;
     this.#pushPicks(episode, before);
+    this.#eviction.ended?.(episode.handle, this.#validCount(episode));
   }
 
   /** How many positions of an episode, from its first on, are picks. */

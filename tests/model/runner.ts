@@ -176,6 +176,7 @@ class Run implements Disposable {
     same("the next handle", info.nextHandle, model.nextHandle);
     same("the count of all records", info.recordedCount, model.recordedCount);
     same("the count of evictions", info.evictedCount, model.evictedCount);
+    same("the bytes stored", info.storedBytes, model.storedBytes);
     const handles = model.handles;
     sameNumbers("episodes()", replay.episodes(), handles);
     const picks = this.#tap.picks(id, model.pickCount);
