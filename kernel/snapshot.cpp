@@ -306,7 +306,7 @@ Status Replay::writeCounters(const uint8_t* items) {
   const bool possible = item.recordCount <= config_.capacity && item.pickCount <= item.recordCount &&
                         item.episodeCount <= store_.blockCountMax() && item.episodeCount <= item.nextHandle &&
                         item.evictedCount <= item.nextHandle && item.nextHandle < (uint64_t{1} << 53) &&
-                        item.recordCount <= item.recordedCount;
+                        item.recordCount <= item.recordedCount && item.recordedCount < (uint64_t{1} << 53);
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   recordedCount_ = item.recordedCount;
   evictedCount_ = item.evictedCount;

@@ -154,7 +154,9 @@ function object(where: string, value: unknown): Readonly<Record<string, unknown>
 function options(where: string, value: unknown): Readonly<Record<string, SelectorOption>> {
   const checked: [string, SelectorOption][] = [];
   for (const [name, option] of Object.entries(object(where, value))) {
-    if (typeof option !== "number" && typeof option !== "string") throw malformed(`${where}.${name}`);
+    if (typeof option !== "number" && typeof option !== "string") {
+      throw malformed(`${where}.${name}`);
+    }
     checked.push([name, option]);
   }
   return Object.fromEntries(checked);

@@ -34,12 +34,21 @@ class Driven {
     this.#random = testRandom(seed);
   }
 
-  static async start(item: EvictionCase, seed: number): Promise<Driven> {
+  static async start(
+    item: EvictionCase,
+    seed: number,
+    limits: { capacity?: number; capacityBytes?: number; maxAge?: number } = {},
+  ): Promise<Driven> {
     const eviction = item.make();
     return new Driven(
-      await smallReplay({ capacity: CAPACITY, segmentLength: 12, seed, eviction }),
+      await smallReplay({ capacity: CAPACITY, segmentLength: 12, seed, eviction, ...limits }),
       seed,
     );
+  }
+
+  /** The youngest record's state; every record has one more than the record before. */
+  get newest(): number {
+    return this.#next - 1;
   }
 
   /** One random operation, after which the counts must agree. */
@@ -78,9 +87,12 @@ class Driven {
       records += info.recordCount;
     }
     assertStrictEquals(records, replay.recordCount);
-    assert(records <= CAPACITY);
+    assert(records <= replay.capacity);
   }
 }
+
+/** Bytes of a record of `smallReplay`, and of its state. */
+const [RECORD_BYTES, STATE_BYTES] = [12, 4];
 
 /** Registers the tests of the contract for one rule. */
 export function conforms(item: EvictionCase): void {
@@ -124,6 +136,48 @@ export function conforms(item: EvictionCase): void {
     assert(replay.recordCount <= 12 && replay.pickCount > 0);
   });
 
+  Deno.test(`${name}: with maxAge, nothing older is stored or drawn, whatever the rule would keep`, async () => {
+    for (const [seed, capacity] of [[1, CAPACITY], [2, 200], [3, 200], [4, 25]] as const) {
+      const maxAge = 60;
+      const driven = await Driven.start(item, seed, { capacity, maxAge });
+      using replay = driven.replay;
+      let fromFullStore = 0;
+      for (let step = 0; step < 600; step++) {
+        driven.step();
+        if (replay.pickCount === 0) continue;
+        for (const state of replay.getBatch(32, driven.selector).state) {
+          assert(driven.newest - state < maxAge, `seed ${seed}, step ${step}: record ${state}`);
+        }
+        if (replay.recordCount > 0.6 * Math.min(capacity, maxAge)) fromFullStore++;
+      }
+      // It is a window of that width, not less: most of what is young enough is there.
+      assert(fromFullStore > 50, `seed ${seed}: ${fromFullStore}`);
+      for (const handle of driven.evicted) {
+        assertStrictEquals(replay.episode(handle).state, "evicted");
+      }
+    }
+  });
+
+  Deno.test(`${name}: with capacityBytes, records and final states never take more`, async () => {
+    for (let seed = 1; seed <= 3; seed++) {
+      const capacityBytes = 20 * RECORD_BYTES + STATE_BYTES + seed;
+      const driven = await Driven.start(item, seed, { capacityBytes });
+      using replay = driven.replay;
+      assertStrictEquals(replay.capacity, 20);
+      let nearly = 0;
+      for (let step = 0; step < 600; step++) {
+        driven.step();
+        const infos = [...replay.episodes()].map((handle) => replay.episode(handle));
+        const ended = infos.filter(({ state }) => state !== "open").length;
+        const bytes = RECORD_BYTES * replay.recordCount + STATE_BYTES * ended;
+        assertStrictEquals(replay.describe().memory.stored, bytes);
+        assert(bytes <= capacityBytes);
+        if (bytes + RECORD_BYTES > capacityBytes) nearly++;
+      }
+      assert(nearly > 20, `seed ${seed}: ${nearly}`);
+    }
+  });
+
   Deno.test(`${name}: the same operations evict the same episodes`, async () => {
     const run = async (): Promise<number[]> => {
       const driven = await Driven.start(item, 9);
@@ -135,8 +189,9 @@ export function conforms(item: EvictionCase): void {
   });
 
   Deno.test(`${name}: saved and loaded, it evicts as if nothing had been`, async () => {
-    for (let seed = 1; seed <= 4; seed++) {
-      const driven = await Driven.start(item, seed);
+    for (let seed = 1; seed <= 6; seed++) {
+      const limits = seed <= 4 ? {} : { maxAge: 37, capacityBytes: 30 * RECORD_BYTES };
+      const driven = await Driven.start(item, seed, limits);
       using replay = driven.replay;
       for (let step = 0; step < 300; step++) driven.step();
       recordEpisode(replay, 3);
@@ -145,6 +200,7 @@ export function conforms(item: EvictionCase): void {
         segmentLength: 12,
         seed: 77,
         eviction: make(),
+        ...limits,
       });
       const selector = loaded.newPickSelector(uniform());
       if (seed % 2 === 0) { for (let k = 0; k < 20; k++) recordEpisode(loaded, 3); }

@@ -239,6 +239,8 @@ export class ReplayModel {
     if (episode === undefined) return false;
     if (episode.records.length > 0 || this.#fault === "emptyEnds") {
       this.#makeRoom(handle, 0, 1);
+      // A user's policy may choose this very episode.
+      if (!this.#episodes.has(handle)) return false;
       this.#end(episode, finalState, ending);
       return true;
     }

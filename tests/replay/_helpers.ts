@@ -61,9 +61,12 @@ export function smallReplay(
     segmentLength?: number;
     eviction?: EvictionRule;
     allowShort?: boolean;
+    capacityBytes?: number;
+    maxAge?: number;
   } = {},
 ): Promise<SmallReplay> {
   const { capacity = 100, length = 1, seed = 1, eviction, allowShort = false } = options;
+  const { capacityBytes, maxAge } = options;
   const { segmentLength = capacity } = options;
   return ExperienceReplay.create({
     capacity,
@@ -72,6 +75,8 @@ export function smallReplay(
     seed,
     segmentLength,
     ...(eviction === undefined ? {} : { eviction }),
+    ...(capacityBytes === undefined ? {} : { capacityBytes }),
+    ...(maxAge === undefined ? {} : { maxAge }),
   });
 }
 

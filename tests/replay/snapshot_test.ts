@@ -1,5 +1,6 @@
 /** Snapshots: everything that decides the future comes back, and nothing that is damaged is believed. */
 import {
+  afterDraws,
   bool,
   type EvictionRule,
   ExperienceReplay,
@@ -9,6 +10,7 @@ import {
   int16,
   lfu,
   lowestPriority,
+  lowestPriorityFirst,
   lru,
   type NativeEviction,
   type NativeSelector,
@@ -18,6 +20,7 @@ import {
   rankBased,
   recent,
   ReplayError,
+  reservoir,
   secondChance,
   type Selector,
   type SelectorRule,
@@ -67,6 +70,9 @@ const EVICTIONS: Record<string, () => EvictionRule> = {
   secondChance,
   lru,
   lfu,
+  lowestPriorityFirst,
+  afterDraws: () => afterDraws(3),
+  reservoir,
   keepBest: () => new KeepBest(),
 };
 
@@ -482,6 +488,14 @@ Deno.test("a snapshot of another schema says which field differs", async () => {
     [
       ExperienceReplay.create({ ...base, eviction: lru() }),
       /eviction: this replay has lru\(\), the snapshot fifo\(\)/,
+    ],
+    [
+      ExperienceReplay.create({ ...base, capacityBytes: 1e6 }),
+      /capacityBytes: this replay has 1000000, the snapshot none/,
+    ],
+    [
+      ExperienceReplay.create({ ...base, maxAge: 80 }),
+      /maxAge: this replay has 80, the snapshot none/,
     ],
   ];
   for (const [creating, text] of cases) {
