@@ -6,7 +6,17 @@
  * @module
  */
 
-import { fifo, lfu, lru, prioritized, secondChance, uniform } from "@exrp/replay";
+import {
+  afterDraws,
+  fifo,
+  lfu,
+  lowestPriorityFirst,
+  lru,
+  prioritized,
+  reservoir,
+  secondChance,
+  uniform,
+} from "@exrp/replay";
 import { checkBatch, fill } from "./_workload.ts";
 
 const recordsPerIteration = 1000;
@@ -157,7 +167,15 @@ for (const power of [11, 14, 17, 20, 23]) {
   });
 }
 
-const evictions = { fifo: fifo(), secondChance: secondChance(), lru: lru(), lfu: lfu() };
+const evictions = {
+  fifo: fifo(),
+  secondChance: secondChance(),
+  lru: lru(),
+  lfu: lfu(),
+  lowestPriorityFirst: lowestPriorityFirst(),
+  afterDraws: afterDraws(4),
+  reservoir: reservoir(),
+};
 for (const [name, eviction] of Object.entries(evictions)) {
   const { replay, selector, record } = await fill({
     capacity: 2 ** 20,

@@ -473,7 +473,7 @@ export class ExperienceReplay<
 
   /**
    * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
-   * with the same capacity, columns, pick policy, segment length and eviction. Its selectors must be the snapshot's
+   * with the same capacity, limits, columns, pick policy, segment length and eviction. Its selectors must be the snapshot's
    * first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
    * Selectors that it lacks are made, and found in {@linkcode ExperienceReplay.selectors}; one written in TypeScript
    * must be there before.
@@ -579,7 +579,7 @@ export class ExperienceReplay<
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }
 
-  /** How many records the store holds at most. */
+  /** How many records the store holds at most: with `capacityBytes`, what it has room for where that is less. */
   get capacity(): number {
     return this.#core.config.capacity;
   }
