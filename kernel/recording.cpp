@@ -102,10 +102,10 @@ Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index)
     if (*index != episodeNone) *index = findEpisode(handle);
   }
   const uint32_t blockCount = blocksNeeded(*index, flags);
-  // Its own, and that of a segment that it cuts.
+  // A record that cuts a segment takes a block.
+  if (blockCount == 0 && flags == 0 && recordCount_ < bytes_.recordMax()) return Status::ok;
   const bool cuts = *index != episodeNone && episodes_[*index].count == config_.segmentLength;
   const uint32_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
-  if (blockCount == 0 && recordCount_ < bytes_.recordMaxWith(finalStateCount)) return Status::ok;
   const Status status = makeRoom(blockCount, 1, finalStateCount, *index);
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
