@@ -2,6 +2,8 @@
  * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
  * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
  *
+ * Rules of your own are tested with `conforms()` and `conformsEviction()` of `@exrp/replay/testing`.
+ *
  * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
  * `--allow-ffi=<path of the kernel>` suffices.
  *
@@ -38,14 +40,30 @@
 export { ExperienceReplay } from "./replay/experience_replay.ts";
 export type { AnyReplay } from "./replay/experience_replay.ts";
 export { Batch } from "./replay/batch.ts";
-export type { BatchColumnShape, BatchLayout, BatchShape } from "./replay/batch.ts";
+export type {
+  BatchColumnShape,
+  BatchLayout,
+  BatchShape,
+  BatchSource,
+  NStepPart,
+} from "./replay/batch.ts";
 export { Selector } from "./replay/selector.ts";
-export type { CreateOptions, PickOptions } from "./replay/options.ts";
+export type { CreateOptions } from "./replay/options.ts";
+export type {
+  NextStateMode,
+  PickOptions,
+  PickPolicy,
+  StackedState,
+  StackPadding,
+} from "./replay/pick_options.ts";
+export { PickTable } from "./replay/pick_table.ts";
+export type { PickTableOwner } from "./replay/pick_table.ts";
 export type {
   EndEpisodeOptions,
   EndOptions,
   EpisodeInfo,
   ExtraValues,
+  RecordMeta,
   RecordOptions,
   RecordRest,
   StepOptions,
@@ -59,11 +77,12 @@ export type {
   StepColumns,
   StepExtras,
 } from "./replay/steps_recorder.ts";
-export type { GetBatchOptions, NumberArray } from "./replay/drawer.ts";
+export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/drawer.ts";
 export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,
+  PickTableDescription,
   ReplayDescription,
   SelectorDescription,
 } from "./replay/describe.ts";

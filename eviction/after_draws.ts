@@ -18,8 +18,9 @@ const DRAWS_MAX = 2 ** 32 - 2;
  *
  * The draws of all picks of an episode count together, so one with n picks is spent after n × `draws` draws, whichever
  * picks they were of. That is the episode's share of what Reverb's `max_times_sampled` gives its items (known here from
- * its documentation); unlike there, it stays and can be drawn until room is needed. An open episode is not spent before
- * it has ended, and one that ended too short for a pick is spent at once.
+ * its documentation). Unlike there, it stays and can be drawn until room is needed. Draws from every pick table count;
+ * picks are those of the first. An open episode is not spent before it has ended, and one that ended too short for a
+ * pick is spent at once.
  *
  * Cost: O(1).
  *

@@ -38,7 +38,7 @@ class EvictionPolicy {
   virtual void created(uint32_t episode) = 0;
   /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
   virtual void sampled(const uint32_t* episode, uint32_t count) = 0;
-  /// An episode has ended, with `pickCount` picks, to which none will be added. Loading tells it too, of each that has ended,
+  /// An episode has ended, with `pickCount` picks in the first pick table, to which none will be added. Loading tells it too, of each that has ended,
   /// before load().
   virtual void ended(uint32_t episode, uint32_t pickCount) {
     (void)episode;

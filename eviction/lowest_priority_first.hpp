@@ -14,7 +14,7 @@
 //   5. Between calls every sum and count is 0.
 // Cost: prioritized() O(1) a pick and O(log E) an episode in it; created, ended, removed O(log E); victim O(1). 32 bytes an episode.
 // A saved item's value is the priority's bits; the header is the largest so far and 4 bytes of zero.
-// It does not know which selector a priority was set for, nor single picks' priorities.
+// It does not know which selector a priority was set for, nor single picks' priorities, nor those that came with records.
 #pragma once
 
 #include <bit>

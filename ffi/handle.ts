@@ -34,12 +34,15 @@ export class ReplayHandle implements Disposable {
   constructor(
     kernel: Kernel,
     config: Float64Array<ArrayBuffer>,
+    policy: Float64Array<ArrayBuffer>,
     columns: Uint32Array<ArrayBuffer>,
   ) {
     const id = new Uint32Array(1);
     const status = kernel.symbols.exrp_replay_create(
       config,
       config.length,
+      policy,
+      policy.length,
       columns,
       columns.length / 2,
       id,

@@ -14,8 +14,11 @@ export const symbols = {
   exrp_error_detail: { parameters: ["buffer", "u32"], result: "i32" },
   /** `(seed, bytes, bytes_size)` */
   exrp_checksum: { parameters: ["u32", "buffer", "u32"], result: "u32" },
-  /** `(config, config_count, columns, column_count, replay)` */
-  exrp_replay_create: { parameters: ["buffer", "u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(config, config_count, policy, policy_count, columns, column_count, replay)` */
+  exrp_replay_create: {
+    parameters: ["buffer", "u32", "buffer", "u32", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   /** `(replay)` */
   exrp_replay_destroy: { parameters: ["u32"], result: "i32" },
   /** `()` */
@@ -50,32 +53,60 @@ export const symbols = {
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count)` */
   exrp_episode_list: { parameters: ["u32", "buffer", "u32"], result: "i32" },
-  /** `(replay, kind, options, option_count, selector)` */
-  exrp_selector_create: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, policy, policy_count, table)` */
+  exrp_table_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, table, info, info_count)` */
+  exrp_table_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, table, kind, options, option_count, selector)` */
+  exrp_selector_create: {
+    parameters: ["u32", "u32", "u32", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   /** `(replay, selector, episodes, positions, priorities, priority_size, count, applied)` */
   exrp_priority_set: {
     parameters: ["u32", "u32", "buffer", "buffer", "buffer", "u32", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, count, offsets, offset_count)` */
-  exrp_batch_layout: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(replay, selector, count, beta, batch, batch_size)` */
-  exrp_batch_get: { parameters: ["u32", "u32", "u32", "f64", "buffer", "f64"], result: "i32" },
-  /** `(replay, indices, probabilities, count, beta, probability_min, weighted, batch, batch_size)` */
-  exrp_batch_gather: {
-    parameters: ["u32", "buffer", "buffer", "u32", "f64", "f64", "u32", "buffer", "f64"],
+  /** `(replay, table, count, offsets, offset_count)` */
+  exrp_batch_layout: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, selector, first, count, total, beta, batch, batch_size)` */
+  exrp_batch_get: {
+    parameters: ["u32", "u32", "u32", "u32", "u32", "f64", "buffer", "f64"],
     result: "i32",
   },
-  /** `(replay, episodes, positions, count, indices)` */
-  exrp_pick_find: { parameters: ["u32", "buffer", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, first, count, episodes, positions)` */
-  exrp_pick_list: { parameters: ["u32", "u32", "u32", "buffer", "buffer"], result: "i32" },
-  /** `(replay)` */
-  exrp_journal_open: { parameters: ["u32"], result: "i32" },
-  /** `(replay, count)` */
-  exrp_journal_count: { parameters: ["u32", "buffer"], result: "i32" },
-  /** `(replay, events, event_count, read_count)` */
-  exrp_journal_read: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, table, indices, probabilities, first, count, total, beta, probability_min, weighted, batch, batch_size)` */
+  exrp_batch_gather: {
+    parameters: [
+      "u32",
+      "u32",
+      "buffer",
+      "buffer",
+      "u32",
+      "u32",
+      "u32",
+      "f64",
+      "f64",
+      "u32",
+      "buffer",
+      "f64",
+    ],
+    result: "i32",
+  },
+  /** `(replay, table, episodes, positions, count, indices)` */
+  exrp_pick_find: {
+    parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
+  /** `(replay, table, first, count, episodes, positions)` */
+  exrp_pick_list: { parameters: ["u32", "u32", "u32", "u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, table, first, count, priorities)` */
+  exrp_pick_priorities: { parameters: ["u32", "u32", "u32", "u32", "buffer"], result: "i32" },
+  /** `(replay, table)` */
+  exrp_journal_open: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(replay, table, count)` */
+  exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
+  /** `(replay, table, events, event_count, read_count)` */
+  exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, section, info, info_count)` */
   exrp_section_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, section, first, count, items, items_size)` */
@@ -86,7 +117,7 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
-export const EXRP_ABI_VERSION = 2;
+export const EXRP_ABI_VERSION = 3;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -110,21 +141,49 @@ export const EXRP_LIMIT_BATCH = 16777216;
 export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
 export const EXRP_LIMIT_SELECTORS = 64;
+export const EXRP_LIMIT_TABLES = 16;
+export const EXRP_LIMIT_N_STEPS = 8;
+export const EXRP_LIMIT_WINDOW = 65536;
 export const EXRP_LIMIT_REPLAYS = 65536;
 export const EXRP_CONFIG_CAPACITY = 0;
 export const EXRP_CONFIG_SEGMENT_LENGTH = 1;
 export const EXRP_CONFIG_SEED = 2;
-export const EXRP_CONFIG_PICK_LENGTH = 3;
-export const EXRP_CONFIG_PICK_FLAGS = 4;
-export const EXRP_CONFIG_DISCOUNT = 5;
-export const EXRP_CONFIG_EVICTION = 6;
-export const EXRP_CONFIG_BLOCK_LENGTH = 7;
-export const EXRP_CONFIG_EVICTION_OPTION = 8;
-export const EXRP_CONFIG_CAPACITY_BYTES = 9;
-export const EXRP_CONFIG_AGE_MAX = 10;
-export const EXRP_CONFIG_COUNT = 11;
+export const EXRP_CONFIG_EVICTION = 3;
+export const EXRP_CONFIG_BLOCK_LENGTH = 4;
+export const EXRP_CONFIG_EVICTION_OPTION = 5;
+export const EXRP_CONFIG_CAPACITY_BYTES = 6;
+export const EXRP_CONFIG_AGE_MAX = 7;
+export const EXRP_CONFIG_COUNT = 8;
+export const EXRP_POLICY_LENGTH = 0;
+export const EXRP_POLICY_STRIDE = 1;
+export const EXRP_POLICY_FLAGS = 2;
+export const EXRP_POLICY_DISCOUNT = 3;
+export const EXRP_POLICY_BEFORE = 4;
+export const EXRP_POLICY_STACK = 5;
+export const EXRP_POLICY_NEXT_STATE = 6;
+export const EXRP_POLICY_REWARD_TYPE = 7;
+export const EXRP_POLICY_N_STEP = 8;
+export const EXRP_POLICY_COUNT = 16;
 export const EXRP_PICK_ALLOW_SHORT = 1;
 export const EXRP_PICK_ALLOW_OPEN_END = 2;
+export const EXRP_PICK_WHOLE = 4;
+export const EXRP_PICK_REVERSED = 8;
+export const EXRP_PICK_ALIGNED = 16;
+export const EXRP_PICK_ZERO_PADDED = 32;
+export const EXRP_PICK_COMPACT = 64;
+export const EXRP_PICK_MASKS = 128;
+export const EXRP_PICK_FLAGS_ALL = 255;
+export const EXRP_NEXT_STATE_COPY = 0;
+export const EXRP_NEXT_STATE_OVERLAP = 1;
+export const EXRP_NEXT_STATE_NONE = 2;
+export const EXRP_TYPE_OTHER = 0;
+export const EXRP_TYPE_FLOAT32 = 1;
+export const EXRP_TYPE_FLOAT64 = 2;
+export const EXRP_TYPE_FLOAT16 = 3;
+export const EXRP_TYPE_UINT8 = 4;
+export const EXRP_TYPE_INT8 = 5;
+export const EXRP_TYPE_INT16 = 6;
+export const EXRP_TYPE_INT32 = 7;
 export const EXRP_EVICTION_EXTERNAL = 0;
 export const EXRP_EVICTION_FIFO = 1;
 export const EXRP_EVICTION_SECOND_CHANCE = 2;
@@ -144,6 +203,7 @@ export const EXRP_SELECTOR_RANK_BASED = 8;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;
+export const EXRP_RECORD_PRIORITY = 8;
 export const EXRP_INFO_CAPACITY = 0;
 export const EXRP_INFO_EPISODE_COUNT = 1;
 export const EXRP_INFO_RECORD_COUNT = 2;
@@ -158,8 +218,12 @@ export const EXRP_INFO_RECORDED_COUNT = 10;
 export const EXRP_INFO_EVICTED_COUNT = 11;
 export const EXRP_INFO_SELECTOR_COUNT = 12;
 export const EXRP_INFO_RECORD_BYTES = 13;
-export const EXRP_INFO_STORED_BYTES = 14;
-export const EXRP_INFO_COUNT = 15;
+export const EXRP_INFO_TABLE_COUNT = 14;
+export const EXRP_INFO_STORED_BYTES = 15;
+export const EXRP_INFO_COUNT = 16;
+export const EXRP_TABLE_PICK_COUNT = 0;
+export const EXRP_TABLE_SELECTOR_COUNT = 1;
+export const EXRP_TABLE_INFO_COUNT = 2;
 export const EXRP_EPISODE_STATE = 0;
 export const EXRP_EPISODE_RECORD_COUNT = 1;
 export const EXRP_EPISODE_INFO_COUNT = 2;
@@ -169,10 +233,12 @@ export const EXRP_EPISODE_TERMINATED = 2;
 export const EXRP_EPISODE_TRUNCATED = 3;
 export const EXRP_ROW_BYTES = 0;
 export const EXRP_ROW_FINAL_STATE = 1;
-export const EXRP_ROW_COLUMN = 2;
+export const EXRP_ROW_PRIORITY = 2;
+export const EXRP_ROW_COLUMN = 3;
 export const EXRP_STEPS_FLAGS = 0;
 export const EXRP_STEPS_FINAL_STATE = 1;
-export const EXRP_STEPS_COLUMN = 2;
+export const EXRP_STEPS_PRIORITY = 2;
+export const EXRP_STEPS_COLUMN = 3;
 export const EXRP_BATCH_BYTES = 0;
 export const EXRP_BATCH_NEXT_STATE = 1;
 export const EXRP_BATCH_SEQ_LEN = 2;
@@ -182,11 +248,18 @@ export const EXRP_BATCH_PICK_POSITION = 5;
 export const EXRP_BATCH_PROBABILITY = 6;
 export const EXRP_BATCH_IMPORTANCE_WEIGHT = 7;
 export const EXRP_BATCH_DISCOUNT = 8;
-export const EXRP_BATCH_COLUMN = 9;
+export const EXRP_BATCH_LEARN_MASK = 9;
+export const EXRP_BATCH_CONTEXT_MASK = 10;
+export const EXRP_BATCH_COLUMN = 11;
+export const EXRP_BATCH_N_STEP_RETURN = 0;
+export const EXRP_BATCH_N_STEP_STATE = 1;
+export const EXRP_BATCH_N_STEP_DISCOUNT = 2;
+export const EXRP_BATCH_N_STEP_PARTS = 3;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;
 export const EXRP_SECTION_RECORDS = 2;
-export const EXRP_SECTION_PICKS = 3;
-export const EXRP_SECTION_EVICTION = 4;
-export const EXRP_SECTION_SELECTOR = 5;
+export const EXRP_SECTION_EVICTION = 3;
+export const EXRP_SECTION_PRIORITIES = 4;
+export const EXRP_SECTION_PICKS = 16;
+export const EXRP_SECTION_SELECTOR = 32;

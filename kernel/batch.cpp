@@ -19,18 +19,6 @@ void prefetchSpan(const uint8_t* from, size_t bytes) {
 
 }  // namespace
 
-/// Where the parts of the batch begin.
-struct BatchMaker::Target {
-  uint8_t* columns[columnMax];
-  uint8_t* nextState;
-  int32_t* seqLen;
-  int32_t* nextSeqLen;
-  double* pickEpisode;
-  int32_t* pickPosition;
-  float* discount;
-  uint32_t* episodes;
-};
-
 /// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
 /// row after them.
 inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
@@ -49,7 +37,7 @@ inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t*
 
 /// One pass over a pick's rows in group 0: the state, the next states and `fusedCount` columns of 4 bytes.
 template <uint32_t stateBytes, uint32_t fusedCount>
-void BatchMaker::copyFused(const BatchMaker& maker, const Rows& rows, const Target& target) {
+void BatchMaker::copyFused(const BatchMaker& maker, const Rows& rows, const BatchTarget& target) {
   const Store& store = *maker.store_;
   const size_t stride = store.groupStride(0);
   const size_t stateOffset = store.column(0).offset;
@@ -107,9 +95,10 @@ BatchMaker::CopyFused BatchMaker::copierOf(uint32_t stateBytes, uint32_t fusedCo
   return found;
 }
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy) {
+Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
+  if (!policy.plain()) return window_.create(store, policy, recordCountMax);
   const Column& state = store.column(0);
   if (state.bytes <= columnAloneBytes) {
     uint32_t fusedCount = 0;
@@ -123,6 +112,16 @@ void BatchMaker::create(const Store& store, const PickPolicy& policy) {
     const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
     if (!isFused) rest_[restCount_++] = column;
   }
+  return Status::ok;
+}
+
+double BatchMaker::bytes(uint32_t count) const {
+  const double rows = static_cast<double>(policy_.rows());
+  double row = 0;
+  for (uint32_t column = 1; column < store_->columnCount(); ++column) row += store_->column(column).bytes;
+  const double stacks = 1.0 + policy_.nStepCount;
+  row += stacks * policy_.stack * store_->column(0).bytes + 4.0 * policy_.nStepCount * store_->column(2).itemCount + 64;
+  return count * (rows * row + static_cast<double>(policy_.frames()) * store_->column(0).bytes + 64);
 }
 
 BatchLayout BatchMaker::layout(uint32_t count) const {
@@ -132,12 +131,23 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
     layout.offsets[part] = end;
     end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
   };
-  const size_t rows = size_t{count} * policy_.length;
-  for (uint32_t index = 0; index < store_->columnCount(); ++index) {
+  const size_t rows = size_t{count} * policy_.rows();
+  const size_t stateBytes = store_->column(0).bytes;
+  const size_t stacks = rows * policy_.stack * stateBytes;
+  place(EXRP_BATCH_COLUMN, size_t{count} * policy_.frames() * stateBytes);
+  for (uint32_t index = 1; index < store_->columnCount(); ++index) {
     place(EXRP_BATCH_COLUMN + index, rows * store_->column(index).bytes);
   }
-  place(EXRP_BATCH_NEXT_STATE, rows * store_->column(0).bytes);
+  place(EXRP_BATCH_NEXT_STATE, policy_.nextState == EXRP_NEXT_STATE_COPY ? stacks : 0);
   place(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
+  place(EXRP_BATCH_LEARN_MASK, policy_.masks ? rows * sizeof(float) : 0);
+  place(EXRP_BATCH_CONTEXT_MASK, policy_.masks ? rows * sizeof(float) : 0);
+  for (uint32_t index = 0; index < policy_.nStepCount; ++index) {
+    const uint32_t part = EXRP_BATCH_COLUMN + store_->columnCount() + EXRP_BATCH_N_STEP_PARTS * index;
+    place(part + EXRP_BATCH_N_STEP_RETURN, rows * store_->column(2).itemCount * sizeof(float));
+    place(part + EXRP_BATCH_N_STEP_STATE, stacks);
+    place(part + EXRP_BATCH_N_STEP_DISCOUNT, rows * sizeof(float));
+  }
   place(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
   place(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
   place(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
@@ -148,21 +158,33 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
   return layout;
 }
 
-void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count,
-                      const BatchLayout& at, uint8_t* batch, uint32_t* episodes) const {
-  Target target = {};
+void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
+                      const BatchLayout& at, uint8_t* batch, uint32_t* episodes) {
+  BatchTarget target = {};
+  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + at.offsets[part]); };
   for (uint32_t index = 0; index < store_->columnCount(); ++index) {
     target.columns[index] = batch + at.offsets[EXRP_BATCH_COLUMN + index];
   }
   target.nextState = batch + at.offsets[EXRP_BATCH_NEXT_STATE];
+  target.discount = floats(EXRP_BATCH_DISCOUNT);
+  target.learnMask = floats(EXRP_BATCH_LEARN_MASK);
+  target.contextMask = floats(EXRP_BATCH_CONTEXT_MASK);
+  for (uint32_t index = 0; index < policy_.nStepCount; ++index) {
+    const uint32_t part = EXRP_BATCH_COLUMN + store_->columnCount() + EXRP_BATCH_N_STEP_PARTS * index;
+    target.nSteps[index] = {floats(part + EXRP_BATCH_N_STEP_RETURN), batch + at.offsets[part + EXRP_BATCH_N_STEP_STATE],
+                            floats(part + EXRP_BATCH_N_STEP_DISCOUNT)};
+  }
   target.seqLen = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_SEQ_LEN]);
   target.nextSeqLen = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_NEXT_SEQ_LEN]);
-  target.pickEpisode = reinterpret_cast<double*>(batch + at.offsets[EXRP_BATCH_PICK_EPISODE]);
-  target.pickPosition = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_PICK_POSITION]);
-  target.discount = reinterpret_cast<float*>(batch + at.offsets[EXRP_BATCH_DISCOUNT]);
-  target.episodes = episodes;
-  const auto discount = static_cast<float>(policy_.discount);
-  for (size_t row = 0; row < size_t{count} * policy_.length; ++row) target.discount[row] = discount;
+  auto* pickEpisode = reinterpret_cast<double*>(batch + at.offsets[EXRP_BATCH_PICK_EPISODE]);
+  auto* pickPosition = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_PICK_POSITION]);
+  const bool plain = policy_.plain();
+  const uint32_t count = place.count;
+  if (plain) {
+    const auto discount = static_cast<float>(policy_.discount);
+    const size_t firstRow = size_t{place.first} * policy_.length;
+    for (size_t row = 0; row < size_t{count} * policy_.length; ++row) target.discount[firstRow + row] = discount;
+  }
 
   Pick ring[ringCount];
   constexpr uint32_t d = stageDistance;
@@ -174,7 +196,15 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, 
       prefetchLine(&store_->block(store_->blockOf(pick.slot)));
     }
     if (step >= 2 * d && step - 2 * d < count) follow(episodeTable, &ring[(step - 2 * d) % ringCount]);
-    if (step >= 3 * d) copyPick(episodeTable, ring[(step - 3 * d) % ringCount], step - 3 * d, target);
+    if (step < 3 * d) continue;
+    const Pick& pick = ring[(step - 3 * d) % ringCount];
+    const Episode& episode = episodeTable[pick.episode];
+    const size_t index = place.first + (step - 3 * d);
+    pickEpisode[index] = static_cast<double>(episode.handle);
+    pickPosition[index] = static_cast<int32_t>(pick.position);
+    episodes[step - 3 * d] = pick.episode;
+    if (plain) copyPick(episode, pick, index, target);
+    else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
 }
 
@@ -187,12 +217,14 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
   const uint32_t within = store_->within(pick->slot);
   pick->position = (block.ordinal << store_->blockShift()) + within;
   // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
-  const uint32_t rowCount = policy_.length + 1;  // the records, and the state after them
+  const uint32_t rowCount = policy_.length + policy_.ahead();  // the records, and the states after them
   const uint32_t run = store_->blockLength() - within;
   const uint32_t two = static_cast<uint32_t>(block.next == index + 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
   pick->joined = static_cast<uint32_t>(run >= rowCount) | two;
   prefetchLine(&episodeTable[block.episode]);
-  if (pick->joined != 0) {
+  if (window_.looksBack()) {
+    prefetchWindow(pick->slot);
+  } else if (pick->joined != 0) {
     prefetchRows(pick->slot, rowCount);
   } else {
     prefetchChain(pick->slot, block.next);
@@ -205,9 +237,19 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
   }
 }
 
+/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block.
+void BatchMaker::prefetchWindow(uint32_t slot) const {
+  const uint32_t within = store_->within(slot);
+  const uint32_t back = policy_.before + policy_.stack - 1;
+  const uint32_t first = within < back ? within : back;
+  const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
+  const uint32_t run = store_->blockLength() - within;
+  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run));
+}
+
 /// Asks for the lines of a pick's rows, along the chain.
 void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
-  uint32_t left = policy_.length + 1;
+  uint32_t left = policy_.length + policy_.ahead();
   uint32_t run = store_->blockLength() - store_->within(slot);
   while (true) {
     prefetchRows(slot, run < left ? run : left);
@@ -219,8 +261,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   }
 }
 
-inline void BatchMaker::copyPick(const EpisodeTable& episodeTable, const Pick& pick, size_t index, const Target& target) const {
-  const Episode& episode = episodeTable[pick.episode];
+inline void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
   const uint32_t length = policy_.length;
   const uint32_t left = episode.count - pick.position;
   const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known
@@ -234,9 +275,6 @@ inline void BatchMaker::copyPick(const EpisodeTable& episodeTable, const Pick& p
 
   target.seqLen[index] = static_cast<int32_t>(rows.seqLen);
   target.nextSeqLen[index] = static_cast<int32_t>(rows.nextSeqLen);
-  target.pickEpisode[index] = static_cast<double>(episode.handle);
-  target.pickPosition[index] = static_cast<int32_t>(pick.position);
-  target.episodes[index] = pick.episode;
   if (episode.state == EXRP_EPISODE_TERMINATED && left <= length) target.discount[rows.to + left - 1] = 0.0f;
 
   if (copyFused_ != nullptr) {
@@ -249,7 +287,7 @@ inline void BatchMaker::copyPick(const EpisodeTable& episodeTable, const Pick& p
 }
 
 /// The state and the next states where they stand alone: one copy a run each.
-void BatchMaker::copyStateAlone(const Rows& rows, const Target& target) const {
+void BatchMaker::copyStateAlone(const Rows& rows, const BatchTarget& target) const {
   const uint32_t bytes = store_->column(0).bytes;
   const size_t stride = store_->stride(0);
   const auto copyRun = [&](uint8_t* to, const uint8_t* from, uint32_t count) {
@@ -310,7 +348,7 @@ void BatchMaker::copyColumn(uint32_t column, const Rows& rows, uint8_t* part) co
   }
 }
 
-void BatchMaker::zeroPast(const Rows& rows, const Target& target) const {
+void BatchMaker::zeroPast(const Rows& rows, const BatchTarget& target) const {
   const auto zero = [&](uint8_t* part, size_t bytes, uint32_t length) {
     memset(part + (rows.to + length) * bytes, 0, (policy_.length - length) * bytes);
   };

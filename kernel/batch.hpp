@@ -1,9 +1,10 @@
-// BatchMaker: copies picks from the store into a batch.
+// BatchMaker: copies picks of one table from the store into a batch.
 //
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md.
+// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md. Where the policy asks for more than records
+// and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -14,24 +15,40 @@
 
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_table.hpp"
+#include "kernel/window.hpp"
 
 namespace exrp {
 
+constexpr uint32_t batchPartMax = EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS;
+
 /// Byte offsets of a batch's parts, by EXRP_BATCH_*; each a multiple of 64.
 struct BatchLayout {
-  size_t offsets[EXRP_BATCH_COLUMN + columnMax];
+  size_t offsets[batchPartMax];
+};
+
+/// Which places of a batch are filled: first..first + count - 1 of `total`.
+struct BatchPlace {
+  uint32_t first;
+  uint32_t count;
+  uint32_t total;
 };
 
 class BatchMaker {
  public:
-  void create(const Store& store, const PickPolicy& policy);
+  /// No episode has more than `recordCountMax` records.
+  Status create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
 
+  /// Parts a layout has.
+  uint32_t partCount() const { return EXRP_BATCH_COLUMN + store_->columnCount() + EXRP_BATCH_N_STEP_PARTS * policy_.nStepCount; }
+  /// Bytes of a batch of `count`, give or take what parts are rounded up by; whatever the numbers, it does not wrap.
+  double bytes(uint32_t count) const;
+  /// Needs bytes(count) far below 2^64.
   BatchLayout layout(uint32_t count) const;
 
-  /// Copies the picks at `indices` to `batch`, which is laid out as `at`, layout(count), and writes the index of each pick's
-  /// episode to `episodes`. Everything but probability and importance weight.
-  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, uint32_t count,
-            const BatchLayout& at, uint8_t* batch, uint32_t* episodes) const;
+  /// Copies the picks at `indices` to their place in `batch`, which is laid out as `at`, layout(place.total), and writes the index
+  /// of each pick's episode to `episodes`. Everything but probability and importance weight.
+  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
+            const BatchLayout& at, uint8_t* batch, uint32_t* episodes);
 
  private:
   static constexpr uint32_t stageDistance = 8;
@@ -53,26 +70,27 @@ class BatchMaker {
     bool whole;  // joined, and neither end is cut: `length` records and as many next states
     size_t to;   // row of the batch
   };
-  struct Target;
-  using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const Target& target);
+  using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
 
   void lookUp(const PickTable& table, uint32_t index, Pick* pick) const;
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
+  void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount) const;
   void prefetchChain(uint32_t slot, uint32_t next) const;
-  void copyPick(const EpisodeTable& episodeTable, const Pick& pick, size_t index, const Target& target) const;
+  void copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
-  void copyStateAlone(const Rows& rows, const Target& target) const;
-  void zeroPast(const Rows& rows, const Target& target) const;
+  void copyStateAlone(const Rows& rows, const BatchTarget& target) const;
+  void zeroPast(const Rows& rows, const BatchTarget& target) const;
   uint32_t runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const;
 
   template <uint32_t stateBytes, uint32_t fusedCount>
-  static void copyFused(const BatchMaker& maker, const Rows& rows, const Target& target);
+  static void copyFused(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
   template <uint32_t... words>
   static CopyFused copierOf(uint32_t stateBytes, uint32_t fusedCount);
 
   const Store* store_ = nullptr;
-  PickPolicy policy_ = {};
+  PickPolicy policy_;
+  WindowCopier window_;
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves

@@ -63,7 +63,7 @@ void BlockIndex::remove(const Store& store, uint32_t block) {
 int32_t BlockIndex::check(const Store& store) const {
   uint32_t takenCount = 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
-    if (store.block(block).taken == 0) continue;
+    if (!store.block(block).taken()) continue;
     ++takenCount;
     if (find(store, store.block(block).handle, store.block(block).ordinal) != block) return 1;
   }

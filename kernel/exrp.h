@@ -6,7 +6,7 @@
  *  2. What can fail returns an int32_t status. Results leave through out-pointers, the last parameters, and are written only on
  *     success. A call that fails has changed nothing that a caller can see. The numbers of statuses are pinned for ever.
  *  3. Objects are integer ids: a replay's is checked against its generation, so a stale one is a status, not a crash.
- *     Selectors are numbered 0, 1, ... within their replay, in order of creation, and live as long as it.
+ *     Pick tables and selectors are numbered 0, 1, ... within their replay, in order of creation, and live as long as it.
  *  4. Buffers are the caller's and never null unless a line says so, always with a size: counts are elements, sizes are bytes,
  *     and the name says which. The kernel keeps no pointer after a call.
  *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The number that changes whenever this header does. */
-#define EXRP_ABI_VERSION 2
+#define EXRP_ABI_VERSION 3
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -55,7 +55,7 @@ extern "C" {
                                             that is too old and must be it, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
-#define EXRP_STATUS_LIMIT 31             /* too many replays or selectors [largest] */
+#define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema or other rules [section, expected, found] */
 
@@ -64,25 +64,58 @@ extern "C" {
 #define EXRP_LIMIT_CAPACITY 268435456
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
+#define EXRP_LIMIT_TABLES 16
+#define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
+#define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_REPLAYS 65536
 
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
 #define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut, at most capacity and age; 0: an eighth of the
-                                         smaller, at least the pick length */
+                                         smaller, at least the length of table 0 */
 #define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
-#define EXRP_CONFIG_PICK_LENGTH 3     /* records, >= 1 */
-#define EXRP_CONFIG_PICK_FLAGS 4      /* EXRP_PICK_* */
-#define EXRP_CONFIG_DISCOUNT 5        /* gamma, 0..1 */
-#define EXRP_CONFIG_EVICTION 6        /* EXRP_EVICTION_* */
-#define EXRP_CONFIG_BLOCK_LENGTH 7    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
-#define EXRP_CONFIG_EVICTION_OPTION 8 /* the number that an eviction policy takes, 0 where it takes none */
-#define EXRP_CONFIG_CAPACITY_BYTES 9  /* bytes of records and final states; room for capacity records and a final state; 0: no limit */
-#define EXRP_CONFIG_AGE_MAX 10        /* records written since an episode began after which it goes, >= pick length; 0: no limit */
-#define EXRP_CONFIG_COUNT 11
+#define EXRP_CONFIG_EVICTION 3        /* EXRP_EVICTION_* */
+#define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
+#define EXRP_CONFIG_EVICTION_OPTION 5 /* the number that an eviction policy takes, 0 where it takes none */
+#define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes of records and final states; room for capacity records and a final state; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 7         /* records written since an episode began after which it goes, >= length of table 0; 0: no limit */
+#define EXRP_CONFIG_COUNT 8
+
+/* Indices into the numbers of a pick policy: what counts as a pick of a table, and what of it a batch holds.
+ * A batch has ROWS = BEFORE + LENGTH rows a pick. */
+#define EXRP_POLICY_LENGTH 0      /* records from the pick's position on, >= 1 */
+#define EXRP_POLICY_STRIDE 1      /* picks begin at the multiples of it, >= 1 */
+#define EXRP_POLICY_FLAGS 2       /* EXRP_PICK_* */
+#define EXRP_POLICY_DISCOUNT 3    /* gamma, 0..1 */
+#define EXRP_POLICY_BEFORE 4      /* records before the pick's position that come along, where the episode has them */
+#define EXRP_POLICY_STACK 5       /* frames stacked into one state, >= 1 */
+#define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
+#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns */
+#define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
+#define EXRP_POLICY_COUNT 16
 
 #define EXRP_PICK_ALLOW_SHORT 1
 #define EXRP_PICK_ALLOW_OPEN_END 2
+#define EXRP_PICK_WHOLE 4      /* picks are ended episodes of at most LENGTH records */
+#define EXRP_PICK_REVERSED 8   /* rows run backwards in time */
+#define EXRP_PICK_ALIGNED 16   /* a pick's position is row BEFORE; else rows begin with the first record there is */
+#define EXRP_PICK_ZERO_PADDED 32 /* frames before an episode's first are zero; else they repeat it */
+#define EXRP_PICK_COMPACT 64   /* frames once, oldest first, instead of stacks */
+#define EXRP_PICK_MASKS 128    /* the two masks */
+#define EXRP_PICK_FLAGS_ALL 255
+
+#define EXRP_NEXT_STATE_COPY 0    /* the next states are a part of their own */
+#define EXRP_NEXT_STATE_OVERLAP 1 /* one state more, the next state of the last */
+#define EXRP_NEXT_STATE_NONE 2
+
+#define EXRP_TYPE_OTHER 0 /* n-step returns of such a reward can't be had */
+#define EXRP_TYPE_FLOAT32 1
+#define EXRP_TYPE_FLOAT64 2
+#define EXRP_TYPE_FLOAT16 3
+#define EXRP_TYPE_UINT8 4
+#define EXRP_TYPE_INT8 5
+#define EXRP_TYPE_INT16 6
+#define EXRP_TYPE_INT32 7
 
 #define EXRP_EVICTION_EXTERNAL 0  /* the caller's: exrp_record answers EXRP_STATUS_FULL until exrp_episode_evict made room */
 #define EXRP_EVICTION_FIFO 1
@@ -106,12 +139,13 @@ extern "C" {
 #define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */
 #define EXRP_RECORD_TRUNCATED 2  /* with ENDS: cut off, not terminated */
 #define EXRP_RECORD_BEGINS 4     /* with ENDS: another episode begins, and its handle is written back */
+#define EXRP_RECORD_PRIORITY 8   /* the priority of the pick that begins at the record is there: its first for every selector */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
 #define EXRP_INFO_EPISODE_COUNT 1
 #define EXRP_INFO_RECORD_COUNT 2
-#define EXRP_INFO_PICK_COUNT 3
+#define EXRP_INFO_PICK_COUNT 3      /* of pick table 0 */
 #define EXRP_INFO_MEMORY_BYTES 4    /* everything below, and the tables of fixed size */
 #define EXRP_INFO_COLUMN_BYTES 5    /* slots ever used x bytes of a record */
 #define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick table, selectors, eviction */
@@ -122,8 +156,14 @@ extern "C" {
 #define EXRP_INFO_EVICTED_COUNT 11  /* episodes ever evicted */
 #define EXRP_INFO_SELECTOR_COUNT 12
 #define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns */
-#define EXRP_INFO_STORED_BYTES 14   /* bytes of the records and final states that are stored */
-#define EXRP_INFO_COUNT 15
+#define EXRP_INFO_TABLE_COUNT 14
+#define EXRP_INFO_STORED_BYTES 15   /* bytes of the records and final states that are stored */
+#define EXRP_INFO_COUNT 16
+
+/* Indices into the numbers of exrp_table_info. */
+#define EXRP_TABLE_PICK_COUNT 0
+#define EXRP_TABLE_SELECTOR_COUNT 1
+#define EXRP_TABLE_INFO_COUNT 2
 
 /* Indices into the numbers of exrp_episode_info. */
 #define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
@@ -138,25 +178,34 @@ extern "C" {
 /* Offsets, in bytes, in the row of exrp_record: the handle is at 0 (a double, in and out); columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
-#define EXRP_ROW_COLUMN 2       /* column k is at 2 + k */
+#define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
+#define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
 
 /* Offsets, in bytes, in `count` steps for exrp_record_many and exrp_record_batch; each part starts at a multiple of 8. The final
  * states come last and reach as far as they are read: none, one (many), or one a step (batch). */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; read by exrp_record_batch only */
 #define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
-#define EXRP_STEPS_COLUMN 2       /* column k is at 2 + k: [count, column] */
+#define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
+#define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
 
-/* Offsets, in bytes, in a batch; each part starts at a multiple of 64. */
+/* Offsets, in bytes, in a batch; each part starts at a multiple of 64. A part that the policy does not ask for has no bytes. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
-#define EXRP_BATCH_NEXT_STATE 1         /* [batch, length, state] */
+#define EXRP_BATCH_NEXT_STATE 1         /* [batch, rows, stack, state] */
 #define EXRP_BATCH_SEQ_LEN 2            /* int32 [batch] */
 #define EXRP_BATCH_NEXT_SEQ_LEN 3       /* int32 [batch] */
 #define EXRP_BATCH_PICK_EPISODE 4       /* double [batch] */
 #define EXRP_BATCH_PICK_POSITION 5      /* int32 [batch] */
 #define EXRP_BATCH_PROBABILITY 6        /* float [batch] */
 #define EXRP_BATCH_IMPORTANCE_WEIGHT 7  /* float [batch] */
-#define EXRP_BATCH_DISCOUNT 8           /* float [batch, length] */
-#define EXRP_BATCH_COLUMN 9             /* column k is at 9 + k: [batch, length, column] */
+#define EXRP_BATCH_DISCOUNT 8           /* float [batch, rows] */
+#define EXRP_BATCH_LEARN_MASK 9         /* float [batch, rows]: 1 at the pick's own records */
+#define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before it */
+#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column]; column 0 as EXRP_PICK_COMPACT and NEXT_STATE say */
+/* After the columns, EXRP_BATCH_N_STEP_PARTS for each n: part EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS i + these. */
+#define EXRP_BATCH_N_STEP_RETURN 0      /* float [batch, rows, reward] */
+#define EXRP_BATCH_N_STEP_STATE 1       /* [batch, rows, stack, state] */
+#define EXRP_BATCH_N_STEP_DISCOUNT 2    /* float [batch, rows] */
+#define EXRP_BATCH_N_STEP_PARTS 3
 
 /* Events of the journal: pairs (from, to); EXRP_INDEX_NONE is no place. */
 #define EXRP_INDEX_NONE 4294967295u
@@ -165,9 +214,11 @@ extern "C" {
 #define EXRP_SECTION_COUNTERS 0  /* one item */
 #define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first; longer where EXRP_CONFIG_AGE_MAX is set */
 #define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
-#define EXRP_SECTION_PICKS 3     /* an item a pick, in order of the pick table */
-#define EXRP_SECTION_EVICTION 4  /* the policy's header, if it has one, then an item an episode, in the policy's order */
-#define EXRP_SECTION_SELECTOR 5  /* selector k is section 5 + 2k (one item: its header) and 6 + 2k (an item a pick) */
+#define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item an episode, in the policy's order */
+#define EXRP_SECTION_PRIORITIES 4 /* an item a record, once a priority was given with one: a double, -1 for none */
+#define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item a pick, in its order */
+#define EXRP_SECTION_SELECTOR 32 /* selector k is section 32 + 2k (one item: its header) and 33 + 2k (an item a pick of its table) */
+/* Sections between these are empty. */
 
 /* ---- the library ---- */
 
@@ -181,9 +232,10 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 
 /* ---- replays ---- */
 
-/* Columns are pairs (bytes of an element, elements a row); column 0 is the state, 1 the action, 2 the reward, then extras. */
-EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const uint32_t* columns, uint32_t column_count,
-                                    uint32_t* replay);
+/* Columns are pairs (bytes of an element, elements a row); column 0 is the state, 1 the action, 2 the reward, then extras.
+ * `policy` is pick table 0's. */
+EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
+                                    const uint32_t* columns, uint32_t column_count, uint32_t* replay);
 EXRP_API int32_t exrp_replay_destroy(uint32_t replay);
 /* How many replays exist in the process. */
 EXRP_API uint32_t exrp_replay_count(void);
@@ -203,10 +255,11 @@ EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offs
 /* Both do what exrp_record does for step after step from `done` on, which is how many were stored before (0 at first), and write
  * back how many are stored then. All are checked before the first is stored. Fewer than count: read the journal, where one is
  * open, and call again with what was written back. EXRP_STATUS_FULL, where not one could be stored: evict an episode first. */
-/* The steps of one episode, one after the other; `flags` are the last one's. Writes back the handle to go on with. */
+/* The steps of one episode, one after the other; `flags` are the last one's, but PRIORITY is all steps'. Writes back the handle to
+ * go on with. */
 EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done);
-/* One step of each of `count` episodes, no open one twice; `flags` is 0. Writes back the handles to go on with. */
+/* One step of each of `count` episodes, no open one twice; `flags` is 0 or PRIORITY. Writes back the handles to go on with. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
 /* Ends an open episode without a further record; `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 0 where there was nothing to
@@ -218,38 +271,51 @@ EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info
 /* The handles of all episodes, oldest first; count says how many `episodes` can hold, and must be at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
 
+/* ---- pick tables ---- */
+
+/* A further pick table; what is stored already is in it, oldest episode first. */
+EXRP_API int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table);
+EXRP_API int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count);
+
 /* ---- selectors and priorities ---- */
 
-EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t kind, const double* options, uint32_t option_count,
-                                      uint32_t* selector);
+EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options,
+                                      uint32_t option_count, uint32_t* selector);
 /* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others.
- * Selector EXRP_INDEX_NONE is one of the caller's own: only the eviction policy hears of the priorities. */
+ * Selector EXRP_INDEX_NONE - t is one of the caller's own on pick table t: only the eviction policy hears of the priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
 
 /* ---- batches ---- */
 
-/* Offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns elements. */
-EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
-EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size);
-/* A batch of picks chosen by the caller. probability_min > 0 scales the weights by the table's largest; else by the batch's.
- * Without `weighted` all importance weights are 1. */
-EXRP_API int32_t exrp_batch_gather(uint32_t replay, const uint32_t* indices, const double* probabilities, uint32_t count,
-                                   double beta, double probability_min, uint32_t weighted, uint8_t* batch, double batch_size);
+/* Offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (n of the policy) elements. */
+EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count);
+/* Draws `count` picks into places first..first + count - 1 of a batch of `total`. */
+EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
+                                uint8_t* batch, double batch_size);
+/* The same with picks chosen by the caller. probability_min > 0 scales the weights by the table's largest; else by that of these
+ * picks. Without `weighted` all importance weights are 1. */
+EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities,
+                                   uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
+                                   uint32_t weighted, uint8_t* batch, double batch_size);
 
-/* ---- the pick table, for rules written outside the kernel ---- */
+/* ---- a pick table, for rules written outside the kernel ---- */
 
 /* The index of each pick in the pick table, EXRP_INDEX_NONE where it is not there (any more). */
-EXRP_API int32_t exrp_pick_find(uint32_t replay, const double* episodes, const int32_t* positions, uint32_t count,
+EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                                 uint32_t* indices);
 /* The picks at `first`..first + count - 1 of the pick table. */
-EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t first, uint32_t count, double* episodes, int32_t* positions);
+EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes,
+                                int32_t* positions);
+/* The priority that was given with the record at which each of the picks `first`..first + count - 1 begins; -1 for none. */
+EXRP_API int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities);
 /* From now on the changes of the pick table are kept until they are read. */
-EXRP_API int32_t exrp_journal_open(uint32_t replay);
+EXRP_API int32_t exrp_journal_open(uint32_t replay, uint32_t table);
 /* How many events wait. Read them before they are many: they cost 8 bytes each. */
-EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t* count);
-/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed. */
-EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t* events, uint32_t event_count, uint32_t* read_count);
+EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count);
+/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed;
+ * (i, i) i was given a priority, a double whose 64 bits are the next event, the low half first. */
+EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
 
 /* ---- snapshots ---- */
 

@@ -1,6 +1,7 @@
 // Journal: the changes of a pick table, kept for rules written outside the kernel until they are read.
 //
-// An event is a pair (from, to): (none, i) pick i was added; (j, i) j moved to i; (i, none) i was removed.
+// An event is a pair (from, to): (none, i) pick i was added; (j, i) j moved to i; (i, none) i was removed; (i, i) i was given a
+// priority, whose bits are the event after it.
 // Thread safety: none of its own. Cost: 8 bytes an event, one store.
 // It does not grow without bound: the replay refuses to record when there may not be room for what a record can cause.
 #pragma once
@@ -15,7 +16,7 @@ class Journal {
   /// Room for `pickCountMax` picks coming and going, and for what piles up between two readings.
   Status open(uint32_t pickCountMax) {
     if (isOpen_) return Status::ok;
-    eventCountMax_ = size_t{3} * pickCountMax + (size_t{1} << 20);
+    eventCountMax_ = size_t{5} * pickCountMax + (size_t{1} << 20);
     if (!events_.create(2 * eventCountMax_, Pages::small)) return fail(Status::memory, double{8} * static_cast<double>(eventCountMax_));
     isOpen_ = true;
     return Status::ok;

@@ -30,6 +30,15 @@ int32_t withReplay(uint32_t id, Use use) {
   return number(use(*replay));
 }
 
+/// Calls `use` with the replay and one of its pick tables.
+template <typename Use>
+int32_t withTable(uint32_t id, uint32_t table, Use use) {
+  return withReplay(id, [&](Replay& replay) {
+    exrp::Table* found = replay.findTable(table);
+    return found == nullptr ? Status::argument : use(replay, *found);
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -45,13 +54,15 @@ int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
 
 uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
 
-int32_t exrp_replay_create(const double* config, uint32_t config_count, const uint32_t* columns, uint32_t column_count,
-                           uint32_t* replay) {
+int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
+                           const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
   std::unique_ptr<Replay> made(new (std::nothrow) Replay);
   if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Replay)));
-  Status status = Replay::parse(config, config_count, columns, column_count, parsed.get());
-  if (status == Status::ok) status = made->create(*parsed);
+  exrp::PickPolicy pick;
+  Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
+  if (status == Status::ok) status = Replay::parse(config, config_count, pick, columns, column_count, parsed.get());
+  if (status == Status::ok) status = made->create(*parsed, pick);
   uint32_t id = 0;
   if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
   if (status == Status::ok) status = registry()->add(made.get(), &id);
@@ -144,8 +155,24 @@ int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
   return withReplay(replay, [&](Replay& found) { return found.listEpisodes(episodes, count); });
 }
 
-int32_t exrp_selector_create(uint32_t replay, uint32_t kind, const double* options, uint32_t option_count, uint32_t* selector) {
-  return withReplay(replay, [&](Replay& found) { return found.createSelector(kind, options, option_count, selector); });
+int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
+  return withReplay(replay, [&](Replay& found) {
+    exrp::PickPolicy parsed;
+    const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
+    return status == Status::ok ? found.createTable(parsed, table) : status;
+  });
+}
+
+int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_TABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_TABLE_INFO_COUNT);
+    return found.tableInfo(table, info);
+  });
+}
+
+int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
+                             uint32_t* selector) {
+  return withReplay(replay, [&](Replay& found) { return found.createSelector(table, kind, options, option_count, selector); });
 }
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
@@ -155,47 +182,60 @@ int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* epis
   });
 }
 
-int32_t exrp_batch_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withReplay(replay, [&](Replay& found) {
-    const uint32_t needed = EXRP_BATCH_COLUMN + found.columnCount();
+int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.batchLayout(count, offsets);
+    return found.batchLayout(at, count, offsets);
   });
 }
 
-int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size) {
-  return withReplay(replay, [&](Replay& found) { return found.getBatch(selector, count, beta, batch, batch_size); });
+int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
+                       uint8_t* batch, double batch_size) {
+  return withReplay(replay,
+                    [&](Replay& found) { return found.getBatch(selector, {first, count, total}, beta, batch, batch_size); });
 }
 
-int32_t exrp_batch_gather(uint32_t replay, const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
-                          double probability_min, uint32_t weighted, uint8_t* batch, double batch_size) {
-  return withReplay(replay, [&](Replay& found) {
-    return found.gatherBatch(indices, probabilities, count, beta, probability_min, weighted != 0, batch, batch_size);
+int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
+                          uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
+                          double batch_size) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.gatherBatch(at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch, batch_size);
   });
 }
 
-int32_t exrp_pick_find(uint32_t replay, const double* episodes, const int32_t* positions, uint32_t count, uint32_t* indices) {
-  return withReplay(replay, [&](Replay& found) { return found.findPicks(episodes, positions, count, indices); });
+int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
+                       uint32_t* indices) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.findPicks(at.picks, episodes, positions, count, indices);
+  });
 }
 
-int32_t exrp_pick_list(uint32_t replay, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withReplay(replay, [&](Replay& found) { return found.listPicks(first, count, episodes, positions); });
+int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.listPicks(at.picks, first, count, episodes, positions);
+  });
 }
 
-int32_t exrp_journal_open(uint32_t replay) {
-  return withReplay(replay, [&](Replay& found) { return found.picks().openJournal(); });
+int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
+  return withTable(replay, table,
+                   [&](Replay& found, exrp::Table& at) { return found.listPriorities(at.picks, first, count, priorities); });
 }
 
-int32_t exrp_journal_count(uint32_t replay, uint32_t* count) {
-  return withReplay(replay, [&](Replay& found) {
-    *count = static_cast<uint32_t>(found.picks().journal().count());
+int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) { return at.picks.openJournal(); });
+}
+
+int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+    *count = static_cast<uint32_t>(at.picks.journal().count());
     return Status::ok;
   });
 }
 
-int32_t exrp_journal_read(uint32_t replay, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withReplay(replay, [&](Replay& found) {
-    *read_count = found.picks().journal().read(events, event_count);
+int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+    *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
 }

@@ -2,13 +2,6 @@
 
 namespace exrp {
 
-uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended) {
-  if (ended && policy.allowShort) return count;
-  // Without an end, the last pick's last next state is the record after it.
-  const uint32_t needed = policy.length + (ended || policy.allowOpenEnd ? 0 : 1);
-  return count >= needed ? count - needed + 1 : 0;
-}
-
 Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
@@ -25,8 +18,8 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
     return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
-  // Every pick, those that come included, can go again, at two events each.
-  if (journal_.isOpen() && !journal_.prepare(static_cast<size_t>(2 * (count_ + count) + count))) {
+  // Every pick, those that come included, can go again, at two events each; coming is one, and two more with a priority.
+  if (journal_.isOpen() && !journal_.prepare(static_cast<size_t>(2 * (count_ + count) + 3 * count))) {
     return fail(Status::limit, static_cast<double>(journal_.count()));
   }
   return Status::ok;
@@ -39,6 +32,17 @@ void PickTable::push(uint32_t slot) {
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
   if (journal_.isOpen()) journal_.add(pickNone, index);
   if (++count_ > countHighWater_) countHighWater_ = count_;
+}
+
+void PickTable::setFirstPriority(double priority) {
+  const uint32_t index = count_ - 1;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->setPriority(&index, &priority, 1);
+  if (!journal_.isOpen()) return;
+  uint32_t halves[2] = {};
+  static_assert(sizeof halves == sizeof priority);
+  __builtin_memcpy(halves, &priority, sizeof priority);
+  journal_.add(index, index);
+  journal_.add(halves[0], halves[1]);
 }
 
 void PickTable::popLast() {
@@ -76,7 +80,6 @@ void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t fir
 }
 
 void PickTable::attach(PickSelector* selector) {
-  for (uint32_t index = 0; index < count_; ++index) selector->pushed(index);
   selectors_[selectorCount_++] = selector;
 }
 
@@ -84,7 +87,7 @@ Status PickTable::openJournal() { return journal_.open(countMax_); }
 
 int32_t PickTable::check(const Store& store) const {
   for (uint32_t index = 0; index < count_; ++index) {
-    if (place(slots_[index]) != index || store.block(store.blockOf(slots_[index])).taken == 0) return 1;
+    if (place(slots_[index]) != index || !store.block(store.blockOf(slots_[index])).taken()) return 1;
   }
   uint32_t placed = 0;
   const uint32_t slotCount = store.highWater() << store.blockShift();

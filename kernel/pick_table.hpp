@@ -15,22 +15,13 @@
 #pragma once
 
 #include "kernel/journal.hpp"
+#include "kernel/pick_policy.hpp"
 #include "kernel/store.hpp"
 #include "selectors/pick_selector.hpp"
 
 namespace exrp {
 
 constexpr uint32_t pickNone = EXRP_INDEX_NONE;
-
-struct PickPolicy {
-  uint32_t length;
-  bool allowShort;
-  bool allowOpenEnd;
-  double discount;
-};
-
-/// What of an episode of `count` records the policy lets one draw: positions 0..count-1 of the picks that are valid.
-uint32_t validPickCount(const PickPolicy& policy, uint32_t count, bool ended);
 
 class PickTable {
  public:
@@ -42,10 +33,12 @@ class PickTable {
   bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
 
   void push(uint32_t slot);
+  /// Gives the last pick its first priority, with every selector.
+  void setFirstPriority(double priority);
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
   void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
 
-  /// A selector hears of every pick there is, and from then on of every change.
+  /// A selector that knows every pick there is hears from now on of every change.
   void attach(PickSelector* selector);
   Status openJournal();
 
@@ -57,6 +50,7 @@ class PickTable {
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
   void prefetchPlace(uint32_t slot) const { prefetchLine(&places_[slot]); }
   Journal& journal() { return journal_; }
+  const Journal& journal() const { return journal_; }
   double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }
 
   int32_t check(const Store& store) const;
@@ -65,7 +59,7 @@ class PickTable {
   void popLast();
   void moveLastTo(uint32_t index);
 
-  PickPolicy policy_ = {};
+  PickPolicy policy_;
   ReservedArray<uint32_t> slots_;   // by index
   ReservedArray<uint32_t> places_;  // by slot: index + 1, 0 for none
   uint32_t countMax_ = 0;

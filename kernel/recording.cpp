@@ -16,6 +16,12 @@ bool flagsPossible(uint32_t flags, uint32_t known) {
   return (flags & ~known) == 0 && (flags == 0 || (flags & EXRP_RECORD_ENDS) != 0);
 }
 
+double realAt(const uint8_t* from) {
+  double value = 0;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+
 uint32_t endState(uint32_t flags) {
   return (flags & EXRP_RECORD_TRUNCATED) != 0 ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED;
 }
@@ -43,14 +49,16 @@ uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 void Replay::rowLayout(double* offsets) const {
   offsets[EXRP_ROW_BYTES] = rowBytes_;
   offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
+  offsets[EXRP_ROW_PRIORITY] = rowPriorityOffset;
   for (uint32_t index = 0; index < store_.columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
 }
 
-/// Flags, columns, and final states at the end, of which only as many have to be there as are read.
+/// Flags, priorities, columns, and final states at the end, of which only as many have to be there as are read.
 Replay::StepsLayout Replay::layoutSteps(uint32_t count) const {
   StepsLayout layout;
   layout.flags = 0;
-  uint64_t offset = padded(count);
+  layout.priorities = padded(count);
+  uint64_t offset = layout.priorities + uint64_t{count} * sizeof(double);
   for (uint32_t index = 0; index < store_.columnCount(); ++index) {
     layout.columns[index] = offset;
     offset += padded(uint64_t{count} * store_.column(index).bytes);
@@ -64,6 +72,7 @@ Status Replay::stepsLayout(uint32_t count, double* offsets) const {
   const StepsLayout layout = layoutSteps(count);
   offsets[EXRP_STEPS_FLAGS] = static_cast<double>(layout.flags);
   offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalState);
+  offsets[EXRP_STEPS_PRIORITY] = static_cast<double>(layout.priorities);
   for (uint32_t index = 0; index < store_.columnCount(); ++index) {
     offsets[EXRP_STEPS_COLUMN + index] = static_cast<double>(layout.columns[index]);
   }
@@ -123,14 +132,29 @@ uint32_t Replay::nextSlot(uint32_t* index, const uint8_t* state) {
   return appendSlot(*index);
 }
 
+/// From now on priorities are noted with records.
+Status Replay::beginPriorities() {
+  const size_t slotCountMax = size_t{store_.blockCountMax()} << store_.blockShift();
+  return initial_.begin(slotCountMax, size_t{store_.highWater()} << store_.blockShift());
+}
+
+/// `priorities` are doubles, of which those from `first` on are looked at.
+Status Replay::checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const {
+  for (uint32_t at = first; at < count; ++at) {
+    const double priority = realAt(priorities + size_t{at} * sizeof(double));
+    if (!(priority >= 0 && priority <= 0x1.fffffffffffffp1023)) return fail(Status::priorityInvalid, at, priority);
+  }
+  return Status::ok;
+}
+
 /// Counts the record that was copied to the next slot. The handle to go on with.
-double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* finalState) {
+double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* finalState, double priority) {
   Episode& episode = episodes_[index];
-  const uint32_t validBefore = validPickCount(config_.pick, episode.count, false);
-  ++episode.count;
+  if (initial_.inUse()) initial_.set(store_.slotAt(episode.lastBlock, episode.count), priority);
+  const uint32_t countBefore = episode.count++;
   ++recordCount_;
   ++recordedCount_;
-  pushNewPicks(index, validBefore);
+  pushAllPicks(index, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(index, finalState, endState(flags));
   if ((flags & EXRP_RECORD_BEGINS) != 0) index = addEpisode();
   return static_cast<double>(episodes_[index].handle);
@@ -141,12 +165,18 @@ double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* final
 Status Replay::record(uint8_t* row, uint32_t flags) {
   double handle = 0;
   memcpy(&handle, row, sizeof handle);
+  const bool hasPriority = (flags & EXRP_RECORD_PRIORITY) != 0;
+  flags &= ~uint32_t{EXRP_RECORD_PRIORITY};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
   uint32_t index = episodeNone;
   Status status = openEpisode(handle, &index);
+  if (status == Status::ok && hasPriority) {
+    status = checkPriorities(row + rowPriorityOffset, 0, 1);
+    if (status == Status::ok) status = beginPriorities();
+  }
   if (status != Status::ok) return status;
   if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= bytes_.recordMax() || ages_.isDue(recordedCount_) ||
-      !picks_.hasRoomForOne()) {
+      !hasRoomForOne()) {
     status = prepareRecord();
     if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
     if (status != Status::ok) return status;
@@ -155,7 +185,7 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   for (uint32_t group = 0; group < store_.groupCount(); ++group) {
     memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
   }
-  handle = finishRecord(index, flags, row + rowFinalState_);
+  handle = finishRecord(index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
 }
@@ -169,7 +199,14 @@ Status Replay::checkSteps(uint32_t count, double stepsBytes, double bytesNeeded,
 
 /// How many of `count` records one call stores: with a journal open not more than it has room for.
 uint32_t Replay::recordsAtOnce(uint32_t count) {
-  return picks_.journal().isOpen() && count > journalRecordsMax ? journalRecordsMax : count;
+  return count > journalRecordsMax && journalOpen() ? journalRecordsMax : count;
+}
+
+bool Replay::journalOpen() const {
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (tables_[table]->picks.journal().isOpen()) return true;
+  }
+  return false;
 }
 
 void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
@@ -181,6 +218,8 @@ void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& la
 
 Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
+  flags &= ~uint32_t{EXRP_RECORD_PRIORITY};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const uint32_t stateBytes = store_.column(0).bytes;
@@ -190,6 +229,10 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
   uint32_t index = episodeNone;
   Status status = checkSteps(count, stepsBytes, static_cast<double>(needed), first);
   if (status == Status::ok) status = openEpisode(current, &index);
+  if (status == Status::ok && hasPriorities) {
+    status = checkPriorities(steps + layout.priorities, first, count);
+    if (status == Status::ok) status = beginPriorities();
+  }
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint32_t left = end - first;
   const uint32_t episodeCount = left / config_.segmentLength + 3;
@@ -206,7 +249,8 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
     copyStep(slot, steps, layout, step);
-    current = finishRecord(index, own, steps + layout.finalState);
+    const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
+    current = finishRecord(index, own, steps + layout.finalState, priority);
   }
   *handle = current;
   *done = step;
@@ -227,7 +271,7 @@ Status Replay::findBatchEpisodes(const double* handles, uint32_t first, uint32_t
     const Episode& episode = episodes_[found[end]];
     const uint32_t slot = store_.slotAt(episode.lastBlock, episode.count);
     prefetchLine(store_.groupRow(0, slot));
-    picks_.prefetchPlace(slot);
+    for (uint32_t table = 0; table < tableCount_; ++table) tables_[table]->picks.prefetchPlace(slot);
     uint32_t& state = episodes_[found[end]].state;
     if ((state & seen) != 0) {
       uint32_t before = first;
@@ -247,7 +291,8 @@ Status Replay::findBatchEpisodes(const double* handles, uint32_t first, uint32_t
 
 Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (flags != 0) return fail(Status::argument, 6, flags);
+  const bool hasPriorities = flags == EXRP_RECORD_PRIORITY;
+  if (flags != 0 && !hasPriorities) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = store_.column(0).bytes;
   const uint32_t first = *done;
@@ -263,6 +308,10 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
   if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
   if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
   status = findBatchEpisodes(handles, first, count);
+  if (status == Status::ok && hasPriorities) {
+    status = checkPriorities(steps + layout.priorities, first, count);
+    if (status == Status::ok) status = beginPriorities();
+  }
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint64_t blockCount = uint64_t{end - first} * blocksPerRecordMax;
   const auto blocks = static_cast<uint32_t>(blockCount < store_.blockCountMax() ? blockCount : store_.blockCountMax());
@@ -281,7 +330,8 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
     copyStep(slot, steps, layout, step);
-    handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes);
+    const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
+    handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes, priority);
   }
   *done = step;
   return Status::ok;

@@ -10,6 +10,7 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t emptyEpisodeSlack = 1024;  // blocks for episodes that have no record yet
+constexpr double batchBytesMax = 0x1p46;      // far beyond any memory, and far below where sums of sizes would wrap
 
 /// For bounds within +-2^53, where every integer is exact.
 bool isInteger(double value, double smallest, double largest) {
@@ -20,10 +21,10 @@ bool isInteger(double value, double smallest, double largest) {
 
 // ---- creation ----
 
-Status Replay::parse(const double* config, uint32_t configCount, const uint32_t* columns, uint32_t columnCount,
-                     ReplayConfig* parsed) {
+Status Replay::parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
+                     uint32_t columnCount, ReplayConfig* parsed) {
   if (configCount != EXRP_CONFIG_COUNT) return fail(Status::argument, 2, configCount);
-  if (columnCount < 3 || columnCount > columnMax) return fail(Status::argument, 4, columnCount);
+  if (columnCount < 3 || columnCount > columnMax) return fail(Status::argument, 6, columnCount);
   const auto number = [&](uint32_t index, double smallest, double largest) {
     return isInteger(config[index], smallest, largest);
   };
@@ -33,27 +34,17 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
     return fail(Status::capacity, config[EXRP_CONFIG_CAPACITY], 1, EXRP_LIMIT_CAPACITY);
   }
   to.capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
-  if (!number(EXRP_CONFIG_PICK_LENGTH, 1, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_PICK_LENGTH]);
-  to.pick.length = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_LENGTH]);
-  if (to.capacity < to.pick.length) return fail(Status::capacity, to.capacity, to.pick.length, EXRP_LIMIT_CAPACITY);
+  if (to.capacity < pick.length) return fail(Status::capacity, to.capacity, pick.length, EXRP_LIMIT_CAPACITY);
   if (!number(EXRP_CONFIG_SEGMENT_LENGTH, 0, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEGMENT_LENGTH]);
   to.segmentLength = static_cast<uint32_t>(config[EXRP_CONFIG_SEGMENT_LENGTH]);
   if (!number(EXRP_CONFIG_AGE_MAX, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
   to.ageMax = static_cast<uint64_t>(config[EXRP_CONFIG_AGE_MAX]);
-  if (to.ageMax != 0 && to.ageMax < to.pick.length) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
+  if (to.ageMax != 0 && to.ageMax < pick.length) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
   const uint32_t segmentMax = to.ageMax != 0 && to.ageMax < to.capacity ? static_cast<uint32_t>(to.ageMax) : to.capacity;
-  if (to.segmentLength == 0) to.segmentLength = segmentMax / 8 > to.pick.length ? segmentMax / 8 : to.pick.length;
-  if (to.segmentLength < to.pick.length || to.segmentLength > segmentMax) return fail(Status::argument, 1, to.segmentLength);
+  if (to.segmentLength == 0) to.segmentLength = segmentMax / 8 > pick.length ? segmentMax / 8 : pick.length;
+  if (to.segmentLength < pick.length || to.segmentLength > segmentMax) return fail(Status::argument, 1, to.segmentLength);
   if (!number(EXRP_CONFIG_SEED, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEED]);
   to.seed = static_cast<uint64_t>(config[EXRP_CONFIG_SEED]);
-  if (!number(EXRP_CONFIG_PICK_FLAGS, 0, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END)) {
-    return fail(Status::argument, 1, config[EXRP_CONFIG_PICK_FLAGS]);
-  }
-  const auto flags = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_FLAGS]);
-  to.pick.allowShort = (flags & EXRP_PICK_ALLOW_SHORT) != 0;
-  to.pick.allowOpenEnd = (flags & EXRP_PICK_ALLOW_OPEN_END) != 0;
-  to.pick.discount = config[EXRP_CONFIG_DISCOUNT];
-  if (!(to.pick.discount >= 0 && to.pick.discount <= 1)) return fail(Status::argument, 1, to.pick.discount);
   if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_RESERVOIR)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
   to.eviction = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION]);
   const bool counts = to.eviction == EXRP_EVICTION_AFTER_DRAWS;
@@ -68,12 +59,12 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
     const uint32_t itemBytes = columns[2 * index];
     const uint32_t itemCount = columns[2 * index + 1];
     const double bytes = double{1} * itemBytes * itemCount;
-    if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 3, itemBytes);
-    if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 3, itemCount);
+    if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 5, itemBytes);
+    if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 5, itemCount);
     to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, 0, 0};
     recordBytes += bytes;
   }
-  if (recordBytes > 0x1p31) return fail(Status::argument, 3, recordBytes);
+  if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
   const double bytesNeeded = recordBytes * to.capacity + to.columns[0].bytes;
   const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
   if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
@@ -91,7 +82,7 @@ Status Replay::parse(const double* config, uint32_t configCount, const uint32_t*
   return Status::ok;
 }
 
-Status Replay::create(const ReplayConfig& config) {
+Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   config_ = config;
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
   double recordBytes = 0;
@@ -103,28 +94,27 @@ Status Replay::create(const ReplayConfig& config) {
   const uint32_t slack = config.capacity < emptyEpisodeSlack ? config.capacity : emptyEpisodeSlack;
   // A record and its final state fit one block, so an episode of n records never needs more than n blocks.
   const uint32_t blockCountMax = config.capacity + slack + blocksPerRecordMax;
-  const uint32_t slotCountMax = blockCountMax * config.blockLength;
   Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax);
   if (status == Status::ok) status = index_.create(config.capacity / config.blockLength + 1);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
-  if (status == Status::ok) status = picks_.create(config.pick, config.capacity, slotCountMax);
   // Selectors draw from streams 1, 2, ...
   const Random random(config.seed, 0);
   if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, blockCountMax, &eviction_);
   if (status == Status::ok) status = ages_.create(blockCountMax, config.ageMax);
+  uint32_t table = 0;
+  if (status == Status::ok) status = createTable(pick, &table);
   if (status != Status::ok) return status;
   bytes_.create(config.capacity, store_.recordBytes(), config.columns[0].bytes, config.capacityBytes);
-  batches_.create(store_, config.pick);
   const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
   if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
       !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small)) {
     return fail(Status::memory, scratchBytes);
   }
 
-  // The row of record(): the handle, a row of each of the store's groups as it lies there, the final state; each at a multiple
+  // The row of record(): the handle, the priority, a row of each of the store's groups as it lies there, the final state; each at a multiple
   // of 8, so that every column is aligned to its element.
   const auto padded = [](uint32_t bytes) { return (bytes + 7) & ~7u; };
-  rowBytes_ = 8;
+  rowBytes_ = rowPriorityOffset + 8;
   for (uint32_t group = 0; group < store_.groupCount(); ++group) {
     rowGroups_[group] = rowBytes_;
     rowBytes_ += padded(store_.groupStride(group));
@@ -138,14 +128,16 @@ Status Replay::create(const ReplayConfig& config) {
 }
 
 void Replay::info(double* info) const {
-  double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes() + picks_.memoryBytes();
+  double indexBytes = store_.indexBytes() + index_.memoryBytes() + episodes_.memoryBytes();
+  for (uint32_t table = 0; table < tableCount_; ++table) indexBytes += tables_[table]->picks.memoryBytes();
+  indexBytes += initial_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
   indexBytes += ages_.memoryBytes(episodes_.highWater());
   info[EXRP_INFO_CAPACITY] = config_.capacity;
   info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
   info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);
-  info[EXRP_INFO_PICK_COUNT] = picks_.count();
+  info[EXRP_INFO_PICK_COUNT] = tables_[0]->picks.count();
   info[EXRP_INFO_MEMORY_BYTES] = store_.columnBytes() + indexBytes + static_cast<double>(sizeof(Replay));
   info[EXRP_INFO_COLUMN_BYTES] = store_.columnBytes();
   info[EXRP_INFO_INDEX_BYTES] = indexBytes;
@@ -156,6 +148,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_EVICTED_COUNT] = static_cast<double>(evictedCount_);
   info[EXRP_INFO_SELECTOR_COUNT] = selectorCount_;
   info[EXRP_INFO_RECORD_BYTES] = store_.recordBytes();
+  info[EXRP_INFO_TABLE_COUNT] = tableCount_;
   info[EXRP_INFO_STORED_BYTES] = bytes_.storedBytes(recordCount_);
 }
 
@@ -180,11 +173,23 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   if (status != Status::ok) return status;
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
   const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());
-  // Picks begin at different records: at those that come, and at the last ones of each episode, when its end completes them.
-  const uint64_t late = uint64_t{episodeCount} * config_.pick.length;
-  const uint64_t others = recordCount_ - picks_.count();
-  const uint64_t pickCount = recordCount + (late < others ? late : others);
-  return picks_.prepare(pickCount, blocks << store_.blockShift());
+  status = initial_.prepare(size_t{blocks} << store_.blockShift());
+  for (uint32_t table = 0; table < tableCount_ && status == Status::ok; ++table) {
+    PickTable& picks = tables_[table]->picks;
+    // Picks begin at different records: at those that come, and at the last ones of each episode, when its end completes them.
+    const uint64_t late = episodeCount * picks.policy().lateCount();
+    const uint64_t others = recordCount_ - picks.count();
+    status = picks.prepare(recordCount + (late < others ? late : others), blocks << store_.blockShift());
+  }
+  return status;
+}
+
+/// Whether one record that begins no block finds everything prepared.
+bool Replay::hasRoomForOne() const {
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (!tables_[table]->picks.hasRoomForOne()) return false;
+  }
+  return true;
 }
 
 /// Evicts until `blockCount` blocks, `recordCount` records and `finalStateCount` final states fit; episode `spared` only when it is
@@ -212,7 +217,9 @@ Status Replay::evictAged() {
 
 void Replay::removeEpisode(uint32_t index) {
   const Episode episode = episodes_[index];
-  picks_.removeEpisode(store_, index, episode.firstBlock, episode.count);
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    tables_[table]->picks.removeEpisode(store_, index, episode.firstBlock, episode.count);
+  }
   uint32_t blockCount = 0;
   for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
     index_.remove(store_, block);
@@ -256,7 +263,7 @@ uint32_t Replay::appendSlot(uint32_t index) {
   Episode& episode = episodes_[index];
   if (needsBlock(episode)) {
     const uint32_t block = store_.takeBlock(episode.handle, store_.ordinalOf(episode.count), index);
-    store_.block(episode.lastBlock).next = block;
+    store_.link(episode.lastBlock, block);
     episode.lastBlock = block;
     index_.add(store_, block);
   }
@@ -266,23 +273,36 @@ uint32_t Replay::appendSlot(uint32_t index) {
 void Replay::endEpisodeAt(uint32_t index, const uint8_t* finalState, uint32_t state) {
   const uint32_t slot = appendSlot(index);
   memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
-  const uint32_t validBefore = validPickCount(config_.pick, episodes_[index].count, false);
   episodes_[index].state = state;
-  pushNewPicks(index, validBefore);
+  pushAllPicks(index, episodes_[index].count);
   bytes_.finalStateAdded();
-  if (eviction_ != nullptr) eviction_->ended(index, validPickCount(config_.pick, episodes_[index].count, true));
+  if (eviction_ != nullptr) eviction_->ended(index, endedPickCount(episodes_[index].count));
 }
 
-/// Pushes the picks that became valid: those at positions from `validBefore` on. They are near the episode's end.
-void Replay::pushNewPicks(uint32_t index, uint32_t validBefore) {
+/// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
+void Replay::pushAllPicks(uint32_t index, uint32_t countBefore) {
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    PickTable& picks = tables_[table]->picks;
+    pushNewPicks(picks, index, picks.policy().validEnd(countBefore, false));
+  }
+}
+
+/// Pushes the picks that became valid: those at positions from `validBefore` on.
+void Replay::pushNewPicks(PickTable& picks, uint32_t index, uint32_t validBefore) {
   const Episode& episode = episodes_[index];
-  const uint32_t valid = validPickCount(config_.pick, episode.count, episode.ended());
-  for (uint32_t position = validBefore; position < valid; ++position) {
-    // The last block is at hand; further back, the index finds it.
+  const uint32_t valid = picks.policy().validEnd(episode.count, episode.ended());
+  if (validBefore >= valid) return;
+  const uint32_t stride = picks.policy().stride;
+  uint32_t position = validBefore;
+  if (stride > 1) position = (validBefore + stride - 1) / stride * stride;
+  for (; position < valid; position += stride) {
+    // The last block is at hand, as picks become valid near the end; further back, the index finds it.
     const uint32_t ordinal = store_.ordinalOf(position);
     const uint32_t block = store_.block(episode.lastBlock).ordinal == ordinal ? episode.lastBlock
                                                                               : index_.find(store_, episode.handle, ordinal);
-    picks_.push(store_.slotAt(block, position));
+    const uint32_t slot = store_.slotAt(block, position);
+    picks.push(slot);
+    if (const double priority = initial_.get(slot); priority >= 0) picks.setFirstPriority(priority);
   }
 }
 
@@ -291,8 +311,11 @@ Status Replay::evictEpisode(double handle) {
   if (status != Status::ok) return status;
   const uint32_t index = findEpisode(handle);
   if (index == episodeNone) return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
-  if (picks_.journal().isOpen() && !picks_.journal().prepare(size_t{2} * picks_.count())) {
-    return fail(Status::limit, static_cast<double>(picks_.journal().count()));
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    PickTable& picks = tables_[table]->picks;
+    if (picks.journal().isOpen() && !picks.journal().prepare(size_t{2} * picks.count())) {
+      return fail(Status::limit, static_cast<double>(picks.journal().count()));
+    }
   }
   removeEpisode(index);
   return Status::ok;
@@ -315,15 +338,60 @@ Status Replay::listEpisodes(double* handles, uint32_t count) const {
   return Status::ok;
 }
 
+// ---- pick tables ----
+
+Table* Replay::findTable(uint32_t table) const {
+  if (table < tableCount_) return tables_[table].get();
+  fail(Status::argument, 2, table);
+  return nullptr;
+}
+
+Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
+  if (tableCount_ == EXRP_LIMIT_TABLES) return fail(Status::limit, EXRP_LIMIT_TABLES);
+  // No episode is longer than a segment.
+  if (policy.length > config_.segmentLength) return fail(Status::capacity, config_.segmentLength, policy.length, config_.capacity);
+  std::unique_ptr<Table> made(new (std::nothrow) Table);
+  if (made == nullptr) return fail(Status::memory, sizeof(Table));
+  const uint32_t slotCountMax = store_.blockCountMax() * store_.blockLength();
+  Status status = made->picks.create(policy, config_.capacity, slotCountMax);
+  if (status == Status::ok) status = made->batches.create(store_, policy, config_.segmentLength);
+  if (status == Status::ok) status = made->picks.prepare(recordCount_, store_.highWater() << store_.blockShift());
+  if (status != Status::ok) return status;
+  for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
+    pushNewPicks(made->picks, index, 0);
+  }
+  tables_[tableCount_] = std::move(made);
+  *table = tableCount_++;
+  return Status::ok;
+}
+
+Status Replay::tableInfo(uint32_t table, double* info) const {
+  const Table* found = findTable(table);
+  if (found == nullptr) return Status::argument;
+  info[EXRP_TABLE_PICK_COUNT] = found->picks.count();
+  info[EXRP_TABLE_SELECTOR_COUNT] = found->selectorCount;
+  return Status::ok;
+}
+
 // ---- selectors ----
 
-Status Replay::createSelector(uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector) {
+Status Replay::createSelector(uint32_t table, uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector) {
+  Table* found = findTable(table);
+  if (found == nullptr) return Status::argument;
   if (selectorCount_ == EXRP_LIMIT_SELECTORS) return fail(Status::limit, EXRP_LIMIT_SELECTORS);
   std::unique_ptr<PickSelector> made;
   const Random random(config_.seed, selectorCount_ + 1);
   const Status status = createPickSelector(kind, options, optionCount, random, config_.capacity, &made);
   if (status != Status::ok) return status;
-  picks_.attach(made.get());
+  PickTable& picks = found->picks;
+  for (uint32_t index = 0; index < picks.count(); ++index) {
+    made->pushed(index);
+    const double priority = initial_.get(picks.slot(index));
+    if (priority >= 0) made->setPriority(&index, &priority, 1);
+  }
+  picks.attach(made.get());
+  ++found->selectorCount;
+  selectorTables_[selectorCount_] = found;
   selectors_[selectorCount_] = std::move(made);
   *selector = selectorCount_++;
   return Status::ok;
@@ -333,7 +401,8 @@ Status Replay::checkSelector(uint32_t selector) const {
   return selector < selectorCount_ ? Status::ok : fail(Status::selectorUnknown, selector, selectorCount_);
 }
 
-Status Replay::findPicks(const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) {
+Status Replay::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
+                         uint32_t* indices) const {
   for (uint32_t index = 0; index < count; ++index) {
     const Status status = checkHandle(handles[index]);
     if (status != Status::ok) return status;
@@ -351,18 +420,19 @@ Status Replay::findPicks(const double* handles, const int32_t* positions, uint32
     for (uint32_t at = 0; at < piece; ++at) {
       const uint32_t block = index_.find(store_, handleAt(at), store_.ordinalOf(positionAt(at)));
       slots[at] = block == blockNone ? UINT32_MAX : store_.slotAt(block, positionAt(at));
-      if (block != blockNone) picks_.prefetchPlace(slots[at]);
+      if (block != blockNone) picks.prefetchPlace(slots[at]);
     }
-    for (uint32_t at = 0; at < piece; ++at) indices[first + at] = slots[at] == UINT32_MAX ? pickNone : picks_.place(slots[at]);
+    for (uint32_t at = 0; at < piece; ++at) indices[first + at] = slots[at] == UINT32_MAX ? pickNone : picks.place(slots[at]);
   }
   return Status::ok;
 }
 
 Status Replay::setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                            uint32_t prioritySize, uint32_t count, uint32_t* applied) {
-  const bool isOwn = selector != EXRP_INDEX_NONE;  // else of the caller's
+  const bool isOwn = EXRP_INDEX_NONE - selector >= tableCount_;  // else of the caller's
   Status status = isOwn ? checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
+  const PickTable& picks = (isOwn ? selectorTables_[selector] : tables_[EXRP_INDEX_NONE - selector].get())->picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool evictionListens = eviction_ != nullptr && eviction_->wantsPriorities();
@@ -383,7 +453,7 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     if (!valid) return fail(Status::priorityInvalid, index, priority[index]);
   }
   uint32_t* found = scratchIndex_.data();
-  status = findPicks(handles, positions, count, found);
+  status = findPicks(picks, handles, positions, count, found);
   if (status != Status::ok) return status;
   uint32_t kept = 0;
   for (uint32_t index = 0; index < count; ++index) {
@@ -394,7 +464,7 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
   if (isOwn) selectors_[selector]->setPriority(found, priority, kept);
   if (evictionListens) {
     uint32_t* episodes = scratchEpisode_.data();
-    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store_.block(store_.blockOf(picks_.slot(found[at]))).episode;
+    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store_.block(store_.blockOf(picks.slot(found[at]))).episode;
     eviction_->prioritized(episodes, priority, kept);
   }
   *applied = kept;
@@ -403,31 +473,36 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
 
 // ---- batches ----
 
-Status Replay::batchLayout(uint32_t count, double* offsets) const {
+Status Replay::batchLayout(const Table& table, uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const BatchLayout layout = batches_.layout(count);
-  for (uint32_t part = 0; part < EXRP_BATCH_COLUMN + store_.columnCount(); ++part) {
-    offsets[part] = static_cast<double>(layout.offsets[part]);
-  }
+  const double bytes = table.batches.bytes(count);
+  if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
+  const BatchLayout layout = table.batches.layout(count);
+  for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
 /// Checks what a batch is asked with, and says how it is laid out.
-Status Replay::checkBatch(uint32_t count, double beta, double batchBytes, BatchLayout* layout) const {
-  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 4, beta);
-  *layout = batches_.layout(count);
+Status Replay::checkBatch(const Table& table, const BatchPlace& place, double beta, double batchBytes, BatchLayout* layout) const {
+  if (place.count < 1 || place.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.count, EXRP_LIMIT_BATCH);
+  if (place.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.total, EXRP_LIMIT_BATCH);
+  if (place.first > place.total || place.count > place.total - place.first) return fail(Status::batchSize, place.count, place.total);
+  if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
+  const double bytes = table.batches.bytes(place.total);
+  if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
+  *layout = table.batches.layout(place.total);
   const auto needed = static_cast<double>(layout->offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
-  if (picks_.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
+  if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
   return Status::ok;
 }
 
-Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes) {
+Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes) {
   BatchLayout layout;
   Status status = checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(count, beta, batchBytes, &layout);
+  if (status == Status::ok) status = checkBatch(*selectorTables_[selector], place, beta, batchBytes, &layout);
   if (status != Status::ok) return status;
+  const uint32_t count = place.count;
   if (!scratchIndex_.commit(count) || !scratchEpisode_.commit(count) || !scratchReal_.commit(count)) {
     return fail(Status::memory, 16.0 * count);
   }
@@ -435,32 +510,34 @@ Status Replay::getBatch(uint32_t selector, uint32_t count, double beta, uint8_t*
   status = rule.select(count, scratchIndex_.data(), scratchReal_.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  finishBatch(scratchIndex_.data(), scratchReal_.data(), count, beta, rule.probabilityMin(), rule.weighted(), layout, batch);
+  finishBatch(*selectorTables_[selector], scratchIndex_.data(), scratchReal_.data(), place, beta, rule.probabilityMin(),
+              rule.weighted(), layout, batch);
   return Status::ok;
 }
 
-Status Replay::gatherBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
+Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                            double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
   BatchLayout layout;
-  const Status status = checkBatch(count, beta, batchBytes, &layout);
+  const Status status = checkBatch(table, place, beta, batchBytes, &layout);
   if (status != Status::ok) return status;
-  for (uint32_t index = 0; index < count; ++index) {
-    if (indices[index] >= picks_.count()) return fail(Status::pickIndex, index, indices[index], picks_.count());
-    if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 3, probabilities[index]);
+  for (uint32_t index = 0; index < place.count; ++index) {
+    if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
+    if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 4, probabilities[index]);
   }
-  if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 6, probabilityMin);
-  if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
-  finishBatch(indices, probabilities, count, beta, probabilityMin, weighted, layout, batch);
+  if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
+  if (!scratchEpisode_.commit(place.count)) return fail(Status::memory, 4.0 * place.count);
+  finishBatch(table, indices, probabilities, place, beta, probabilityMin, weighted, layout, batch);
   return Status::ok;
 }
 
-void Replay::finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta,
-                         double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch) {
-  batches_.copy(episodes_, picks_, indices, count, layout, batch, scratchEpisode_.data());
+void Replay::finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place,
+                         double beta, double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch) {
+  const uint32_t count = place.count;
+  table.batches.copy(episodes_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
 
-  auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]);
-  auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]);
+  auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]) + place.first;
+  auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]) + place.first;
   double smallest = probabilityMin;
   if (!(smallest > 0)) {
     smallest = probabilities[0];
@@ -475,14 +552,20 @@ void Replay::finishBatch(const uint32_t* indices, const double* probabilities, u
   }
 }
 
-Status Replay::listPicks(uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
-  if (first > picks_.count() || count > picks_.count() - first) return fail(Status::pickIndex, 0, first, picks_.count());
+Status Replay::listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
+  if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
   for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t slot = picks_.slot(first + index);
+    const uint32_t slot = picks.slot(first + index);
     const Block& block = store_.block(store_.blockOf(slot));
     handles[index] = static_cast<double>(block.handle);
     positions[index] = static_cast<int32_t>((block.ordinal << store_.blockShift()) + store_.within(slot));
   }
+  return Status::ok;
+}
+
+Status Replay::listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const {
+  if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
+  for (uint32_t index = 0; index < count; ++index) priorities[index] = initial_.get(picks.slot(first + index));
   return Status::ok;
 }
 
@@ -492,7 +575,9 @@ int32_t Replay::check() const {
   if (const int32_t broken = store_.check(); broken != 0) return 10 + broken;
   if (const int32_t broken = index_.check(store_); broken != 0) return 20 + broken;
   if (const int32_t broken = episodes_.check(); broken != 0) return 30 + broken;
-  if (const int32_t broken = picks_.check(store_); broken != 0) return 40 + broken;
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (const int32_t broken = tables_[table]->picks.check(store_); broken != 0) return 40 + broken;
+  }
   if (eviction_ != nullptr) {
     if (const int32_t broken = eviction_->check(); broken != 0) return 50 + broken;
   }
@@ -501,7 +586,7 @@ int32_t Replay::check() const {
   }
 
   uint64_t recordCount = 0;
-  uint64_t pickCount = 0;
+  uint64_t pickCounts[EXRP_LIMIT_TABLES] = {};
   uint64_t birthBefore = 0;
   for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
     const Episode& episode = episodes_[index];
@@ -517,20 +602,27 @@ int32_t Replay::check() const {
     uint32_t last = blockNone;
     for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
       const Block& link = store_.block(block);
-      if (ordinal >= blockCount || link.ordinal != ordinal || link.handle != episode.handle || link.episode != index) return 2;
+      if (ordinal >= blockCount || link.ordinal != ordinal || link.previous != last || link.handle != episode.handle || link.episode != index) return 2;
       last = block;
     }
     if (ordinal != blockCount || last != episode.lastBlock) return 2;
-    const uint32_t valid = validPickCount(config_.pick, episode.count, episode.ended());
-    uint32_t block = episode.firstBlock;
-    for (uint32_t position = 0; position < valid; ++position) {
-      if (position > 0 && store_.within(position) == 0) block = store_.block(block).next;
-      if (picks_.place(store_.slotAt(block, position)) == pickNone) return 3;
+    for (uint32_t table = 0; table < tableCount_; ++table) {
+      const PickTable& picks = tables_[table]->picks;
+      const uint32_t valid = picks.policy().validEnd(episode.count, episode.ended());
+      uint32_t block = episode.firstBlock;
+      for (uint32_t position = 0; position < valid; ++position) {
+        if (position > 0 && store_.within(position) == 0) block = store_.block(block).next;
+        if (position % picks.policy().stride != 0) continue;
+        if (picks.place(store_.slotAt(block, position)) == pickNone) return 3;
+        ++pickCounts[table];
+      }
     }
-    pickCount += valid;
   }
   if (recordCount != recordCount_ || recordCount > bytes_.recordMax()) return 1;
-  return pickCount == picks_.count() ? 0 : 3;
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (pickCounts[table] != tables_[table]->picks.count()) return 3;
+  }
+  return 0;
 }
 
 }  // namespace exrp

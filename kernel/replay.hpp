@@ -1,11 +1,11 @@
-// Replay: the module's main body. Episodes of records in a store, the picks that may be drawn from them, any number of selectors
-// that draw, and the policy that chooses what to forget.
+// Replay: the module's main body. Episodes of records in a store, the tables of picks that may be drawn from them, any number of
+// selectors that draw, and the policy that chooses what to forget.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
 //   1. recordCount() is the sum of the episodes' counts, and at most what the capacity and the limit of bytes allow.
 //   2. Each episode's chain has the blocks its records and its final state need, at least one, ordinals 0, 1, 2, ...
-//   3. The pick table holds each valid pick of each episode, and nothing else.
+//   3. Each pick table holds each pick of each episode that is valid by its policy, and nothing else.
 //   4. Every handle is below nextHandle().
 //   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
 // Cost: record O(1) plus one eviction an episode's length of records; batches near the cost of moving their bytes.
@@ -20,6 +20,7 @@
 #include "kernel/block_index.hpp"
 #include "kernel/byte_limit.hpp"
 #include "kernel/episode_table.hpp"
+#include "kernel/initial_priorities.hpp"
 #include "kernel/pick_table.hpp"
 #include "kernel/store.hpp"
 
@@ -27,12 +28,13 @@ namespace exrp {
 
 /// Blocks that one record can take: for a cut episode's final state, the record, a final state, and the episode that follows.
 constexpr uint32_t blocksPerRecordMax = 4;
+/// In the row of one record: after the handle.
+constexpr uint32_t rowPriorityOffset = 8;
 
 struct ReplayConfig {
   uint32_t capacity;
   uint32_t segmentLength;
   uint64_t seed;
-  PickPolicy pick;
   uint32_t eviction;
   uint32_t evictionOption;
   uint64_t capacityBytes;  // 0: no limit
@@ -42,12 +44,19 @@ struct ReplayConfig {
   Column columns[columnMax];
 };
 
+/// One pick table, and what makes batches of its picks.
+struct Table {
+  PickTable picks;
+  BatchMaker batches;
+  uint32_t selectorCount = 0;
+};
+
 class Replay {
  public:
-  /// Reads and checks what exrp_replay_create was given.
-  static Status parse(const double* config, uint32_t configCount, const uint32_t* columns, uint32_t columnCount,
-                      ReplayConfig* parsed);
-  Status create(const ReplayConfig& config);
+  /// Reads and checks what exrp_replay_create was given; `pick` is the policy of table 0.
+  static Status parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
+                      uint32_t columnCount, ReplayConfig* parsed);
+  Status create(const ReplayConfig& config, const PickPolicy& pick);
 
   void info(double* info) const;
   int32_t check() const;
@@ -66,21 +75,27 @@ class Replay {
   Status episodeInfo(double handle, double* info) const;
   Status listEpisodes(double* handles, uint32_t count) const;
 
+  // Pick tables.
+  Status createTable(const PickPolicy& policy, uint32_t* table);
+  Status tableInfo(uint32_t table, double* info) const;
+  /// Null when there is no such table, which is then the call's failure.
+  Table* findTable(uint32_t table) const;
+
   // Selectors.
-  Status createSelector(uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
+  Status createSelector(uint32_t table, uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
   Status setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                      uint32_t prioritySize, uint32_t count, uint32_t* applied);
 
   // Batches.
-  Status batchLayout(uint32_t count, double* offsets) const;
-  Status getBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,
-                     bool weighted, uint8_t* batch, double batchBytes);
+  Status batchLayout(const Table& table, uint32_t count, double* offsets) const;
+  Status getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes);
+  Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
+                     double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
-  // The pick table.
-  Status findPicks(const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices);
-  Status listPicks(uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
-  PickTable& picks() { return picks_; }
+  // The picks of a table.
+  Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
+  Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
+  Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
   // Snapshots (snapshot.cpp).
   Status sectionInfo(uint32_t section, double* info);
@@ -98,6 +113,7 @@ class Replay {
   /// Where the parts of `count` steps lie, in bytes.
   struct StepsLayout {
     uint64_t flags;
+    uint64_t priorities;
     uint64_t columns[columnMax];
     uint64_t finalState;
   };
@@ -109,6 +125,8 @@ class Replay {
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t finalStateCount, uint32_t spared);
   Status evictAged();
+  /// The picks that an ended episode of `count` records has in the first table.
+  uint32_t endedPickCount(uint32_t count) const { return tables_[0]->picks.policy().validCount(count, true); }
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
   bool needsBlock(const Episode& episode) const;
@@ -117,16 +135,21 @@ class Replay {
   Status openEpisode(double handle, uint32_t* episode) const;
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
   uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
-  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState);
+  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState, double priority);
+  Status beginPriorities();
+  Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
   void copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
-  void pushNewPicks(uint32_t episode, uint32_t validBefore);
-  Status checkBatch(uint32_t count, double beta, double batchBytes, BatchLayout* layout) const;
-  void finishBatch(const uint32_t* indices, const double* probabilities, uint32_t count, double beta, double probabilityMin,
-                   bool weighted, const BatchLayout& layout, uint8_t* batch);
+  void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
+  void pushAllPicks(uint32_t episode, uint32_t countBefore);
+  bool journalOpen() const;
+  bool hasRoomForOne() const;
+  Status checkBatch(const Table& table, const BatchPlace& place, double beta, double batchBytes, BatchLayout* layout) const;
+  void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place, double beta,
+                   double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch);
   Status checkSelector(uint32_t selector) const;
 
   // Snapshots.
@@ -139,16 +162,22 @@ class Replay {
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
   void writeRecords(double first, uint32_t count, const uint8_t* items);
-  Status writePicks(double first, uint32_t count, const uint8_t* items);
+  template <typename Visit>
+  void visitRecords(double first, uint32_t count, Visit visit) const;
+  Status writePriorities(double first, uint32_t count, const uint8_t* items);
+  double validPicks(const PickPolicy& policy) const;
+  void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
+  Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
 
   ReplayConfig config_ = {};
   Store store_;
   BlockIndex index_;
   EpisodeTable episodes_;
-  PickTable picks_;
-  BatchMaker batches_;
+  std::unique_ptr<Table> tables_[EXRP_LIMIT_TABLES];
+  uint32_t tableCount_ = 0;
   std::unique_ptr<PickSelector> selectors_[EXRP_LIMIT_SELECTORS];
+  Table* selectorTables_[EXRP_LIMIT_SELECTORS] = {};
   uint32_t selectorCount_ = 0;
   std::unique_ptr<EvictionPolicy> eviction_;  // none: the caller's
   AgeLimit ages_;
@@ -158,6 +187,7 @@ class Replay {
   uint32_t rowGroups_[columnMax] = {};
   uint32_t rowColumns_[columnMax] = {};
   uint32_t rowFinalState_ = 0;
+  InitialPriorities initial_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
@@ -179,7 +209,7 @@ class Replay {
   double cursorRow_ = -1;
   uint32_t loadSection_ = 0;
   double loadItem_ = 0;
-  uint64_t loadExpected_[3] = {};  // episodes, records, picks
+  uint64_t loadExpected_[2] = {};  // episodes, records
 };
 
 }  // namespace exrp

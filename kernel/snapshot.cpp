@@ -15,7 +15,8 @@ struct CountersItem {
   uint64_t evictedCount;
   uint64_t episodeCount;
   uint64_t recordCount;
-  uint64_t pickCount;
+  uint32_t tableCount;
+  uint32_t hasPriorities;
   uint64_t capacity;
   uint64_t recordBytes;
 };
@@ -58,7 +59,6 @@ Replay::Section Replay::section(uint32_t section) const {
   // While loading, counts come from the counters that were loaded.
   const bool loading = loadSection_ > 0;
   const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : episodes_.count();
-  const double pickCount = loading ? static_cast<double>(loadExpected_[2]) : picks_.count();
   switch (section) {
     case EXRP_SECTION_COUNTERS: return {1, sizeof(CountersItem)};
     case EXRP_SECTION_EPISODES: return {episodeCount, uint32_t{sizeof(EpisodeItem)} + (ages_.isSet() ? birthBytes : 0)};
@@ -69,13 +69,30 @@ Replay::Section Replay::section(uint32_t section) const {
       }
       return {rows, store_.recordBytes()};
     }
-    case EXRP_SECTION_PICKS: return {pickCount, sizeof(PickItem)};
     case EXRP_SECTION_EVICTION: return {eviction_ == nullptr ? 0 : evictionHeaderItems() + episodeCount, sizeof(EvictionItem)};
+    case EXRP_SECTION_PRIORITIES: return {initial_.inUse() ? static_cast<double>(recordCount_) : 0, sizeof(double)};
     default: break;
   }
-  const PickSelector& selector = *selectors_[(section - EXRP_SECTION_SELECTOR) / 2];
+  // Loaded or not, a table has the picks that its policy says.
+  const auto pickCount = [&](const Table& table) {
+    return loading ? validPicks(table.picks.policy()) : static_cast<double>(table.picks.count());
+  };
+  if (section < EXRP_SECTION_SELECTOR) {
+    const bool isTable = section >= EXRP_SECTION_PICKS && section < EXRP_SECTION_PICKS + tableCount_;
+    return {isTable ? pickCount(*tables_[section - EXRP_SECTION_PICKS]) : 0, sizeof(PickItem)};
+  }
+  const uint32_t index = (section - EXRP_SECTION_SELECTOR) / 2;
+  const PickSelector& selector = *selectors_[index];
   if ((section - EXRP_SECTION_SELECTOR) % 2 == 0) return {1, selector.headerBytes()};
-  return {selector.itemBytes() == 0 ? 0 : pickCount, selector.itemBytes()};
+  return {selector.itemBytes() == 0 ? 0 : pickCount(*selectorTables_[index]), selector.itemBytes()};
+}
+
+double Replay::validPicks(const PickPolicy& policy) const {
+  double count = 0;
+  for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
+    count += policy.validCount(episodes_[index].count, episodes_[index].ended());
+  }
+  return count;
 }
 
 /// The policy's header in items; there is a policy.
@@ -193,7 +210,8 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
   switch (section) {
     case EXRP_SECTION_COUNTERS: {
       const CountersItem item = {nextHandle_,  recordedCount_, evictedCount_,    episodes_.count(),
-                                 recordCount_, picks_.count(), config_.capacity, store_.recordBytes()};
+                                 recordCount_, tableCount_,    initial_.inUse(),  config_.capacity,
+                                 store_.recordBytes()};
       memcpy(items, &item, sizeof item);
       return Status::ok;
     }
@@ -219,17 +237,6 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       if (status == Status::ok) readRecords(first, count, items);
       return status;
     }
-    case EXRP_SECTION_PICKS: {
-      if (from == 0 || ordinals_.data() == nullptr) status = numberEpisodes();
-      if (status != Status::ok) return status;
-      for (uint32_t item = 0; item < count; ++item) {
-        const uint32_t slot = picks_.slot(from + item);
-        const Block& block = store_.block(store_.blockOf(slot));
-        const PickItem saved = {ordinals_[block.episode], (block.ordinal << store_.blockShift()) + store_.within(slot)};
-        memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
-      }
-      return Status::ok;
-    }
     case EXRP_SECTION_EVICTION: {
       if (from == 0 || ordinals_.data() == nullptr) {
         status = numberEpisodes();
@@ -242,7 +249,19 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       memcpy(items, &evictionItems_[from], size_t{count} * sizeof(EvictionItem));
       return Status::ok;
     }
+    case EXRP_SECTION_PRIORITIES:
+      visitRecords(first, count, [&](uint32_t slot) {
+        const double priority = initial_.get(slot);
+        memcpy(items, &priority, sizeof priority);
+        items += sizeof priority;
+      });
+      return Status::ok;
     default: break;
+  }
+  if (section < EXRP_SECTION_SELECTOR) {
+    if (from == 0 || ordinals_.data() == nullptr) status = numberEpisodes();
+    if (status == Status::ok) readPicks(tables_[section - EXRP_SECTION_PICKS]->picks, from, count, items);
+    return status;
   }
   const PickSelector& selector = *selectors_[(section - EXRP_SECTION_SELECTOR) / 2];
   if ((section - EXRP_SECTION_SELECTOR) % 2 == 0) {
@@ -251,6 +270,15 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
     selector.saveItems(from, count, items);
   }
   return Status::ok;
+}
+
+void Replay::readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const {
+  for (uint32_t item = 0; item < count; ++item) {
+    const uint32_t slot = picks.slot(first + item);
+    const Block& block = store_.block(store_.blockOf(slot));
+    const PickItem saved = {ordinals_[block.episode], (block.ordinal << store_.blockShift()) + store_.within(slot)};
+    memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
+  }
 }
 
 // ---- loading ----
@@ -282,9 +310,13 @@ Status Replay::sectionWrite(uint32_t section, double first, uint32_t count, cons
       status = seekRow(first);
       if (status == Status::ok) writeRecords(first, count, items);
       break;
-    case EXRP_SECTION_PICKS: status = writePicks(first, count, items); break;
     case EXRP_SECTION_EVICTION: status = writeEviction(first, count, items); break;
+    case EXRP_SECTION_PRIORITIES: status = writePriorities(first, count, items); break;
     default: {
+      if (section < EXRP_SECTION_SELECTOR) {
+        status = writePicks(tables_[section - EXRP_SECTION_PICKS]->picks, section, first, count, items);
+        break;
+      }
       PickSelector& selector = *selectors_[(section - EXRP_SECTION_SELECTOR) / 2];
       status = (section - EXRP_SECTION_SELECTOR) % 2 == 0 ? selector.loadHeader(items) : selector.loadItems(from, count, items);
       if (status == Status::dataCorrupt) status = corrupt(section, first, ruleSelector);
@@ -303,17 +335,23 @@ Status Replay::writeCounters(const uint8_t* items) {
   if (item.recordBytes != store_.recordBytes()) {
     return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, store_.recordBytes(), static_cast<double>(item.recordBytes));
   }
-  const bool possible = item.recordCount <= config_.capacity && item.pickCount <= item.recordCount &&
-                        item.episodeCount <= store_.blockCountMax() && item.episodeCount <= item.nextHandle &&
+  if (item.tableCount != tableCount_) {
+    return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, tableCount_, static_cast<double>(item.tableCount));
+  }
+  const bool possible = item.recordCount <= config_.capacity && item.episodeCount <= store_.blockCountMax() && item.episodeCount <= item.nextHandle &&
                         item.evictedCount <= item.nextHandle && item.nextHandle < (uint64_t{1} << 53) &&
                         item.recordCount <= item.recordedCount && item.recordedCount < (uint64_t{1} << 53);
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities > 1) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities == 1) {
+    const Status status = beginPriorities();
+    if (status != Status::ok) return status;
+  }
   recordedCount_ = item.recordedCount;
   evictedCount_ = item.evictedCount;
   nextHandle_ = item.nextHandle;
   loadExpected_[0] = item.episodeCount;
   loadExpected_[1] = item.recordCount;
-  loadExpected_[2] = item.pickCount;
   return Status::ok;
 }
 
@@ -337,13 +375,14 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     Status status = store_.prepareBlocks(blockCount);
     if (status == Status::ok) status = index_.prepare(store_, blockCount);
     if (status == Status::ok) status = episodes_.prepare(1);
+    if (status == Status::ok) status = initial_.prepare(size_t{store_.highWater() + blockCount} << store_.blockShift());
     if (status != Status::ok) return status;
     nextHandle_ = item.handle;  // addEpisode gives this one out
     const uint32_t index = addEpisode();
     Episode& episode = episodes_[index];
     for (uint32_t ordinal = 1; ordinal < blockCount; ++ordinal) {
       const uint32_t block = store_.takeBlock(item.handle, ordinal, index);
-      store_.block(episode.lastBlock).next = block;
+      store_.link(episode.lastBlock, block);
       episode.lastBlock = block;
       index_.add(store_, block);
     }
@@ -357,29 +396,64 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     }
     if (!ended) continue;
     bytes_.finalStateAdded();
-    if (eviction_ != nullptr) eviction_->ended(index, validPickCount(config_.pick, item.count, true));
+    if (eviction_ != nullptr) eviction_->ended(index, endedPickCount(item.count));
   }
   nextHandle_ = nextHandle;
   return Status::ok;
 }
 
-Status Replay::writePicks(double first, uint32_t count, const uint8_t* items) {
+Status Replay::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
   Status status = first == 0 ? numberEpisodes() : Status::ok;
   const uint32_t slotCount = store_.highWater() << store_.blockShift();
-  if (status == Status::ok) status = picks_.prepare(count, slotCount);
+  if (status == Status::ok) status = picks.prepare(count, slotCount);
   if (status != Status::ok) return status;
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<PickItem>(items, at);
-    if (item.episode >= episodes_.count()) return corrupt(EXRP_SECTION_PICKS, first + at, rulePick);
+    if (item.episode >= episodes_.count()) return corrupt(section, first + at, rulePick);
     const Episode& episode = episodes_[numbered_[item.episode]];
-    if (item.position >= validPickCount(config_.pick, episode.count, episode.ended())) {
-      return corrupt(EXRP_SECTION_PICKS, first + at, rulePick);
+    const PickPolicy& policy = picks.policy();
+    if (item.position >= policy.validEnd(episode.count, episode.ended()) || item.position % policy.stride != 0) {
+      return corrupt(section, first + at, rulePick);
     }
     const uint32_t block = index_.find(store_, episode.handle, store_.ordinalOf(item.position));
     const uint32_t slot = store_.slotAt(block, item.position);
-    if (picks_.place(slot) != pickNone) return corrupt(EXRP_SECTION_PICKS, first + at, rulePick);
-    picks_.push(slot);
+    if (picks.place(slot) != pickNone) return corrupt(section, first + at, rulePick);
+    picks.push(slot);
   }
+  return Status::ok;
+}
+
+/// Calls `visit` with the slot of each of the records `first`..first + count - 1, in order of episode and time.
+template <typename Visit>
+void Replay::visitRecords(double first, uint32_t count, Visit visit) const {
+  uint32_t episode = episodes_.oldest();
+  double before = 0;
+  while (episode != episodeNone && before + episodes_[episode].count <= first) {
+    before += episodes_[episode].count;
+    episode = episodes_[episode].newer;
+  }
+  auto position = static_cast<uint32_t>(first - before);
+  while (count > 0 && episode != episodeNone) {
+    const Episode& from = episodes_[episode];
+    uint32_t block = blockNone;
+    for (; position < from.count && count > 0; ++position, --count) {
+      if (block == blockNone) block = index_.find(store_, from.handle, store_.ordinalOf(position));
+      else if (store_.within(position) == 0) block = store_.block(block).next;
+      visit(store_.slotAt(block, position));
+    }
+    position = 0;
+    episode = from.newer;
+  }
+}
+
+Status Replay::writePriorities(double first, uint32_t count, const uint8_t* items) {
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto priority = itemAt<double>(items, at);
+    const bool valid = priority == InitialPriorities::none || (priority >= 0 && priority <= 0x1.fffffffffffffp1023);
+    if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
+  }
+  uint32_t at = 0;
+  visitRecords(first, count, [&](uint32_t slot) { initial_.set(slot, itemAt<double>(items, at++)); });
   return Status::ok;
 }
 
@@ -414,7 +488,7 @@ Status Replay::snapshotEnd() {
     loadItem_ = 0;
   }
   if (loadSection_ - 1 != sectionCount) return fail(Status::order, sectionCount, loadItem_, loadSection_);
-  const bool whole = episodes_.count() == loadExpected_[0] && recordCount_ == loadExpected_[1] && picks_.count() == loadExpected_[2];
+  const bool whole = episodes_.count() == loadExpected_[0] && recordCount_ == loadExpected_[1];
   if (!whole) return corrupt(sectionCount, 0, ruleWhole);
   for (uint32_t index = 0; index < selectorCount_; ++index) {
     const Status status = selectors_[index]->loadEnd();

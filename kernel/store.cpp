@@ -75,12 +75,12 @@ uint32_t Store::takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) {
     assert(highWater_ < blockCountMax_);
     index = highWater_++;
   }
-  blocks_[index] = Block{handle, ordinal, blockNone, episode, 1};
+  blocks_[index] = Block{handle, ordinal, blockNone, blockNone, episode};
   return index;
 }
 
 void Store::giveChain(uint32_t first, uint32_t last, uint32_t count) {
-  for (uint32_t index = first; index != blockNone; index = blocks_[index].next) blocks_[index].taken = 0;
+  for (uint32_t index = first; index != blockNone; index = blocks_[index].next) blocks_[index].episode = blockNone;
   blocks_[last].next = freeHead_;
   freeHead_ = first;
   freeCount_ += count;
@@ -88,11 +88,11 @@ void Store::giveChain(uint32_t first, uint32_t last, uint32_t count) {
 
 int32_t Store::check() const {
   uint32_t takenCount = 0;
-  for (uint32_t index = 0; index < highWater_; ++index) takenCount += blocks_[index].taken;
+  for (uint32_t index = 0; index < highWater_; ++index) takenCount += blocks_[index].taken() ? 1 : 0;
   if (takenCount + freeCount_ != highWater_) return 1;
   uint32_t freeCount = 0;
   for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {
-    if (index >= highWater_ || blocks_[index].taken != 0 || ++freeCount > freeCount_) return 2;
+    if (index >= highWater_ || blocks_[index].taken() || ++freeCount > freeCount_) return 2;
   }
   return freeCount == freeCount_ ? 0 : 2;
 }

@@ -7,7 +7,7 @@
 // Invariants:
 //   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
 //   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
-//   3. A taken block's `next` is the next block of its episode, or blockNone.
+//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone.
 // Cost: taking and giving back are O(1); a chain is given back in one step and comes out again in the same order, so that
 // the next episode's blocks are neighbours where the last one's were.
 // It does not know what an episode is, only the handle, ordinal and index written into its blocks.
@@ -33,11 +33,13 @@ struct Column {
 };
 
 struct Block {
-  uint64_t handle;   // of the episode that owns it
-  uint32_t ordinal;  // 0 for the episode's first block, and so on
-  uint32_t next;     // in the episode, or on the free list
-  uint32_t episode;  // index in the episode table
-  uint32_t taken;    // 1 while an episode owns it
+  uint64_t handle;    // of the episode that owns it
+  uint32_t ordinal;   // 0 for the episode's first block, and so on
+  uint32_t next;      // in the episode, or on the free list
+  uint32_t previous;  // in the episode
+  uint32_t episode;   // index in the episode table; blockNone while no episode owns it
+
+  bool taken() const { return episode != blockNone; }
 };
 
 class Store {
@@ -51,6 +53,11 @@ class Store {
   uint32_t availableCount() const { return freeCount_ + (blockCountMax_ - highWater_); }
   /// A block for episode `episode`. Needs prepareBlocks() and availableCount() > 0.
   uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  /// Puts a block that was just taken behind `last`, its episode's last.
+  void link(uint32_t last, uint32_t block) {
+    blocks_[last].next = block;
+    blocks_[block].previous = last;
+  }
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count);
 

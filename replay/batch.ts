@@ -7,6 +7,7 @@
 import { checkStatus, type Kernel } from "../ffi/library.ts";
 import { ReplayError } from "../ffi/errors.ts";
 import * as abi from "../ffi/symbols.ts";
+import { type PickPolicy, rowCount } from "./pick_options.ts";
 import {
   type Column,
   type ColumnArray,
@@ -32,7 +33,7 @@ export interface BatchShape<
   readonly action: BatchColumnShape<A>;
   /** `[batch, length, ...shape]` */
   readonly reward: BatchColumnShape<R>;
-  /** `[batch, length, ...shape]` */
+  /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` where next states are not copied. */
   readonly nextState: BatchColumnShape<S>;
   /** `[batch, length, ...shape]` of each extra. */
   readonly extras: { readonly [K in keyof X]: BatchColumnShape<X[K]> };
@@ -50,39 +51,64 @@ export interface BatchShape<
   readonly importanceWeight: readonly [number];
   /** `[batch, length]` */
   readonly discount: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without masks. */
+  readonly learnMask: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without masks. */
+  readonly contextMask: readonly [number, number];
+}
+
+/** What the batches of one pick table are made of. */
+export interface BatchSource {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** The replay in it. */
+  readonly id: number;
+  /** The pick table. */
+  readonly table: number;
+  /** The columns. */
+  readonly columns: readonly NamedColumn[];
+  /** The pick policy. */
+  readonly policy: PickPolicy;
+  /** Equal for tables whose batches are laid out alike. */
+  readonly key: string;
 }
 
 /** Where each part of a batch of one size lies. */
 export class BatchLayout {
   /** Picks. */
   readonly size: number;
-  /** Records a pick. */
+  /** Rows a pick. */
   readonly length: number;
   /** Bytes of the whole. */
   readonly bytes: number;
   /** The columns. */
   readonly columns: readonly NamedColumn[];
-  /** Equal for replays whose batches are laid out alike. */
+  /** The pick policy. */
+  readonly policy: PickPolicy;
+  /** Equal for tables whose batches are laid out alike. */
   readonly key: string;
   readonly #offsets: Float64Array;
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(
-    kernel: Kernel,
-    id: number,
-    columns: readonly NamedColumn[],
-    length: number,
-    key: string,
-    size: number,
-  ) {
-    this.#offsets = new Float64Array(abi.EXRP_BATCH_COLUMN + columns.length);
-    const status = kernel.symbols.exrp_batch_layout(id, size, this.#offsets, this.#offsets.length);
+  constructor(source: BatchSource, size: number) {
+    const { kernel, columns, policy } = source;
+    const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
+      abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
+    this.#offsets = new Float64Array(partCount);
+    const status = kernel.symbols.exrp_batch_layout(
+      source.id,
+      source.table,
+      size,
+      this.#offsets,
+      partCount,
+    );
     checkStatus(kernel, "getBatch()", status);
     this.size = size;
-    this.length = length;
+    this.length = rowCount(policy);
     this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
     this.columns = columns;
-    this.key = key;
+    this.policy = policy;
+    this.key = source.key;
   }
 
   /** The offset of a part: an `EXRP_BATCH_` constant. */
@@ -90,18 +116,61 @@ export class BatchLayout {
     return this.#offsets[part] ?? 0;
   }
 
-  /** The shape of column k. */
+  /** The shape of column k, but for the states. */
   shape(k: number): readonly number[] {
     return [this.size, this.length, ...(this.columns[k]?.column.shape ?? [])];
   }
 
-  /** A view of column k, or of another part that is like it. */
-  view(k: number, buffer: ArrayBuffer, part = abi.EXRP_BATCH_COLUMN + k): ColumnArray<Column> {
+  /** The shape of the states of `rows` rows a pick. */
+  stackShape(rows: number = this.length): readonly number[] {
+    const { stack } = this.policy;
+    const shape = this.columns[0]?.column.shape ?? [];
+    return [this.size, rows, ...(stack === 1 ? [] : [stack]), ...shape];
+  }
+
+  /** The shape of `state`. */
+  stateShape(): readonly number[] {
+    const { policy, length } = this;
+    const rows = policy.nextState === "overlap" ? length + 1 : length;
+    if (!policy.stackCompact) return this.stackShape(rows);
+    return [this.size, policy.stack - 1 + rows, ...(this.columns[0]?.column.shape ?? [])];
+  }
+
+  /** A view of a part of this shape that has column k's dtype. */
+  view(
+    k: number,
+    buffer: ArrayBuffer,
+    shape: readonly number[] = this.shape(k),
+    part: number = abi.EXRP_BATCH_COLUMN + k,
+  ): ColumnArray<Column> {
     const column = this.columns[k]?.column;
     if (column === undefined) throw new RangeError(`there is no column ${k}`);
-    const count = this.size * this.length * column.elementCount;
-    return viewOf(column.dtype, buffer, this.offset(part), count);
+    return viewOf(column.dtype, buffer, this.offset(part), elementCount(shape));
   }
+
+  /** A view of a part of single-precision numbers. */
+  floats(buffer: ArrayBuffer, part: number, count: number): Float32Array<ArrayBuffer> {
+    return new Float32Array(buffer, this.offset(part), count);
+  }
+}
+
+function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** One n-step return of a batch: as a one-step learner takes `reward`, `nextState` and `discount`. */
+export interface NStepPart<S extends Column = Column> {
+  /** How many steps the return looks ahead. */
+  readonly n: number;
+  /**
+   * `[batch, rows, ...shape]` of the reward: the sum of the next m rewards, each times `discount`^its distance, where m is n,
+   * or less at the end of the episode.
+   */
+  readonly reward: Float32Array<ArrayBuffer>;
+  /** `[batch, rows, ...shape]`: the state m records on; where m is cut by the episode's end, its final state. */
+  readonly nextState: ColumnArray<S>;
+  /** `[batch, rows]`: `discount`^m; 0 where the episode terminated within the m, or no next state is known. */
+  readonly discount: Float32Array<ArrayBuffer>;
 }
 
 /**
@@ -139,23 +208,26 @@ export class Batch<
 > {
   /** How many picks it has. */
   readonly size: number;
-  /** How many records each pick has at most: the pick policy's length. */
+  /** How many rows each pick has: the pick policy's `burnIn + before + length`. */
   readonly length: number;
   /** The whole as bytes; its buffer may be transferred to a Worker, after which the batch is empty. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** `[batch, length, ...shape]`: the states. */
+  /**
+   * `[batch, length, ...shape]`: the states; with frame stacks `[batch, length, stack, ...shape]`, oldest frame first. Where
+   * next states overlap one row more, and where stacks are compact `[batch, stack - 1 + length, ...shape]`.
+   */
   readonly state: ColumnArray<S>;
   /** `[batch, length, ...shape]`: the actions. */
   readonly action: ColumnArray<A>;
   /** `[batch, length, ...shape]`: the rewards. */
   readonly reward: ColumnArray<R>;
-  /** `[batch, length, ...shape]`: the state after each record; at an episode's end its final state. */
+  /** Like `state`: the state after each record; at an episode's end its final state. Empty unless next states are copied. */
   readonly nextState: ColumnArray<S>;
   /** `[batch, length, ...shape]` of each extra, by name. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
-  /** `[batch]`: how many records of each pick are real. */
+  /** `[batch]`: rows from this one on are padding; how many records of each pick are real. */
   readonly seqLen: Int32Array<ArrayBuffer>;
-  /** `[batch]`: how many next states of each pick are known. */
+  /** `[batch]`: next states are known for rows before this one. */
   readonly nextSeqLen: Int32Array<ArrayBuffer>;
   /** `[batch]`: the handle of the episode each pick is from. */
   readonly pickEpisode: Float64Array<ArrayBuffer>;
@@ -170,6 +242,12 @@ export class Batch<
    * of a one-step method is `reward + discount * value(nextState)`.
    */
   readonly discount: Float32Array<ArrayBuffer>;
+  /** `[batch, length]`: 1 at the rows to learn from, which are the pick's own records; else 0. Empty without masks. */
+  readonly learnMask: Float32Array<ArrayBuffer>;
+  /** `[batch, length]`: 1 at the records before the pick (`burnIn`, `before`); else 0. Empty without masks. */
+  readonly contextMask: Float32Array<ArrayBuffer>;
+  /** The n-step returns, in the order of the pick policy's `nStep`; none by default. */
+  readonly nStep: readonly NStepPart<S>[];
   /** The shapes of all parts. */
   readonly shape: BatchShape<S, A, R, X>;
   readonly #key: string;
@@ -183,10 +261,18 @@ export class Batch<
     this.length = length;
     this.bytes = new Uint8Array(buffer);
     this.#memory = this.bytes;
-    this.state = layout.view(0, buffer) as ColumnArray<S>;
+    const stateShape = layout.stateShape();
+    this.state = layout.view(0, buffer, stateShape) as ColumnArray<S>;
     this.action = layout.view(1, buffer) as ColumnArray<A>;
     this.reward = layout.view(2, buffer) as ColumnArray<R>;
-    this.nextState = layout.view(0, buffer, abi.EXRP_BATCH_NEXT_STATE) as ColumnArray<S>;
+    const { policy } = layout;
+    const nextShape = layout.stackShape(policy.nextState === "copy" ? length : 0);
+    this.nextState = layout.view(
+      0,
+      buffer,
+      nextShape,
+      abi.EXRP_BATCH_NEXT_STATE,
+    ) as ColumnArray<S>;
     const extras: [string, ColumnArray<Column>][] = [];
     const extraShapes: [string, readonly number[]][] = [];
     for (let k = 3; k < layout.columns.length; k++) {
@@ -199,22 +285,18 @@ export class Batch<
     this.nextSeqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_NEXT_SEQ_LEN), size);
     this.pickEpisode = new Float64Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_EPISODE), size);
     this.pickPosition = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_POSITION), size);
-    this.probability = new Float32Array(buffer, layout.offset(abi.EXRP_BATCH_PROBABILITY), size);
-    this.importanceWeight = new Float32Array(
-      buffer,
-      layout.offset(abi.EXRP_BATCH_IMPORTANCE_WEIGHT),
-      size,
-    );
-    this.discount = new Float32Array(
-      buffer,
-      layout.offset(abi.EXRP_BATCH_DISCOUNT),
-      size * length,
-    );
+    this.probability = layout.floats(buffer, abi.EXRP_BATCH_PROBABILITY, size);
+    this.importanceWeight = layout.floats(buffer, abi.EXRP_BATCH_IMPORTANCE_WEIGHT, size);
+    this.discount = layout.floats(buffer, abi.EXRP_BATCH_DISCOUNT, size * length);
+    const maskRows = policy.masks ? length : 0;
+    this.learnMask = layout.floats(buffer, abi.EXRP_BATCH_LEARN_MASK, size * maskRows);
+    this.contextMask = layout.floats(buffer, abi.EXRP_BATCH_CONTEXT_MASK, size * maskRows);
+    this.nStep = Object.freeze(policy.nStep.map((n, k) => nStepPart<S>(layout, buffer, n, k)));
     this.shape = {
-      state: layout.shape(0),
+      state: stateShape,
       action: layout.shape(1),
       reward: layout.shape(2),
-      nextState: layout.shape(0),
+      nextState: nextShape,
       extras: Object.fromEntries(extraShapes),
       seqLen: [size],
       nextSeqLen: [size],
@@ -223,6 +305,8 @@ export class Batch<
       probability: [size],
       importanceWeight: [size],
       discount: [size, length],
+      learnMask: [size, maskRows],
+      contextMask: [size, maskRows],
     } as readonly unknown[] | object as BatchShape<S, A, R, X>;
     this.#key = layout.key;
   }
@@ -252,6 +336,29 @@ export class Batch<
     }
     return undefined;
   }
+}
+
+function nStepPart<S extends Column>(
+  layout: BatchLayout,
+  buffer: ArrayBuffer,
+  n: number,
+  k: number,
+): NStepPart<S> {
+  const { size, length, columns } = layout;
+  const part = abi.EXRP_BATCH_COLUMN + columns.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
+  const rewards = elementCount(layout.shape(2));
+  const state = layout.view(
+    0,
+    buffer,
+    layout.stackShape(),
+    part + abi.EXRP_BATCH_N_STEP_STATE,
+  );
+  return Object.freeze({
+    n,
+    reward: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, rewards),
+    nextState: state as ColumnArray<S>,
+    discount: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length),
+  });
 }
 
 function allocate(bytes: number): ArrayBuffer {

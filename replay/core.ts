@@ -37,8 +37,8 @@ export class ReplayCore {
 
   /** Another, empty replay in the kernel, of the same configuration but for the seed. */
   createHandle(seed: number): ReplayHandle {
-    const { numbers, columns } = kernelConfig({ ...this.config, seed });
-    return new ReplayHandle(this.kernel, numbers, columns);
+    const { numbers, policy, columns } = kernelConfig({ ...this.config, seed });
+    return new ReplayHandle(this.kernel, numbers, policy, columns);
   }
 
   /** Puts another replay of the kernel in the place of this one, which is freed. */

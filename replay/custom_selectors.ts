@@ -55,6 +55,17 @@ export class CustomSelector {
     }
   }
 
+  /** Tells the rule of priorities that came with records. */
+  tellPriorities(indices: Uint32Array<ArrayBuffer>, priorities: Float64Array<ArrayBuffer>): void {
+    if (this.#failed) return;
+    try {
+      this.rule.setPriority(indices, priorities);
+    } catch (error) {
+      this.#failed = true;
+      this.#failure = error;
+    }
+  }
+
   /** Tells the rule that all it knew is gone, and that there are `count` picks now. */
   refill(count: number): void {
     for (let index = this.count - 1; index >= 0; index--) this.tell(index, EXRP_INDEX_NONE);
@@ -151,49 +162,58 @@ export class CustomSelector {
   }
 }
 
-/** All custom selectors of one replay, and how far they have read. */
-export class CustomSelectors {
+/** All custom selectors of one pick table, and how far they have read. */
+class TableCustoms {
   readonly #kernel: Kernel;
+  readonly #table: number;
   readonly #events = new Uint32Array(2 * CHUNK_EVENTS);
   readonly #number = new Uint32Array(1);
   readonly #all: CustomSelector[] = [];
-  #recordsSinceLook = 0;
+  /** The pick whose priority the next event is. */
+  #given: number | undefined;
 
   /** None yet. */
-  constructor(kernel: Kernel) {
+  constructor(kernel: Kernel, table: number) {
     this.#kernel = kernel;
-  }
-
-  /** How many there are. */
-  get size(): number {
-    return this.#all.length;
+    this.#table = table;
   }
 
   /** Adds a rule, which hears of the `pickCount` picks that are there now. */
   add(id: number, selector: CustomSelector, pickCount: number): void {
     if (this.#all.length > 0) this.drain(id);
     selector.refill(pickCount);
+    this.#tellFirstPriorities(id, selector, pickCount);
     selector.checkSound();
     if (this.#all.length === 0) this.openJournal(id);
     this.#all.push(selector);
   }
 
-  /** From now on the kernel replay `id` keeps a journal. */
-  openJournal(id: number): void {
-    checkStatus(this.#kernel, "newPickSelector()", this.#kernel.symbols.exrp_journal_open(id));
-    this.#recordsSinceLook = 0;
+  /** Tells a new rule of the priorities that came with records. */
+  #tellFirstPriorities(id: number, selector: CustomSelector, pickCount: number): void {
+    for (let first = 0; first < pickCount; first += CHUNK_EVENTS) {
+      const found = new Float64Array(Math.min(CHUNK_EVENTS, pickCount - first));
+      const { symbols } = this.#kernel;
+      const status = symbols.exrp_pick_priorities(id, this.#table, first, found.length, found);
+      checkStatus(this.#kernel, "newPickSelector()", status);
+      const given = [...found.keys()].filter((k) => (found[k] ?? -1) >= 0);
+      if (given.length === 0) continue;
+      selector.tellPriorities(
+        Uint32Array.from(given, (k) => first + k),
+        Float64Array.from(given, (k) => found[k] ?? 0),
+      );
+    }
   }
 
-  /** After records: looks now and then, so that the journal stays small even if nobody draws. */
-  recorded(id: number, count = 1): void {
-    this.#recordsSinceLook += count;
-    if (this.#recordsSinceLook < LOOK_EVERY) return;
-    this.#recordsSinceLook = 0;
-    checkStatus(
-      this.#kernel,
-      "record()",
-      this.#kernel.symbols.exrp_journal_count(id, this.#number),
-    );
+  /** From now on the kernel replay `id` keeps a journal of the table. */
+  openJournal(id: number): void {
+    const status = this.#kernel.symbols.exrp_journal_open(id, this.#table);
+    checkStatus(this.#kernel, "newPickSelector()", status);
+  }
+
+  /** Reads the events if many wait. */
+  look(id: number): void {
+    const status = this.#kernel.symbols.exrp_journal_count(id, this.#table, this.#number);
+    checkStatus(this.#kernel, "record()", status);
     if ((this.#number[0] ?? 0) > WAITING_MAX) this.drain(id);
   }
 
@@ -203,18 +223,77 @@ export class CustomSelectors {
     for (;;) {
       const status = this.#kernel.symbols.exrp_journal_read(
         id,
+        this.#table,
         events,
         CHUNK_EVENTS,
         this.#number,
       );
       checkStatus(this.#kernel, "the journal", status);
       const count = this.#number[0] ?? 0;
+      let given = this.#given;
       for (const selector of this.#all) {
+        given = this.#given;
         for (let k = 0; k < count; k++) {
-          selector.tell(events[2 * k] as number, events[2 * k + 1] as number);
+          const [from, to] = [events[2 * k] as number, events[2 * k + 1] as number];
+          if (given !== undefined) {
+            // The event after "i was given a priority" is that number.
+            const priority = new Float64Array(Uint32Array.of(from, to).buffer);
+            selector.tellPriorities(Uint32Array.of(given), priority);
+            given = undefined;
+          } else if (from === to) given = from;
+          else selector.tell(from, to);
         }
       }
+      this.#given = given;
       if (count < CHUNK_EVENTS) return;
     }
+  }
+}
+
+/** All custom selectors of one replay. */
+export class CustomSelectors {
+  readonly #kernel: Kernel;
+  readonly #tables = new Map<number, TableCustoms>();
+  #recordsSinceLook = 0;
+
+  /** None yet. */
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** How many tables have any. */
+  get size(): number {
+    return this.#tables.size;
+  }
+
+  /** Adds a rule to a table, which hears of the `pickCount` picks that are there now. */
+  add(id: number, table: number, selector: CustomSelector, pickCount: number): void {
+    let customs = this.#tables.get(table);
+    if (customs !== undefined) {
+      customs.add(id, selector, pickCount);
+      return;
+    }
+    customs = new TableCustoms(this.#kernel, table);
+    customs.add(id, selector, pickCount);
+    this.#tables.set(table, customs);
+  }
+
+  /** From now on the kernel replay `id` keeps a journal of each table that has custom selectors. */
+  openJournals(id: number): void {
+    for (const customs of this.#tables.values()) customs.openJournal(id);
+    this.#recordsSinceLook = 0;
+  }
+
+  /** After records: looks now and then, so that the journals stay small even if nobody draws. */
+  recorded(id: number, count = 1): void {
+    this.#recordsSinceLook += count;
+    if (this.#recordsSinceLook < LOOK_EVERY) return;
+    this.#recordsSinceLook = 0;
+    for (const customs of this.#tables.values()) customs.look(id);
+  }
+
+  /** Reads all events and tells the rules. */
+  drain(id: number): void {
+    for (const customs of this.#tables.values()) customs.drain(id);
   }
 }

@@ -9,7 +9,7 @@ import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
 import type { Drawer } from "./drawer.ts";
 import type { DType } from "./schema.ts";
-import type { PickOptions } from "./options.ts";
+import { describePolicy, type PickPolicy } from "./pick_options.ts";
 
 /** One column, described. */
 export interface ColumnDescription {
@@ -29,8 +29,20 @@ export interface SelectorDescription {
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
+  /** The number of its pick table. */
+  readonly table: number;
   /** The rule's options; empty for a user's own. */
   readonly options: Readonly<Record<string, SelectorOption>>;
+}
+
+/** One pick table, described. */
+export interface PickTableDescription {
+  /** Its number. */
+  readonly id: number;
+  /** Its pick policy. */
+  readonly policy: PickPolicy;
+  /** Picks that may be drawn. */
+  readonly pickCount: number;
 }
 
 /** Bytes of memory, by part. */
@@ -65,8 +77,10 @@ export interface ReplayDescription {
   readonly evictedCount: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnDescription[];
-  /** The pick policy. */
-  readonly pick: Required<PickOptions>;
+  /** The pick policy of the first pick table. */
+  readonly pick: PickPolicy;
+  /** The pick tables, in order of creation; `pick` and `pickCount` are those of the first. */
+  readonly pickTables: readonly PickTableDescription[];
   /** The seed. */
   readonly seed: number;
   /** Records after which an open episode is cut. */
@@ -108,6 +122,7 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
       bytes: column.elementBytes * column.elementCount,
     })),
     pick: config.pick,
+    pickTables: drawer.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
     seed,
     segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
@@ -116,6 +131,7 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
     selectors: drawer.entries.map(({ selector, native }) => ({
       id: selector.id,
       kind: selector.kind,
+      table: selector.table,
       options: native?.options ?? {},
     })),
     memory: {
@@ -137,7 +153,7 @@ function withText(description: ReplayDescription): ReplayDescription {
 }
 
 function textOf(description: ReplayDescription): string {
-  const { pick, memory } = description;
+  const { memory } = description;
   const rows: [string, string][] = [
     [
       "records",
@@ -147,16 +163,19 @@ function textOf(description: ReplayDescription): string {
         count(description.evictedCount, "episode")
       } evicted`,
     ],
-    ["picks", `${group(description.pickCount)} of length ${pick.length}${pickText(pick)}`],
+    ...description.pickTables.map((table): [string, string] => [
+      table.id === 0 ? "picks" : `pick table ${table.id}`,
+      pickText(table),
+    ]),
     ...description.columns.map(({ name, dtype, shape }): [string, string] => [
       name,
       `${dtype}(${shape.join(", ")})`,
     ]),
     ...limitRows(description),
     ["eviction", evictionText(description)],
-    ...description.selectors.map(({ id, kind, options }): [string, string] => [
+    ...description.selectors.map(({ id, kind, options, table }): [string, string] => [
       `selector ${id}`,
-      `${kind}(${optionsText(options)})`,
+      `${kind}(${optionsText(options)})${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
     [
       "memory",
@@ -194,12 +213,9 @@ function optionsText(options: Readonly<Record<string, SelectorOption>>): string 
   return Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ");
 }
 
-function pickText(pick: Required<PickOptions>): string {
-  const words: string[] = [];
-  if (pick.allowShort) words.push("short ones too");
-  if (pick.allowOpenEnd) words.push("open ends too");
-  if (pick.discount !== 1) words.push(`discount ${pick.discount}`);
-  return words.map((word) => `, ${word}`).join("");
+function pickText({ policy, pickCount }: PickTableDescription): string {
+  const more = describePolicy(policy);
+  return `${group(pickCount)} of length ${policy.length}${more === "" ? "" : `, ${more}`}`;
 }
 
 function group(value: number): string {

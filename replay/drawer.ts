@@ -9,12 +9,14 @@ import { errorOfStatus, ReplayError } from "../ffi/errors.ts";
 import {
   EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
   EXRP_INDEX_NONE,
-  EXRP_INFO_PICK_COUNT,
   EXRP_INFO_RECORD_COUNT,
+  EXRP_INFO_SEGMENT_LENGTH,
   EXRP_LIMIT_BATCH,
   EXRP_STATUS_ARGUMENT,
   EXRP_STATUS_EMPTY,
   EXRP_STATUS_PRIORITY_INVALID,
+  EXRP_TABLE_INFO_COUNT,
+  EXRP_TABLE_PICK_COUNT,
 } from "../ffi/symbols.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
 import {
@@ -26,20 +28,28 @@ import { Batch, BatchLayout } from "./batch.ts";
 import type { ReplayCore } from "./core.ts";
 import { CustomSelector, CustomSelectors } from "./custom_selectors.ts";
 import type { ExternalEviction } from "./external_eviction.ts";
+import { rewardDType } from "./options.ts";
+import {
+  checkPick,
+  describeLayout,
+  kernelPolicy,
+  type PickOptions,
+  type PickPolicy,
+  rowCount,
+} from "./pick_options.ts";
+import { PickTable } from "./pick_table.ts";
 import type { Column, Columns } from "./schema.ts";
 import { Selector } from "./selector.ts";
 
-/** The options of `getBatch`. */
-export interface GetBatchOptions<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-  X extends Columns = Columns,
-> {
+/** The type of the batches of a selector that has `B`, in a replay whose first table has batches of type `D`. */
+export type BatchOf<B, D> = unknown extends B ? D : B;
+
+/** The options of `getBatch`; `B` is the type of its batches. */
+export interface GetBatchOptions<B = Batch<Column, Column, Column, Columns>> {
   /** How strongly importance weights correct: 0 not at all, 1 fully (the default). */
   readonly beta?: number;
   /** A batch of the same size to write into: it is returned, and nothing is allocated. */
-  readonly into?: Batch<S, A, R, X>;
+  readonly into?: B;
 }
 
 /** Numbers in a plain or typed array. */
@@ -65,6 +75,41 @@ const BETA_MAX = 2 ** 53;
 /** More layouts than this are never kept. */
 const LAYOUTS_MAX = 32;
 
+/** One pick table: its reference, and the layouts of its batches. */
+class TableEntry {
+  readonly table: PickTable;
+  readonly #core: ReplayCore;
+  readonly #key: string;
+  readonly #layouts = new Map<number, BatchLayout>();
+  #latest: BatchLayout | undefined;
+
+  constructor(core: ReplayCore, table: PickTable) {
+    this.#core = core;
+    this.table = table;
+    const { policy } = table;
+    const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
+    const layout = describeLayout(policy);
+    this.#key = `{ ${columns.join(", ")} } x ${rowCount(policy)}${layout && `, ${layout}`}`;
+  }
+
+  /** The layout of batches of `size`. */
+  layout(size: number): BatchLayout {
+    if (this.#latest?.size === size) return this.#latest;
+    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
+    let layout = this.#layouts.get(size);
+    if (layout === undefined) {
+      const { kernel, id, config } = this.#core;
+      const { id: table, policy } = this.table;
+      const source = { kernel, id, table, columns: config.columns, policy, key: this.#key };
+      layout = new BatchLayout(source, size);
+      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
+      this.#layouts.set(size, layout);
+    }
+    this.#latest = layout;
+    return layout;
+  }
+}
+
 /** Draws from one replay. */
 export class Drawer {
   /** All selectors in order of creation. */
@@ -73,21 +118,57 @@ export class Drawer {
   readonly customs: CustomSelectors;
   readonly #core: ReplayCore;
   readonly #owner = Symbol("replay");
-  readonly #layoutKey: string;
-  readonly #layouts = new Map<number, BatchLayout>();
+  readonly #tables: TableEntry[] = [];
   readonly #number = new Uint32Array(1);
-  #layout: BatchLayout | undefined;
 
   /** Draws from the replay of `core`. */
   constructor(core: ReplayCore) {
     this.#core = core;
     this.customs = new CustomSelectors(core.kernel);
-    const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
-    this.#layoutKey = `{ ${columns.join(", ")} } x ${core.config.pick.length}`;
+    this.addTable(core.config.pick);
+  }
+
+  /** All pick tables in order of creation. */
+  get tables(): readonly PickTable[] {
+    return this.#tables.map(({ table }) => table);
+  }
+
+  /** Adds a pick table. */
+  newPickTable(options: PickOptions): PickTable {
+    const core = this.#core;
+    const where = "newPickTable()";
+    core.checkUsable(where);
+    const segmentLength = core.info(where)[EXRP_INFO_SEGMENT_LENGTH] ?? 1;
+    const policy = checkPick(where, options, segmentLength);
+    if (policy.length > segmentLength) {
+      throw new RangeError(
+        `${where}: length must be at most the replay's segmentLength, as no episode has more records: ${segmentLength}, got ${policy.length}`,
+      );
+    }
+    const numbers = kernelPolicy(policy, rewardDType(core.config));
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_table_create(core.id, numbers, numbers.length, this.#number);
+    core.check(where, status);
+    return this.addTable(policy);
+  }
+
+  /** Takes note of a pick table that the kernel has. */
+  addTable(policy: PickPolicy): PickTable {
+    const table = new PickTable(this, this.#tables.length, Object.freeze(policy));
+    this.#tables.push(new TableEntry(this.#core, table));
+    return table;
+  }
+
+  /** How many picks a table has. */
+  pickCount(table: number, id: number = this.#core.id): number {
+    const core = this.#core;
+    const info = new Float64Array(EXRP_TABLE_INFO_COUNT);
+    core.check("pickCount", core.kernel.symbols.exrp_table_info(id, table, info, info.length));
+    return info[EXRP_TABLE_PICK_COUNT] ?? 0;
   }
 
   /** Adds a selector. */
-  newPickSelector(value: SelectorRule): Selector {
+  newPickSelector(value: SelectorRule, table = 0): Selector {
     const core = this.#core;
     core.checkUsable("newPickSelector()");
     const rule = checkSelectorRule("newPickSelector()", value);
@@ -96,13 +177,14 @@ export class Drawer {
       numbers.set(rule.numbers);
       const status = core.kernel.symbols.exrp_selector_create(
         core.id,
+        table,
         rule.native,
         numbers,
         rule.numbers.length,
         this.#number,
       );
       core.check("newPickSelector()", status);
-      return this.addNative(rule, this.#number[0] ?? 0);
+      return this.addNative(rule, this.#number[0] ?? 0, table);
     }
     if (this.entries.some(({ custom }) => custom?.rule === rule)) {
       throw new TypeError(
@@ -110,18 +192,17 @@ export class Drawer {
       );
     }
     const custom = new CustomSelector(rule, core.seed, this.entries.length);
-    const info = core.info("newPickSelector()");
-    this.customs.add(core.id, custom, info[EXRP_INFO_PICK_COUNT] ?? 0);
-    return this.#add({ native: undefined, nativeId: -1, custom }, rule.name);
+    this.customs.add(core.id, table, custom, this.pickCount(table));
+    return this.#add({ native: undefined, nativeId: -1, custom }, rule.name, table);
   }
 
   /** Takes note of a selector that the kernel has. */
-  addNative(native: NativeSelector, nativeId: number): Selector {
-    return this.#add({ native, nativeId, custom: undefined }, native.kind);
+  addNative(native: NativeSelector, nativeId: number, table: number): Selector {
+    return this.#add({ native, nativeId, custom: undefined }, native.kind, table);
   }
 
-  #add(entry: Omit<SelectorEntry, "selector">, kind: string): Selector {
-    const selector = new Selector(this.#owner, this.entries.length, kind);
+  #add(entry: Omit<SelectorEntry, "selector">, kind: string, table: number): Selector {
+    const selector = new Selector(this.#owner, this.entries.length, kind, table);
     this.entries.push({ ...entry, selector });
     return selector;
   }
@@ -170,7 +251,7 @@ export class Drawer {
       );
     }
     if (entry.custom !== undefined) {
-      return this.#setCustomPriority(entry.custom, episodes, positions, priorities);
+      return this.#setCustomPriority(entry.custom, selector.table, episodes, positions, priorities);
     }
     const status = core.kernel.symbols.exrp_priority_set(
       core.id,
@@ -198,6 +279,7 @@ export class Drawer {
 
   #setCustomPriority(
     custom: CustomSelector,
+    table: number,
     episodes: Float64Array<ArrayBuffer>,
     positions: Int32Array<ArrayBuffer>,
     priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
@@ -213,7 +295,8 @@ export class Drawer {
     this.customs.drain(core.id);
     custom.checkSound();
     const found = new Uint32Array(count);
-    const status = core.kernel.symbols.exrp_pick_find(core.id, episodes, positions, count, found);
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, found);
     if (status !== 0) throw this.#priorityError(status, positions);
     const values = new Float64Array(count);
     let applied = 0;
@@ -224,12 +307,13 @@ export class Drawer {
       values[applied++] = priorities[k] as number;
     }
     if (applied > 0) custom.rule.setPriority(found.slice(0, applied), values.slice(0, applied));
-    this.#tellEviction(episodes, positions, priorities);
+    this.#tellEviction(table, episodes, positions, priorities);
     return applied;
   }
 
   /** Lets a policy of the kernel that goes by priorities hear of those of a selector in TypeScript. */
   #tellEviction(
+    table: number,
     episodes: Float64Array<ArrayBuffer>,
     positions: Int32Array<ArrayBuffer>,
     priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
@@ -239,7 +323,7 @@ export class Drawer {
     if (config.eviction.native !== EXRP_EVICTION_LOWEST_PRIORITY_FIRST) return;
     const status = kernel.symbols.exrp_priority_set(
       id,
-      EXRP_INDEX_NONE,
+      EXRP_INDEX_NONE - table,
       episodes,
       positions,
       priorities,
@@ -251,15 +335,15 @@ export class Drawer {
   }
 
   /** Draws a batch. */
-  getBatch<S extends Column, A extends Column, R extends Column, X extends Columns>(
+  getBatch<B extends Batch<Column, Column, Column, Columns>>(
     size: number,
     selector: Selector,
-    options: GetBatchOptions<S, A, R, X> | undefined,
+    options: GetBatchOptions<B> | undefined,
     external: ExternalEviction | undefined,
-  ): Batch<S, A, R, X> {
+  ): B {
     const core = this.#core;
     let beta = 1;
-    let into: Batch<S, A, R, X> | undefined;
+    let into: B | undefined;
     if (options !== undefined) {
       checkOptions("getBatch()", options, OPTIONS);
       into = options.into;
@@ -269,21 +353,32 @@ export class Drawer {
     }
     core.checkUsable("getBatch()");
     const entry = this.#entry("getBatch()", selector);
-    let layout = this.#layout;
-    if (layout === undefined || layout.size !== size) layout = this.#layoutOf(size);
+    const layout = (this.#tables[entry.selector.table] as TableEntry).layout(size);
     if (into !== undefined) {
       const misfit = Batch.misfit(into, layout);
       if (misfit !== undefined) throw misfit;
     }
     const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, size);
-    const batch = into ?? new Batch<S, A, R, X>(layout);
+    const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
     const bytes = Batch.memoryOf(batch);
     const status = draws === undefined
-      ? core.kernel.symbols.exrp_batch_get(core.id, entry.nativeId, size, beta, bytes, bytes.length)
+      ? core.kernel.symbols.exrp_batch_get(
+        core.id,
+        entry.nativeId,
+        0,
+        size,
+        size,
+        beta,
+        bytes,
+        bytes.length,
+      )
       : core.kernel.symbols.exrp_batch_gather(
         core.id,
+        entry.selector.table,
         draws.index,
         draws.probability,
+        0,
+        size,
         size,
         beta,
         0,
@@ -293,7 +388,7 @@ export class Drawer {
       );
     if (status !== 0) throw core.error("getBatch()", status);
     if (external !== undefined) external.sampled(batch.pickEpisode);
-    return batch;
+    return batch as B;
   }
 
   #select(custom: CustomSelector, size: number): Selection {
@@ -303,26 +398,6 @@ export class Drawer {
       throw errorOfStatus("getBatch()", EXRP_STATUS_EMPTY, [info[EXRP_INFO_RECORD_COUNT] ?? 0]);
     }
     return custom.select(size);
-  }
-
-  #layoutOf(size: number): BatchLayout {
-    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
-    let layout = this.#layouts.get(size);
-    if (layout === undefined) {
-      const { kernel, id, config } = this.#core;
-      layout = new BatchLayout(
-        kernel,
-        id,
-        config.columns,
-        config.pick.length,
-        this.#layoutKey,
-        size,
-      );
-      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
-      this.#layouts.set(size, layout);
-    }
-    this.#layout = layout;
-    return layout;
   }
 }
 

@@ -10,8 +10,10 @@ import type { SelectorRule } from "../selectors/pick_selector.ts";
 import type { Batch } from "./batch.ts";
 import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
-import { Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
+import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
+import type { PickOptions, StackedState } from "./pick_options.ts";
+import type { PickTable } from "./pick_table.ts";
 import {
   type EndEpisodeOptions,
   type EpisodeInfo,
@@ -90,6 +92,7 @@ export class ExperienceReplay<
   A extends Column = Column<"int32", readonly []>,
   R extends Column = Column<"float32", readonly []>,
   X extends Columns = NoColumns,
+  T extends Column = S,
 > implements Disposable {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
@@ -135,7 +138,10 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-  >(options: CreateOptions<S, A, R, X>): Promise<ExperienceReplay<S, A, R, X>> {
+    const P extends PickOptions = PickOptions,
+  >(
+    options: CreateOptions<S, A, R, X, P>,
+  ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const drawer = new Drawer(core);
@@ -355,6 +361,49 @@ export class ExperienceReplay<
   }
 
   /**
+   * Adds a pick table: another way to draw from the same records, with selectors of its own. Nothing is stored twice; a table
+   * costs 4 bytes a pick and 4 a slot. What is stored already is in it.
+   *
+   * @param options Its pick policy, whatever that of `create` is. `length` may not exceed `segmentLength`.
+   * @throws {TypeError} For an unknown option, one of the wrong kind, or options that can't be had together.
+   * @throws {RangeError} For a number out of its range.
+   * @throws {ReplayError} `limit` for more than 16 tables.
+   * @example n-step returns of frame stacks, beside single frames
+   * ```ts
+   * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: uint8(2) });
+   * const table = replay.newPickTable({ stack: 3, nStep: 2, discount: 0.5 });
+   * const selector = table.newPickSelector(uniform());
+   *
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, [1, 1], 0, 8);
+   * replay.record(episode, [2, 2], 0, 4, { finalState: [3, 3], truncated: true });
+   * replay.evict(replay.newEpisode());
+   *
+   * const batch = replay.getBatch(1, selector);
+   * assertEquals(batch.shape.state, [1, 1, 3, 2]);
+   * const [part] = batch.nStep;
+   * const first = batch.pickPosition[0] === 0;
+   * assertEquals([...batch.state], first ? [1, 1, 1, 1, 1, 1] : [1, 1, 1, 1, 2, 2]);
+   * assertEquals(part?.reward[0], first ? 8 + 0.5 * 4 : 4);
+   * assertEquals([...part?.nextState ?? []], [1, 1, 2, 2, 3, 3]);
+   * assertEquals(part?.discount[0], first ? 0.25 : 0.5);
+   * ```
+   */
+  newPickTable<const P extends PickOptions>(
+    options: P,
+  ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
+    return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
+  }
+
+  /** The pick tables, in order of creation; the first is the one of `create`. */
+  get pickTables(): readonly PickTable[] {
+    return this.#drawer.tables;
+  }
+
+  /**
    * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
    * of its own. Picks that are there already have the rule's initial priority.
    *
@@ -371,8 +420,8 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.newPickSelector(ucb()).id, 1);
    * ```
    */
-  newPickSelector(rule: SelectorRule): Selector {
-    return this.#drawer.newPickSelector(rule);
+  newPickSelector(rule: SelectorRule): Selector<Batch<T, A, R, X>> {
+    return this.#drawer.newPickSelector(rule) as Selector<Batch<T, A, R, X>>;
   }
 
   /**
@@ -398,11 +447,16 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.getBatch(8, selector, { into: batch }), batch);
    * ```
    */
+  getBatch<B = unknown>(
+    size: number,
+    selector: Selector<B>,
+    options?: GetBatchOptions<BatchOf<B, Batch<T, A, R, X>>>,
+  ): BatchOf<B, Batch<T, A, R, X>>;
   getBatch(
     size: number,
     selector: Selector,
-    options?: GetBatchOptions<S, A, R, X>,
-  ): Batch<S, A, R, X> {
+    options?: GetBatchOptions,
+  ): Batch<Column, Column, Column, Columns> {
     return this.#drawer.getBatch(size, selector, options, this.#recorder.external);
   }
 
@@ -569,7 +623,7 @@ export class ExperienceReplay<
     return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
   }
 
-  /** How many picks may be drawn now. */
+  /** How many picks of the first pick table may be drawn now. */
   get pickCount(): number {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }

@@ -5,36 +5,20 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkOptions } from "../ffi/checks.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
+import { checkPick, kernelPolicy, type PickOptions, type PickPolicy } from "./pick_options.ts";
 import {
   checkColumn,
   type Column,
   type Columns,
+  type DType,
   float32,
   int32,
   type NamedColumn,
   type NoColumns,
 } from "./schema.ts";
-
-/** The pick policy: what counts as a sequence that may be drawn. */
-export interface PickOptions {
-  /** How many records a pick has; 1 by default. */
-  readonly length?: number;
-  /**
-   * Whether picks shorter than `length` at an episode's end count too (false by default). Positions past the end are
-   * zero in the batch, and `seqLen` says how many are real.
-   */
-  readonly allowShort?: boolean;
-  /**
-   * Whether a pick may end with an open episode's newest record, whose next state is not known yet (false by
-   * default). `nextSeqLen` is then one less than `seqLen`.
-   */
-  readonly allowOpenEnd?: boolean;
-  /** Gamma of `batch.discount`, 0 to 1; 1 by default. */
-  readonly discount?: number;
-}
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
@@ -42,6 +26,7 @@ export interface CreateOptions<
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
+  P extends PickOptions = PickOptions,
 > {
   /** How many records the store holds, 1 to 2^28: exactly. */
   readonly capacity: number;
@@ -53,8 +38,8 @@ export interface CreateOptions<
   readonly reward?: R;
   /** Further columns by name. */
   readonly extras?: X;
-  /** The pick policy. */
-  readonly pick?: PickOptions;
+  /** The pick policy of the first pick table; by default single records with their next states. */
+  readonly pick?: P;
   /** Which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /**
@@ -99,7 +84,7 @@ export interface ReplayConfig {
   /** The names of the extras, in the order of their columns. */
   readonly extraNames: readonly string[];
   /** The pick policy. */
-  readonly pick: Required<PickOptions>;
+  readonly pick: PickPolicy;
   /** The rule of eviction. */
   readonly eviction: EvictionRule;
   /** The seed. */
@@ -126,8 +111,6 @@ const OPTIONS = [
   "kernelPath",
 ] as const;
 
-const PICK_OPTIONS = ["length", "allowShort", "allowOpenEnd", "discount"] as const;
-
 /** Where errors about these options say they happened. */
 const WHERE = "ExperienceReplay.create()";
 
@@ -153,10 +136,15 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
     );
   }
-  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
-  const pick = checkPick(options.pick ?? {});
-  const { capacity, capacityBytes, maxAge } = checkLimits(options, given, columns, pick.length);
+  const { capacity, capacityBytes, maxAge } = checkLimits(options, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
+  // What is wrong with segmentLength is said below, where the picks' length is known.
+  const pick = checkPick(
+    `${WHERE}: pick`,
+    options.pick ?? {},
+    Math.max(1, Math.trunc(options.segmentLength ?? segmentMax / 8) || 1),
+  );
+  checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
     capacity,
     capacityBytes,
@@ -179,48 +167,48 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   };
 }
 
-/** The limits beside the capacity, which the one in bytes may lower. */
+/** The limits, of which the one in bytes may lower the capacity. */
 function checkLimits(
   options: CreateOptions,
-  given: number,
   columns: readonly NamedColumn[],
-  pickLength: number,
 ): { capacity: number; capacityBytes: number; maxAge: number } {
-  const maxAge = options.maxAge === undefined ? 0 : checkInteger(
-    `${WHERE}: maxAge (at least pick.length)`,
-    options.maxAge,
-    pickLength,
-    Number.MAX_SAFE_INTEGER,
-  );
+  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
+  const most = Number.MAX_SAFE_INTEGER;
+  const maxAge = options.maxAge === undefined
+    ? 0
+    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, most);
   if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
-  const capacityBytes = checkInteger(
-    `${WHERE}: capacityBytes`,
-    options.capacityBytes,
-    1,
-    Number.MAX_SAFE_INTEGER,
-  );
-  const bytes = columns.map(({ column }) => column.elementBytes * column.elementCount);
-  const [stateBytes = 0] = bytes;
-  const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
+  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, most);
+  const { recordBytes, stateBytes } = bytesOf(columns);
+  const fitting = Math.max(1, Math.floor((capacityBytes - stateBytes) / recordBytes));
+  return { capacity: Math.min(given, fitting), capacityBytes, maxAge };
+}
+
+/** Limits must leave room for a pick, and for the state after it. */
+function checkLimitsHold(
+  pickLength: number,
+  columns: readonly NamedColumn[],
+  capacityBytes: number,
+  maxAge: number,
+): void {
+  if (maxAge > 0 && maxAge < pickLength) {
+    throw new RangeError(
+      `${WHERE}: maxAge must be at least pick.length, which is ${pickLength}, got ${maxAge}`,
+    );
+  }
+  const { recordBytes, stateBytes } = bytesOf(columns);
   const needed = pickLength * recordBytes + stateBytes;
-  if (capacityBytes < needed) {
+  if (capacityBytes > 0 && capacityBytes < needed) {
     throw new RangeError(
       `${WHERE}: capacityBytes must be at least ${needed}, for a pick (pick.length ${pickLength} × ${recordBytes} bytes of a record) and a final state (${stateBytes} bytes), got ${capacityBytes}`,
     );
   }
-  const fitting = Math.floor((capacityBytes - stateBytes) / recordBytes);
-  return { capacity: Math.min(given, fitting), capacityBytes, maxAge };
 }
 
-function checkPick(pick: PickOptions): Required<PickOptions> {
-  checkOptions(`${WHERE}: pick`, pick, PICK_OPTIONS);
-  const { length = 1, allowShort = false, allowOpenEnd = false, discount = 1 } = pick;
-  return {
-    length: checkInteger(`${WHERE}: pick.length`, length, 1, abi.EXRP_LIMIT_CAPACITY),
-    allowShort: checkBoolean(`${WHERE}: pick.allowShort`, allowShort),
-    allowOpenEnd: checkBoolean(`${WHERE}: pick.allowOpenEnd`, allowOpenEnd),
-    discount: checkNumber(`${WHERE}: pick.discount`, discount, 0, 1),
-  };
+function bytesOf(columns: readonly NamedColumn[]): { recordBytes: number; stateBytes: number } {
+  const bytes = columns.map(({ column }) => column.elementBytes * column.elementCount);
+  const [stateBytes = 0] = bytes;
+  return { recordBytes: bytes.reduce((sum, one) => sum + one, 0), stateBytes };
 }
 
 function checkBlockLength(value: unknown): number {
@@ -236,18 +224,18 @@ function randomSeed(): number {
   return (high & 0x1fffff) * 2 ** 32 + low;
 }
 
-/** The numbers and columns that the kernel makes a replay from. */
+/** The numbers, pick policy and columns that the kernel makes a replay from. */
 export function kernelConfig(
   config: ReplayConfig,
-): { numbers: Float64Array<ArrayBuffer>; columns: Uint32Array<ArrayBuffer> } {
+): {
+  numbers: Float64Array<ArrayBuffer>;
+  policy: Float64Array<ArrayBuffer>;
+  columns: Uint32Array<ArrayBuffer>;
+} {
   const numbers = new Float64Array(abi.EXRP_CONFIG_COUNT);
   numbers[abi.EXRP_CONFIG_CAPACITY] = config.capacity;
   numbers[abi.EXRP_CONFIG_SEGMENT_LENGTH] = config.segmentLength;
   numbers[abi.EXRP_CONFIG_SEED] = config.seed;
-  numbers[abi.EXRP_CONFIG_PICK_LENGTH] = config.pick.length;
-  numbers[abi.EXRP_CONFIG_PICK_FLAGS] = (config.pick.allowShort ? abi.EXRP_PICK_ALLOW_SHORT : 0) |
-    (config.pick.allowOpenEnd ? abi.EXRP_PICK_ALLOW_OPEN_END : 0);
-  numbers[abi.EXRP_CONFIG_DISCOUNT] = config.pick.discount;
   if ("native" in config.eviction) {
     numbers[abi.EXRP_CONFIG_EVICTION] = config.eviction.native;
     numbers[abi.EXRP_CONFIG_EVICTION_OPTION] = config.eviction.number;
@@ -260,5 +248,10 @@ export function kernelConfig(
     columns[2 * k] = column.elementBytes;
     columns[2 * k + 1] = column.elementCount;
   }
-  return { numbers, columns };
+  return { numbers, policy: kernelPolicy(config.pick, rewardDType(config)), columns };
+}
+
+/** The dtype of the reward column. */
+export function rewardDType(config: ReplayConfig): DType {
+  return config.columns[2]?.column.dtype ?? "float32";
 }

@@ -5,6 +5,8 @@
  */
 
 import { show } from "../ffi/checks.ts";
+import { ReplayError } from "../ffi/errors.ts";
+import { EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
 
 /** Refuses what is no handle. */
 export function checkEpisode(operation: string, episode: unknown): asserts episode is number {
@@ -13,5 +15,20 @@ export function checkEpisode(operation: string, episode: unknown): asserts episo
     `${operation}: episode must be the number that newEpisode() or record() gave, got ${
       show(episode)
     }`,
+  );
+}
+
+/** The priority, when it may be one: finite, and 0 or more. */
+export function checkPriority(name: string, value: unknown): number {
+  if (typeof value !== "number") {
+    throw new TypeError(`${name} must be a number, got ${show(value)}`);
+  }
+  if (value >= 0 && value < Infinity) return value;
+  throw new ReplayError(
+    "invalid-priority",
+    `${name} must be finite and not negative, got ${value}`,
+    {
+      status: EXRP_STATUS_PRIORITY_INVALID,
+    },
   );
 }

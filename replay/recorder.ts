@@ -15,6 +15,7 @@ import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
+  EXRP_RECORD_PRIORITY,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../ffi/symbols.ts";
@@ -22,13 +23,22 @@ import { ReplayError } from "../ffi/errors.ts";
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
-import { checkEpisode } from "./record_input.ts";
+import { checkEpisode, checkPriority } from "./record_input.ts";
 import { Row, type RowColumn } from "./row.ts";
 import { StepsRecorder } from "./steps_recorder.ts";
 import type { Column, Columns, ColumnValue } from "./schema.ts";
 
+/** What can be said of a record beside its values. */
+export interface RecordMeta {
+  /**
+   * The first priority of the pick that begins at this record, with every selector: finite, 0 or more. Without it a pick begins
+   * with what the selector's rule says, such as the largest priority so far.
+   */
+  readonly priority?: number;
+}
+
 /** The options of `record` but the extras. */
-export interface EndOptions<S extends Column = Column> {
+export interface EndOptions<S extends Column = Column> extends RecordMeta {
   /** The state after the last record: with it the episode ends, as terminated unless `truncated` says otherwise. */
   readonly finalState?: ColumnValue<S>;
   /** With `finalState`: the episode was cut off rather than ended by the task, so that learners bootstrap. */
@@ -73,20 +83,22 @@ export type StepRest<X extends Columns> = [keyof X] extends [never] ? [options?:
   : [options: StepOptions<X>];
 
 /** The options of `recordStep`; `extras` has every extra of the schema, and can't be left out when there is one. */
-export type StepOptions<X extends Columns = Columns> = string extends keyof X
-  ? { readonly extras?: ExtraValues<X> }
-  : [keyof X] extends [never] ? { readonly extras?: never }
-  : { readonly extras: ExtraValues<X> };
+export type StepOptions<X extends Columns = Columns> =
+  & RecordMeta
+  & (string extends keyof X ? { readonly extras?: ExtraValues<X> }
+    : [keyof X] extends [never] ? { readonly extras?: never }
+    : { readonly extras: ExtraValues<X> });
 
 const END_OPTIONS = ["finalState", "truncated"] as const;
-const STEP_OPTIONS = ["extras"] as const;
-const OPTIONS = ["finalState", "truncated", "extras"] as const;
+const STEP_OPTIONS = ["extras", "priority"] as const;
+const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
 /** The options as they come, before anything is known about them. */
 interface LooseOptions {
   readonly finalState?: unknown;
   readonly truncated?: unknown;
   readonly extras?: unknown;
+  readonly priority?: unknown;
 }
 
 /** Writes records into one replay. */
@@ -157,9 +169,10 @@ export class Recorder {
     if (options !== undefined) checkOptions(operation, options, STEP_OPTIONS);
     const extras = options?.extras;
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
-    if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, 0);
+    const given = this.#writePriority(operation, options?.priority);
+    if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
-    const flags = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
     return this.#store(
       operation,
       episode,
@@ -261,17 +274,27 @@ export class Recorder {
 
   #writeOptions(options: LooseOptions): number {
     checkOptions("record()", options, OPTIONS);
-    const { finalState, truncated, extras } = options;
+    const { finalState, truncated, extras, priority } = options;
+    const given = this.#writePriority("record()", priority);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);
     const isTruncated = truncated !== undefined && checkBoolean("record(): truncated", truncated);
     if (finalState === undefined) {
-      if (!isTruncated) return 0;
+      if (!isTruncated) return given;
       throw new TypeError(
         "record(): truncated needs finalState, the state after the last record, to bootstrap from",
       );
     }
     this.#row.finalState.write(finalState);
-    return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
+    const ends = given | EXRP_RECORD_ENDS;
+    return isTruncated ? ends | EXRP_RECORD_TRUNCATED : ends;
+  }
+
+  /** Puts the priority into the row; the flag that says that it is there. */
+  #writePriority(operation: string, priority: unknown): number {
+    if (priority === undefined) return 0;
+    const { view, priorityOffset } = this.#row;
+    view.setFloat64(priorityOffset, checkPriority(`${operation}: priority`, priority), true);
+    return EXRP_RECORD_PRIORITY;
   }
 
   #writeExtras(operation: string, extras: unknown): void {

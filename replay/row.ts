@@ -9,7 +9,12 @@
 
 import { show } from "../ffi/checks.ts";
 import { checkStatus, type Kernel } from "../ffi/library.ts";
-import { EXRP_ROW_BYTES, EXRP_ROW_COLUMN, EXRP_ROW_FINAL_STATE } from "../ffi/symbols.ts";
+import {
+  EXRP_ROW_BYTES,
+  EXRP_ROW_COLUMN,
+  EXRP_ROW_FINAL_STATE,
+  EXRP_ROW_PRIORITY,
+} from "../ffi/symbols.ts";
 import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "./schema.ts";
 
 const KIND: Readonly<Record<DType, number>> = {
@@ -240,6 +245,8 @@ export class Row {
   turn = 0;
   /** The handle is at 0. */
   readonly view: DataView<ArrayBuffer>;
+  /** Where the priority is, a double. */
+  readonly priorityOffset: number;
 
   /** A row laid out as the kernel says for replay `id`. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[]) {
@@ -249,6 +256,7 @@ export class Row {
     const buffer = new ArrayBuffer(offsets[EXRP_ROW_BYTES] ?? 0);
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
+    this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;
     this.columns = columns.map((named, k) =>
       new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
     );

@@ -9,7 +9,6 @@ import { show } from "../ffi/checks.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
-  EXRP_INFO_PICK_COUNT,
   EXRP_INFO_SEGMENT_LENGTH,
 } from "../ffi/symbols.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
@@ -117,7 +116,7 @@ export class Saver {
     evictionBytes: number,
   ): Omit<SnapshotSchema, "sections"> {
     const { config, seed } = this.#core;
-    const { eviction, pick } = config;
+    const { eviction } = config;
     return {
       library: VERSION,
       capacity: config.capacity,
@@ -128,7 +127,7 @@ export class Saver {
         dtype: column.dtype,
         shape: column.shape,
       })),
-      pick,
+      tables: this.#drawer.tables.map(({ policy }) => policy),
       segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
       seed,
       eviction: {
@@ -150,7 +149,7 @@ export class Saver {
       const info = core.info("unserialize()", handle.id);
       if (customs.size > 0) {
         customs.drain(core.occupiedId);
-        customs.openJournal(handle.id);
+        customs.openJournals(handle.id);
       }
       this.#loadRules(loaded, info);
     } catch (error) {
@@ -158,9 +157,14 @@ export class Saver {
       throw error;
     }
     core.adopt(handle, schema.seed);
+    for (const policy of schema.tables.slice(this.#drawer.tables.length)) {
+      this.#drawer.addTable(policy);
+    }
     let nativeId = entries.filter(({ native }) => native !== undefined).length;
-    for (const { name, native, options, numbers } of schema.selectors.slice(entries.length)) {
-      this.#drawer.addNative(new NativeSelector(name, native, options, numbers), nativeId++);
+    for (
+      const { name, native, options, numbers, table } of schema.selectors.slice(entries.length)
+    ) {
+      this.#drawer.addNative(new NativeSelector(name, native, options, numbers), nativeId++, table);
     }
   }
 
@@ -174,7 +178,8 @@ export class Saver {
         if (custom === undefined || bytes === undefined) continue;
         const [countBefore, before] = [custom.count, custom.save()];
         undo.push(() => custom.load(countBefore, before));
-        refusable(custom.rule.name, () => custom.load(info[EXRP_INFO_PICK_COUNT] ?? 0, bytes));
+        const count = this.#drawer.pickCount(selector.table, loaded.handle.id);
+        refusable(custom.rule.name, () => custom.load(count, bytes));
       }
       const { external } = this.#recorder;
       if (external === undefined || loaded.eviction === undefined) return;
@@ -216,6 +221,7 @@ function selectorSchema(
 ): SelectorSchema {
   return {
     runs: native === undefined ? "typescript" : "kernel",
+    table: selector.table,
     name: native?.kind ?? custom?.rule.name ?? "",
     native: native?.native ?? 0,
     options: native?.options ?? {},

@@ -19,18 +19,23 @@
  * assertStrictEquals(replay.selectors[selector.id], selector);
  * ```
  */
-export class Selector {
+export class Selector<B = unknown> {
+  /** The type of its batches, where it is known; nothing at run time. */
+  declare readonly batch: B | undefined;
   /** Its number among its replay's selectors: 0, 1, … in order of creation. */
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
+  /** The number of the pick table that it draws from. */
+  readonly table: number;
   readonly #owner: symbol;
 
   /** Makes a reference; `newPickSelector` does. */
-  constructor(owner: symbol, id: number, kind: string) {
+  constructor(owner: symbol, id: number, kind: string, table: number) {
     this.#owner = owner;
     this.id = id;
     this.kind = kind;
+    this.table = table;
     Object.freeze(this);
   }
 

@@ -8,6 +8,8 @@ import { ReplayError } from "../ffi/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
 import type { ReplayHandle } from "../ffi/handle.ts";
 import * as abi from "../ffi/symbols.ts";
+import { kernelPolicy } from "./pick_options.ts";
+import { type DType, DTYPES } from "./schema.ts";
 import {
   corrupt,
   encodeFrame,
@@ -109,7 +111,12 @@ function kernelSections(source: SnapshotSource): SectionSchema[] {
   for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
     sections.push(sectionInfo(source.kernel, source.id, section, "serialize()"));
   }
-  return sections;
+  return sections.filter(isThere);
+}
+
+/** Sections of no bytes have no frames; where there are none of a kind, its items have no size either. */
+function isThere({ itemBytes }: SectionSchema): boolean {
+  return itemBytes > 0;
 }
 
 function sectionInfo(
@@ -196,6 +203,7 @@ export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
   const handle = target.create(schema.seed);
   let done = false;
   try {
+    createTables(kernel, handle.id, schema);
     createSelectors(kernel, handle.id, schema);
     checkSections(kernel, handle.id, schema);
     for (const section of schema.sections) yield* readSection(kernel, handle.id, reader, section);
@@ -216,6 +224,21 @@ export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
   }
 }
 
+function createTables(kernel: Kernel, id: number, schema: SnapshotSchema): void {
+  const number = new Uint32Array(1);
+  const reward = dtypeOf(schema.columns[2]?.dtype);
+  for (const [k, policy] of schema.tables.entries()) {
+    if (k === 0) continue; // the replay was made with it
+    const numbers = kernelPolicy(policy, reward);
+    const status = kernel.symbols.exrp_table_create(id, numbers, numbers.length, number);
+    loadStatus(kernel, `pick table ${k}`, status);
+  }
+}
+
+function dtypeOf(name: string | undefined): DType {
+  return DTYPES.find((dtype) => dtype === name) ?? "float32";
+}
+
 function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): void {
   const number = new Uint32Array(1);
   for (const [k, selector] of schema.selectors.entries()) {
@@ -224,6 +247,7 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
     numbers.set(selector.numbers);
     const status = kernel.symbols.exrp_selector_create(
       id,
+      selector.table,
       selector.native,
       numbers,
       selector.numbers.length,
@@ -236,18 +260,23 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
 /** The sections must be the ones that this kernel reads, with items of its size; how many items it will find out. */
 function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void {
   const native = schema.selectors.filter((selector) => selector.runs === "kernel").length;
-  if (schema.sections.length !== abi.EXRP_SECTION_SELECTOR + 2 * native) {
-    throw corrupt(`it lists ${schema.sections.length} sections for ${native} selectors`);
+  const needed: SectionSchema[] = [];
+  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
+    needed.push(sectionInfo(kernel, id, section, "unserialize()"));
+  }
+  const own = needed.filter(isThere);
+  if (schema.sections.length !== own.length) {
+    throw corrupt(`it lists ${schema.sections.length} sections, needed are ${own.length}`);
   }
   for (const [k, { section, itemCount, itemBytes }] of schema.sections.entries()) {
-    const own = sectionInfo(kernel, id, k, "unserialize()");
-    if (section !== k || itemBytes !== own.itemBytes) {
+    const [wanted, bytes] = [own[k]?.section, own[k]?.itemBytes];
+    if (section !== wanted || itemBytes !== bytes) {
       throw corrupt(
-        `section ${k} is said to be number ${section} with items of ${itemBytes} bytes; needed are ${own.itemBytes}`,
+        `section ${k} is said to be number ${section} with items of ${itemBytes} bytes; needed is number ${wanted} with ${bytes}`,
       );
     }
     if (itemCount > 2 * abi.EXRP_LIMIT_CAPACITY) {
-      throw corrupt(`section ${k} is said to have ${itemCount} items`);
+      throw corrupt(`section ${section} is said to have ${itemCount} items`);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 import { ReplayError } from "../ffi/errors.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
+import { checkPick, type PickPolicy } from "./pick_options.ts";
 import { corrupt } from "./snapshot_format.ts";
 
 /** A rule's name, and where it runs. */
@@ -18,6 +19,8 @@ export interface RuleSchema {
 
 /** A selector. */
 export interface SelectorSchema extends RuleSchema {
+  /** The number of its pick table. */
+  readonly table: number;
   /** The kernel's number of the rule; 0 for one in TypeScript. */
   readonly native: number;
   /** The options by name. */
@@ -60,10 +63,8 @@ export interface SnapshotSchema {
   readonly maxAge: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnSchema[];
-  /** The pick policy. */
-  readonly pick:
-    & Readonly<Record<"length" | "discount", number>>
-    & Readonly<Record<"allowShort" | "allowOpenEnd", boolean>>;
+  /** The pick policies of the pick tables, in order. */
+  readonly tables: readonly PickPolicy[];
   /** Records after which an open episode is cut. */
   readonly segmentLength: number;
   /** The seed. */
@@ -88,7 +89,6 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
     throw corrupt("its schema is no JSON", error);
   }
   const root = object("schema", json);
-  const pick = object("pick", root.pick);
   const eviction = object("eviction", root.eviction);
   return {
     library: string("library", root.library),
@@ -104,12 +104,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         shape: array(`columns[${k}].shape`, column.shape).map((size) => count("shape", size)),
       };
     }),
-    pick: {
-      length: count("pick.length", pick.length),
-      allowShort: boolean("pick.allowShort", pick.allowShort),
-      allowOpenEnd: boolean("pick.allowOpenEnd", pick.allowOpenEnd),
-      discount: number("pick.discount", pick.discount),
-    },
+    tables: array("tables", root.tables).map((value, k) => policy(`tables[${k}]`, value)),
     segmentLength: count("segmentLength", root.segmentLength),
     seed: count("seed", root.seed),
     eviction: {
@@ -124,6 +119,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
       return {
         runs: runs(where, selector.runs),
         name: string(`${where}.name`, selector.name),
+        table: count(`${where}.table`, selector.table),
         native: count(`${where}.native`, selector.native),
         options: options(`${where}.options`, selector.options),
         numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
@@ -172,9 +168,19 @@ function string(where: string, value: unknown): string {
   return value;
 }
 
-function boolean(where: string, value: unknown): boolean {
-  if (typeof value !== "boolean") throw malformed(where);
-  return value;
+/** A whole pick policy: what its own check lets pass, with nothing left out. */
+function policy(where: string, value: unknown): PickPolicy {
+  const given = object(where, value);
+  let checked: PickPolicy;
+  try {
+    checked = checkPick(where, given, 1);
+  } catch {
+    throw malformed(where);
+  }
+  for (const name of Object.keys(checked)) {
+    if (given[name] === undefined) throw malformed(`${where}.${name}`);
+  }
+  return checked;
 }
 
 function number(where: string, value: unknown): number {
@@ -207,16 +213,21 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
     same(`${a?.name}'s dtype`, a?.dtype, b?.dtype);
     same(`${a?.name}'s shape`, `[${a?.shape}]`, `[${b?.shape}]`);
   }
-  same("pick.length", mine.pick.length, found.pick.length);
-  same("pick.allowShort", mine.pick.allowShort, found.pick.allowShort);
-  same("pick.allowOpenEnd", mine.pick.allowOpenEnd, found.pick.allowOpenEnd);
-  same("pick.discount", mine.pick.discount, found.pick.discount);
+  for (const [k, a] of mine.tables.entries()) {
+    const b = found.tables[k];
+    const name = k === 0 ? "pick" : `pick table ${k}: policy`;
+    if (b === undefined) throw mismatch(`${name}: this replay has one, the snapshot none`);
+    for (const key of Object.keys(a) as (keyof PickPolicy)[]) {
+      same(`${name}.${key}`, String(a[key]), String(b[key]));
+    }
+  }
   same("segmentLength", mine.segmentLength, found.segmentLength);
   same("eviction", ruleText(mine.eviction), ruleText(found.eviction));
   same("the eviction's options", optionsText(mine.eviction), optionsText(found.eviction));
   for (const [k, a] of mine.selectors.entries()) {
     const b = found.selectors[k];
     same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
+    same(`selector ${k}'s pick table`, a.table, b?.table);
     same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
     same(`selector ${k}'s kernel rule`, kernelText(a), b && kernelText(b));
   }

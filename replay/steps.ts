@@ -5,7 +5,12 @@
  */
 
 import { show } from "../ffi/checks.ts";
-import { EXRP_STEPS_COLUMN, EXRP_STEPS_FINAL_STATE, EXRP_STEPS_FLAGS } from "../ffi/symbols.ts";
+import {
+  EXRP_STEPS_COLUMN,
+  EXRP_STEPS_FINAL_STATE,
+  EXRP_STEPS_FLAGS,
+  EXRP_STEPS_PRIORITY,
+} from "../ffi/symbols.ts";
 import type { ReplayCore } from "./core.ts";
 import { checkElement, type ColumnPlace } from "./row.ts";
 import { type ArrayOfDType, type Column, type DType, type NamedColumn, viewOf } from "./schema.ts";
@@ -120,6 +125,8 @@ export class Steps {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** `EXRP_RECORD_` of each. */
   readonly flags: Uint8Array<ArrayBuffer>;
+  /** The first priority of the pick that begins at each. */
+  readonly priorities: Float64Array<ArrayBuffer>;
   /** State, action, reward. */
   readonly columns: readonly StepsColumn[];
   /** The final states. */
@@ -147,6 +154,7 @@ export class Steps {
     this.count = count;
     this.bytes = new Uint8Array(buffer);
     this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
+    this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);
     this.columns = columns.map((named, k) =>
       new StepsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
     );

@@ -16,13 +16,14 @@ import {
   EXRP_LIMIT_BATCH,
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
+  EXRP_RECORD_PRIORITY,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../ffi/symbols.ts";
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import type { ExternalEviction } from "./external_eviction.ts";
-import { checkEpisode } from "./record_input.ts";
+import { checkEpisode, checkPriority } from "./record_input.ts";
 import type { Row } from "./row.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NamedColumn } from "./schema.ts";
 import { checkValues, countSteps, Steps } from "./steps.ts";
@@ -48,6 +49,11 @@ export interface StepColumns<
   readonly action: ArrayValue<A>;
   /** `[n, ...shape]`: the rewards. */
   readonly reward: ArrayValue<R>;
+  /**
+   * `[n]`: the first priority of the pick that begins at each step, with every selector: finite, 0 or more. Without it picks begin
+   * with what the selector's rule says.
+   */
+  readonly priority?: Float64Array | Float32Array | readonly number[];
 }
 
 /** What `recordMany` takes: n consecutive steps of one episode. */
@@ -83,12 +89,21 @@ export type BatchSteps<
 
 const MANY = "recordMany()";
 const BATCH = "recordBatch()";
-const MANY_OPTIONS = ["state", "action", "reward", "extras", "finalState", "truncated"] as const;
+const MANY_OPTIONS = [
+  "state",
+  "action",
+  "reward",
+  "extras",
+  "priority",
+  "finalState",
+  "truncated",
+] as const;
 const BATCH_OPTIONS = [
   "state",
   "action",
   "reward",
   "extras",
+  "priority",
   "nextState",
   "terminated",
   "truncated",
@@ -146,7 +161,7 @@ export class StepsRecorder {
     if (steps?.count !== count) steps = new Steps(this.#core, MANY, count, "finalState", 1);
     this.#many = undefined;
     this.#writeColumns(MANY, steps, loose);
-    const flags = this.#writeEnd(steps, loose);
+    const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
     const { symbols } = this.#core.kernel;
     const handle = this.#external === undefined ? this.#handle : new Float64Array(1);
     handle[0] = episode;
@@ -174,7 +189,8 @@ export class StepsRecorder {
     this.#writeColumns(BATCH, steps, loose);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
     writeFinalStates(steps, loose.nextState, doneCount);
-    this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, 0);
+    const flags = writePriorities(BATCH, steps, loose.priority);
+    this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#batch = steps;
     return doneCount;
   }
@@ -252,6 +268,29 @@ export class StepsRecorder {
 
 function seenAll(external: ExternalEviction, episodes: Float64Array): void {
   for (const handle of episodes) external.seen(handle);
+}
+
+/** Puts in the priorities of all steps; the flag that says that they are there. */
+function writePriorities(operation: string, steps: Steps, value: unknown): number {
+  if (value === undefined) return 0;
+  const { priorities, count } = steps;
+  const isTyped = value instanceof Float64Array || value instanceof Float32Array;
+  if (!isTyped && !Array.isArray(value)) {
+    throw new TypeError(
+      `${operation}: priority must be a Float64Array, a Float32Array or an array of numbers, got ${
+        show(value)
+      }`,
+    );
+  }
+  if (value.length !== count) {
+    throw new RangeError(
+      `${operation}: priority takes ${count} values for ${count} steps, got ${value.length}`,
+    );
+  }
+  for (let k = 0; k < count; k++) {
+    priorities[k] = checkPriority(`${operation}: priority[${k}]`, value[k]);
+  }
+  return EXRP_RECORD_PRIORITY;
 }
 
 /** Calls `each` with the places where a flag is set. */

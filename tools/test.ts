@@ -36,7 +36,7 @@ const permissions = [
 
 /** Whose examples are run. */
 const examples = [
-  ...["mod.ts", "replay", "selectors", "eviction", "returns"],
+  ...["mod.ts", "replay", "selectors", "eviction", "returns", "testing"],
   ...["README.md", "docs/returns.md"],
 ];
 

@@ -29,30 +29,78 @@ inline uint32_t fnv(const void* data, size_t bytes, uint32_t hash = 2166136261u)
   return hash;
 }
 
+/// The numbers of a pick policy.
+using Policy = std::vector<double>;
+
 /// What of a replay's shape the hashes need.
 struct ReplayShape {
   uint32_t id = 0;
-  uint32_t length = 1;
   std::vector<uint32_t> columnBytes;
+  uint32_t rewardCount = 1;       // elements of one reward
+  std::vector<Policy> policies;   // of each pick table
+  std::vector<uint32_t> tables;   // of each selector
 };
 
-/// The hash of a batch's parts, in order of their numbers; what lies between them is not the call's to write.
-inline uint32_t batchHash(const ReplayShape& shape, uint32_t count, const uint8_t* batch) {
-  const size_t columns = shape.columnBytes.size();
-  std::vector<double> offsets(EXRP_BATCH_COLUMN + columns);
-  if (exrp_batch_layout(shape.id, count, offsets.data(), static_cast<uint32_t>(offsets.size())) != 0) return 0;
-  const size_t rows = size_t{count} * shape.length;
+/// A part of a batch, and the bytes that one pick has in it.
+struct BatchPart {
+  uint32_t part;
+  size_t bytes;
+};
+
+/// The parts of a table's batches that have bytes, in the order in which they are hashed.
+inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t table) {
+  const Policy& policy = shape.policies[table];
+  const auto number = [&](uint32_t index) { return static_cast<size_t>(policy[index]); };
+  const auto flag = [&](uint32_t bit) { return (number(EXRP_POLICY_FLAGS) & bit) != 0; };
+  const auto columns = static_cast<uint32_t>(shape.columnBytes.size());
+  const size_t rows = number(EXRP_POLICY_BEFORE) + number(EXRP_POLICY_LENGTH);
+  const size_t stack = number(EXRP_POLICY_STACK);
+  const size_t more = number(EXRP_POLICY_NEXT_STATE) == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+  const size_t frames = flag(EXRP_PICK_COMPACT) ? stack - 1 + rows + more : (rows + more) * stack;
+  const size_t stacks = rows * stack * shape.columnBytes[0];
+  std::vector<BatchPart> parts = {
+      {EXRP_BATCH_NEXT_STATE, number(EXRP_POLICY_NEXT_STATE) == EXRP_NEXT_STATE_COPY ? stacks : 0},
+      {EXRP_BATCH_SEQ_LEN, 4},
+      {EXRP_BATCH_NEXT_SEQ_LEN, 4},
+      {EXRP_BATCH_PICK_EPISODE, 8},
+      {EXRP_BATCH_PICK_POSITION, 4},
+      {EXRP_BATCH_PROBABILITY, 4},
+      {EXRP_BATCH_IMPORTANCE_WEIGHT, 4},
+      {EXRP_BATCH_DISCOUNT, rows * 4},
+      {EXRP_BATCH_LEARN_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
+      {EXRP_BATCH_CONTEXT_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
+      {EXRP_BATCH_COLUMN, frames * shape.columnBytes[0]},
+  };
+  for (uint32_t column = 1; column < columns; ++column) {
+    parts.push_back({EXRP_BATCH_COLUMN + column, rows * shape.columnBytes[column]});
+  }
+  for (uint32_t index = 0; index < EXRP_LIMIT_N_STEPS && policy[EXRP_POLICY_N_STEP + index] > 0; ++index) {
+    const uint32_t part = EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * index;
+    parts.push_back({part + EXRP_BATCH_N_STEP_RETURN, rows * shape.rewardCount * 4});
+    parts.push_back({part + EXRP_BATCH_N_STEP_STATE, stacks});
+    parts.push_back({part + EXRP_BATCH_N_STEP_DISCOUNT, rows * 4});
+  }
+  return parts;
+}
+
+/// Elements that a batch layout of table `table` has.
+inline uint32_t batchPartCount(const ReplayShape& shape, uint32_t table) {
+  uint32_t nSteps = 0;
+  if (table < shape.policies.size()) {
+    while (nSteps < EXRP_LIMIT_N_STEPS && shape.policies[table][EXRP_POLICY_N_STEP + nSteps] > 0) ++nSteps;
+  }
+  return EXRP_BATCH_COLUMN + static_cast<uint32_t>(shape.columnBytes.size()) + EXRP_BATCH_N_STEP_PARTS * nSteps;
+}
+
+/// The hash of places first..first + count - 1 of a batch of `total`; what lies between parts is not the call's to write.
+inline uint32_t batchHash(const ReplayShape& shape, uint32_t table, uint32_t first, uint32_t count, uint32_t total,
+                          const uint8_t* batch) {
+  std::vector<double> offsets(batchPartCount(shape, table));
+  if (exrp_batch_layout(shape.id, table, total, offsets.data(), static_cast<uint32_t>(offsets.size())) != 0) return 0;
   uint32_t hash = 2166136261u;
-  const auto add = [&](size_t part, size_t bytes) { hash = fnv(batch + static_cast<size_t>(offsets[part]), bytes, hash); };
-  add(EXRP_BATCH_NEXT_STATE, rows * shape.columnBytes[0]);
-  add(EXRP_BATCH_SEQ_LEN, size_t{count} * 4);
-  add(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * 4);
-  add(EXRP_BATCH_PICK_EPISODE, size_t{count} * 8);
-  add(EXRP_BATCH_PICK_POSITION, size_t{count} * 4);
-  add(EXRP_BATCH_PROBABILITY, size_t{count} * 4);
-  add(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * 4);
-  add(EXRP_BATCH_DISCOUNT, rows * 4);
-  for (size_t column = 0; column < columns; ++column) add(EXRP_BATCH_COLUMN + column, rows * shape.columnBytes[column]);
+  for (const BatchPart& part : batchParts(shape, table)) {
+    hash = fnv(batch + static_cast<size_t>(offsets[part.part]) + first * part.bytes, count * part.bytes, hash);
+  }
   return hash;
 }
 
@@ -132,8 +180,8 @@ class Recording {
     return reinterpret_cast<T*>(index < arguments_.size() && arguments_[index].size > 0 ? arguments_[index].bytes.data() : nothing);
   }
   /// The replay that argument 0 names; an unknown one becomes an id that no replay has.
-  const ReplayShape& shape() const {
-    static const ReplayShape none{0xFFFFFFFFu, 1, {1, 1, 1}};
+  ReplayShape& shape() {
+    static ReplayShape none{0xFFFFFFFFu, {1, 1, 1}, 1, {}, {}};
     const auto index = static_cast<size_t>(f64(0));
     return f64(0) >= 0 && index < replays_.size() ? replays_[index] : none;
   }
@@ -160,11 +208,13 @@ inline bool Recording::call(const std::string& name) {
   if (name == "replay_create") {
     ReplayShape made;
     const auto* config = buffer<const double>(0);
-    const auto* columns = buffer<const uint32_t>(2);
-    status_ = exrp_replay_create(config, u32(1), columns, u32(3), &made.id);
+    const auto* policy = buffer<const double>(2);
+    const auto* columns = buffer<const uint32_t>(4);
+    status_ = exrp_replay_create(config, u32(1), policy, u32(3), columns, u32(5), &made.id);
     if (status_ != 0) return true;
-    made.length = static_cast<uint32_t>(config[EXRP_CONFIG_PICK_LENGTH]);
-    for (uint32_t column = 0; column < u32(3); ++column) made.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
+    made.policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
+    made.rewardCount = columns[5];
+    for (uint32_t column = 0; column < u32(5); ++column) made.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
     replays_.push_back(made);
   } else if (name == "replay_destroy") {
     status_ = exrp_replay_destroy(id);
@@ -214,9 +264,20 @@ inline bool Recording::call(const std::string& name) {
     std::vector<double> handles(u32(1) + 1);
     const int32_t status = exrp_episode_list(id, handles.data(), u32(1));
     done(status, handles.data(), status == 0 ? static_cast<size_t>(info[EXRP_INFO_EPISODE_COUNT]) * 8 : 0);
+  } else if (name == "table_create") {
+    uint32_t table = 0;
+    const auto* policy = buffer<const double>(1);
+    const int32_t status = exrp_table_create(id, policy, u32(2), &table);
+    if (status == 0) shape().policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
+    done(status, &table, sizeof table);
+  } else if (name == "table_info") {
+    double info[EXRP_TABLE_INFO_COUNT] = {};
+    const int32_t status = exrp_table_info(id, u32(1), info, EXRP_TABLE_INFO_COUNT);
+    done(status, info, sizeof info);
   } else if (name == "selector_create") {
     uint32_t selector = 0;
-    const int32_t status = exrp_selector_create(id, u32(1), buffer<const double>(2), u32(3), &selector);
+    const int32_t status = exrp_selector_create(id, u32(1), u32(2), buffer<const double>(3), u32(4), &selector);
+    if (status == 0) shape().tables.push_back(u32(1));
     done(status, &selector, sizeof selector);
   } else if (name == "priority_set") {
     uint32_t applied = 0;
@@ -224,37 +285,41 @@ inline bool Recording::call(const std::string& name) {
                                              u32(5), u32(6), &applied);
     done(status, &applied, sizeof applied);
   } else if (name == "batch_layout") {
-    std::vector<double> offsets(EXRP_BATCH_COLUMN + columnCount);
-    const int32_t status = exrp_batch_layout(id, u32(1), offsets.data(), static_cast<uint32_t>(offsets.size()));
+    std::vector<double> offsets(batchPartCount(shape(), u32(1)));
+    const int32_t status = exrp_batch_layout(id, u32(1), u32(2), offsets.data(), static_cast<uint32_t>(offsets.size()));
     done(status, offsets.data(), offsets.size() * 8);
   } else if (name == "batch_get") {
-    bytes.resize(static_cast<size_t>(f64(4)) + 1);
-    status_ = exrp_batch_get(id, u32(1), u32(2), f64(3), bytes.data(), f64(4));
-    if (status_ == 0) hash_ = batchHash(shape(), u32(2), bytes.data());
+    bytes.resize(static_cast<size_t>(f64(6)) + 1);
+    status_ = exrp_batch_get(id, u32(1), u32(2), u32(3), u32(4), f64(5), bytes.data(), f64(6));
+    if (status_ == 0) hash_ = batchHash(shape(), shape().tables[u32(1)], u32(2), u32(3), u32(4), bytes.data());
   } else if (name == "batch_gather") {
-    bytes.resize(static_cast<size_t>(f64(7)) + 1);
-    status_ = exrp_batch_gather(id, buffer<const uint32_t>(1), buffer<const double>(2), u32(3), f64(4), f64(5), u32(6), bytes.data(),
-                                f64(7));
-    if (status_ == 0) hash_ = batchHash(shape(), u32(3), bytes.data());
+    bytes.resize(static_cast<size_t>(f64(10)) + 1);
+    status_ = exrp_batch_gather(id, u32(1), buffer<const uint32_t>(2), buffer<const double>(3), u32(4), u32(5), u32(6), f64(7), f64(8),
+                                u32(9), bytes.data(), f64(10));
+    if (status_ == 0) hash_ = batchHash(shape(), u32(1), u32(4), u32(5), u32(6), bytes.data());
   } else if (name == "pick_find") {
-    std::vector<uint32_t> indices(u32(3) + 1);
-    const int32_t status = exrp_pick_find(id, buffer<const double>(1), buffer<const int32_t>(2), u32(3), indices.data());
-    done(status, indices.data(), size_t{u32(3)} * 4);
+    std::vector<uint32_t> indices(u32(4) + 1);
+    const int32_t status = exrp_pick_find(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), indices.data());
+    done(status, indices.data(), size_t{u32(4)} * 4);
   } else if (name == "pick_list") {
-    std::vector<double> handles(u32(2) + 1);
-    std::vector<int32_t> positions(u32(2) + 1);
-    status_ = exrp_pick_list(id, u32(1), u32(2), handles.data(), positions.data());
-    if (status_ == 0) hash_ = fnv(positions.data(), size_t{u32(2)} * 4, fnv(handles.data(), size_t{u32(2)} * 8));
+    std::vector<double> handles(u32(3) + 1);
+    std::vector<int32_t> positions(u32(3) + 1);
+    status_ = exrp_pick_list(id, u32(1), u32(2), u32(3), handles.data(), positions.data());
+    if (status_ == 0) hash_ = fnv(positions.data(), size_t{u32(3)} * 4, fnv(handles.data(), size_t{u32(3)} * 8));
+  } else if (name == "pick_priorities") {
+    std::vector<double> priorities(u32(3) + 1);
+    const int32_t status = exrp_pick_priorities(id, u32(1), u32(2), u32(3), priorities.data());
+    done(status, priorities.data(), size_t{u32(3)} * 8);
   } else if (name == "journal_open") {
-    done(exrp_journal_open(id), nullptr, 0);
+    done(exrp_journal_open(id, u32(1)), nullptr, 0);
   } else if (name == "journal_count") {
     uint32_t count = 0;
-    const int32_t status = exrp_journal_count(id, &count);
+    const int32_t status = exrp_journal_count(id, u32(1), &count);
     done(status, &count, sizeof count);
   } else if (name == "journal_read") {
-    std::vector<uint32_t> events(size_t{u32(1)} * 2 + 2);
+    std::vector<uint32_t> events(size_t{u32(2)} * 2 + 2);
     uint32_t count = 0;
-    const int32_t status = exrp_journal_read(id, events.data(), u32(1), &count);
+    const int32_t status = exrp_journal_read(id, u32(1), events.data(), u32(2), &count);
     done(status, events.data(), size_t{count} * 8);
   } else if (name == "section_info") {
     double info[2] = {};

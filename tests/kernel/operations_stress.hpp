@@ -34,11 +34,13 @@ struct Failure {
 struct SelectorSetup {
   uint32_t kind;
   std::vector<double> options;
+  uint32_t table = 0;
 };
 
 /// How a replay is made, so that another like it can be.
 struct Setup {
   std::array<double, EXRP_CONFIG_COUNT> config = {};
+  std::vector<Policy> policies;  // of each pick table; the first is plain
   std::vector<uint32_t> columns;
   std::vector<SelectorSetup> selectors;
 
@@ -50,9 +52,13 @@ struct Setup {
     setup.config[EXRP_CONFIG_CAPACITY] = capacity;
     if (random.below(2) == 0) setup.config[EXRP_CONFIG_SEGMENT_LENGTH] = length + random.below(capacity - length + 1);
     setup.config[EXRP_CONFIG_SEED] = random.below(1u << 30);
-    setup.config[EXRP_CONFIG_PICK_LENGTH] = length;
-    setup.config[EXRP_CONFIG_PICK_FLAGS] = flags;
-    setup.config[EXRP_CONFIG_DISCOUNT] = random.below(3) == 0 ? 1.0 : random.uniform();
+    Policy policy(EXRP_POLICY_COUNT);
+    policy[EXRP_POLICY_LENGTH] = length;
+    policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
+    policy[EXRP_POLICY_FLAGS] = flags;
+    policy[EXRP_POLICY_DISCOUNT] = random.below(3) == 0 ? 1.0 : random.uniform();
+    setup.policies.push_back(policy);
+    for (uint32_t tables = random.below(3); tables > 0; --tables) setup.policies.push_back(randomPolicy(random, length));
     setup.config[EXRP_CONFIG_EVICTION] = random.below(EXRP_EVICTION_RESERVOIR + 1);
     if (setup.config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_AFTER_DRAWS) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
     setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
@@ -63,6 +69,10 @@ struct Setup {
       setup.columns.push_back(1 + random.below(5));
     }
     for (uint32_t count = 1 + random.below(3); count > 0; --count) setup.selectors.push_back(randomSelector(random));
+    for (uint32_t table = 1; table < setup.policies.size(); ++table) {
+      setup.selectors.push_back(randomSelector(random));
+      setup.selectors.back().table = table;
+    }
     setup.limit(random);
     return setup;
   }
@@ -78,6 +88,26 @@ struct Setup {
     const double segment = config[EXRP_CONFIG_SEGMENT_LENGTH];
     const double smallest = segment > length() ? segment : length();
     config[EXRP_CONFIG_AGE_MAX] = smallest + random.below(2 * capacity);
+  }
+
+  /// A policy of a table beside the first, that asks for whatever there is.
+  static Policy randomPolicy(Random& random, uint32_t lengthMax) {
+    Policy policy(EXRP_POLICY_COUNT);
+    policy[EXRP_POLICY_LENGTH] = 1 + random.below(lengthMax);
+    policy[EXRP_POLICY_STRIDE] = 1 + random.below(4);
+    policy[EXRP_POLICY_STACK] = 1 + random.below(5);
+    policy[EXRP_POLICY_DISCOUNT] = random.uniform();
+    policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
+    uint32_t flags = random.below(EXRP_PICK_FLAGS_ALL + 1);
+    uint32_t nextState = random.below(3);
+    if ((flags & EXRP_PICK_COMPACT) != 0 && nextState == EXRP_NEXT_STATE_COPY) nextState = EXRP_NEXT_STATE_NONE;
+    if ((flags & EXRP_PICK_COMPACT) != 0 || nextState == EXRP_NEXT_STATE_OVERLAP) flags &= ~uint32_t{EXRP_PICK_REVERSED};
+    if ((flags & EXRP_PICK_REVERSED) != 0) flags &= ~uint32_t{EXRP_PICK_ALLOW_OPEN_END};
+    else policy[EXRP_POLICY_BEFORE] = random.below(20);
+    policy[EXRP_POLICY_FLAGS] = flags;
+    policy[EXRP_POLICY_NEXT_STATE] = nextState;
+    for (uint32_t index = random.below(4); index > 0; --index) policy[EXRP_POLICY_N_STEP + index - 1] = 1 + random.below(12);
+    return policy;
   }
 
   static SelectorSetup randomSelector(Random& random) {
@@ -99,10 +129,14 @@ struct Setup {
   }
 
   Failure make(uint32_t* replay) const {
-    EXRP_REQUIRE(exrp_replay_create(config.data(), EXRP_CONFIG_COUNT, columns.data(), columnCount(), replay) == 0);
+    EXRP_REQUIRE(exrp_replay_create(config.data(), EXRP_CONFIG_COUNT, policies[0].data(), EXRP_POLICY_COUNT, columns.data(),
+                                    columnCount(), replay) == 0);
+    uint32_t made = 0;
+    for (uint32_t table = 1; table < policies.size(); ++table) {
+      EXRP_REQUIRE(exrp_table_create(*replay, policies[table].data(), EXRP_POLICY_COUNT, &made) == 0 && made == table);
+    }
     for (const SelectorSetup& selector : selectors) {
-      uint32_t made = 0;
-      EXRP_REQUIRE(exrp_selector_create(*replay, selector.kind, selector.options.data(),
+      EXRP_REQUIRE(exrp_selector_create(*replay, selector.table, selector.kind, selector.options.data(),
                                         static_cast<uint32_t>(selector.options.size()), &made) == 0);
     }
     return {};
@@ -116,10 +150,10 @@ struct Setup {
     for (uint32_t column = 0; column < columnCount(); ++column) bytes += double{1} * columns[2 * column] * columns[2 * column + 1];
     return bytes;
   }
-  uint32_t length() const { return static_cast<uint32_t>(config[EXRP_CONFIG_PICK_LENGTH]); }
+  uint32_t length() const { return static_cast<uint32_t>(policies[0][EXRP_POLICY_LENGTH]); }
   bool external() const { return config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_EXTERNAL; }
   ReplayShape shape(uint32_t replay) const {
-    ReplayShape shape{replay, length(), {}};
+    ReplayShape shape{replay, {}, 1, policies, {}};
     for (uint32_t column = 0; column < columnCount(); ++column) {
       shape.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
     }
@@ -194,7 +228,7 @@ class Stress {
 
   Failure runOperations(uint32_t operationCount) {
     EXRP_CARRY(readLayout());
-    EXRP_REQUIRE(exrp_journal_open(replay_) == 0);
+    EXRP_REQUIRE(exrp_journal_open(replay_, 0) == 0);
     for (uint32_t operation = 0; operation < operationCount; ++operation) {
       const uint32_t choice = random_.below(100);
       if (choice < 12) EXRP_CARRY(begin());
@@ -490,9 +524,9 @@ class Stress {
     return {};
   }
 
-  Failure readBatch(uint32_t count, std::vector<uint8_t>* bytes, std::vector<double>* offsets) {
-    offsets->resize(EXRP_BATCH_COLUMN + setup_.columnCount());
-    EXRP_REQUIRE(exrp_batch_layout(replay_, count, offsets->data(), static_cast<uint32_t>(offsets->size())) == 0);
+  Failure readBatch(uint32_t count, std::vector<uint8_t>* bytes, std::vector<double>* offsets, uint32_t table = 0) {
+    offsets->resize(batchPartCount(shape_, table));
+    EXRP_REQUIRE(exrp_batch_layout(replay_, table, count, offsets->data(), static_cast<uint32_t>(offsets->size())) == 0);
     // Whatever was there must be written over.
     bytes->assign(static_cast<size_t>((*offsets)[EXRP_BATCH_BYTES]), 0xA5);
     return {};
@@ -503,8 +537,11 @@ class Stress {
     const uint32_t selector = random_.below(setup_.selectorCount());
     std::vector<uint8_t> bytes;
     std::vector<double> offsets;
-    EXRP_CARRY(readBatch(count, &bytes, &offsets));
-    const int32_t status = exrp_batch_get(replay_, selector, count, random_.uniform(), bytes.data(), offsets[EXRP_BATCH_BYTES]);
+    const uint32_t table = setup_.selectors[selector].table;
+    EXRP_CARRY(readBatch(count, &bytes, &offsets, table));
+    if (table > 0) return windowBatch(selector, count, &bytes, offsets);
+    const int32_t status =
+        exrp_batch_get(replay_, selector, 0, count, count, random_.uniform(), bytes.data(), offsets[EXRP_BATCH_BYTES]);
     if (mirror_.empty()) {
       EXRP_REQUIRE(status == EXRP_STATUS_EMPTY && bytes[0] == 0xA5);
       return {};
@@ -516,7 +553,7 @@ class Stress {
     for (uint32_t& index : indices) index = random_.below(static_cast<uint32_t>(mirror_.size()));
     const std::vector<double> probabilities(count, 0.25);
     EXRP_CARRY(readBatch(count, &bytes, &offsets));
-    EXRP_REQUIRE(exrp_batch_gather(replay_, indices.data(), probabilities.data(), count, 0.5, 0, 1, bytes.data(),
+    EXRP_REQUIRE(exrp_batch_gather(replay_, 0, indices.data(), probabilities.data(), 0, count, count, 0.5, 0, 1, bytes.data(),
                                    offsets[EXRP_BATCH_BYTES]) == 0);
     const auto* handles = reinterpret_cast<const double*>(&bytes[static_cast<size_t>(offsets[EXRP_BATCH_PICK_EPISODE])]);
     const auto* positions = reinterpret_cast<const int32_t*>(&bytes[static_cast<size_t>(offsets[EXRP_BATCH_PICK_POSITION])]);
@@ -524,6 +561,40 @@ class Stress {
       EXRP_REQUIRE(mirror_[indices[index]] == Pick(handles[index], positions[index]));
     }
     return checkBatch(count, bytes, offsets);
+  }
+
+  /// A batch of another table, in two halves: every byte of every part is written, and nothing else. (The model in TypeScript says
+  /// what they are.)
+  Failure windowBatch(uint32_t selector, uint32_t count, std::vector<uint8_t>* bytes, const std::vector<double>& offsets) {
+    const uint32_t table = setup_.selectors[selector].table;
+    double info[EXRP_TABLE_INFO_COUNT] = {};
+    EXRP_REQUIRE(exrp_table_info(replay_, table, info, EXRP_TABLE_INFO_COUNT) == 0);
+    std::vector<uint8_t> other(bytes->size(), 0x5A);
+    const uint32_t half = count / 2;
+    for (uint32_t run = 0; run < 2; ++run) {
+      // Uniform draws move on, so both are drawn from the same indices.
+      std::vector<uint32_t> indices(count);
+      for (uint32_t index = 0; index < count && info[EXRP_TABLE_PICK_COUNT] > 0; ++index) {
+        indices[index] = (index * 7919) % static_cast<uint32_t>(info[EXRP_TABLE_PICK_COUNT]);
+      }
+      const std::vector<double> probabilities(count, 0.5);
+      std::vector<uint8_t>& to = run == 0 ? *bytes : other;
+      for (const auto& [first, size] : {std::pair{0u, half}, std::pair{half, count - half}}) {
+        if (size == 0) continue;
+        const int32_t status = exrp_batch_gather(replay_, table, &indices[first], &probabilities[first], first, size, count, 1, 0, 0,
+                                                 to.data(), offsets[EXRP_BATCH_BYTES]);
+        EXRP_REQUIRE(status == (info[EXRP_TABLE_PICK_COUNT] > 0 ? 0 : EXRP_STATUS_EMPTY));
+        if (status != 0) return {};
+      }
+    }
+    for (const BatchPart& part : batchParts(shape_, table)) {
+      const auto offset = static_cast<size_t>(offsets[part.part]);
+      EXRP_REQUIRE(memcmp(bytes->data() + offset, other.data() + offset, count * part.bytes) == 0);
+      memset(bytes->data() + offset, 0xA5, count * part.bytes);
+    }
+    for (const uint8_t byte : *bytes) EXRP_REQUIRE(byte == 0xA5);
+    EXRP_REQUIRE(exrp_batch_get(replay_, selector, half, count - half, count, 1, bytes->data(), offsets[EXRP_BATCH_BYTES]) == 0);
+    return {};
   }
 
   /// Every row of a batch is what was recorded, and nothing past a pick's end is anything but zero.
@@ -563,7 +634,7 @@ class Stress {
         const uint32_t stamp = step >= nextReal ? 0 : isLast ? episode.finalStamp : episode.stamps[first + step + 1];
         EXRP_REQUIRE(step < nextReal ? holds(next, shape_.columnBytes[0], stamp, 0) : isZero(next, shape_.columnBytes[0]));
         const bool bootstraps = step < nextReal && !(isLast && episode.state == EXRP_EPISODE_TERMINATED);
-        EXRP_REQUIRE(discount[row] == (bootstraps ? static_cast<float>(setup_.config[EXRP_CONFIG_DISCOUNT]) : 0.0f));
+        EXRP_REQUIRE(discount[row] == (bootstraps ? static_cast<float>(setup_.policies[0][EXRP_POLICY_DISCOUNT]) : 0.0f));
       }
     }
     return {};
@@ -589,10 +660,13 @@ class Stress {
       for (const Pick& pick : mirror_) live += pick == Pick(handles[index], positions[index]);
     }
     uint32_t applied = 0xDEAD;
+    const uint32_t own = random_.below(setup_.selectorCount());
+    const uint32_t table = setup_.selectors[own].table;
+    const bool counted = table == 0;
+    const uint32_t selector = random_.below(5) == 0 ? EXRP_INDEX_NONE - table : own;
     const auto set = [&](const double* values) {
-      const uint32_t selector = random_.below(5) == 0 ? EXRP_INDEX_NONE : random_.below(setup_.selectorCount());
-      return exrp_priority_set(replay_, selector, handles.data(), positions.data(), reinterpret_cast<const uint8_t*>(values), 8,
-                               count, &applied);
+      return exrp_priority_set(replay_, selector, handles.data(), positions.data(),
+                               reinterpret_cast<const uint8_t*>(values), 8, count, &applied);
     };
     if (count > 0 && random_.below(4) == 0) {
       std::vector<double> invalid = priorities;
@@ -600,7 +674,7 @@ class Stress {
       invalid[random_.below(count)] = bad[random_.below(4)];
       EXRP_REQUIRE(set(invalid.data()) == EXRP_STATUS_PRIORITY_INVALID && applied == 0xDEAD);
     }
-    EXRP_REQUIRE(set(priorities.data()) == 0 && applied == live);
+    EXRP_REQUIRE(set(priorities.data()) == 0 && (applied == live || !counted));
     return {};
   }
 
@@ -618,23 +692,31 @@ class Stress {
     EXRP_CARRY(readBatch(4, &bytes, &offsets));
     const double size = offsets[EXRP_BATCH_BYTES];
     uint8_t* batch = bytes.data();
-    EXRP_REQUIRE(exrp_batch_get(replay_, 99, 4, 0, batch, size) == EXRP_STATUS_SELECTOR_UNKNOWN);
-    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
-    EXRP_REQUIRE(exrp_batch_get(replay_, 0, EXRP_LIMIT_BATCH + 1, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
-    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 4, -1, batch, size) == EXRP_STATUS_ARGUMENT);
-    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 4, __builtin_nan(""), batch, size) == EXRP_STATUS_ARGUMENT);
-    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 4, 0, batch, size - 1) == EXRP_STATUS_BUFFER_SIZE);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 99, 0, 4, 4, 0, batch, size) == EXRP_STATUS_SELECTOR_UNKNOWN);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 0, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, EXRP_LIMIT_BATCH + 1, EXRP_LIMIT_BATCH + 1, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 1, 4, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 5, 4, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
+    uint32_t table = 0;
+    EXRP_REQUIRE(exrp_selector_create(replay_, 16, EXRP_SELECTOR_UNIFORM, &size, 0, &table) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_table_create(replay_, &size, 1, &table) == EXRP_STATUS_ARGUMENT);
+    Policy policy = setup_.policies[0];
+    policy[random_.below(2)] = 0.5;
+    EXRP_REQUIRE(exrp_table_create(replay_, policy.data(), EXRP_POLICY_COUNT, &table) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, -1, batch, size) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, __builtin_nan(""), batch, size) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, 0, batch, size - 1) == EXRP_STATUS_BUFFER_SIZE);
     const auto pickCount = static_cast<uint32_t>(mirror_.size());
     const uint32_t index = pickCount;
     const double probability = 1;
-    EXRP_REQUIRE(exrp_batch_gather(replay_, &index, &probability, 1, 0, 0, 0, batch, size) ==
+    EXRP_REQUIRE(exrp_batch_gather(replay_, 0, &index, &probability, 0, 1, 4, 0, 0, 0, batch, size) ==
                  (pickCount == 0 ? EXRP_STATUS_EMPTY : EXRP_STATUS_PICK_INDEX));
     double handle = nextHandle_;
     int32_t position = 0;
     uint32_t found = 7;
-    EXRP_REQUIRE(exrp_pick_find(replay_, &handle, &position, 1, &found) == EXRP_STATUS_EPISODE_UNKNOWN && found == 7);
-    EXRP_REQUIRE(exrp_pick_list(replay_, pickCount, 1, &handle, &position) == EXRP_STATUS_PICK_INDEX);
-    EXRP_REQUIRE(exrp_pick_list(replay_, 0, pickCount + 1, &handle, &position) == EXRP_STATUS_PICK_INDEX);
+    EXRP_REQUIRE(exrp_pick_find(replay_, 0, &handle, &position, 1, &found) == EXRP_STATUS_EPISODE_UNKNOWN && found == 7);
+    EXRP_REQUIRE(exrp_pick_list(replay_, 0, pickCount, 1, &handle, &position) == EXRP_STATUS_PICK_INDEX);
+    EXRP_REQUIRE(exrp_pick_list(replay_, 0, 0, pickCount + 1, &handle, &position) == EXRP_STATUS_PICK_INDEX);
     std::vector<uint8_t> row(static_cast<size_t>(rowOffsets_[EXRP_ROW_BYTES]));
     const double handles[] = {nextHandle_, -1, 0.5, __builtin_nan(""), __builtin_inf(), 1e300};
     memcpy(row.data(), &handles[random_.below(6)], 8);
@@ -644,9 +726,9 @@ class Stress {
     EXRP_REQUIRE(exrp_record(replay_, row.data(), rowBytes - 1, 0) == EXRP_STATUS_BUFFER_SIZE);
     uint32_t selector = 0;
     const double options[] = {-1, 0, 1, 0, 0};
-    EXRP_REQUIRE(exrp_selector_create(replay_, 99, options, 0, &selector) == EXRP_STATUS_ARGUMENT);
-    EXRP_REQUIRE(exrp_selector_create(replay_, EXRP_SELECTOR_PRIORITIZED, options, 5, &selector) == EXRP_STATUS_ARGUMENT);
-    EXRP_REQUIRE(exrp_selector_create(replay_, EXRP_SELECTOR_PRIORITIZED, options, 4, &selector) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_selector_create(replay_, 0, 99, options, 0, &selector) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_selector_create(replay_, 0, EXRP_SELECTOR_PRIORITIZED, options, 5, &selector) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_selector_create(replay_, 0, EXRP_SELECTOR_PRIORITIZED, options, 4, &selector) == EXRP_STATUS_ARGUMENT);
     return {};
   }
 
@@ -668,10 +750,11 @@ class Stress {
         std::vector<uint8_t> one;
         std::vector<uint8_t> two;
         std::vector<double> offsets;
-        EXRP_CARRY(readBatch(33, &one, &offsets));
+        EXRP_CARRY(readBatch(33, &one, &offsets, setup_.selectors[selector].table));
         two = one;
-        EXRP_REQUIRE(exrp_batch_get(replay_, selector, 33, 0.5, one.data(), offsets[EXRP_BATCH_BYTES]) == 0);
-        EXRP_REQUIRE(exrp_batch_get(twin, selector, 33, 0.5, two.data(), offsets[EXRP_BATCH_BYTES]) == 0);
+        const int32_t status = exrp_batch_get(replay_, selector, 0, 33, 33, 0.5, one.data(), offsets[EXRP_BATCH_BYTES]);
+        EXRP_REQUIRE(status == 0 || (status == EXRP_STATUS_EMPTY && setup_.selectors[selector].table > 0));
+        EXRP_REQUIRE(exrp_batch_get(twin, selector, 0, 33, 33, 0.5, two.data(), offsets[EXRP_BATCH_BYTES]) == status);
         EXRP_REQUIRE(one == two);
       }
     }
@@ -679,7 +762,7 @@ class Stress {
     EXRP_REQUIRE(exrp_replay_destroy(replay_) == 0);
     replay_ = twin;
     EXRP_CARRY(readLayout());
-    EXRP_REQUIRE(exrp_journal_open(replay_) == 0);
+    EXRP_REQUIRE(exrp_journal_open(replay_, 0) == 0);
     return {};
   }
 
@@ -729,11 +812,11 @@ class Stress {
     std::vector<uint8_t> row(static_cast<size_t>(rowOffsets_[EXRP_ROW_BYTES]));
     std::vector<uint8_t> bytes;
     std::vector<double> offsets;
-    EXRP_CARRY(readBatch(9, &bytes, &offsets));
     double handle = 0;
     for (uint32_t step = 0; step < 12; ++step) {
       for (uint32_t selector = 0; selector < setup_.selectorCount(); ++selector) {
-        const int32_t status = exrp_batch_get(subject, selector, 9, 1, bytes.data(), offsets[EXRP_BATCH_BYTES]);
+        EXRP_CARRY(readBatch(9, &bytes, &offsets, setup_.selectors[selector].table));
+        const int32_t status = exrp_batch_get(subject, selector, 0, 9, 9, 1, bytes.data(), offsets[EXRP_BATCH_BYTES]);
         EXRP_REQUIRE(status == 0 || status == EXRP_STATUS_EMPTY);
       }
       int32_t status = step == 0 ? exrp_episode_create(subject, &handle) : 0;
@@ -819,9 +902,9 @@ class Stress {
   Failure readJournal() {
     uint32_t events[14] = {};
     uint32_t waiting = 0;
-    EXRP_REQUIRE(exrp_journal_count(replay_, &waiting) == 0);
+    EXRP_REQUIRE(exrp_journal_count(replay_, 0, &waiting) == 0);
     for (uint32_t count = 7; count == 7;) {
-      EXRP_REQUIRE(exrp_journal_read(replay_, events, 7, &count) == 0);
+      EXRP_REQUIRE(exrp_journal_read(replay_, 0, events, 7, &count) == 0);
       for (uint32_t event = 0; event < count; ++event, --waiting) {
         const uint32_t from = events[2 * event];
         const uint32_t to = events[2 * event + 1];
@@ -845,9 +928,9 @@ class Stress {
     EXRP_REQUIRE(pickCount == mirror_.size());
     std::vector<double> handles(pickCount + 1);
     std::vector<int32_t> positions(pickCount + 1);
-    EXRP_REQUIRE(exrp_pick_list(replay_, 0, pickCount, handles.data(), positions.data()) == 0);
+    EXRP_REQUIRE(exrp_pick_list(replay_, 0, 0, pickCount, handles.data(), positions.data()) == 0);
     std::vector<uint32_t> indices(pickCount + 1);
-    EXRP_REQUIRE(exrp_pick_find(replay_, handles.data(), positions.data(), pickCount, indices.data()) == 0);
+    EXRP_REQUIRE(exrp_pick_find(replay_, 0, handles.data(), positions.data(), pickCount, indices.data()) == 0);
     for (uint32_t index = 0; index < pickCount; ++index) {
       const Pick pick(handles[index], positions[index]);
       EXRP_REQUIRE(indices[index] == index);

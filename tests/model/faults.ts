@@ -19,6 +19,11 @@ export const FAULTS = {
   cutTerminates: "an episode that was cut counts as terminated",
   batchGoesOn: "no episode begins where an environment of a batch is done",
   emptyEnds: "an episode without a record ends like any other",
+  firstPrioritiesLost:
+    "priorities that came with records are forgotten before their picks are valid",
+  stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
+  nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
+  learnsFromContext: "the rows before a pick count as rows to learn from",
   shortWhileOpen: "short picks count before their episode has ended",
   handToOldest: "the clock's hand jumps to the oldest episode when its own is evicted",
   lruBackwards: "the picks of a batch are used in reverse",

@@ -22,8 +22,62 @@ interface Call {
 type AnyFunction = (...args: readonly unknown[]) => number;
 
 interface Shape {
-  readonly length: number;
   readonly columnBytes: readonly number[];
+  /** Elements of one reward. */
+  readonly rewardCount: number;
+  /** The numbers of each pick table's policy. */
+  readonly policies: Float64Array[];
+  /** The pick table of each selector. */
+  readonly tables: number[];
+}
+
+/** A part of a batch, and the bytes that one pick has in it. */
+type BatchPart = readonly [part: number, bytes: number];
+
+/** The parts of a table's batches in the order in which they are hashed, as tests/kernel/operations_recording.hpp has it. */
+function batchPartsOf({ columnBytes, rewardCount, policies }: Shape, table: number): BatchPart[] {
+  const policy = policies[table] ?? new Float64Array(abi.EXRP_POLICY_COUNT);
+  const number = (index: number): number => policy[index] ?? 0;
+  const flag = (bit: number): boolean => (number(abi.EXRP_POLICY_FLAGS) & bit) !== 0;
+  const rows = number(abi.EXRP_POLICY_BEFORE) + number(abi.EXRP_POLICY_LENGTH);
+  const stack = number(abi.EXRP_POLICY_STACK);
+  const nextState = number(abi.EXRP_POLICY_NEXT_STATE);
+  const more = nextState === abi.EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+  const frames = flag(abi.EXRP_PICK_COMPACT) ? stack - 1 + rows + more : (rows + more) * stack;
+  const [stateBytes = 0] = columnBytes;
+  const stacks = rows * stack * stateBytes;
+  const masks = flag(abi.EXRP_PICK_MASKS) ? rows * 4 : 0;
+  const parts: BatchPart[] = [
+    [abi.EXRP_BATCH_NEXT_STATE, nextState === abi.EXRP_NEXT_STATE_COPY ? stacks : 0],
+    [abi.EXRP_BATCH_SEQ_LEN, 4],
+    [abi.EXRP_BATCH_NEXT_SEQ_LEN, 4],
+    [abi.EXRP_BATCH_PICK_EPISODE, 8],
+    [abi.EXRP_BATCH_PICK_POSITION, 4],
+    [abi.EXRP_BATCH_PROBABILITY, 4],
+    [abi.EXRP_BATCH_IMPORTANCE_WEIGHT, 4],
+    [abi.EXRP_BATCH_DISCOUNT, rows * 4],
+    [abi.EXRP_BATCH_LEARN_MASK, masks],
+    [abi.EXRP_BATCH_CONTEXT_MASK, masks],
+    [abi.EXRP_BATCH_COLUMN, frames * stateBytes],
+  ];
+  for (const [k, bytes] of columnBytes.entries()) {
+    if (k > 0) parts.push([abi.EXRP_BATCH_COLUMN + k, rows * bytes]);
+  }
+  for (let k = 0; k < nStepCount(policy); k++) {
+    const part = abi.EXRP_BATCH_COLUMN + columnBytes.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
+    parts.push([part + abi.EXRP_BATCH_N_STEP_RETURN, rows * rewardCount * 4]);
+    parts.push([part + abi.EXRP_BATCH_N_STEP_STATE, stacks]);
+    parts.push([part + abi.EXRP_BATCH_N_STEP_DISCOUNT, rows * 4]);
+  }
+  return parts;
+}
+
+function nStepCount(policy: Float64Array | undefined): number {
+  let count = 0;
+  while (count < abi.EXRP_LIMIT_N_STEPS && (policy?.[abi.EXRP_POLICY_N_STEP + count] ?? 0) > 0) {
+    count++;
+  }
+  return count;
 }
 
 /** The first `count` bytes of an argument. */
@@ -48,7 +102,7 @@ const O = "out";
 
 /** The calls that are recorded, as tests/kernel/operations_recording.hpp reads them. */
 const CALLS: Readonly<Record<string, Call>> = {
-  exrp_replay_create: { roles: [B, N, B, N, O], written: nothing },
+  exrp_replay_create: { roles: [B, N, B, N, B, N, O], written: nothing },
   exrp_replay_destroy: { roles: [R], written: nothing },
   exrp_replay_info: {
     roles: [R, O, N],
@@ -98,38 +152,66 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, O, N],
     written: ([id, handles], tap) => [bytesOf(handles, 8 * tap.info(Number(id)).episodeCount)],
   },
-  exrp_selector_create: { roles: [R, N, B, N, O], written: ([, , , , id]) => [bytesOf(id, 4)] },
+  exrp_table_create: {
+    roles: [R, B, N, O],
+    written: ([id, policy, , table], tap) => {
+      if (policy instanceof Float64Array) tap.shape(id).policies.push(policy);
+      return [bytesOf(table, 4)];
+    },
+  },
+  exrp_table_info: {
+    roles: [R, N, O, N],
+    written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_TABLE_INFO_COUNT)],
+  },
+  exrp_selector_create: {
+    roles: [R, N, N, B, N, O],
+    written: ([id, table, , , , selector], tap) => {
+      tap.shape(id).tables.push(Number(table));
+      return [bytesOf(selector, 4)];
+    },
+  },
   exrp_priority_set: {
     roles: [R, N, B, B, B, N, N, O],
     written: (args) => [bytesOf(args[7], 4)],
   },
   exrp_batch_layout: {
-    roles: [R, N, O, N],
-    written: ([id, , offsets], tap) => [
-      bytesOf(offsets, 8 * (abi.EXRP_BATCH_COLUMN + tap.shape(id).columnBytes.length)),
+    roles: [R, N, N, O, N],
+    written: ([id, table, , offsets], tap) => [
+      bytesOf(offsets, 8 * tap.partCount(id, Number(table))),
     ],
   },
   exrp_batch_get: {
-    roles: [R, N, N, N, O, N],
-    written: ([id, , count, , batch], tap) => tap.batchParts(id, Number(count), batch),
+    roles: [R, N, N, N, N, N, O, N],
+    written: ([id, selector, first, count, total, , batch], tap) =>
+      tap.batchParts(
+        id,
+        tap.shape(id).tables[Number(selector)] ?? 0,
+        [Number(first), Number(count), Number(total)],
+        batch,
+      ),
   },
   exrp_batch_gather: {
-    roles: [R, B, B, N, N, N, N, O, N],
-    written: ([id, , , count, , , , batch], tap) => tap.batchParts(id, Number(count), batch),
+    roles: [R, N, B, B, N, N, N, N, N, N, O, N],
+    written: ([id, table, , , first, count, total, , , , batch], tap) =>
+      tap.batchParts(id, Number(table), [Number(first), Number(count), Number(total)], batch),
   },
-  exrp_pick_find: { roles: [R, B, B, N, O], written: counted(4, 3, 4) },
+  exrp_pick_find: { roles: [R, N, B, B, N, O], written: counted(5, 4, 4) },
   exrp_pick_list: {
-    roles: [R, N, N, O, O],
-    written: ([, , count, handles, positions]) => [
+    roles: [R, N, N, N, O, O],
+    written: ([, , , count, handles, positions]) => [
       bytesOf(handles, 8 * Number(count)),
       bytesOf(positions, 4 * Number(count)),
     ],
   },
-  exrp_journal_open: { roles: [R], written: nothing },
-  exrp_journal_count: { roles: [R, O], written: ([, count]) => [bytesOf(count, 4)] },
+  exrp_pick_priorities: {
+    roles: [R, N, N, N, O],
+    written: ([, , , count, priorities]) => [bytesOf(priorities, 8 * Number(count))],
+  },
+  exrp_journal_open: { roles: [R, N], written: nothing },
+  exrp_journal_count: { roles: [R, N, O], written: ([, , count]) => [bytesOf(count, 4)] },
   exrp_journal_read: {
-    roles: [R, O, N, O],
-    written: ([, events, , count]) => {
+    roles: [R, N, O, N, O],
+    written: ([, , events, , count]) => {
       const [read = 0] = count instanceof Uint32Array ? count : [];
       return [bytesOf(events, 8 * read)];
     },
@@ -200,11 +282,15 @@ export class KernelTap implements Disposable {
     return status === 0 ? broken[0] ?? -1 : -status;
   }
 
-  /** The pick table. */
-  picks(id: number, count: number): { episodes: Float64Array; positions: Int32Array } {
+  /** A pick table. */
+  picks(
+    id: number,
+    table: number,
+    count: number,
+  ): { episodes: Float64Array; positions: Int32Array } {
     const episodes = new Float64Array(Math.max(1, count));
     const positions = new Int32Array(Math.max(1, count));
-    const status = this.#kernel.symbols.exrp_pick_list(id, 0, count, episodes, positions);
+    const status = this.#kernel.symbols.exrp_pick_list(id, table, 0, count, episodes, positions);
     if (status !== 0) throw new Error(`exrp_pick_list of ${count} picks: status ${status}`);
     return { episodes: episodes.subarray(0, count), positions: positions.subarray(0, count) };
   }
@@ -229,7 +315,8 @@ export class KernelTap implements Disposable {
   }
 
   shape(id: unknown): Shape {
-    return this.#shapes.get(Number(id)) ?? { length: 0, columnBytes: [] };
+    return this.#shapes.get(Number(id)) ??
+      { columnBytes: [], rewardCount: 0, policies: [], tables: [] };
   }
 
   itemBytes(id: number, section: number): number {
@@ -238,27 +325,26 @@ export class KernelTap implements Disposable {
     return info[1] ?? 0;
   }
 
-  /** The parts of a batch in the order of their numbers, without what lies between them. */
-  batchParts(id: unknown, count: number, batch: unknown): Uint8Array[] {
-    const { length, columnBytes } = this.shape(id);
-    const offsets = new Float64Array(abi.EXRP_BATCH_COLUMN + columnBytes.length);
-    this.#untapped.exrp_batch_layout(Number(id), count, offsets, offsets.length);
+  /** How many offsets a layout of the table's batches has. */
+  partCount(id: unknown, table: number): number {
+    const { columnBytes, policies } = this.shape(id);
+    return abi.EXRP_BATCH_COLUMN + columnBytes.length +
+      abi.EXRP_BATCH_N_STEP_PARTS * nStepCount(policies[table]);
+  }
+
+  /** Some places of a batch, part by part, without what lies between them. */
+  batchParts(
+    id: unknown,
+    table: number,
+    [first, count, total]: readonly [number, number, number],
+    batch: unknown,
+  ): Uint8Array[] {
+    const offsets = new Float64Array(this.partCount(id, table));
+    this.#untapped.exrp_batch_layout(Number(id), table, total, offsets, offsets.length);
     const bytes = bytesOf(batch);
-    const rows = count * length;
-    const sizes: readonly (readonly [number, number])[] = [
-      [abi.EXRP_BATCH_NEXT_STATE, rows * (columnBytes[0] ?? 0)],
-      [abi.EXRP_BATCH_SEQ_LEN, 4 * count],
-      [abi.EXRP_BATCH_NEXT_SEQ_LEN, 4 * count],
-      [abi.EXRP_BATCH_PICK_EPISODE, 8 * count],
-      [abi.EXRP_BATCH_PICK_POSITION, 4 * count],
-      [abi.EXRP_BATCH_PROBABILITY, 4 * count],
-      [abi.EXRP_BATCH_IMPORTANCE_WEIGHT, 4 * count],
-      [abi.EXRP_BATCH_DISCOUNT, 4 * rows],
-      ...columnBytes.map((size, k) => [abi.EXRP_BATCH_COLUMN + k, rows * size] as const),
-    ];
-    return sizes.map(([part, size]) => {
-      const offset = offsets[part] ?? 0;
-      return bytes.subarray(offset, offset + size);
+    return batchPartsOf(this.shape(id), table).map(([part, size]) => {
+      const offset = (offsets[part] ?? 0) + first * size;
+      return bytes.subarray(offset, offset + count * size);
     });
   }
 
@@ -285,10 +371,10 @@ export class KernelTap implements Disposable {
   }
 
   #create(original: AnyFunction, args: readonly unknown[]): number {
-    const [config, , columns, , made] = args;
+    const [, , policy, , columns, , made] = args;
     const status = this.#record("exrp_replay_create", original, args);
     if (
-      status === 0 && made instanceof Uint32Array && config instanceof Float64Array &&
+      status === 0 && made instanceof Uint32Array && policy instanceof Float64Array &&
       columns instanceof Uint32Array
     ) {
       const [id = 0] = made;
@@ -298,8 +384,8 @@ export class KernelTap implements Disposable {
       for (let k = 0; k < columns.length; k += 2) {
         columnBytes.push((columns[k] ?? 0) * (columns[k + 1] ?? 0));
       }
-      const length = config[abi.EXRP_CONFIG_PICK_LENGTH] ?? 0;
-      this.#shapes.set(id, { length, columnBytes });
+      const rewardCount = columns[5] ?? 0;
+      this.#shapes.set(id, { columnBytes, rewardCount, policies: [policy], tables: [] });
     }
     return status;
   }

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { DType } from "@exrp/replay";
+import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import { Random } from "./random.ts";
 import type { SelectorSpec } from "./selector_models.ts";
@@ -28,12 +28,9 @@ export interface ProgramConfig {
   readonly segmentLength?: number;
   readonly blockLength: number;
   readonly seed: number;
-  readonly pick: {
-    readonly length: number;
-    readonly allowShort: boolean;
-    readonly allowOpenEnd: boolean;
-    readonly discount: number;
-  };
+  /** The pick policy of each pick table; those past the first are made when the first selector needs them. */
+  readonly pick: PickPolicy;
+  readonly tables: readonly PickPolicy[];
   readonly state: ColumnSpec;
   readonly action: ColumnSpec;
   readonly reward: ColumnSpec;
@@ -42,6 +39,8 @@ export interface ProgramConfig {
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
+  /** The pick table of each selector. */
+  readonly selectorTables: readonly number[];
   /** The option of `afterDraws`. */
   readonly evictionDraws: number;
   readonly capacityBytes?: number;
@@ -58,6 +57,8 @@ export type Operation =
     readonly end: "no" | "terminated" | "truncated";
     /** Whether arrays are given as plain ones. */
     readonly plain: boolean;
+    /** Whether the record comes with the first priority of its pick. */
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordMany";
@@ -66,6 +67,7 @@ export type Operation =
     readonly data: number;
     readonly end: "no" | "terminated" | "truncated";
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordBatch";
@@ -75,6 +77,7 @@ export type Operation =
     /** Which ones end is chosen by `data`, one in so many. */
     readonly endOneIn: number;
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "recordStep";
@@ -83,6 +86,7 @@ export type Operation =
     readonly terminated: boolean;
     readonly truncated: boolean;
     readonly plain: boolean;
+    readonly priority: boolean;
   }
   | {
     readonly do: "endEpisode";
@@ -215,6 +219,68 @@ function chooseRecent(choice: Choice): SelectorSpec {
   };
 }
 
+/** A policy that asks for nothing beyond records and next states. */
+const PLAIN: PickPolicy = {
+  length: 1,
+  stride: 1,
+  allowShort: false,
+  allowOpenEnd: false,
+  discount: 1,
+  whole: false,
+  burnIn: 0,
+  before: 0,
+  reversed: false,
+  stack: 1,
+  stackPadding: "repeat",
+  stackCompact: false,
+  nStep: [],
+  nextState: "copy",
+  masks: false,
+};
+
+function chooseEnds(
+  choice: Choice,
+): { allowShort: boolean; allowOpenEnd: boolean; discount: number } {
+  return {
+    allowShort: choice.oneIn(2),
+    allowOpenEnd: choice.oneIn(2),
+    discount: choice.of([1, 0.99, 0.9, 0]),
+  };
+}
+
+/** A policy that asks for whatever there is, but for what can't be had together. */
+function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
+  const ends = chooseEnds(choice);
+  const whole = choice.oneIn(8);
+  const reversed = choice.oneIn(5);
+  const context = reversed ? 0 : choice.below(3);
+  const stack = choice.oneIn(2) ? 1 : choice.within(2, 5);
+  const stackCompact = !reversed && choice.oneIn(4);
+  return {
+    ...ends,
+    length: choice.within(1, Math.min(lengthMax, whole ? 30 : 9)),
+    stride: whole ? 1 : choice.of([1, 1, 2, 3]),
+    allowShort: !whole && ends.allowShort,
+    allowOpenEnd: !whole && !reversed && ends.allowOpenEnd,
+    whole,
+    burnIn: context === 1 ? choice.within(1, 9) : 0,
+    before: context === 2 ? choice.within(1, 9) : 0,
+    reversed,
+    stack,
+    stackPadding: choice.of(["repeat", "zeros"]),
+    stackCompact,
+    nStep: choice.oneIn(2)
+      ? []
+      : Array.from({ length: choice.within(1, 3) }, () => choice.within(1, 7)),
+    nextState: stackCompact
+      ? choice.of(["overlap", false])
+      : reversed
+      ? choice.of(["copy", false])
+      : choice.of(["copy", "overlap", false]),
+    masks: choice.oneIn(2),
+  };
+}
+
 function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
   const capacity = Math.max(
@@ -226,33 +292,41 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       : choice.within(12, 80),
   );
   const selectors = Array.from({ length: choice.within(1, 3) }, () => chooseSelector(choice));
+  const segmentLength = choice.oneIn(2)
+    ? undefined
+    : choice.oneIn(3)
+    ? choice.within(length, Math.min(capacity, length + 3))
+    : choice.within(length, capacity);
+  const lengthMax = segmentLength ?? Math.max(length, Math.floor(capacity / 8));
+  const tables = Array.from(
+    { length: choice.oneIn(2) ? 0 : choice.within(1, 2) },
+    () => choosePolicy(choice, lengthMax),
+  );
   const extras: Record<string, ColumnSpec> = {};
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
     extras[name] = chooseColumn(choice, true);
   }
   const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
-    ...(choice.oneIn(2) ? {} : {
-      segmentLength: choice.oneIn(3)
-        ? choice.within(length, Math.min(capacity, length + 3))
-        : choice.within(length, capacity),
-    }),
+    ...(segmentLength === undefined ? {} : { segmentLength }),
     blockLength: 2 ** choice.within(1, 5),
     seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
-    pick: {
-      length,
-      allowShort: choice.oneIn(2),
-      allowOpenEnd: choice.oneIn(2),
-      discount: choice.of([1, 0.99, 0.9, 0]),
-    },
+    pick: choice.oneIn(2)
+      ? { ...choosePolicy(choice, length), length }
+      : { ...PLAIN, ...chooseEnds(choice), length },
+    tables,
     // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
     state: choice.oneIn(8) ? { dtype: "float32", shape: [200] } : chooseColumn(choice, true),
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
-    reward: { dtype: choice.of(["float32", "float64"]), shape: [] },
+    reward: choice.oneIn(3)
+      ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
+      : { dtype: choice.of(["float32", "float64"]), shape: [] },
     extras,
     eviction: choice.of(EVICTION_KINDS),
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
+    // The first draws from the first table, so that there is something to draw in nearly every program.
+    selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(tables.length + 1)),
   };
   return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
 }
@@ -263,13 +337,16 @@ function chooseLimits(
   config: Omit<ProgramConfig, "evictionDraws">,
 ): { capacityBytes?: number; maxAge?: number } {
   const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  // Segments are as long as the picks of each table, also where their length follows from the limits.
+  const longest = Math.max(...config.tables.map((table) => table.length), 0);
+  const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
   const bytes = [state, action, reward, ...Object.values(extras)].map(columnBytes);
   const [stateBytes = 0] = bytes;
   const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
-  const records = Math.max(length, segmentLength ?? 0, choice.within(1, capacity));
+  const records = Math.max(least, choice.within(1, capacity));
   const capacityBytes = records * recordBytes +
     stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
-  const maxAge = Math.max(length, segmentLength ?? 0) + choice.below(2 * capacity);
+  const maxAge = least + choice.below(2 * capacity);
   return {
     ...(choice.oneIn(3) ? { capacityBytes } : {}),
     ...(choice.oneIn(3) ? { maxAge } : {}),
@@ -289,11 +366,13 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
   const ended = new Set<number>();
   let waiting = config.selectors.length - config.selectorsAtFirst;
   let saved = false;
+  // Most replays never see a priority with a record, and keep no memory for them.
+  const priorities = choice.oneIn(3);
   while (operations.length < count) {
     const roll = choice.below(100);
     const selector = choice.below(config.selectors.length);
     if (roll < 12) {
-      operations.push(chooseSteps(choice, config, actorCount, meanLength, ended));
+      operations.push(chooseSteps(choice, config, actorCount, meanLength, ended, priorities));
     } else if (roll < 58) {
       const actor = choice.below(actorCount);
       if (ended.has(actor) && !choice.oneIn(10)) {
@@ -301,7 +380,14 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
         operations.push({ do: "newEpisode", actor });
       }
       const end = choice.oneIn(meanLength) ? choice.of(["terminated", "truncated"] as const) : "no";
-      operations.push({ do: "record", actor, data: choice.data(), end, plain: choice.oneIn(3) });
+      operations.push({
+        do: "record",
+        actor,
+        data: choice.data(),
+        end,
+        plain: choice.oneIn(3),
+        priority: priorities && choice.oneIn(4),
+      });
       if (end !== "no") ended.add(actor);
     } else if (roll < 61) {
       const actor = choice.below(actorCount);
@@ -349,7 +435,9 @@ function chooseSteps(
   actorCount: number,
   meanLength: number,
   ended: Set<number>,
+  priorities: boolean,
 ): Operation {
+  const priority = priorities && choice.oneIn(2);
   const data = choice.data();
   const plain = choice.oneIn(3);
   const kind = choice.below(8);
@@ -361,6 +449,7 @@ function chooseSteps(
       data,
       endOneIn: choice.of([1, 3, meanLength, meanLength]),
       plain,
+      priority,
     };
   }
   const actor = choice.below(actorCount);
@@ -370,11 +459,11 @@ function chooseSteps(
     const count = choice.oneIn(6)
       ? choice.within(1, 2 * Math.min(capacity, 60))
       : choice.within(1, 9);
-    return { do: "recordMany", actor, count, data, end, plain };
+    return { do: "recordMany", actor, count, data, end, plain, priority };
   }
   if (kind === 6) {
     const [terminated, truncated] = [choice.oneIn(meanLength), choice.oneIn(meanLength)];
-    return { do: "recordStep", actor, data, terminated, truncated, plain };
+    return { do: "recordStep", actor, data, terminated, truncated, plain, priority };
   }
   ended.add(actor);
   return { do: "endEpisode", actor, data, truncated: choice.oneIn(2), plain };

@@ -7,6 +7,7 @@
 
 import { type EvictionKind, type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
+import type { PickPolicy } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
   type Draws,
@@ -14,6 +15,15 @@ import {
   selectorModel,
   type SelectorSpec,
 } from "./selector_models.ts";
+import {
+  type Ending,
+  type Episode,
+  isPick,
+  join,
+  type PickRows,
+  pickRows,
+  type RewardSpec,
+} from "./window_model.ts";
 
 /** What a replay is made with. */
 export interface ModelConfig {
@@ -21,12 +31,11 @@ export interface ModelConfig {
   /** Undefined: an eighth of the capacity, at least one pick. */
   readonly segmentLength?: number;
   readonly seed: number;
-  readonly length: number;
-  readonly allowShort: boolean;
-  readonly allowOpenEnd: boolean;
-  readonly discount: number;
+  /** The pick policy of the first pick table. */
+  readonly pick: PickPolicy;
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
+  readonly reward: RewardSpec;
   readonly eviction: EvictionKind;
   /** The option of `afterDraws`. */
   readonly evictionDraws: number;
@@ -34,19 +43,6 @@ export interface ModelConfig {
   readonly capacityBytes?: number;
   /** Records that may be written since an episode began. */
   readonly maxAge?: number;
-}
-
-/** How an episode ended. */
-export type Ending = "terminated" | "truncated";
-
-interface Episode {
-  readonly handle: number;
-  /** How many records had been written when it began. */
-  birth: number;
-  /** The bytes of each column of each record. */
-  readonly records: (readonly Uint8Array[])[];
-  ending?: Ending;
-  finalState?: Uint8Array;
 }
 
 /** A sequence that may be drawn. */
@@ -66,6 +62,13 @@ export interface ModelBatch {
   readonly probability: readonly number[];
   readonly importanceWeight: readonly number[];
   readonly discount: readonly number[];
+  readonly learnMask: readonly number[];
+  readonly contextMask: readonly number[];
+  readonly nStep: readonly {
+    readonly reward: readonly number[];
+    readonly state: Uint8Array;
+    readonly discount: readonly number[];
+  }[];
   /** How far probability and importance weight may be off, relative. */
   readonly tolerance: number;
 }
@@ -84,6 +87,34 @@ export class ModelError extends Error {
   }
 }
 
+/** One pick table, and the selectors that draw from it. */
+class TableModel {
+  readonly policy: PickPolicy;
+  readonly picks: Pick[] = [];
+  readonly selectors: SelectorModel[] = [];
+
+  constructor(policy: PickPolicy) {
+    this.policy = policy;
+  }
+
+  push(pick: Pick, priority: number | undefined): void {
+    this.picks.push(pick);
+    for (const selector of this.selectors) {
+      selector.pushed();
+      if (priority !== undefined) selector.setPriority([this.picks.length - 1], [priority]);
+    }
+  }
+
+  pop(): void {
+    this.picks.pop();
+    for (const selector of this.selectors) selector.popped();
+  }
+
+  indexOf(handle: number, position: number): number {
+    return this.picks.findIndex((pick) => pick.episode === handle && pick.position === position);
+  }
+}
+
 export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
@@ -91,8 +122,9 @@ export class ReplayModel {
   readonly capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
-  readonly #picks: Pick[] = [];
-  readonly #selectors: SelectorModel[] = [];
+  readonly #tables: TableModel[] = [];
+  /** The table and the rule of each selector, in order of creation. */
+  readonly #selectors: (readonly [TableModel, SelectorModel])[] = [];
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
@@ -109,7 +141,8 @@ export class ReplayModel {
       Math.floor((capacityBytes - this.#stateBytes) / this.#recordBytes),
     );
     this.segmentLength = config.segmentLength ??
-      Math.max(config.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
+      Math.max(config.pick.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
+    this.#tables.push(new TableModel(config.pick));
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
   }
@@ -133,7 +166,10 @@ export class ReplayModel {
     return bytes;
   }
   get pickCount(): number {
-    return this.#picks.length;
+    return this.picks(0).length;
+  }
+  get tableCount(): number {
+    return this.#tables.length;
   }
   get selectorCount(): number {
     return this.#selectors.length;
@@ -142,8 +178,9 @@ export class ReplayModel {
   get handles(): number[] {
     return [...this.#episodes.keys()];
   }
-  get picks(): readonly Pick[] {
-    return this.#picks;
+  /** The picks of a table. */
+  picks(table: number): readonly Pick[] {
+    return this.#table(table).picks;
   }
   episode(handle: number): { state: "open" | "evicted" | Ending; recordCount: number } {
     this.#checkHandle(handle);
@@ -166,6 +203,7 @@ export class ReplayModel {
     columns: readonly Uint8Array[],
     finalState?: Uint8Array,
     ending: Ending = "terminated",
+    priority?: number,
   ): number {
     this.#checkOpen(handle);
     this.#forgetAged(handle);
@@ -187,10 +225,10 @@ export class ReplayModel {
     if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
       episode.birth = this.recordedCount;
     }
-    const before = this.#validCount(episode);
     episode.records.push(columns);
+    episode.priorities.push(priority);
     this.recordedCount++;
-    this.#pushPicks(episode, before);
+    this.#pushPicks(episode);
     if (finalState !== undefined) this.#end(episode, finalState, ending);
     return episode.handle;
   }
@@ -201,11 +239,12 @@ export class ReplayModel {
     steps: readonly (readonly Uint8Array[])[],
     finalState?: Uint8Array,
     ending?: Ending,
+    priorities: readonly number[] = [],
   ): number {
     let current = handle;
     for (const [k, columns] of steps.entries()) {
-      const isLast = k === steps.length - 1;
-      current = this.record(current, columns, isLast ? finalState : undefined, ending);
+      const end = k === steps.length - 1 ? finalState : undefined;
+      current = this.record(current, columns, end, ending, priorities[k]);
     }
     return current;
   }
@@ -215,6 +254,7 @@ export class ReplayModel {
     handles: readonly number[],
     steps: readonly (readonly Uint8Array[])[],
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+    priorities: readonly number[] = [],
   ): number[] {
     const seen = new Set<number>();
     for (const handle of handles) {
@@ -227,7 +267,13 @@ export class ReplayModel {
     }
     return handles.map((handle, k) => {
       const end = ends[k];
-      const after = this.record(handle, steps[k] ?? [], end?.finalState, end?.ending);
+      const after = this.record(
+        handle,
+        steps[k] ?? [],
+        end?.finalState,
+        end?.ending,
+        priorities[k],
+      );
       return end === undefined || this.#fault === "batchGoesOn" ? after : this.newEpisode();
     });
   }
@@ -258,12 +304,25 @@ export class ReplayModel {
 
   // ---- drawing ----
 
-  newPickSelector(spec: SelectorSpec): number {
+  /** A further pick table; the picks there are already come oldest episode first. */
+  newPickTable(policy: PickPolicy): number {
+    this.#tables.push(new TableModel(policy));
+    for (const episode of this.#episodes.values()) this.#pushPicks(episode);
+    return this.#tables.length - 1;
+  }
+
+  newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
     const ordinal = this.#selectors.length;
+    const table = this.#table(ordinalOfTable);
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
-    for (const _ of this.#picks) selector.pushed();
-    this.#selectors.push(selector);
+    for (const [index, pick] of table.picks.entries()) {
+      selector.pushed();
+      const priority = this.#episodes.get(pick.episode)?.priorities[pick.position];
+      if (priority !== undefined) selector.setPriority([index], [priority]);
+    }
+    table.selectors.push(selector);
+    this.#selectors.push([table, selector]);
     return ordinal;
   }
 
@@ -273,7 +332,7 @@ export class ReplayModel {
     positions: readonly number[],
     priorities: readonly number[],
   ): number {
-    const selector = this.#selector(ordinal);
+    const [table, selector] = this.#selector(ordinal);
     for (const priority of priorities) {
       if (!(priority >= 0 && priority < Infinity)) {
         throw new ModelError("invalid-priority", `a priority of ${priority}`);
@@ -283,25 +342,25 @@ export class ReplayModel {
     const indices: number[] = [];
     const kept: number[] = [];
     for (const [k, handle] of episodes.entries()) {
-      const index = this.#indexOf(handle, positions[k] ?? -1);
+      const index = table.indexOf(handle, positions[k] ?? -1);
       if (index < 0) continue;
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
     selector.setPriority(indices, kept);
-    const named = indices.map((index) => this.#picks[index]?.episode ?? NaN);
+    const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
     this.#eviction.prioritized?.(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
-    const selector = this.#selector(ordinal);
-    if (this.#picks.length === 0) throw new ModelError("empty", "there is no pick");
+    const [table, selector] = this.#selector(ordinal);
+    if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
     if (count > (selector.batchMax ?? Infinity)) {
       throw new ModelError("batch-size", "there are fewer picks");
     }
-    const draws = selector.select(count, seen === undefined ? undefined : this.#drawsOf(seen));
-    const batch = this.#assemble(draws);
+    const draws = selector.select(count, seen === undefined ? undefined : drawsOf(table, seen));
+    const batch = this.#assemble(table, draws);
     this.#eviction.sampled(batch.pickEpisode);
 
     const least = selector.probabilityMin() || Math.min(...draws.probabilities);
@@ -321,10 +380,24 @@ export class ReplayModel {
   clone(): ReplayModel {
     const copy = new ReplayModel(this.config, this.#fault);
     for (const [handle, episode] of this.#episodes) {
-      copy.#episodes.set(handle, { ...episode, records: [...episode.records] });
+      copy.#episodes.set(handle, {
+        ...episode,
+        records: [...episode.records],
+        priorities: [...episode.priorities],
+      });
     }
-    copy.#picks.push(...this.#picks);
-    copy.#selectors.push(...this.#selectors.map((selector) => selector.clone()));
+    copy.#tables.length = 0;
+    for (const table of this.#tables) {
+      const twin = new TableModel(table.policy);
+      twin.picks.push(...table.picks);
+      copy.#tables.push(twin);
+    }
+    for (const [table, selector] of this.#selectors) {
+      const twin = copy.#table(this.#tables.indexOf(table));
+      const own = selector.clone();
+      twin.selectors.push(own);
+      copy.#selectors.push([twin, own]);
+    }
     copy.#eviction = this.#eviction.clone();
     copy.#streams = this.#streams;
     copy.nextHandle = this.nextHandle;
@@ -347,7 +420,13 @@ export class ReplayModel {
     throw new ModelError("episode-ended", `episode ${handle} has ended`);
   }
 
-  #selector(ordinal: number): SelectorModel {
+  #table(ordinal: number): TableModel {
+    const table = this.#tables[ordinal];
+    if (table === undefined) throw new RangeError(`the model has no pick table ${ordinal}`);
+    return table;
+  }
+
+  #selector(ordinal: number): readonly [TableModel, SelectorModel] {
     const selector = this.#selectors[ordinal];
     if (selector === undefined) throw new RangeError(`the model has no selector ${ordinal}`);
     return selector;
@@ -391,6 +470,7 @@ export class ReplayModel {
       handle: this.nextHandle++,
       birth: this.recordedCount,
       records: [],
+      priorities: [],
     };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
@@ -398,126 +478,107 @@ export class ReplayModel {
   }
 
   #end(episode: Episode, finalState: Uint8Array, ending: Ending): void {
-    const before = this.#validCount(episode);
     episode.finalState = finalState;
     episode.ending = ending;
-    this.#pushPicks(episode, before);
-    this.#eviction.ended?.(episode.handle, this.#validCount(episode));
+    this.#pushPicks(episode);
+    this.#eviction.ended?.(episode.handle, this.#firstTablePicks(episode));
   }
 
-  /** How many positions of an episode, from its first on, are picks. */
-  #validCount(episode: Episode): number {
-    const { length, allowShort, allowOpenEnd } = this.config;
-    const count = episode.records.length;
-    const ended = episode.ending !== undefined;
-    // Where short picks count, every record of an ended episode begins one.
-    if (allowShort && (ended || this.#fault === "shortWhileOpen")) return count;
-    // Whole picks; the last next state of a pick must be known, but where an open end is allowed.
-    const known = ended || allowOpenEnd ? count : count - 1;
-    return Math.max(0, known - length + 1);
+  /** Picks that are one now and were none before join their table, in order of position. */
+  /** How many picks of the first pick table an episode has. */
+  #firstTablePicks(episode: Episode): number {
+    const [table] = this.#tables;
+    return episode.records.filter((_, position) =>
+      table !== undefined && isPick(table.policy, episode, position, this.#fault)
+    ).length;
   }
 
-  #pushPicks(episode: Episode, before: number): void {
-    for (let position = before; position < this.#validCount(episode); position++) {
-      this.#picks.push({ episode: episode.handle, position });
-      for (const selector of this.#selectors) selector.pushed();
+  #pushPicks(episode: Episode): void {
+    for (const table of this.#tables) {
+      for (let position = 0; position < episode.records.length; position++) {
+        if (table.indexOf(episode.handle, position) >= 0) continue;
+        if (!isPick(table.policy, episode, position, this.#fault)) continue;
+        const priority = this.#fault === "firstPrioritiesLost"
+          ? undefined
+          : episode.priorities[position];
+        table.push({ episode: episode.handle, position }, priority);
+      }
     }
-  }
-
-  #indexOf(handle: number, position: number): number {
-    return this.#picks.findIndex((pick) => pick.episode === handle && pick.position === position);
-  }
-
-  #pop(): void {
-    this.#picks.pop();
-    for (const selector of this.#selectors) selector.popped();
   }
 
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new Error(`the model would evict ${handle}, which is gone`);
-    for (let position = 0; position < episode.records.length; position++) {
-      const index = this.#indexOf(handle, position);
-      if (index < 0) continue;
-      // What stands at the end and goes anyway is not moved into the gap first.
-      while (
-        this.#fault !== "swapsOwnPicks" && this.#picks.length > index &&
-        this.#picks.at(-1)?.episode === handle
-      ) this.#pop();
-      const last = this.#picks.at(-1);
-      if (index >= this.#picks.length || last === undefined) continue;
-      if (index < this.#picks.length - 1) {
-        this.#picks[index] = last;
-        for (const selector of this.#selectors) selector.moved(index);
-      }
-      this.#pop();
-    }
+    for (const table of this.#tables) this.#removePicks(table, episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
     this.evictedCount++;
   }
 
-  #drawsOf(seen: SeenBatch): Draws {
-    const indices = Array.from(seen.pickEpisode, (handle, k) => {
-      const index = this.#indexOf(handle, seen.pickPosition[k] ?? -1);
-      if (index < 0) throw new Error(`draw ${k} is no pick: episode ${handle}`);
-      return index;
-    });
-    return { indices, probabilities: Array.from(seen.probability) };
+  #removePicks(table: TableModel, { handle, records }: Episode): void {
+    for (let position = 0; position < records.length; position++) {
+      const index = table.indexOf(handle, position);
+      if (index < 0) continue;
+      // What stands at the end and goes anyway is not moved into the gap first.
+      while (
+        this.#fault !== "swapsOwnPicks" && table.picks.length > index &&
+        table.picks.at(-1)?.episode === handle
+      ) table.pop();
+      const last = table.picks.at(-1);
+      if (index >= table.picks.length || last === undefined) continue;
+      if (index < table.picks.length - 1) {
+        table.picks[index] = last;
+        for (const selector of table.selectors) selector.moved(index);
+      }
+      table.pop();
+    }
   }
 
   /** Everything of a batch that the rule which drew it has no say in. */
-  #assemble(draws: Draws): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { length, columnBytes, discount } = this.config;
-    const rows = draws.indices.length * length;
-    const stateBytes = columnBytes[0] ?? 0;
-    const columns = columnBytes.map((bytes) => new Uint8Array(rows * bytes));
-    const nextState = new Uint8Array(rows * stateBytes);
-    const discounts = new Array<number>(rows).fill(0);
-    const seqLen: number[] = [];
-    const nextSeqLen: number[] = [];
-    const pickEpisode: number[] = [];
-    const pickPosition: number[] = [];
-    for (const [k, index] of draws.indices.entries()) {
-      const pick = this.#picks[index];
+  #assemble(
+    table: TableModel,
+    draws: Draws,
+  ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
+    const { columnBytes, reward } = this.config;
+    const picks = draws.indices.map((index) => {
+      const pick = table.picks[index];
       const episode = pick && this.#episodes.get(pick.episode);
       if (pick === undefined || episode === undefined) {
         throw new Error(`the model has no pick ${index}`);
       }
-      let known = 0;
-      let real = 0;
-      for (let step = 0; step < length; step++) {
-        const position = pick.position + step;
-        const record = episode.records[position];
-        if (record === undefined) break;
-        real++;
-        const row = k * length + step;
-        for (const [column, bytes] of record.entries()) {
-          columns[column]?.set(bytes, row * bytes.length);
-        }
-        const isLast = position === episode.records.length - 1;
-        const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
-        if (next === undefined && this.#fault !== "openEndKnown") continue;
-        known++;
-        if (next !== undefined) nextState.set(next, row * stateBytes);
-        const terminates = isLast && episode.ending === "terminated" &&
-          this.#fault !== "terminatedBootstraps";
-        discounts[row] = terminates ? 0 : Math.fround(discount);
-      }
-      seqLen.push(real);
-      nextSeqLen.push(known);
-      pickEpisode.push(pick.episode);
-      pickPosition.push(pick.position);
-    }
+      const { position } = pick;
+      return {
+        pick,
+        rows: pickRows(table.policy, episode, position, columnBytes, reward, this.#fault),
+      };
+    });
+    const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
+      picks.flatMap(({ rows }) => [...part(rows)]);
     return {
-      columns,
-      nextState,
-      seqLen,
-      nextSeqLen,
-      pickEpisode,
-      pickPosition,
-      discount: discounts,
+      columns: columnBytes.map((_, k) => join(all(({ columns }) => columns[k] ?? []))),
+      nextState: join(all(({ nextState }) => nextState)),
+      seqLen: picks.map(({ rows }) => rows.seqLen),
+      nextSeqLen: picks.map(({ rows }) => rows.nextSeqLen),
+      pickEpisode: picks.map(({ pick }) => pick.episode),
+      pickPosition: picks.map(({ pick }) => pick.position),
+      discount: all(({ discount }) => discount),
+      learnMask: all(({ learnMask }) => learnMask),
+      contextMask: all(({ contextMask }) => contextMask),
+      nStep: table.policy.nStep.map((_, k) => ({
+        reward: all(({ nStep }) => nStep[k]?.reward ?? []),
+        state: join(all(({ nStep }) => nStep[k]?.state ?? [])),
+        discount: all(({ nStep }) => nStep[k]?.discount ?? []),
+      })),
     };
   }
+}
+
+function drawsOf(table: TableModel, seen: SeenBatch): Draws {
+  const indices = Array.from(seen.pickEpisode, (handle, k) => {
+    const index = table.indexOf(handle, seen.pickPosition[k] ?? -1);
+    if (index < 0) throw new Error(`draw ${k} is no pick: episode ${handle}`);
+    return index;
+  });
+  return { indices, probabilities: Array.from(seen.probability) };
 }

@@ -17,7 +17,8 @@ import {
 import type { ColumnSpec, Operation, Program } from "./program.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
-import { same, sameBytes, sameNumbers } from "./same.ts";
+import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
+import type { SelectorSpec } from "./selector_models.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */
@@ -100,7 +101,8 @@ class Run implements Disposable {
   #selectors: Selector[] = [];
   #held: Held[] = [];
   #saved: Saved | undefined;
-  #spare: AnyBatch | undefined;
+  /** The latest batch of each pick table. */
+  #spares = new Map<number, AnyBatch>();
 
   private constructor(
     program: Program,
@@ -179,9 +181,14 @@ class Run implements Disposable {
     same("the bytes stored", info.storedBytes, model.storedBytes);
     const handles = model.handles;
     sameNumbers("episodes()", replay.episodes(), handles);
-    const picks = this.#tap.picks(id, model.pickCount);
-    sameNumbers("the picks' episodes", picks.episodes, model.picks.map((pick) => pick.episode));
-    sameNumbers("the picks' positions", picks.positions, model.picks.map((pick) => pick.position));
+    for (let table = 0; table < model.tableCount; table++) {
+      const expected = model.picks(table);
+      same(`pickCount of ${table}`, replay.pickTables[table]?.pickCount, expected.length);
+      const picks = this.#tap.picks(id, table, expected.length);
+      const where = `the picks of table ${table}`;
+      sameNumbers(`${where}: episodes`, picks.episodes, expected.map((pick) => pick.episode));
+      sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
+    }
     if (!deep) return;
     for (const handle of [...handles, ...this.#actors.values()]) {
       const [seen, expected] = [replay.episode(handle), model.episode(handle)];
@@ -218,6 +225,7 @@ class Run implements Disposable {
         : {}),
       ...(ends ? { finalState: finalState.value } : {}),
       ...(operation.end === "truncated" ? { truncated: true } : {}),
+      ...(operation.priority ? { priority: priorityOf(values) } : {}),
     };
     const before = this.#model.evictedCount;
     const outcome = this.#both(
@@ -235,6 +243,7 @@ class Run implements Disposable {
           columns.map(({ bytes }) => bytes),
           ends ? finalState.bytes : undefined,
           operation.end === "truncated" ? "truncated" : "terminated",
+          options.priority,
         ),
     );
     if (outcome === undefined) return;
@@ -273,9 +282,13 @@ class Run implements Disposable {
     };
   }
 
-  #recordMany({ actor, count, data, end, plain }: Operation & { do: "recordMany" }): void {
+  #recordMany(operation: Operation & { do: "recordMany" }): void {
+    const { actor, count, data, end, plain, priority } = operation;
     const values = new Values(data);
     const { columns, bytes } = this.#steps(values, count, plain);
+    const priorities = priority
+      ? Array.from({ length: count }, () => priorityOf(values))
+      : undefined;
     const final = values.column(this.#program.config.state, plain);
     const ends = end !== "no";
     const handle = this.#actors.get(actor) ?? 0;
@@ -284,6 +297,7 @@ class Run implements Disposable {
       ...columns,
       ...(ends ? { finalState: final.value } : {}),
       ...(end === "truncated" ? { truncated: true } : {}),
+      ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
     };
     const outcome = this.#both(
       () => this.#replay.recordMany(handle, steps as Parameters<AnyReplay["recordMany"]>[1]),
@@ -293,6 +307,7 @@ class Run implements Disposable {
           bytes,
           ends ? final.bytes : undefined,
           ends ? end : undefined,
+          priorities,
         ),
     );
     if (outcome === undefined) return;
@@ -301,8 +316,12 @@ class Run implements Disposable {
     this.#actors.set(actor, outcome.actual);
   }
 
-  #recordBatch({ count, data, endOneIn, plain }: Operation & { do: "recordBatch" }): void {
+  #recordBatch(operation: Operation & { do: "recordBatch" }): void {
+    const { count, data, endOneIn, plain, priority } = operation;
     const values = new Values(data);
+    const priorities = priority
+      ? Array.from({ length: count }, () => priorityOf(values))
+      : undefined;
     const { columns, bytes } = this.#steps(values, count, plain);
     const next = values.columns(this.#program.config.state, count, plain);
     const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
@@ -314,6 +333,7 @@ class Run implements Disposable {
       nextState: next.value,
       terminated: plain ? done : Uint8Array.from(done, Number),
       truncated: plain ? cut.map(Number) : Uint8Array.from(cut, Number),
+      ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
     };
     const ends = next.bytes.map((finalState, k) => {
       if (!done[k] && !cut[k]) return undefined;
@@ -322,7 +342,7 @@ class Run implements Disposable {
     const before = this.#model.evictedCount;
     const outcome = this.#both(
       () => this.#replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
-      () => this.#model.recordBatch(handles, bytes, ends),
+      () => this.#model.recordBatch(handles, bytes, ends, priorities),
     );
     if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
     sameNumbers("recordBatch()", given, outcome.expected);
@@ -345,9 +365,12 @@ class Run implements Disposable {
     ];
     const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
     const columns = [state, action, reward, ...extras.map(([, made]) => made)];
-    const options = extras.length > 0
-      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
-      : {};
+    const options = {
+      ...(extras.length > 0
+        ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+        : {}),
+      ...(operation.priority ? { priority: priorityOf(values) } : {}),
+    };
     const handle = this.#actors.get(actor) ?? 0;
     const ends = terminated || truncated;
     const outcome = this.#both(
@@ -368,6 +391,7 @@ class Run implements Disposable {
           columns.map(({ bytes }) => bytes),
           ends ? next.bytes : undefined,
           terminated ? "terminated" : "truncated",
+          options.priority,
         );
         return ends ? this.#model.newEpisode() : after;
       },
@@ -392,9 +416,10 @@ class Run implements Disposable {
     if (selector === undefined) return;
     const { size, beta } = operation;
     let into: AnyBatch | undefined;
-    if (operation.into && this.#spare?.size === size) {
+    const spare = this.#spares.get(selector.table);
+    if (operation.into && spare?.size === size) {
       // Whatever the batch held must be written over.
-      into = this.#spare;
+      into = spare;
       into.bytes.fill(0xa5);
       this.#held = this.#held.filter(({ batch }) => batch !== into);
     }
@@ -414,7 +439,7 @@ class Run implements Disposable {
     this.#compareBatch(actual, expected);
     this.#checkHeld();
     this.#held = [...this.#held, { batch: actual, bytes: actual.bytes.slice() }].slice(-HELD_MAX);
-    this.#spare = actual;
+    this.#spares.set(selector.table, actual);
     this.#tally.batches++;
     this.#tally.picksCompared += size;
   }
@@ -440,6 +465,16 @@ class Run implements Disposable {
       sameBytes(`column ${k}`, view, bytes);
     }
     sameBytes("nextState", actual.nextState, expected.nextState);
+    sameNumbers("learnMask", actual.learnMask, expected.learnMask);
+    sameNumbers("contextMask", actual.contextMask, expected.contextMask);
+    same("the count of n-step returns", actual.nStep.length, expected.nStep.length);
+    for (const [k, part] of expected.nStep.entries()) {
+      const seen = actual.nStep[k];
+      if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
+      sameRewards(`nStep[${k}].reward`, seen.reward, part.reward);
+      sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
+      sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
+    }
   }
 
   /** No call may change a batch that was drawn before. */
@@ -456,7 +491,7 @@ class Run implements Disposable {
     const episodes: number[] = [];
     const positions: number[] = [];
     const held = this.#held[values.below(Math.max(1, this.#held.length))];
-    const picks = this.#model.picks;
+    const picks = this.#model.picks(selector.table);
     for (let k = 0; k < operation.count; k++) {
       const nth = values.below(1 << 20);
       const pick = picks[nth % Math.max(1, picks.length)];
@@ -503,11 +538,28 @@ class Run implements Disposable {
   }
 
   #addSelector(): void {
-    const spec = this.#program.config.selectors[this.#selectors.length];
+    const { config } = this.#program;
+    const spec = config.selectors[this.#selectors.length];
     if (spec === undefined) return;
-    const selector = this.#replay.newPickSelector(selectorRule(spec));
-    same("the selector's number", selector.id, this.#model.newPickSelector(spec));
+    const table = config.selectorTables[this.#selectors.length] ?? 0;
+    const selector = this.#addTo(this.#replay, table, spec);
+    while (this.#model.tableCount <= table) {
+      this.#model.newPickTable(config.tables[this.#model.tableCount - 1] ?? config.pick);
+    }
+    same("the selector's number", selector.id, this.#model.newPickSelector(spec, table));
+    same("the selector's table", selector.table, table);
     this.#selectors.push(selector);
+  }
+
+  /** Adds a selector to a table of the library, which is made where it is not there yet. */
+  #addTo(replay: AnyReplay, table: number, spec: SelectorSpec): Selector {
+    const { config } = this.#program;
+    while (replay.pickTables.length <= table) {
+      replay.newPickTable(config.tables[replay.pickTables.length - 1] ?? config.pick);
+    }
+    const found = replay.pickTables[table];
+    if (found === undefined) throw new Error(`the library has no pick table ${table}`);
+    return found.newPickSelector(selectorRule(spec));
   }
 
   async #save(): Promise<void> {
@@ -533,7 +585,9 @@ class Run implements Disposable {
       const specs = config.selectors.slice(0, saved.selectors);
       this.#replay[Symbol.dispose]();
       this.#replay = fresh;
-      this.#selectors = specs.map((spec) => fresh.newPickSelector(selectorRule(spec)));
+      this.#selectors = specs.map((spec, k) =>
+        this.#addTo(fresh, config.selectorTables[k] ?? 0, spec)
+      );
     }
     await this.#replay.unserialize(saved.bytes);
     this.#model = saved.model.clone();

@@ -37,6 +37,16 @@ export function sameNumbers(
   }
 }
 
+/** Sums, where infinities of both signs make NaN. */
+export function sameRewards(
+  what: string,
+  actual: ArrayLike<number>,
+  expected: readonly number[],
+): void {
+  const word = (value: number): number => Number.isNaN(value) ? -123456789 : value;
+  sameNumbers(what, Array.from(actual, word), expected.map(word));
+}
+
 export function same(what: string, actual: unknown, expected: unknown): void {
   if (!Object.is(actual, expected)) {
     throw new Error(`${what} is ${actual}, the model has ${expected}`);

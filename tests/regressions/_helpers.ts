@@ -10,9 +10,11 @@ import {
   ExperienceReplay,
   float32,
   type NoColumns,
+  type PickOptions,
   ReplayError,
   type ReplayErrorCode,
   type Selector,
+  uniform,
 } from "@exrp/replay";
 import { assertStrictEquals, assertThrows } from "@std/assert";
 
@@ -73,4 +75,45 @@ export function assertCode(call: () => unknown, code: ReplayErrorCode): void {
 /** Integers 0 to count - 1. */
 export function range(count: number): number[] {
   return Array.from({ length: count }, (_, k) => k);
+}
+
+/**
+ * One step of each environment: episode `name` of environment k has 3 + k steps, the first in state 1000 * name + 100 * k and the
+ * others one on each, rewards 1, 2, …, and is terminated where `name` is even and truncated where it is odd.
+ */
+export function stepAll(
+  replay: Small,
+  episodes: Float64Array,
+  clocks: number[],
+  name: number[],
+): void {
+  const state = clocks.map((clock, k) => 1000 * (name[k] ?? 0) + 100 * k + clock);
+  const done = clocks.map((clock, k) => clock === 2 + k);
+  replay.recordBatch(episodes, {
+    state: Float32Array.from(state),
+    action: Int32Array.from(clocks.keys()),
+    reward: Float32Array.from(clocks, (clock) => clock + 1),
+    nextState: Float32Array.from(state, (value) => value + 1),
+    terminated: done.map((isDone, k) => isDone && (name[k] ?? 0) % 2 === 0),
+    truncated: done.map((isDone, k) => isDone && (name[k] ?? 0) % 2 === 1),
+  });
+  for (const k of clocks.keys()) {
+    clocks[k] = done[k] ? 0 : (clocks[k] ?? 0) + 1;
+    if (done[k]) name[k] = (name[k] ?? 0) + 1;
+  }
+}
+
+/** `steps` steps of `count` environments in a new replay. */
+export async function manyEnvironments(
+  count: number,
+  steps: number,
+  capacity: number,
+  pick: PickOptions,
+): Promise<[replay: Small, selector: Selector]> {
+  const replay = await small({ capacity, pick: { discount: 0.5, ...pick } });
+  const selector = replay.newPickSelector(uniform());
+  const episodes = Float64Array.from({ length: count }, () => replay.newEpisode());
+  const [clocks, names] = [range(count).map(() => 0), range(count).map(() => 0)];
+  for (const _ of range(steps)) stepAll(replay, episodes, clocks, names);
+  return [replay, selector];
 }

@@ -8,7 +8,16 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "@std/assert";
-import { ExperienceReplay, prioritized, RandomStream, ucb, uint8, uniform } from "@exrp/replay";
+import {
+  ExperienceReplay,
+  prioritized,
+  RandomStream,
+  rankBased,
+  ucb,
+  uint8,
+  uniform,
+  withoutReplacement,
+} from "@exrp/replay";
 import { assertCode, range, recordEpisode, small } from "./_helpers.ts";
 
 const proportional = { alpha: 1, epsilon: 0 } as const;
@@ -212,4 +221,105 @@ Deno.test("docs/design.md, decisions: the last of several priorities for one pic
   for (const [k, position] of pickPosition.entries()) {
     assertStrictEquals(probability[k], position === 0 ? 0.75 : 0.25);
   }
+});
+
+Deno.test("flashbax#51: a batch says probabilities, not priorities", async () => {
+  // What was returned as probability was the priority, so that importance weights were of no use.
+  using replay = await small();
+  const selector = replay.newPickSelector(prioritized(proportional));
+  const episode = recordEpisode(replay, 0, 3);
+  replay.setPriority(selector, range(3).map(() => episode), range(3), [2, 6, 12]);
+  const { probability, importanceWeight, pickPosition } = replay.getBatch(60, selector, {
+    beta: 1,
+  });
+  for (const [k, position] of pickPosition.entries()) {
+    const expected = [0.1, 0.3, 0.6][position] ?? NaN;
+    assertStrictEquals(probability[k], Math.fround(expected));
+    assertAlmostEquals(importanceWeight[k] ?? NaN, 0.1 / expected, 1e-6);
+  }
+});
+
+Deno.test("flashbax#58: the largest priority is kept as it is, not rounded to a whole number", async () => {
+  // New transitions got the largest priority rounded to an integer.
+  using replay = await small();
+  const selector = replay.newPickSelector(prioritized(proportional));
+  const first = recordEpisode(replay, 0, 1);
+  replay.setPriority(selector, [first], [0], [2.625]);
+  recordEpisode(replay, 1, 1);
+  assertEquals(new Set(replay.getBatch(20, selector).probability), new Set([0.5]));
+});
+
+Deno.test("pytorch/rl#2211: the priority of a new pick becomes a weight as one that was set does", async () => {
+  // A new sample's priority was written twice, once as it was and once raised to alpha.
+  using replay = await small();
+  const selector = replay.newPickSelector(prioritized({ alpha: 0.5, epsilon: 0.25 }));
+  const first = recordEpisode(replay, 0, 2);
+  replay.setPriority(selector, [first, first], [0, 1], [8.75, 0.75]);
+  recordEpisode(replay, 1, 1);
+  const { probability, state } = replay.getBatch(70, selector);
+  for (const [k, value] of state.entries()) {
+    // (8.75 + 0.25)^0.5 = 3 for the largest and for the new one, (0.75 + 0.25)^0.5 = 1 for the other.
+    assertAlmostEquals(probability[k] ?? NaN, value === 1 ? 1 / 7 : 3 / 7, 1e-7);
+  }
+});
+
+Deno.test("pytorch/rl#2210: where errors are small, new picks need not begin with priority 1", async () => {
+  // The largest priority began with 1, so that beside errors near 0 every new sample was drawn at once, with a weight of nothing.
+  using replay = await small();
+  const selector = replay.newPickSelector(prioritized({ ...proportional, initialPriority: 0.01 }));
+  const first = recordEpisode(replay, 0, 2);
+  replay.setPriority(selector, [first, first], [0, 1], [0.03, 0.02]);
+  recordEpisode(replay, 1, 1);
+  const { probability, state } = replay.getBatch(80, selector);
+  for (const [k, value] of state.entries()) {
+    assertAlmostEquals(probability[k] ?? NaN, value === 1 ? 2 / 8 : 3 / 8, 1e-6);
+  }
+});
+
+Deno.test("ElegantRL#257: importance weights are numbers whatever the priorities", async () => {
+  // With prioritized replay of several environments the weights were sometimes NaN.
+  for (const normalize of ["batch", "table"] as const) {
+    using replay = await small();
+    const selector = replay.newPickSelector(prioritized({ ...proportional, normalize }));
+    const episode = recordEpisode(replay, 0, 6);
+    for (
+      const priorities of [
+        [0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 1e-300],
+        [1e-38, 1e38, 1, 0, 1e300, 1e-300],
+        [5e-324, 5e-324, 5e-324, 5e-324, 5e-324, 5e-324],
+        [1.7e308, 1.7e308, 1.7e308, 1.7e308, 1.7e308, 1.7e308],
+      ]
+    ) {
+      replay.setPriority(selector, range(6).map(() => episode), range(6), priorities);
+      for (const beta of [0, 0.4, 1]) {
+        const { importanceWeight, probability } = replay.getBatch(100, selector, { beta });
+        // Of a weight below what float32 can say, 0 is the nearest.
+        assert(importanceWeight.every((weight) => weight >= 0 && weight <= 1));
+        if (normalize === "batch") assertStrictEquals(Math.max(...importanceWeight), 1);
+        assert(probability.every((value) => value > 0 && value <= 1));
+      }
+    }
+  }
+});
+
+Deno.test("ElegantRL#298, #329: a batch may be larger than what is stored", async () => {
+  // The index of a draw was out of range when the batch was larger than what had been collected so far.
+  using replay = await small();
+  const rules = [
+    prioritized(),
+    prioritized({ draw: "independent" }),
+    rankBased(),
+    ucb(),
+    uniform(),
+  ];
+  const selectors = rules.map((rule) => replay.newPickSelector(rule));
+  const strict = replay.newPickSelector(withoutReplacement());
+  recordEpisode(replay, 0, 3);
+  for (const selector of selectors) {
+    const { state, size } = replay.getBatch(512, selector);
+    assertStrictEquals(size, 512);
+    assertEquals(new Set(state), new Set([0, 1, 2]));
+  }
+  assertCode(() => replay.getBatch(512, strict), "batch-size");
 });

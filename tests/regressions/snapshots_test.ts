@@ -102,3 +102,35 @@ Deno.test("cpprb 1.5.16: an episode that was open when it was saved goes on", as
   const { state, nextState } = loaded.getBatch(100, selector);
   for (const [k, value] of state.entries()) assertStrictEquals(nextState[k], value + 1);
 });
+
+Deno.test("ElegantRL: a saved replay keeps apart what terminated and what was cut off", async () => {
+  // The mask of truncations was left out when the buffer was saved: after loading every end counted as one of the task's own.
+  using replay = await small({ capacity: 60, pick: { discount: 0.5 } });
+  recordEpisode(replay, 1, 4, "truncated");
+  recordEpisode(replay, 2, 4, "terminated");
+  recordEpisode(replay, 3, 4, "open");
+  using loaded = await small({ capacity: 60, pick: { discount: 0.5 }, seed: 4 });
+  await loaded.unserialize(await replay.serialize());
+  const states = [0, 1, 2].map((handle) => loaded.episode(handle).state);
+  assertEquals(states, ["truncated", "terminated", "open"]);
+  const selector = loaded.newPickSelector(uniform());
+  const { state, nextState, discount } = loaded.getBatch(200, selector);
+  assertEquals(new Set(state).size, 11);
+  for (const [k, value] of state.entries()) {
+    assertStrictEquals(nextState[k], value + 1);
+    assertStrictEquals(discount[k], value === 203 ? 0 : 0.5);
+  }
+});
+
+Deno.test("ElegantRL#299, #303: loaded when full, the next record makes room as it would have", async () => {
+  // After loading, the buffer took itself for not full and wrote from its begin.
+  using replay = await small({ capacity: 20, segmentLength: 5 });
+  for (const name of range(7)) recordEpisode(replay, name, 5);
+  using loaded = await small({ capacity: 20, segmentLength: 5 });
+  await loaded.unserialize(await replay.serialize());
+  for (const name of [7, 8, 9]) {
+    recordEpisode(loaded, name, 5);
+    assertEquals([...loaded.episodes()], range(4).map((k) => name - 3 + k));
+    assertStrictEquals(loaded.recordCount, 20);
+  }
+});

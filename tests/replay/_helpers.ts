@@ -5,18 +5,9 @@
  */
 
 import { assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
-import {
-  type AnyReplay,
-  type Column,
-  type EvictionRule,
-  ExperienceReplay,
-  float32,
-  ReplayError,
-  type ReplayErrorCode,
-} from "@exrp/replay";
+import { type AnyReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
 
-/** A replay of one-number states, as many tests use. */
-export type SmallReplay = ExperienceReplay<Column<"float32", readonly [1]>>;
+export { recordEpisode, type SmallReplay, smallReplay } from "../../testing/_small_replay.ts";
 
 /** Asserts that `call` throws a ReplayError of this code, and gives it. */
 export function assertReplayError(call: () => unknown, code: ReplayErrorCode): ReplayError {
@@ -50,48 +41,6 @@ export function testRandom(seed: number): (bound: number) => number {
     z = (z + Math.imul(z ^ (z >>> 7), 61 | z)) ^ z;
     return ((z ^ (z >>> 14)) >>> 0) % bound;
   };
-}
-
-/** A replay of one-number states. */
-export function smallReplay(
-  options: {
-    capacity?: number;
-    length?: number;
-    seed?: number;
-    segmentLength?: number;
-    eviction?: EvictionRule;
-    allowShort?: boolean;
-    capacityBytes?: number;
-    maxAge?: number;
-  } = {},
-): Promise<SmallReplay> {
-  const { capacity = 100, length = 1, seed = 1, eviction, allowShort = false } = options;
-  const { capacityBytes, maxAge } = options;
-  const { segmentLength = capacity } = options;
-  return ExperienceReplay.create({
-    capacity,
-    state: float32(1),
-    pick: { length, allowShort },
-    seed,
-    segmentLength,
-    ...(eviction === undefined ? {} : { eviction }),
-    ...(capacityBytes === undefined ? {} : { capacityBytes }),
-    ...(maxAge === undefined ? {} : { maxAge }),
-  });
-}
-
-/** Records `count` steps of an episode whose states are `first`, `first + 1`, …, and ends it; gives its handle. */
-export function recordEpisode(
-  replay: SmallReplay,
-  count: number,
-  first = 0,
-): number {
-  let episode = replay.newEpisode();
-  for (let step = 0; step < count; step++) {
-    const options = step === count - 1 ? { finalState: [first + count] } : undefined;
-    episode = replay.record(episode, [first + step], step, 1, options);
-  }
-  return episode;
 }
 
 /** Everything of a replay that can be seen without changing it. */

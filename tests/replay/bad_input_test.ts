@@ -371,7 +371,11 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   ["a block length that is no power of two", { blockLength: 6 }, /power of two, got 6/],
   ["an eviction that is a word", { eviction: "fifo" }, /eviction must be fifo\(\)/],
   ["an eviction without methods", { eviction: { name: "mine" } }, /mine has no method created\(\)/],
-  ["a maxAge below one pick", { pick: { length: 3 }, maxAge: 2 }, /maxAge .* from 3 .* got 2/],
+  [
+    "a maxAge below one pick",
+    { pick: { length: 3 }, maxAge: 2 },
+    /maxAge must be at least pick\.length, which is 3, got 2/,
+  ],
   ["a fractional maxAge", { maxAge: 10.5 }, /maxAge .* got 10\.5/],
   ["a segment longer than maxAge", { segmentLength: 6, maxAge: 5 }, /maxAge\) .* 1 to 5, got 6/],
   ["no bytes", { capacityBytes: 0 }, /capacityBytes must be an integer from 1/],

@@ -96,6 +96,17 @@ Deno.test("describe() says all that matters, as an object and as text", async ()
     allowShort: true,
     allowOpenEnd: false,
     discount: 0.99,
+    stride: 1,
+    whole: false,
+    burnIn: 0,
+    before: 0,
+    reversed: false,
+    stack: 1,
+    stackPadding: "repeat",
+    stackCompact: false,
+    nStep: [],
+    nextState: "copy",
+    masks: false,
   });
   assertStrictEquals(description.selectors[0]?.options.alpha, 0.7);
   assertStrictEquals(description.memory.total, replay.memoryBytes);

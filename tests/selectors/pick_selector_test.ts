@@ -1,5 +1,5 @@
 /** Selectors written in TypeScript: they conform like the kernel's own, and their mistakes are told by name. */
-import { type PickSelector, type RandomStream, type Selection, uniform } from "@exrp/replay";
+import { type Selection, uniform } from "@exrp/replay";
 import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { Halving } from "../../examples/custom_selector.ts";
 import {
@@ -9,80 +9,8 @@ import {
   smallReplay,
   testRandom,
 } from "../replay/_helpers.ts";
-import { assertDrawsFollow, conforms } from "./conforms.ts";
-
-/** Uniform draws, as plain as can be. */
-class Plain implements PickSelector {
-  readonly name: string = "plain";
-  count = 0;
-  pushed(): void {
-    this.count++;
-  }
-  moved(_from: number, _to: number): void {}
-  popped(_index: number): void {
-    this.count--;
-  }
-  setPriority(_indices: Uint32Array, _priorities: Float64Array): void {}
-  select(count: number, out: Selection, random: RandomStream): void {
-    for (let k = 0; k < count; k++) out.index[k] = random.below(this.count);
-    out.probability.fill(1 / this.count);
-  }
-  save(): Uint8Array {
-    return new Uint8Array(0);
-  }
-  load(_bytes: Uint8Array): void {}
-}
-
-/** Draws in proportion to priority, by a plain sum. */
-class Roulette extends Plain {
-  override readonly name = "roulette";
-  readonly weighted = true;
-  readonly priorities: number[] = [];
-  largest = 1;
-  override pushed(): void {
-    this.priorities.push(this.largest);
-  }
-  override moved(from: number, to: number): void {
-    this.priorities[to] = this.priorities[from] ?? 0;
-  }
-  override popped(): void {
-    this.priorities.pop();
-  }
-  override setPriority(indices: Uint32Array, priorities: Float64Array): void {
-    for (const [k, index] of indices.entries()) {
-      this.priorities[index] = priorities[k] ?? 0;
-      this.largest = Math.max(this.largest, priorities[k] ?? 0);
-    }
-  }
-  override select(count: number, out: Selection, random: RandomStream): void {
-    const total = this.priorities.reduce((sum, priority) => sum + priority, 0);
-    for (let k = 0; k < count; k++) {
-      if (total === 0) {
-        out.index[k] = random.below(this.priorities.length);
-        out.probability[k] = 1 / this.priorities.length;
-        continue;
-      }
-      let rest = random.uniform() * total;
-      let index = 0;
-      for (const [candidate, priority] of this.priorities.entries()) {
-        if (priority === 0) continue;
-        index = candidate;
-        rest -= priority;
-        if (rest < 0) break;
-      }
-      out.index[k] = index;
-      out.probability[k] = (this.priorities[index] ?? 0) / total;
-    }
-  }
-  override save(): Uint8Array {
-    return new Uint8Array(new Float64Array([this.largest, ...this.priorities]).buffer);
-  }
-  override load(bytes: Uint8Array): void {
-    const [largest = 1, ...priorities] = new Float64Array(bytes.slice().buffer);
-    this.largest = largest;
-    this.priorities.splice(0, Infinity, ...priorities);
-  }
-}
+import { Plain, Roulette } from "../testing/_plain_rules.ts";
+import { conforms } from "./conforms.ts";
 
 conforms({ name: "a user's uniform rule", make: () => new Plain(), stationary: true });
 conforms({
@@ -93,22 +21,6 @@ conforms({
   followsPriority: true,
 });
 conforms({ name: "the Halving of examples/", make: () => new Halving() });
-
-Deno.test("the test of draws notices a rule that draws one of ten picks an eighth more often than it says", async () => {
-  class Loaded extends Plain {
-    override select(count: number, out: Selection, random: RandomStream): void {
-      super.select(count, out, random);
-      for (let k = 0; k < count; k++) if (random.below(72) === 0) out.index[k] = 0;
-    }
-  }
-  for (const [rule, sound] of [[new Plain(), true], [new Loaded(), false]] as const) {
-    using replay = await smallReplay();
-    const selector = replay.newPickSelector(rule);
-    recordEpisode(replay, 10);
-    if (sound) assertDrawsFollow(replay, selector, 10);
-    else assertThrows(() => assertDrawsFollow(replay, selector, 10), Error, "pick 0");
-  }
-});
 
 Deno.test("a rule hears of every change in order: what it calls index i is what the batch has at i", async () => {
   /** Keeps what each index stands for, learnt from the batches, and moved as told. */

@@ -9,10 +9,13 @@ import { assert, assertAlmostEquals, assertGreater, assertLess } from "@std/asse
 import {
   ExperienceReplay,
   prioritized,
+  rankBased,
+  recent,
   type SelectorRule,
   ucb,
   uint8,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import { ChiSquare, chiSquareTail } from "./chi_square.ts";
 
@@ -210,4 +213,126 @@ Deno.test(`ucb() draws in proportion to scores that change with every draw (seed
     return test.tail;
   });
   assertFits(tails[0] ?? NaN, tails[1] ?? NaN);
+});
+
+/** rank^-alpha of each pick: the largest priority has rank 1; of equal ones the older pick is first. */
+function rankWeights(priorities: readonly number[], alpha: number): number[] {
+  const order = range(priorities.length)
+    .sort((a, b) => (priorities[b] ?? 0) - (priorities[a] ?? 0) || a - b);
+  const weights = range(priorities.length).map(() => 0);
+  for (const [k, pick] of order.entries()) weights[pick] = (k + 1) ** -alpha;
+  return weights;
+}
+
+Deno.test(`rankBased() draws independently by rank^-alpha (seed ${SEED})`, async () => {
+  const count = 777;
+  const priorities = somePriorities(count);
+  using drawn = await subject(rankBased({ alpha: 0.7, draw: "independent" }), count);
+  drawn.prioritize(priorities);
+  const counts = range(count).map(() => 0);
+  for (const positions of drawn.draw(20, 50_000)) {
+    for (const position of positions) counts[position] = (counts[position] ?? 0) + 1;
+  }
+  const tail = (alpha: number): number => tailOf(counts, rankWeights(priorities, alpha));
+  assertFits(tail(0.7), tail(0.72));
+});
+
+Deno.test(`rankBased() draws one pick from each stratum, best ranks first (seed ${SEED})`, async () => {
+  const [count, size, batchCount] = [101, 16, 60_000];
+  const priorities = somePriorities(count);
+  using drawn = await subject(rankBased({ alpha: 0.7 }), count);
+  drawn.prioritize(priorities);
+  const weights = rankWeights(priorities, 0.7);
+  const order = range(count).sort((a, b) => (weights[b] ?? 0) - (weights[a] ?? 0));
+  const rankOf = range(count).map((pick) => order.indexOf(pick));
+  const counts = range(size).map(() => range(count).map(() => 0));
+  for (const positions of drawn.draw(batchCount, size)) {
+    for (const [k, position] of positions.entries()) {
+      const [row, rank] = [counts[k], rankOf[position] ?? NaN];
+      if (row !== undefined) row[rank] = (row[rank] ?? 0) + 1;
+    }
+  }
+  const tail = (alpha: number): number => {
+    const test = new ChiSquare();
+    const byRank = range(count).map((rank) => (rank + 1) ** -alpha);
+    for (const [k, shares] of strata(byRank, size).entries()) {
+      test.add(counts[k] ?? [], shares.map((share) => share * batchCount));
+    }
+    return test.tail;
+  };
+  assertFits(tail(0.7), tail(0.71));
+});
+
+Deno.test(`recent() draws the newest equally often, and no other (seed ${SEED})`, async () => {
+  const [count, window] = [1003, 300];
+  using drawn = await subject(recent({ fraction: 0.3 }), count);
+  const counts = range(count).map(() => 0);
+  for (const positions of drawn.draw(40, 15_000)) {
+    for (const position of positions) counts[position] = (counts[position] ?? 0) + 1;
+  }
+  const windowOf = (size: number): number[] => range(count).map((k) => k < count - size ? 0 : 1);
+  assert(counts.every((times, k) => times === 0 || k >= count - window));
+  const inside = counts.slice(count - window);
+  const tilted = inside.map((_, k) => k % 2 === 0 ? 1.03 : 0.97);
+  assertFits(tailOf(inside, inside.map(() => 1)), tailOf(inside, tilted));
+  // A window with one pick more would be noticed: that one was never drawn.
+  const larger = tailOf(counts.slice(count - window - 1), windowOf(window + 1).slice(-window - 1));
+  assertLess(larger, TWIN_TAIL_MAX);
+});
+
+Deno.test(`recent() shrinks its window from batch to batch (seed ${SEED})`, async () => {
+  const [count, size, batchCount, updates] = [500, 200, 6000, 12];
+  using drawn = await subject(recent({ eta: 0.997, updates, newest: 30 }), count);
+  const counts = range(updates).map(() => range(count).map(() => 0));
+  let batch = 0;
+  for (const positions of drawn.draw(batchCount, size)) {
+    const row = counts[batch++ % updates] ?? [];
+    for (const position of positions) row[position] = (row[position] ?? 0) + 1;
+  }
+  const tail = (eta: number): number => {
+    const test = new ChiSquare();
+    for (const [k, row] of counts.entries()) {
+      const window = Math.max(30, Math.floor(count * eta ** (1000 * (k + 1) / updates)));
+      const each = batchCount / updates * size / window;
+      if (row.some((times, pick) => times > 0 && pick < count - window)) return 0;
+      test.add(row.slice(count - window), range(window).map(() => each));
+    }
+    return test.tail;
+  };
+  assertFits(tail(0.997), tail(0.9972));
+  assertLess(tail(0.9968), TWIN_TAIL_MAX);
+});
+
+Deno.test(`withoutReplacement() draws every sequence of different picks equally often (seed ${SEED})`, async () => {
+  const [count, batchCount] = [7, 600_000];
+  using drawn = await subject(withoutReplacement(), count);
+  const counts = new Map<number, number>();
+  for (const [a = 0, b = 0, c = 0] of drawn.draw(batchCount, 3)) {
+    const key = (a * count + b) * count + c;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const triples = range(count ** 3).filter((key) => {
+    const [a, b, c] = [Math.floor(key / count ** 2), Math.floor(key / count) % count, key % count];
+    return a !== b && b !== c && a !== c;
+  });
+  assert([...counts.keys()].every((key) => triples.includes(key)), "a pick came twice in a batch");
+  const seen = triples.map((key) => counts.get(key) ?? 0);
+  const tilted = triples.map((key) => key % count < 3 ? 1.03 : 0.97);
+  assertFits(tailOf(seen, seen.map(() => 1)), tailOf(seen, tilted));
+});
+
+Deno.test(`withoutReplacement() draws any two picks together equally often (seed ${SEED})`, async () => {
+  const [count, size, batchCount] = [66, 40, 400_000];
+  using drawn = await subject(withoutReplacement(), count);
+  const counts = range(count ** 2).map(() => 0);
+  for (const positions of drawn.draw(batchCount, size)) {
+    const key = (positions[0] ?? 0) * count + (positions[size - 1] ?? 0);
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  const pairs = range(count ** 2).filter((key) => Math.floor(key / count) !== key % count);
+  const seen = pairs.map((key) => counts[key] ?? 0);
+  assert(seen.reduce((sum, times) => sum + times, 0) === batchCount, "a pick came twice");
+  // As if some two were drawn together a little more often than others.
+  const tilted = pairs.map((key) => (Math.floor(key / count) + key) % 2 === 0 ? 1.06 : 0.94);
+  assertFits(tailOf(seen, seen.map(() => 1)), tailOf(seen, tilted));
 });

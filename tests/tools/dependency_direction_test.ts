@@ -1,6 +1,6 @@
 /**
  * The parts depend on each other in one direction only:
- * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; mod.ts → returns → ffi.
+ * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; mod.ts → returns → ffi; testing → mod.ts.
  */
 import { assertEquals } from "@std/assert";
 import { exists, inRepository, listFiles } from "../../tools/_repository.ts";
@@ -16,6 +16,8 @@ const allowed: Record<string, readonly string[]> = {
   // What a learner computes from a batch: of ffi/ only the checks of arguments.
   returns: ["ffi"],
   ffi: [],
+  // What users test their rules with stands above the library; of the other parts only their checks of arguments.
+  testing: ["mod.ts", "selectors", "eviction", "ffi"],
   examples: ["mod.ts"],
   bench: ["mod.ts"],
 };
@@ -47,6 +49,7 @@ function listImports(text: string): string[] {
 /** The part that a specifier in a file leads to; undefined for a package from elsewhere. */
 function partOf(file: string, specifier: string): string | undefined {
   if (specifier === "@exrp/replay") return "mod.ts";
+  if (specifier === "@exrp/replay/testing") return "testing";
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${file}`).pathname.slice(1);
   return path.split("/")[0];
@@ -69,7 +72,7 @@ for (const [part, others] of Object.entries(allowed)) {
 
 Deno.test("the library imports no package", async () => {
   const broken: string[] = [];
-  for (const part of ["mod.ts", "replay", "selectors", "eviction", "returns", "ffi"]) {
+  for (const part of ["mod.ts", "replay", "selectors", "eviction", "returns", "testing", "ffi"]) {
     for (const file of await listPart(part, ".ts")) {
       for (const specifier of listImports(await Deno.readTextFile(inRepository(file)))) {
         if (!specifier.startsWith(".") && !specifier.startsWith("node:")) {
@@ -132,5 +135,6 @@ import {
   assertEquals(partOf("examples/a.ts", "../replay/b.ts"), "replay");
   assertEquals(partOf("mod.ts", "./ffi/b.ts"), "ffi");
   assertEquals(partOf("examples/a.ts", "@exrp/replay"), "mod.ts");
+  assertEquals(partOf("examples/a.ts", "@exrp/replay/testing"), "testing");
   assertEquals(partOf("examples/a.ts", "node:path"), undefined);
 });

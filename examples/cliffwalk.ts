@@ -1,0 +1,185 @@
+/**
+ * Does it matter what is drawn? Q-learning from a full replay on the Blind Cliffwalk, with uniform draws, with the
+ * selector of examples/surprise_first.ts, and with `prioritized()`: how many updates until the values are right.
+ *
+ * Run it: `deno run --allow-ffi=zig-out/lib examples/cliffwalk.ts`
+ *
+ * The task is the one of Schaul et al., "Prioritized Experience Replay" (2016), section 3.1, known here from descriptions of
+ * it: a walk through n states, in each of which one action leads on and the other ends the walk; only the last step of the
+ * walk is rewarded, with 1. The replay holds what all 2^n sequences of actions give, in random order: 2^(n+1) - 2 records,
+ * of which a single one is rewarded.
+ *
+ * @module
+ */
+
+import {
+  type Column,
+  ExperienceReplay,
+  prioritized,
+  RandomStream,
+  type Selector,
+  type SelectorRule,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { SurpriseFirst } from "./surprise_first.ts";
+
+/** States of the walk. */
+export const STATE_COUNT = 10;
+
+/** Records that all walks together have. */
+export const RECORD_COUNT = 2 ** (STATE_COUNT + 1) - 2;
+
+/** By how much a step into the future counts less: 1 - 1/n. */
+const DISCOUNT = 1 - 1 / STATE_COUNT;
+
+/** How far a value goes towards its target in one update. */
+const STEP_SIZE = 0.25;
+
+/** The values are right when the mean of their squared errors is below this. */
+const ERROR_MAX = 1e-3;
+
+/** A replay of walks: states and actions are small whole numbers. */
+export type WalkReplay = ExperienceReplay<
+  Column<"uint8", readonly []>,
+  Column<"uint8", readonly []>
+>;
+
+/** The rules that are compared, by name. */
+export const RULES: Readonly<Record<string, () => SelectorRule>> = {
+  "uniform()": uniform,
+  SurpriseFirst: () => new SurpriseFirst(),
+  "prioritized()": () => prioritized(),
+};
+
+/** An empty replay for all walks. */
+function newReplay(seed: number): Promise<WalkReplay> {
+  return ExperienceReplay.create({
+    capacity: RECORD_COUNT,
+    state: uint8(),
+    action: uint8(),
+    pick: { discount: DISCOUNT },
+    seed,
+  });
+}
+
+/** Records all walks, in an order that follows from the seed. */
+function recordAllWalks(replay: WalkReplay, seed: number): void {
+  const random = new RandomStream(seed);
+  const walks = Array.from({ length: 2 ** STATE_COUNT }, (_, walk) => walk);
+  for (let left = walks.length; left > 1; left--) {
+    const k = random.below(left);
+    [walks[left - 1], walks[k]] = [walks[k] ?? 0, walks[left - 1] ?? 0];
+  }
+  for (const walk of walks) {
+    const episode = replay.newEpisode();
+    for (let state = 0; state < STATE_COUNT; state++) {
+      const action = (walk >> state) & 1; // 1 leads on
+      const isEnd = action === 0 || state === STATE_COUNT - 1;
+      const reward = action === 1 && isEnd ? 1 : 0;
+      replay.record(episode, state, action, reward, isEnd ? { finalState: state + action } : {});
+      if (isEnd) break;
+    }
+  }
+}
+
+/** Q-learning with a table of values `[state, action]`, and one record an update. */
+export class Learner {
+  readonly values = new Float64Array(2 * (STATE_COUNT + 1));
+
+  /** Draws a record, learns from it, and says how much it surprised. */
+  update(replay: WalkReplay, selector: Selector): void {
+    const batch = replay.getBatch(1, selector);
+    const [state = 0, next = 0] = [batch.state[0], batch.nextState[0]];
+    const at = 2 * state + (batch.action[0] ?? 0);
+    const best = Math.max(this.values[2 * next] ?? 0, this.values[2 * next + 1] ?? 0);
+    const target = (batch.reward[0] ?? 0) + (batch.discount[0] ?? 0) * best;
+    const error = target - (this.values[at] ?? 0);
+    this.values[at] = (this.values[at] ?? 0) + STEP_SIZE * error;
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, [Math.abs(error)]);
+  }
+
+  /** The mean squared error of all values. */
+  error(): number {
+    let sum = 0;
+    for (let state = 0; state < STATE_COUNT; state++) {
+      const [stop = 0, go = 0] = [this.values[2 * state], this.values[2 * state + 1]];
+      sum += stop ** 2 + (go - DISCOUNT ** (STATE_COUNT - 1 - state)) ** 2;
+    }
+    return sum / (2 * STATE_COUNT);
+  }
+}
+
+/** Learns until the values are right; says how many updates that took. */
+function learn(learner: Learner, replay: WalkReplay, selector: Selector): number {
+  let count = 0;
+  for (; learner.error() >= ERROR_MAX; count++) learner.update(replay, selector);
+  return count;
+}
+
+/** How many updates a learner needs with a rule until its values are right. */
+export async function countUpdates(make: () => SelectorRule, seed: number): Promise<number> {
+  using replay = await newReplay(seed);
+  recordAllWalks(replay, seed);
+  return learn(new Learner(), replay, replay.newPickSelector(make()));
+}
+
+/** The same, but after some updates the replay is saved and thrown away, and another one goes on. */
+export async function countUpdatesWithBreak(
+  make: () => SelectorRule,
+  seed: number,
+  updatesBefore: number,
+): Promise<number> {
+  const learner = new Learner();
+  using first = await newReplay(seed);
+  recordAllWalks(first, seed);
+  const selector = first.newPickSelector(make());
+  for (let k = 0; k < updatesBefore; k++) learner.update(first, selector);
+  const bytes = await first.serialize(); // or a file: await first.serialize(path)
+  first[Symbol.dispose]();
+
+  using second = await newReplay(0); // its seed does not matter: the random numbers are in the bytes
+  const again = second.newPickSelector(make());
+  await second.unserialize(bytes);
+  return updatesBefore + learn(learner, second, again);
+}
+
+/** The updates that each rule needs, for each seed. */
+export async function compare(seeds: readonly number[]): Promise<Map<string, number[]>> {
+  const counts = new Map<string, number[]>();
+  for (const [name, make] of Object.entries(RULES)) {
+    const row: number[] = [];
+    for (const seed of seeds) row.push(await countUpdates(make, seed));
+    counts.set(name, row);
+  }
+  return counts;
+}
+
+/** The middle one of some numbers, or the mean of the two in the middle. */
+export function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const [low = NaN, high = NaN] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  return (low + high) / 2;
+}
+
+/** A table of what {@linkcode compare} found, a line for each seed. */
+export function tableOf(seeds: readonly number[], counts: ReadonlyMap<string, number[]>): string {
+  const rows = [...counts.values()];
+  const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
+  return [
+    line(["seed", ...counts.keys()]),
+    `|---:|${"---:|".repeat(rows.length)}`,
+    ...seeds.map((seed, k) => line([seed, ...rows.map((row) => row[k] ?? NaN)])),
+    line(["median", ...rows.map(median)]),
+  ].join("\n");
+}
+
+/** The seeds of the table in the guide. */
+export const SEEDS: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+
+if (import.meta.main) {
+  console.log(`updates until the values are right, ${RECORD_COUNT} records\n`);
+  console.log(tableOf(SEEDS, await compare(SEEDS)));
+  const count = await countUpdatesWithBreak(() => new SurpriseFirst(), 1, 1000);
+  console.log(`\nSurpriseFirst, seed 1, saved after 1000 updates and loaded: ${count}`);
+}

@@ -1,0 +1,193 @@
+/**
+ * A selector in a replay that seeded operations change, with a plain shadow of what must be stored.
+ *
+ * @module
+ */
+
+import {
+  type Batch,
+  type Column,
+  NativeSelector,
+  RandomStream,
+  type Selector,
+  type SelectorRule,
+} from "../mod.ts";
+import type { Progress } from "./conformance.ts";
+import { expect, expectSame } from "./_expect.ts";
+import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
+
+/** A rule as its checks see it. */
+export interface Subject {
+  readonly make: () => SelectorRule;
+  readonly distinct: boolean;
+  readonly someOnly: boolean;
+  readonly kernelPath: string | URL | undefined;
+}
+
+/** A batch of a small replay. */
+export type SmallBatch = Batch<Column<"float32", readonly [1]>>;
+
+/** The rule's own name. */
+export function nameOf(rule: SelectorRule): string {
+  return rule instanceof NativeSelector ? rule.kind : rule.name;
+}
+
+/** The batch size that comes nearest to `size` and that the rule can draw. */
+export function sizeFor({ distinct }: Subject, replay: SmallReplay, size: number): number {
+  return distinct ? Math.max(1, Math.min(size, replay.pickCount)) : size;
+}
+
+/** A replay with `count` picks in one ended episode, whose states are 0, 1, …, `count` - 1. */
+export async function filled(
+  subject: Subject,
+  at: Progress,
+  count: number,
+  seed = at.seed,
+): Promise<[replay: SmallReplay, selector: Selector, episode: number]> {
+  const { kernelPath } = subject;
+  const replay = await smallReplay({ kernelPath, capacity: 4096, seed });
+  const selector = replay.newPickSelector(subject.make());
+  return [replay, selector, recordEpisode(replay, count)];
+}
+
+/** An empty replay as a driven selector has it. */
+export function drivenReplay({ kernelPath }: Subject, seed: number): Promise<SmallReplay> {
+  return smallReplay({ kernelPath, capacity: 60, segmentLength: 25, seed });
+}
+
+/** The states that `draws` draws give, by how often. */
+export function tally(
+  subject: Subject,
+  replay: SmallReplay,
+  selector: Selector,
+  draws: number,
+): Map<number, number> {
+  const drawn = new Map<number, number>();
+  const size = sizeFor(subject, replay, 100);
+  for (let left = draws; left > 0; left -= size) {
+    for (const state of replay.getBatch(Math.min(size, left), selector).state) {
+      drawn.set(state, (drawn.get(state) ?? 0) + 1);
+    }
+  }
+  return drawn;
+}
+
+/** Sets the priorities of positions 0, 1, … of an episode. */
+export function prioritize(
+  replay: SmallReplay,
+  selector: Selector,
+  episode: number,
+  values: ArrayLike<number>,
+): number {
+  const positions = Int32Array.from({ length: values.length }, (_, k) => k);
+  const episodes = new Float64Array(values.length).fill(episode);
+  return replay.setPriority(selector, episodes, positions, Float64Array.from(values));
+}
+
+/** A replay driven by seeded operations. */
+export class DrivenSelector {
+  readonly replay: SmallReplay;
+  readonly selector: Selector;
+  readonly #subject: Subject;
+  readonly #at: Progress;
+  readonly #random: RandomStream;
+  /** The states of each episode, by handle. */
+  readonly #states = new Map<number, number[]>();
+  readonly #open: number[] = [];
+  #next = 0;
+
+  private constructor(subject: Subject, at: Progress, replay: SmallReplay) {
+    this.#subject = subject;
+    this.#at = at;
+    this.replay = replay;
+    this.selector = replay.newPickSelector(subject.make());
+    this.#random = new RandomStream(at.seed, 1);
+  }
+
+  /** An empty replay with the rule; operations follow from the seed of `at`, which counts them. */
+  static async start(subject: Subject, at: Progress): Promise<DrivenSelector> {
+    return new DrivenSelector(subject, at, await drivenReplay(subject, at.seed));
+  }
+
+  /** `count` random operations; gives the states that were drawn. */
+  run(count: number): number[] {
+    const drawn: number[] = [];
+    for (const _ of this.#at.rounds(count)) drawn.push(...this.#step()?.state ?? []);
+    return drawn;
+  }
+
+  /** One random operation; draws are checked and returned. */
+  #step(): SmallBatch | undefined {
+    const { replay } = this;
+    const random = this.#random;
+    const choice = random.below(20);
+    if (choice === 0 || this.#open.length === 0) {
+      const handle = replay.newEpisode();
+      this.#open.push(handle);
+      this.#states.set(handle, []);
+    } else if (choice < 12) {
+      this.#record(random.below(this.#open.length), random.below(8) === 0);
+    } else if (choice === 12) {
+      const live = replay.episodes();
+      if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
+    } else if (replay.pickCount > 0) {
+      return choice < 17 ? this.#draw() : this.#update();
+    }
+    return undefined;
+  }
+
+  #record(place: number, ends: boolean): void {
+    const state = this.#next++;
+    const options = ends
+      ? { finalState: [state + 0.5], truncated: this.#random.below(2) === 0 }
+      : undefined;
+    const handle = this.replay.record(this.#open[place] ?? NaN, [state], 0, 0, options);
+    if (!this.#states.has(handle)) this.#states.set(handle, []);
+    this.#states.get(handle)?.push(state);
+    if (ends) this.#open.splice(place, 1);
+    else this.#open[place] = handle;
+  }
+
+  /** Draws, and checks that every pick is stored and every number is sound. */
+  #draw(): SmallBatch {
+    const { distinct } = this.#subject;
+    const size = sizeFor(this.#subject, this.replay, 1 + this.#random.below(20));
+    const batch = this.replay.getBatch(size, this.selector, { beta: this.#random.below(11) / 10 });
+    expectSame("the size of the batch", batch.size, size);
+    for (let k = 0; k < batch.size; k++) {
+      const episode = batch.pickEpisode[k] ?? NaN;
+      const position = batch.pickPosition[k] ?? NaN;
+      const pick = `pick ${k} of ${size}, record ${position} of episode ${episode},`;
+      expect(
+        this.replay.episode(episode).state !== "evicted",
+        () => `${pick} was evicted`,
+      );
+      expectSame(`${pick} has a state that`, batch.state[k], this.#states.get(episode)?.[position]);
+      const probability = batch.probability[k] ?? NaN;
+      const weight = batch.importanceWeight[k] ?? NaN;
+      expect(
+        probability > 0 && probability <= 1,
+        () => `${pick} has probability ${probability}; more than 0 and at most 1 is possible`,
+      );
+      expect(
+        weight > 0 && weight <= 1,
+        () => `${pick} has importance weight ${weight}; more than 0 and at most 1 is possible`,
+      );
+    }
+    if (distinct) {
+      const count = new Set(batch.state).size;
+      expect(count === size, () => `a batch of ${size} has ${count} different picks`);
+    }
+    return batch;
+  }
+
+  /** Draws, and sets priorities of what was drawn. */
+  #update(): SmallBatch {
+    const batch = this.#draw();
+    const priorities = Float64Array.from(batch.state, () => this.#random.below(5) / 2);
+    const { pickEpisode, pickPosition } = batch;
+    const applied = this.replay.setPriority(this.selector, pickEpisode, pickPosition, priorities);
+    expectSame("what setPriority() applied", applied, batch.size);
+    return batch;
+  }
+}

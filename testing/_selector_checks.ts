@@ -1,0 +1,198 @@
+/**
+ * The checks that every selector must pass.
+ *
+ * @module
+ */
+
+import type { Selector } from "../mod.ts";
+import type { Progress } from "./conformance.ts";
+import {
+  drivenReplay,
+  DrivenSelector,
+  filled,
+  prioritize,
+  sizeFor,
+  type Subject,
+} from "./_driven_selector.ts";
+import { expect, expectCode, expectSame, expectSameBatch, expectSameNumbers } from "./_expect.ts";
+import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
+
+/** The states that come up in `rounds` batches of up to ten. */
+function drawnStates(
+  subject: Subject,
+  at: Progress,
+  [replay, selector]: readonly [SmallReplay, Selector, ...unknown[]],
+  rounds: number,
+): Set<number> {
+  const seen = new Set<number>();
+  for (const _ of at.rounds(rounds)) {
+    for (const state of replay.getBatch(sizeFor(subject, replay, 10), selector).state) {
+      seen.add(state);
+    }
+  }
+  return seen;
+}
+
+/** Expects the states `from` … `to` - 1, or some of them if the rule leaves some out, and no others. */
+function expectSeen(
+  { someOnly }: Subject,
+  seen: ReadonlySet<number>,
+  from: number,
+  to: number,
+): void {
+  for (const state of seen) {
+    expect(state >= from && state < to, () => `the pick of state ${state} was drawn`);
+  }
+  for (let state = from; state < to && !someOnly; state++) {
+    expect(seen.has(state), () => `the pick of state ${state} was never drawn`);
+  }
+}
+
+/** Only picks that are stored are drawn. */
+export async function drawsStored(subject: Subject, at: Progress): Promise<void> {
+  for (const _ of at.seeds(8)) {
+    const driven = await DrivenSelector.start(subject, at);
+    using _replay = driven.replay;
+    driven.run(800);
+  }
+}
+
+/** Every pick can be drawn, and after eviction none of the evicted. */
+export async function drawsAll(subject: Subject, at: Progress): Promise<void> {
+  const made = await filled(subject, at, 12);
+  using replay = made[0];
+  recordEpisode(replay, 9, 12);
+  expectSeen(subject, drawnStates(subject, at, made, 400), 0, 21);
+  replay.evict(made[2]);
+  expectSeen({ ...subject, someOnly: true }, drawnStates(subject, at, made, 50), 12, 21);
+}
+
+/** An emptied table is an error, and a filled one works again. */
+export async function survivesEmptying(subject: Subject, at: Progress): Promise<void> {
+  const [replay, selector, episode] = await filled(subject, at, 5);
+  using _replay = replay;
+  replay.getBatch(3, selector);
+  replay.evict(episode);
+  expectCode("a batch of nothing", () => replay.getBatch(3, selector), "empty");
+  recordEpisode(replay, 2, 50);
+  expectSeen(subject, drawnStates(subject, at, [replay, selector], 20), 50, 52);
+}
+
+/** Picks that were there before the selector are drawn too. */
+export async function drawsEarlier(subject: Subject, at: Progress): Promise<void> {
+  const { kernelPath } = subject;
+  using replay = await smallReplay({ kernelPath, seed: at.seed });
+  recordEpisode(replay, 6);
+  const selector = replay.newPickSelector(subject.make());
+  expectSeen(subject, drawnStates(subject, at, [replay, selector], 100), 0, 6);
+}
+
+/** `setPriority` counts what it applied, and skips what was forgotten. */
+export async function countsApplied(subject: Subject, at: Progress): Promise<void> {
+  const [replay, selector, first] = await filled(subject, at, 3);
+  using _replay = replay;
+  const second = recordEpisode(replay, 3, 10);
+  const expectApplied = (count: number, episodes: number[], positions: number[]): void => {
+    const applied = replay.setPriority(selector, episodes, positions, episodes.map(() => 1));
+    expectSame("what setPriority() applied", applied, count);
+  };
+  expectApplied(0, [], []);
+  expectApplied(2, [first, second], [0, 2]);
+  replay.evict(first);
+  expectApplied(1, [first, second], [0, 2]);
+  expectApplied(0, [first], [0]);
+  expectApplied(1, [second, second], [3, 2]);
+  const unknown = (): number => replay.setPriority(selector, [second + 1], [0], [1]);
+  expectCode("a priority for an episode that never was", unknown, "episode-unknown");
+}
+
+/** An invalid priority changes nothing. */
+export async function refusesInvalid(subject: Subject, at: Progress): Promise<void> {
+  const [replay, selector, episode] = await filled(subject, at, 8);
+  using _replay = replay;
+  const [twin, twinSelector] = await filled(subject, at, 8);
+  using _twin = twin;
+  for (const bad of [NaN, -1, Infinity]) {
+    const values = [5, 5, 5, 5, 5, 5, 5, bad];
+    const set = (): number => prioritize(replay, selector, episode, values);
+    const error = expectCode(`priority ${bad}`, set, "invalid-priority");
+    expectSame(`the place of priority ${bad}`, error.detail[0], 7);
+  }
+  const size = sizeFor(subject, replay, 16);
+  for (const _ of at.rounds(20)) {
+    const [one, other] = [replay.getBatch(size, selector), twin.getBatch(size, twinSelector)];
+    expectSameBatch("a batch after refused priorities", one, other);
+  }
+}
+
+/** The same seed and operations give the same draws. */
+export async function followsSeed(subject: Subject, at: Progress): Promise<void> {
+  const run = async (): Promise<number[]> => {
+    const driven = await DrivenSelector.start(subject, at);
+    using _replay = driven.replay;
+    return driven.run(400);
+  };
+  const drawn = await run();
+  const again = await run();
+  at.operation = undefined;
+  expectSameNumbers("the states drawn by the same operations", again, drawn);
+}
+
+/** The states of many draws that follow from a seed. */
+export async function drawsOfSeed(
+  subject: Subject,
+  at: Progress,
+  seed: number,
+): Promise<number[]> {
+  const [replay, selector] = await filled(subject, at, 50, seed);
+  using _replay = replay;
+  const drawn: number[] = [];
+  for (const _ of at.rounds(40)) {
+    drawn.push(...replay.getBatch(sizeFor(subject, replay, 64), selector).state);
+  }
+  return drawn;
+}
+
+/** Another seed gives other draws. */
+export async function variesWithSeed(subject: Subject, at: Progress): Promise<void> {
+  const { seed } = at;
+  const drawn = await drawsOfSeed(subject, at, seed);
+  const other = await drawsOfSeed(subject, at, seed + 1);
+  expect(
+    drawn.join() !== other.join(),
+    () =>
+      `seed ${seed + 1} gives the same ${drawn.length} draws; ` +
+      "a rule that needs no random numbers promises `deterministic`",
+  );
+}
+
+/** Saved and loaded, it goes on as if nothing had been. */
+export async function savesAll(subject: Subject, at: Progress): Promise<void> {
+  for (const k of at.seeds(4)) {
+    const driven = await DrivenSelector.start(subject, at);
+    using replay = driven.replay;
+    driven.run(300);
+    recordEpisode(replay, 5, 1000);
+    using loaded = await drivenReplay(subject, at.seed + 100);
+    const selector = loaded.newPickSelector(subject.make());
+    if (k % 2 === 0) {
+      recordEpisode(loaded, 7, 2000); // what was there before must leave no trace
+      loaded.setPriority(selector, [0], [0], [77]);
+      loaded.getBatch(sizeFor(subject, loaded, 5), selector);
+    }
+    await loaded.unserialize(await replay.serialize());
+    const both = [[replay, driven.selector], [loaded, selector]] as const;
+    // New picks first, as what they begin with may hang on all that was before.
+    for (const [target] of both) recordEpisode(target, 4, 3000);
+    for (const round of at.rounds(200)) {
+      const size = sizeFor(subject, replay, 7);
+      const batch = replay.getBatch(size, driven.selector);
+      expectSameBatch("a batch after loading", loaded.getBatch(size, selector), batch);
+      const priorities = batch.state.map((state) => (state * 7 + round) % 5);
+      for (const [target, own] of both) {
+        target.setPriority(own, batch.pickEpisode, batch.pickPosition, priorities);
+        if (round % 10 === 0) recordEpisode(target, 4, 4000 + round);
+      }
+    }
+  }
+}

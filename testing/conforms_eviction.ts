@@ -1,0 +1,299 @@
+/**
+ * The whole contract of an eviction policy, as checks that any rule must pass: the library's own or a user's.
+ *
+ * @module
+ */
+
+import { checkEviction } from "../eviction/eviction_policy.ts";
+import { type EvictionRule, NativeEviction, RandomStream, type Selector, uniform } from "../mod.ts";
+import {
+  checkCase,
+  checkFresh,
+  type ConformanceCheck,
+  type ConformsOptions,
+  listChecks,
+  type Plan,
+  type Progress,
+  runChecks,
+} from "./conformance.ts";
+import {
+  expect,
+  expectSame,
+  expectSameBatch,
+  expectSameNumbers,
+  expectSoundCounts,
+} from "./_expect.ts";
+import {
+  recordEpisode,
+  type SmallOptions,
+  type SmallReplay,
+  smallReplay,
+} from "./_small_replay.ts";
+
+/** An eviction policy to be checked. */
+export interface EvictionCase {
+  /** Makes the rule: one of your own anew each time, as one object serves one replay. */
+  readonly make: () => EvictionRule;
+  /** Says which rule; its own name by default. */
+  readonly name?: string;
+  /** False when the rule has no `save` and `load`, so that a replay with it can't be saved; true by default. */
+  readonly savable?: boolean;
+}
+
+const CAPACITY = 40;
+
+/**
+ * Checks that an eviction policy keeps its contract: that it names an episode that is there whenever it is asked, whatever was
+ * recorded, drawn and evicted, decides the same each time, and goes on after `unserialize` as if nothing had been. All checks
+ * are run, also after one has failed. Takes less than a second. Which episode a rule should name, only a test of yours can say.
+ *
+ * @param rule What to check.
+ * @param options Where the kernel is, and the first seed.
+ * @throws {ConformanceError} When it does not, with every promise that it broke.
+ * @throws {TypeError} When `rule` is no such case.
+ * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission` when no replay can be made here.
+ * @example
+ * ```ts
+ * import type { EvictionPolicy } from "@exrp/replay";
+ * import { conformsEviction } from "@exrp/replay/testing";
+ *
+ * function youngestFirst(): EvictionPolicy {
+ *   const handles: number[] = [];
+ *   return {
+ *     name: "youngestFirst",
+ *     created: (handle) => void handles.push(handle),
+ *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
+ *     victim: () => handles.at(-1) ?? -1,
+ *     save: () => new Uint8Array(0), // which episodes there are is told again after loading
+ *     load: () => {},
+ *   };
+ * }
+ *
+ * await conformsEviction({ make: youngestFirst });
+ * ```
+ */
+export async function conformsEviction(
+  rule: EvictionCase,
+  options: ConformsOptions = {},
+): Promise<void> {
+  const checks = evictionChecks(rule, options);
+  await runChecks(rule.name ?? rule.make().name, checks);
+}
+
+/**
+ * The checks of {@linkcode conformsEviction} one by one, for a test runner that is to show them so.
+ *
+ * @param rule What to check.
+ * @param options Where the kernel is, and the first seed.
+ * @throws {TypeError} When `rule` is no such case.
+ * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @example
+ * ```ts
+ * import { fifo } from "@exrp/replay";
+ * import { evictionChecks } from "@exrp/replay/testing";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * const checks = evictionChecks({ make: fifo });
+ * // In a test file: for (const { name, run } of checks) Deno.test(name, run);
+ * assertStrictEquals(checks[3]?.name, "fifo: one open episode alone can go on for ever");
+ * await checks[3]?.run();
+ * ```
+ */
+export function evictionChecks(
+  rule: EvictionCase,
+  options: ConformsOptions = {},
+): ConformanceCheck[] {
+  const first = checkCase("conformsEviction()", rule, ["savable"], options);
+  const [one, other] = [rule.make(), rule.make()];
+  checkEviction("conformsEviction(): what make() gives", one);
+  if (!(one instanceof NativeEviction)) checkFresh("conformsEviction()", one, other);
+  const { kernelPath } = options;
+  const make = (sizes: SmallOptions): Promise<SmallReplay> =>
+    smallReplay({ kernelPath, eviction: rule.make(), ...sizes });
+  const plans: Plan[] = [
+    [
+      "capacity is exact: nothing is evicted before it is reached, never more is stored",
+      (at) => keepsCapacity(make, at),
+    ],
+    [
+      "whatever is recorded, drawn and evicted, the store stays sound",
+      (at) => staysSound(make, at),
+    ],
+    [
+      "episodes may be removed in any order, the last too",
+      (at) => bearsRemoval(make, at),
+    ],
+    [
+      "one open episode alone can go on for ever",
+      (at) => givesUpOpen(make, at),
+    ],
+    [
+      "the same operations evict the same episodes",
+      (at) => decidesAlike(make, at),
+    ],
+  ];
+  if (rule.savable !== false) {
+    plans.push([
+      "saved and loaded, it evicts as if nothing had been",
+      (at) => savesAll(make, at),
+    ]);
+  }
+  return listChecks(rule.name ?? one.name, plans, first);
+}
+
+/** Makes a replay with the rule. */
+type Make = (sizes: SmallOptions) => Promise<SmallReplay>;
+
+/** A replay driven by seeded operations, with all that was evicted in order. */
+class DrivenEviction {
+  readonly replay: SmallReplay;
+  readonly selector: Selector;
+  readonly evicted: number[] = [];
+  readonly #at: Progress;
+  readonly #random: RandomStream;
+  readonly #open: number[] = [];
+  #live: number[] = [];
+  #next = 0;
+
+  private constructor(at: Progress, replay: SmallReplay) {
+    this.#at = at;
+    this.replay = replay;
+    this.selector = replay.newPickSelector(uniform());
+    this.#random = new RandomStream(at.seed, 1);
+  }
+
+  static async start(make: Make, at: Progress): Promise<DrivenEviction> {
+    const { seed } = at;
+    return new DrivenEviction(at, await make({ capacity: CAPACITY, segmentLength: 12, seed }));
+  }
+
+  /** `count` random operations, after each of which the counts must agree. */
+  run(count: number): void {
+    for (const _ of this.#at.rounds(count)) {
+      this.#step();
+      this.#check();
+    }
+  }
+
+  #step(): void {
+    const { replay } = this;
+    const random = this.#random;
+    const choice = random.below(16);
+    if (this.#open.length === 0 || (choice === 0 && this.#open.length < 5)) {
+      this.#open.push(replay.newEpisode());
+    } else if (choice < 11) {
+      const place = random.below(this.#open.length);
+      const ends = random.below(6) === 0;
+      const options = ends ? { finalState: [-1] } : undefined;
+      const handle = replay.record(this.#open[place] ?? NaN, [this.#next++], 0, 0, options);
+      const { recordCount } = replay.episode(handle);
+      expect(recordCount >= 1, () => `episode ${handle} lost the record just written`);
+      if (ends) this.#open.splice(place, 1);
+      else this.#open[place] = handle;
+    } else if (choice === 11) {
+      const live = replay.episodes();
+      if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
+    } else if (replay.pickCount > 0) {
+      const { pickEpisode } = replay.getBatch(1 + random.below(10), this.selector);
+      for (const handle of pickEpisode) {
+        expect(
+          this.#live.includes(handle),
+          () => `a batch says that a pick is of episode ${handle}, which is not there`,
+        );
+      }
+    }
+  }
+
+  #check(): void {
+    const live = [...this.replay.episodes()];
+    for (const handle of this.#live) if (!live.includes(handle)) this.evicted.push(handle);
+    this.#live = live;
+    expectSoundCounts(this.replay, CAPACITY);
+  }
+}
+
+async function keepsCapacity(make: Make, at: Progress): Promise<void> {
+  using replay = await make({ capacity: 12, seed: at.seed });
+  for (const k of at.rounds(50)) {
+    recordEpisode(replay, 1, k);
+    expectSame("the number of records", replay.recordCount, Math.min(12, k + 1));
+    expectSame("the number of episodes", replay.episodeCount, Math.min(12, k + 1));
+  }
+}
+
+async function staysSound(make: Make, at: Progress): Promise<void> {
+  for (const _ of at.seeds(6)) {
+    const driven = await DrivenEviction.start(make, at);
+    using _replay = driven.replay;
+    driven.run(600);
+    const { evicted } = driven;
+    expect(evicted.length > 10, () => `only ${evicted.length} episodes were evicted`);
+    expectSame("the number of different episodes evicted", new Set(evicted).size, evicted.length);
+  }
+}
+
+async function bearsRemoval(make: Make, at: Progress): Promise<void> {
+  const orders = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]];
+  for (const k of at.rounds(orders.length)) {
+    using replay = await make({ capacity: 12, seed: at.seed });
+    for (let episode = 0; episode < 4; episode++) recordEpisode(replay, 3, 10 * episode);
+    for (const handle of orders[k] ?? []) replay.evict(handle);
+    expectSameNumbers(
+      "episodes, records and picks after all were removed",
+      [replay.episodeCount, replay.recordCount, replay.pickCount],
+      [0, 0, 0],
+    );
+    for (let episode = 0; episode < 10; episode++) recordEpisode(replay, 3, 10 * episode);
+    expectSameNumbers(
+      "episodes and records after ten more of three",
+      [replay.episodeCount, replay.recordCount],
+      [4, 12],
+    );
+  }
+}
+
+async function givesUpOpen(make: Make, at: Progress): Promise<void> {
+  // Cut into segments of which most are ended; and as one, so that there is nothing else to forget.
+  for (const segmentLength of [5, 12]) {
+    using replay = await make({ capacity: 12, segmentLength, seed: at.seed });
+    let episode = replay.newEpisode();
+    for (const step of at.rounds(200)) {
+      episode = replay.record(episode, [step], 0, 0);
+      expectSame("the episode's state", replay.episode(episode).state, "open");
+      expectSoundCounts(replay, 12);
+    }
+  }
+}
+
+async function decidesAlike(make: Make, at: Progress): Promise<void> {
+  const run = async (): Promise<number[]> => {
+    const driven = await DrivenEviction.start(make, at);
+    using _replay = driven.replay;
+    driven.run(500);
+    return driven.evicted;
+  };
+  const evicted = await run();
+  const again = await run();
+  at.operation = undefined;
+  expectSameNumbers("the episodes evicted by the same operations", again, evicted);
+}
+
+async function savesAll(make: Make, at: Progress): Promise<void> {
+  for (const k of at.seeds(4)) {
+    const driven = await DrivenEviction.start(make, at);
+    using replay = driven.replay;
+    driven.run(300);
+    recordEpisode(replay, 3);
+    using loaded = await make({ capacity: CAPACITY, segmentLength: 12, seed: at.seed + 100 });
+    const selector = loaded.newPickSelector(uniform());
+    if (k % 2 === 0) { for (let episode = 0; episode < 20; episode++) recordEpisode(loaded, 3); }
+    await loaded.unserialize(await replay.serialize());
+    for (const round of at.rounds(150)) {
+      const [one, other] = [replay.getBatch(6, driven.selector), loaded.getBatch(6, selector)];
+      expectSameBatch("a batch after loading", other, one);
+      for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, round);
+      expectSameNumbers("the episodes after loading", loaded.episodes(), replay.episodes());
+    }
+  }
+}

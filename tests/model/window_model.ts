@@ -1,0 +1,213 @@
+/**
+ * What a batch must hold of a pick, worked out row by row: no runs, no lists of slots, one position after the other.
+ *
+ * @module
+ */
+
+import type { DType, PickPolicy } from "@exrp/replay";
+import type { Fault } from "./faults.ts";
+
+/** How an episode ended. */
+export type Ending = "terminated" | "truncated";
+
+/** An episode: the bytes of each column of each record. */
+export interface Episode {
+  readonly handle: number;
+  /** How many records had been written when it began. */
+  birth: number;
+  readonly records: (readonly Uint8Array[])[];
+  /** The priority that came with each record, if one did. */
+  readonly priorities: (number | undefined)[];
+  ending?: Ending;
+  finalState?: Uint8Array;
+}
+
+/** The reward column, whose elements n-step returns add up. */
+export interface RewardSpec {
+  readonly dtype: DType;
+  readonly count: number;
+}
+
+/** One n-step return of a pick's rows. */
+export interface NStepRows {
+  readonly reward: number[];
+  readonly state: Uint8Array[];
+  readonly discount: number[];
+}
+
+/** A pick's rows, part by part. Bytes are to be joined. */
+export interface PickRows {
+  readonly columns: Uint8Array[][];
+  readonly nextState: Uint8Array[];
+  readonly seqLen: number;
+  readonly nextSeqLen: number;
+  readonly discount: number[];
+  readonly learnMask: number[];
+  readonly contextMask: number[];
+  readonly nStep: NStepRows[];
+}
+
+/** Whether a pick may begin at `position`. */
+export function isPick(
+  policy: PickPolicy,
+  { records, ending }: Episode,
+  position: number,
+  fault?: Fault,
+): boolean {
+  const count = records.length;
+  const ended = ending !== undefined;
+  if (position >= count || position % policy.stride !== 0) return false;
+  if (policy.whole) return ended && position === 0 && count <= policy.length;
+  // Where short picks count, every record of an ended episode begins one.
+  if (policy.allowShort && (ended || fault === "shortWhileOpen")) return true;
+  // Whole picks; the next states of a pick's last record must be known, but where an open end is allowed.
+  const last = position + policy.length - 1;
+  if (ended || policy.allowOpenEnd) return last < count;
+  return last + Math.max(1, ...policy.nStep) < count;
+}
+
+/** Numbers of a reward's bytes. */
+function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
+  const arrays = {
+    uint8: Uint8Array,
+    bool: Uint8Array,
+    int8: Int8Array,
+    int16: Int16Array,
+    int32: Int32Array,
+    float16: Float16Array,
+    float32: Float32Array,
+    float64: Float64Array,
+  };
+  return Array.from(new arrays[dtype](bytes.slice().buffer)).slice(0, count).map(Number);
+}
+
+/** What a batch holds of the pick at `position`. */
+export function pickRows(
+  policy: PickPolicy,
+  episode: Episode,
+  position: number,
+  columnBytes: readonly number[],
+  reward: RewardSpec,
+  fault?: Fault,
+): PickRows {
+  const { records, ending, finalState } = episode;
+  const count = records.length;
+  const rowCount = policy.burnIn + policy.before + policy.length;
+  const [stateBytes = 0] = columnBytes;
+  const zeros = (bytes: number): Uint8Array => new Uint8Array(bytes);
+
+  /** The position that a row stands for, if it stands for a record of the window. */
+  const own = Math.min(policy.length, count - position);
+  const positionOf = (row: number): number | undefined => {
+    const first = policy.before > 0
+      ? position - policy.before
+      : Math.max(0, position - policy.burnIn);
+    const at = policy.reversed ? position + own - 1 - row : first + row;
+    const least = policy.reversed ? position : 0;
+    return at >= least && at < position + own ? at : undefined;
+  };
+  /** The state at a position, the final one included; undefined where it is not there (yet). */
+  const stateAt = (at: number): Uint8Array | undefined =>
+    at === count ? finalState : records[at]?.[0];
+  const known = (at: number): boolean => stateAt(at + 1) !== undefined || fault === "openEndKnown";
+  const frame = (at: number): Uint8Array => {
+    if (at >= 0) return stateAt(at) ?? zeros(stateBytes);
+    const repeats = policy.stackPadding === "repeat" && fault !== "stackPadsZeros";
+    return repeats ? stateAt(0) ?? zeros(stateBytes) : zeros(stateBytes);
+  };
+  const stack = (at: number): Uint8Array => {
+    const frames = Array.from({ length: policy.stack }, (_, k) => frame(at - policy.stack + 1 + k));
+    return join(frames);
+  };
+  const stackBytes = policy.stack * stateBytes;
+  const rows = Array.from({ length: rowCount }, (_, row) => positionOf(row));
+  const perRow = <T>(make: (at: number) => T, none: () => T): T[] =>
+    rows.map((at) => at === undefined ? none() : make(at));
+
+  const columns = columnBytes.map((bytes, k) =>
+    k === 0 ? states() : perRow((at) => records[at]?.[k] ?? zeros(bytes), () => zeros(bytes))
+  );
+  function states(): Uint8Array[] {
+    const last = position + own - 1;
+    const after = stateAt(last + 1);
+    if (policy.stackCompact) {
+      const more = policy.nextState === "overlap" ? 1 : 0;
+      const first = policy.before > 0
+        ? position - policy.before
+        : Math.max(0, position - policy.burnIn);
+      return Array.from({ length: policy.stack - 1 + rowCount + more }, (_, k) => {
+        const at = first - (policy.stack - 1) + k;
+        const end = more === 1 && after !== undefined ? last + 1 : last;
+        return at > end ? zeros(stateBytes) : frame(at);
+      });
+    }
+    const stacks = perRow(stack, () => zeros(stackBytes));
+    if (policy.nextState !== "overlap") return stacks;
+    stacks.push(zeros(stackBytes));
+    const end = rows.lastIndexOf(last) + 1;
+    if (after !== undefined) stacks[end] = stack(last + 1);
+    return stacks;
+  }
+
+  const terminatesAt = (at: number): boolean =>
+    at === count - 1 && ending === "terminated" && fault !== "terminatedBootstraps";
+  const nStep = policy.nStep.map((n): NStepRows => {
+    const part: NStepRows = { reward: [], state: [], discount: [] };
+    for (const at of rows) {
+      let [steps, discount] = [0, 1];
+      const sums = new Array<number>(reward.count).fill(0);
+      let bootstraps = true;
+      while (at !== undefined && steps < n && known(at + steps) && at + steps < count) {
+        const bytes = records[at + steps]?.[2] ?? zeros(0);
+        for (const [k, value] of rewardsOf(reward, bytes).entries()) {
+          sums[k] = (sums[k] ?? 0) + discount * value;
+        }
+        bootstraps = !terminatesAt(at + steps);
+        discount *= fault === "nStepForgetsDiscount" ? 1 : policy.discount;
+        steps++;
+      }
+      const none = at === undefined || steps === 0;
+      part.reward.push(...sums.map(Math.fround));
+      part.state.push(none ? zeros(stackBytes) : stack(at + steps));
+      part.discount.push(none || !bootstraps ? 0 : Math.fround(discount));
+    }
+    return part;
+  });
+
+  const isContext = (at: number): boolean =>
+    at < position - (fault === "learnsFromContext" ? policy.burnIn + policy.before : 0);
+  /** The first row from which on rows are not real, or do not count. */
+  const ends = (counts: (at: number) => boolean): number => {
+    let row = rows.findIndex((at) => at !== undefined);
+    for (let at = rows[row]; at !== undefined && counts(at); at = rows[row]) row++;
+    return row;
+  };
+  const mask = (make: (at: number) => number): number[] =>
+    policy.masks ? perRow(make, () => 0) : [];
+  return {
+    columns,
+    nextState: policy.nextState === "copy"
+      ? perRow((at) => known(at) ? stack(at + 1) : zeros(stackBytes), () => zeros(stackBytes))
+      : [],
+    seqLen: ends(() => true),
+    nextSeqLen: ends(known),
+    discount: perRow(
+      (at) => known(at) && !terminatesAt(at) ? Math.fround(policy.discount) : 0,
+      () => 0,
+    ),
+    learnMask: mask((at) => isContext(at) ? 0 : 1),
+    contextMask: mask((at) => isContext(at) ? 1 : 0),
+    nStep,
+  };
+}
+
+/** One array of many. */
+export function join(parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}

@@ -1,0 +1,197 @@
+/** conformsEviction() lets right policies pass and names what is broken of wrong ones, each wrong in one place. */
+import { type EvictionPolicy, fifo, uniform } from "@exrp/replay";
+import {
+  ConformanceError,
+  conformsEviction,
+  type EvictionCase,
+  evictionChecks,
+} from "@exrp/replay/testing";
+import { assert, assertMatch, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { LeastRecent } from "./_plain_rules.ts";
+
+function unsavable(): EvictionPolicy {
+  const policy: EvictionPolicy = new LeastRecent();
+  policy.save = undefined;
+  policy.load = undefined;
+  return policy;
+}
+
+Deno.test("conformsEviction() lets right policies pass", async () => {
+  await conformsEviction({ make: () => new LeastRecent() });
+  await conformsEviction({ make: () => new LeastRecent() }, { seed: 500 });
+  await conformsEviction({ make: fifo });
+  await conformsEviction({ make: unsavable, savable: false });
+});
+
+interface Wrong {
+  readonly fault: string;
+  readonly rule: EvictionCase;
+  readonly broken: Readonly<Record<string, RegExp>>;
+}
+
+const CAPACITY = "capacity is exact: nothing is evicted before it is reached, never more is stored";
+const SOUND = "whatever is recorded, drawn and evicted, the store stays sound";
+const REMOVED = "episodes may be removed in any order, the last too";
+const OPEN = "one open episode alone can go on for ever";
+const ALIKE = "the same operations evict the same episodes";
+const SAVED = "saved and loaded, it evicts as if nothing had been";
+const NOT_THERE =
+  /^the store is full, and the eviction policy leastRecent named episode .* as the victim, which is not in the store$/;
+
+const WRONG: readonly Wrong[] = [
+  {
+    fault: "forgets that an episode was removed",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override sampled(): void {}
+          override removed(): void {}
+        }(),
+    },
+    broken: { [CAPACITY]: NOT_THERE, [SOUND]: NOT_THERE, [REMOVED]: NOT_THERE },
+  },
+  {
+    fault: "always names the first",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override victim(): number {
+            return 0;
+          }
+        }(),
+    },
+    broken: { [SOUND]: NOT_THERE },
+  },
+  {
+    fault: "names none while there is only one",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override victim(): number {
+            return this.handles.length > 1 ? super.victim() : -1;
+          }
+        }(),
+    },
+    broken: { [OPEN]: NOT_THERE },
+  },
+  {
+    fault: "names only what was drawn",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          readonly #drawn = new Set<number>();
+          override sampled(handles: Float64Array): void {
+            for (const handle of handles) this.#drawn.add(handle);
+          }
+          override victim(): number {
+            return this.handles.find((handle) => this.#drawn.has(handle)) ?? -1;
+          }
+        }(),
+    },
+    broken: { [CAPACITY]: NOT_THERE, [OPEN]: NOT_THERE },
+  },
+  {
+    fault: "takes one that was drawn for a new one",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override sampled(handles: Float64Array): void {
+            this.handles.push(...handles);
+          }
+        }(),
+    },
+    broken: { [SOUND]: NOT_THERE },
+  },
+  {
+    fault: "decides by chance",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override victim(): number {
+            return this.handles[Math.floor(Math.random() * this.handles.length)] ?? -1;
+          }
+        }(),
+    },
+    broken: {
+      [ALIKE]: /^the episodes evicted by the same operations must be \[.*\], are \[/,
+      [SAVED]: /after loading/,
+    },
+  },
+  {
+    fault: "changes the handles that it is shown",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override sampled(handles: Float64Array): void {
+            super.sampled(handles);
+            handles.fill(-1);
+          }
+        }(),
+    },
+    broken: { [SOUND]: /^a batch says that a pick is of episode -1, which is not there$/ },
+  },
+  {
+    fault: "saves nothing of what it knows",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override load(): void {}
+        }(),
+    },
+    broken: { [SAVED]: /^(the episodes|a batch) after loading/ },
+  },
+  {
+    fault: "can't be saved",
+    rule: { make: unsavable },
+    broken: { [SAVED]: /^the eviction policy leastRecent has no save\(\) and load\(\)$/ },
+  },
+  {
+    fault: "throws when it is asked",
+    rule: {
+      make: () =>
+        new class extends LeastRecent {
+          override victim(): number {
+            throw new Error("can't decide");
+          }
+        }(),
+    },
+    broken: { [CAPACITY]: /^can't decide$/, [OPEN]: /^can't decide$/ },
+  },
+];
+
+for (const { fault, rule, broken } of WRONG) {
+  Deno.test(`conformsEviction() names what is broken of a policy that ${fault}`, async () => {
+    const error = await assertRejects(() => conformsEviction(rule), ConformanceError);
+    for (const [promise, reason] of Object.entries(broken)) {
+      const found = error.broken.find((each) => each.promise === promise);
+      assert(found !== undefined, `"${promise}" is not among what broke: ${error.message}`);
+      assertMatch(found.reason, reason);
+      assert(error.message.includes(`  ${promise} (seed ${found.seed}`));
+    }
+  });
+}
+
+Deno.test("every promise of an eviction policy can be broken: each has a wrong one above", () => {
+  const broken = new Set(WRONG.flatMap(({ broken }) => Object.keys(broken)));
+  for (const { name } of evictionChecks({ make: fifo })) {
+    assert(broken.has(name.replace("fifo: ", "")), `no policy breaks "${name}"`);
+  }
+  assertStrictEquals(broken.size, evictionChecks({ make: fifo }).length);
+});
+
+Deno.test("conformsEviction() refuses what is no case", () => {
+  const policy = new LeastRecent();
+  const check = evictionChecks as (rule: unknown, options?: unknown) => unknown;
+  const cases: [unknown, unknown, RegExp][] = [
+    [policy, {}, /conformsEviction\(\) has no option "\w+"/],
+    [{ make: policy }, {}, /make must be a function that makes the rule, got LeastRecent/],
+    [{ make: () => policy }, {}, /make gave the same object twice/],
+    [{ make: uniform }, {}, /what make\(\) gives: the policy has no name/],
+    [{ make: fifo, saveable: false }, {}, /has no option "saveable"/],
+    [{ make: fifo, savable: 0 }, {}, /savable must be true or false, got 0/],
+    [{ make: fifo }, { seed: 0.5 }, /seed must be an integer .* got 0.5/],
+  ];
+  for (const [wrong, options, text] of cases) {
+    assertMatch(assertThrows(() => check(wrong, options), Error).message, text);
+  }
+});
