@@ -78,6 +78,21 @@ export type {
   StepExtras,
 } from "./replay/steps_recorder.ts";
 export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/drawer.ts";
+export { Drained } from "./replay/drained.ts";
+export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/drained.ts";
+export type { DrainOptions } from "./replay/drainer.ts";
+export type { AnyColumnArray, EpisodeRecords } from "./replay/records.ts";
+export type { Hindsight, Relabelled } from "./replay/hindsight.ts";
+export type {
+  BatchOfAny,
+  GoalArray,
+  GoalColumn,
+  HindsightOptions,
+  HindsightStrategy,
+  RelabelledRewards,
+  RelabelledRows,
+  StateSlice,
+} from "./replay/hindsight_options.ts";
 export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
 export type {
   ColumnDescription,
@@ -119,13 +134,22 @@ export { rankBased } from "./selectors/rank_based.ts";
 export type { RankBasedOptions } from "./selectors/rank_based.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
-export { newest, oldest } from "./selectors/age_end.ts";
+export { type AgeEndOptions, newest, oldest } from "./selectors/age_end.ts";
 export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
 export type { PriorityEndOptions } from "./selectors/priority_end.ts";
 export { recent, recentCount } from "./selectors/recent.ts";
 export type { RecentOptions } from "./selectors/recent.ts";
 export { withoutReplacement } from "./selectors/without_replacement.ts";
 export { NativeSelector } from "./selectors/native_selector.ts";
+export type {
+  Candidates,
+  ComposedSelector,
+  Composition,
+  PartDrawer,
+} from "./selectors/composed_selector.ts";
+export { combined, type CombinedOptions } from "./selectors/combined.ts";
+export { laber, type LaberOptions } from "./selectors/laber.ts";
+export { mixture, type MixturePart } from "./selectors/mixture.ts";
 export type { SelectorOption } from "./selectors/native_selector.ts";
 export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
 export { RandomStream } from "./selectors/random_stream.ts";

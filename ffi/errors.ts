@@ -29,6 +29,7 @@ export type ReplayErrorCode =
   | "order"
   | "permission"
   | "pick-index"
+  | "record-unknown"
   | "rule"
   | "selector-unknown"
   | "snapshot-corrupt"
@@ -58,6 +59,7 @@ export interface ReplayErrorOptions {
  * |---|---|
  * | `empty` | a batch was asked of a table without picks |
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or for a handle never given out |
+ * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | one open episode for two environments of `recordBatch` |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
@@ -116,6 +118,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_EPISODE_ENDED, "episode-ended"],
   [abi.EXRP_STATUS_FULL, "full"],
   [abi.EXRP_STATUS_ORDER, "order"],
+  [abi.EXRP_STATUS_RECORD_UNKNOWN, "record-unknown"],
   [abi.EXRP_STATUS_MEMORY, "memory"],
   [abi.EXRP_STATUS_LIMIT, "limit"],
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
@@ -133,7 +136,7 @@ export function errorOfStatus(
 }
 
 function text(status: number, detail: readonly number[]): string {
-  const [a, b, c] = detail;
+  const [a, b, c, d] = detail;
   switch (status) {
     case abi.EXRP_STATUS_ARGUMENT:
       return `argument ${a} of the kernel's call is out of its range: ${b}`;
@@ -165,6 +168,10 @@ function text(status: number, detail: readonly number[]): string {
       return `the store is full (${a} of ${b} records)`;
     case abi.EXRP_STATUS_ORDER:
       return `the snapshot's section ${a} goes on with item ${b}, got ${c}`;
+    case abi.EXRP_STATUS_RECORD_UNKNOWN:
+      return Number(d) > 0
+        ? `episode ${b} has ${d} rows, asked for was one from ${c} on`
+        : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_MEMORY:
       return Number(b) > 0
         ? `the records need ${a} bytes, but this machine has ${b}; take a smaller capacity`

@@ -53,6 +53,13 @@ export const symbols = {
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count)` */
   exrp_episode_list: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, episodes, count, record_counts, states)` */
+  exrp_episode_counts: { parameters: ["u32", "buffer", "u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, column, episodes, positions, count, run_length, rows, rows_size)` */
+  exrp_rows_get: {
+    parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
+    result: "i32",
+  },
   /** `(replay, policy, policy_count, table)` */
   exrp_table_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, table, info, info_count)` */
@@ -133,6 +140,7 @@ export const EXRP_STATUS_EMPTY = 20;
 export const EXRP_STATUS_EPISODE_ENDED = 21;
 export const EXRP_STATUS_FULL = 22;
 export const EXRP_STATUS_ORDER = 23;
+export const EXRP_STATUS_RECORD_UNKNOWN = 24;
 export const EXRP_STATUS_MEMORY = 30;
 export const EXRP_STATUS_LIMIT = 31;
 export const EXRP_STATUS_DATA_CORRUPT = 40;

@@ -54,6 +54,7 @@ extern "C" {
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
                                             that is too old and must be it, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
+#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [place in the argument, handle, position, its rows that are] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
@@ -129,7 +130,7 @@ extern "C" {
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
-#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest) */
+#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (0, 1: a batch goes on with the next in age) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
@@ -270,6 +271,17 @@ EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
 /* The handles of all episodes, oldest first; count says how many `episodes` can hold, and must be at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
+
+/* ---- reading records ---- */
+
+/* How many records each of `count` episodes has, and how it stands (EXRP_EPISODE_*); 0 records where it was evicted. */
+EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
+                                     uint32_t* states);
+/* The rows of one column from each of `count` pairs (episode, position) on, `run_length` (>= 1) of each, one after the other. The
+ * state has one row more where the episode has ended: the final state, at the position after its last record. All rows must be
+ * stored, or EXRP_STATUS_RECORD_UNKNOWN says which pair's are not. */
+EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                               uint32_t run_length, uint8_t* rows, double rows_size);
 
 /* ---- pick tables ---- */
 

@@ -155,6 +155,16 @@ int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
   return withReplay(replay, [&](Replay& found) { return found.listEpisodes(episodes, count); });
 }
 
+int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* states) {
+  return withReplay(replay, [&](Replay& found) { return found.countRecords(episodes, count, record_counts, states); });
+}
+
+int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                      uint32_t run_length, uint8_t* rows, double rows_size) {
+  return withReplay(replay,
+                    [&](Replay& found) { return found.getRows(column, episodes, positions, count, run_length, rows, rows_size); });
+}
+
 int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
   return withReplay(replay, [&](Replay& found) {
     exrp::PickPolicy parsed;

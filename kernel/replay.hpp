@@ -75,6 +75,11 @@ class Replay {
   Status episodeInfo(double handle, double* info) const;
   Status listEpisodes(double* handles, uint32_t count) const;
 
+  // Reading records (rows.cpp).
+  Status countRecords(const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states) const;
+  Status getRows(uint32_t column, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength, uint8_t* rows,
+                 double rowsBytes);
+
   // Pick tables.
   Status createTable(const PickPolicy& policy, uint32_t* table);
   Status tableInfo(uint32_t table, double* info) const;
@@ -121,6 +126,8 @@ class Replay {
 
   uint32_t findEpisode(double handle) const;
   Status checkHandle(double handle) const;
+  Status findRows(uint32_t column, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength,
+                  uint32_t* slots) const;
   Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t finalStateCount, uint32_t spared);

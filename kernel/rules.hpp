@@ -44,7 +44,7 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
     case EXRP_SELECTOR_PRIORITIZED:
       return finish(5, new (std::nothrow) PrioritizedSelector({option(0), option(1), option(2), flag(3), flag(4)}, random, countMax));
     case EXRP_SELECTOR_UCB: return finish(3, new (std::nothrow) UcbSelector({option(0), flag(1), option(2)}, random, countMax));
-    case EXRP_SELECTOR_AGE_END: return finish(1, new (std::nothrow) AgeEndSelector(flag(0), countMax));
+    case EXRP_SELECTOR_AGE_END: return finish(2, new (std::nothrow) AgeEndSelector(flag(0), flag(1), countMax));
     case EXRP_SELECTOR_PRIORITY_END: return finish(2, new (std::nothrow) PriorityEndSelector(flag(0), option(1), countMax));
     case EXRP_SELECTOR_RECENT:
       return finish(4, new (std::nothrow) RecentSelector({option(0), option(1), option(2), option(3)}, random, countMax));

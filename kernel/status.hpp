@@ -23,6 +23,7 @@ enum class Status : int32_t {
   episodeEnded = EXRP_STATUS_EPISODE_ENDED,
   full = EXRP_STATUS_FULL,
   order = EXRP_STATUS_ORDER,
+  recordUnknown = EXRP_STATUS_RECORD_UNKNOWN,
   memory = EXRP_STATUS_MEMORY,
   limit = EXRP_STATUS_LIMIT,
   dataCorrupt = EXRP_STATUS_DATA_CORRUPT,

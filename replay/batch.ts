@@ -251,6 +251,7 @@ export class Batch<
   /** The shapes of all parts. */
   readonly shape: BatchShape<S, A, R, X>;
   readonly #key: string;
+  readonly #policy: PickPolicy;
   readonly #memory: Uint8Array<ArrayBuffer>;
 
   /** Makes room for a batch; `getBatch` does. */
@@ -309,11 +310,60 @@ export class Batch<
       contextMask: [size, maskRows],
     } as readonly unknown[] | object as BatchShape<S, A, R, X>;
     this.#key = layout.key;
+    this.#policy = policy;
   }
 
   /** The memory of a batch, whatever became of its properties. */
   static memoryOf(batch: { readonly bytes: Uint8Array<ArrayBuffer> }): Uint8Array<ArrayBuffer> {
     return #memory in batch ? batch.#memory : batch.bytes;
+  }
+
+  /** Copies picks of one batch to the places of another from `first` on; both are of one pick table. */
+  static copyPicks(
+    from: Batch<Column, Column, Column, Columns>,
+    indices: ArrayLike<number>,
+    to: Batch<Column, Column, Column, Columns>,
+    first: number,
+  ): void {
+    const [sources, targets] = [from.#parts(), to.#parts()];
+    for (const [k, source] of sources.entries()) {
+      const target = targets[k];
+      if (target === undefined) continue;
+      const bytes = source.length / from.size;
+      for (let at = 0; at < indices.length; at++) {
+        const index = indices[at] ?? 0;
+        target.set(source.subarray(index * bytes, (index + 1) * bytes), (first + at) * bytes);
+      }
+    }
+  }
+
+  /** The bytes of every part; pick k's are the k-th of as many equal pieces. */
+  #parts(): Uint8Array<ArrayBuffer>[] {
+    const views: ArrayBufferView<ArrayBuffer>[] = [
+      this.state,
+      this.action,
+      this.reward,
+      this.nextState,
+      ...Object.values(this.extras),
+      this.seqLen,
+      this.nextSeqLen,
+      this.pickEpisode,
+      this.pickPosition,
+      this.probability,
+      this.importanceWeight,
+      this.discount,
+      this.learnMask,
+      this.contextMask,
+      ...this.nStep.flatMap(({ reward, nextState, discount }) => [reward, nextState, discount]),
+    ];
+    return views.map(({ buffer, byteOffset, byteLength }) =>
+      new Uint8Array(buffer, byteOffset, byteLength)
+    );
+  }
+
+  /** The pick policy that a batch was made by; undefined for what is no batch. */
+  static policyOf(value: object): PickPolicy | undefined {
+    return #policy in value ? value.#policy : undefined;
   }
 
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */

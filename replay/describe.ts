@@ -31,6 +31,8 @@ export interface SelectorDescription {
   readonly kind: string;
   /** The number of its pick table. */
   readonly table: number;
+  /** The numbers of the selectors that it is composed of. */
+  readonly parts: readonly number[];
   /** The rule's options; empty for a user's own. */
   readonly options: Readonly<Record<string, SelectorOption>>;
 }
@@ -128,11 +130,12 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
     eviction: config.eviction.name,
     evictionOptions: "native" in config.eviction ? config.eviction.options : {},
-    selectors: drawer.entries.map(({ selector, native }) => ({
+    selectors: drawer.entries.map(({ selector, native, composed }) => ({
       id: selector.id,
       kind: selector.kind,
       table: selector.table,
-      options: native?.options ?? {},
+      parts: selector.parts.map(({ id }) => id),
+      options: native?.options ?? composed?.rule.options ?? {},
     })),
     memory: {
       total: number(abi.EXRP_INFO_MEMORY_BYTES),
@@ -173,9 +176,11 @@ function textOf(description: ReplayDescription): string {
     ]),
     ...limitRows(description),
     ["eviction", evictionText(description)],
-    ...description.selectors.map(({ id, kind, options, table }): [string, string] => [
+    ...description.selectors.map(({ id, kind, options, table, parts }): [string, string] => [
       `selector ${id}`,
-      `${kind}(${optionsText(options)})${table === 0 ? "" : ` on pick table ${table}`}`,
+      `${kind}(${optionsText(options)})${
+        parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
+      }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
     [
       "memory",

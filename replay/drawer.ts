@@ -19,24 +19,22 @@ import {
   EXRP_TABLE_PICK_COUNT,
 } from "../ffi/symbols.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
+import type { ComposedSelector } from "../selectors/composed_selector.ts";
 import {
   checkSelectorRule,
+  isComposed,
   type Selection,
   type SelectorRule,
 } from "../selectors/pick_selector.ts";
-import { Batch, BatchLayout } from "./batch.ts";
+import { RandomStream } from "../selectors/random_stream.ts";
+import { TableEntry } from "./_table_entry.ts";
+import { Batch, type BatchLayout } from "./batch.ts";
+import { ComposedEntry } from "./composed_entry.ts";
 import type { ReplayCore } from "./core.ts";
 import { CustomSelector, CustomSelectors } from "./custom_selectors.ts";
 import type { ExternalEviction } from "./external_eviction.ts";
 import { rewardDType } from "./options.ts";
-import {
-  checkPick,
-  describeLayout,
-  kernelPolicy,
-  type PickOptions,
-  type PickPolicy,
-  rowCount,
-} from "./pick_options.ts";
+import { checkPick, kernelPolicy, type PickOptions, type PickPolicy } from "./pick_options.ts";
 import { PickTable } from "./pick_table.ts";
 import type { Column, Columns } from "./schema.ts";
 import { Selector } from "./selector.ts";
@@ -63,52 +61,27 @@ export interface SelectorEntry {
   readonly native: NativeSelector | undefined;
   /** Its number in the kernel. */
   readonly nativeId: number;
-  /** The rule in TypeScript, undefined for the kernel's. */
+  /** The rule in TypeScript that draws itself. */
   readonly custom: CustomSelector | undefined;
+  /** The rule that draws by means of others. */
+  readonly composed: ComposedEntry | undefined;
+}
+
+/** A batch that is being filled. */
+interface Filling {
+  readonly layout: BatchLayout;
+  readonly batch: Batch<Column, Column, Column, Columns>;
+  readonly beta: number;
+  readonly external: ExternalEviction | undefined;
 }
 
 const OPTIONS = ["beta", "into"] as const;
 
+/** An entry of no rule at all. */
+const NO_RULE = { native: undefined, nativeId: -1, custom: undefined, composed: undefined };
+
 /** The kernel's bound. */
 const BETA_MAX = 2 ** 53;
-
-/** More layouts than this are never kept. */
-const LAYOUTS_MAX = 32;
-
-/** One pick table: its reference, and the layouts of its batches. */
-class TableEntry {
-  readonly table: PickTable;
-  readonly #core: ReplayCore;
-  readonly #key: string;
-  readonly #layouts = new Map<number, BatchLayout>();
-  #latest: BatchLayout | undefined;
-
-  constructor(core: ReplayCore, table: PickTable) {
-    this.#core = core;
-    this.table = table;
-    const { policy } = table;
-    const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
-    const layout = describeLayout(policy);
-    this.#key = `{ ${columns.join(", ")} } x ${rowCount(policy)}${layout && `, ${layout}`}`;
-  }
-
-  /** The layout of batches of `size`. */
-  layout(size: number): BatchLayout {
-    if (this.#latest?.size === size) return this.#latest;
-    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
-    let layout = this.#layouts.get(size);
-    if (layout === undefined) {
-      const { kernel, id, config } = this.#core;
-      const { id: table, policy } = this.table;
-      const source = { kernel, id, table, columns: config.columns, policy, key: this.#key };
-      layout = new BatchLayout(source, size);
-      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
-      this.#layouts.set(size, layout);
-    }
-    this.#latest = layout;
-    return layout;
-  }
-}
 
 /** Draws from one replay. */
 export class Drawer {
@@ -191,18 +164,34 @@ export class Drawer {
         `newPickSelector(): the object ${rule.name} serves a selector of this replay already; make another`,
       );
     }
+    if (isComposed(rule)) return this.#addComposed(rule, table);
     const custom = new CustomSelector(rule, core.seed, this.entries.length);
     this.customs.add(core.id, table, custom, this.pickCount(table));
-    return this.#add({ native: undefined, nativeId: -1, custom }, rule.name, table);
+    return this.#add({ ...NO_RULE, custom }, rule.name, table);
+  }
+
+  /** Adds the parts, then what is made of them. */
+  #addComposed(rule: ComposedSelector, table: number): Selector {
+    const composition = rule.begin();
+    const parts = rule.parts.map((part) => this.newPickSelector(part, table));
+    const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
+    const random = new RandomStream(this.#core.seed, this.entries.length);
+    const composed = new ComposedEntry(rule, composition, entries, random);
+    return this.#add({ ...NO_RULE, composed }, rule.name, table, parts);
   }
 
   /** Takes note of a selector that the kernel has. */
   addNative(native: NativeSelector, nativeId: number, table: number): Selector {
-    return this.#add({ native, nativeId, custom: undefined }, native.kind, table);
+    return this.#add({ ...NO_RULE, native, nativeId }, native.kind, table);
   }
 
-  #add(entry: Omit<SelectorEntry, "selector">, kind: string, table: number): Selector {
-    const selector = new Selector(this.#owner, this.entries.length, kind, table);
+  #add(
+    entry: Omit<SelectorEntry, "selector">,
+    kind: string,
+    table: number,
+    parts: readonly Selector[] = [],
+  ): Selector {
+    const selector = new Selector(this.#owner, this.entries.length, kind, table, parts);
     this.entries.push({ ...entry, selector });
     return selector;
   }
@@ -248,6 +237,14 @@ export class Drawer {
     if (count > EXRP_LIMIT_BATCH) {
       throw new RangeError(
         `setPriority() takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+      );
+    }
+    if (entry.composed !== undefined) {
+      // Picks and priorities are the same for all, and so is the count.
+      return Math.max(
+        ...entry.composed.parts.map((part) =>
+          this.setPriority(part.selector, episodes, positions, priorities)
+        ),
       );
     }
     if (entry.custom !== undefined) {
@@ -358,16 +355,25 @@ export class Drawer {
       const misfit = Batch.misfit(into, layout);
       if (misfit !== undefined) throw misfit;
     }
-    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, size);
     const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
+    this.#fill(entry, { layout, batch, beta, external }, 0, size);
+    return batch as B;
+  }
+
+  /** Draws `count` picks into the places of a batch from `first` on. */
+  #fill(entry: SelectorEntry, filling: Filling, first: number, count: number): void {
+    if (entry.composed !== undefined) return this.#compose(entry, filling, first, count);
+    const core = this.#core;
+    const { layout, batch, beta, external } = filling;
+    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, count);
     const bytes = Batch.memoryOf(batch);
     const status = draws === undefined
       ? core.kernel.symbols.exrp_batch_get(
         core.id,
         entry.nativeId,
-        0,
-        size,
-        size,
+        first,
+        count,
+        layout.size,
         beta,
         bytes,
         bytes.length,
@@ -377,9 +383,9 @@ export class Drawer {
         entry.selector.table,
         draws.index,
         draws.probability,
-        0,
-        size,
-        size,
+        first,
+        count,
+        layout.size,
         beta,
         0,
         entry.custom?.rule.weighted === true ? 1 : 0,
@@ -387,16 +393,51 @@ export class Drawer {
         bytes.length,
       );
     if (status !== 0) throw core.error("getBatch()", status);
-    if (external !== undefined) external.sampled(batch.pickEpisode);
-    return batch as B;
+    if (external === undefined) return;
+    const all = count === layout.size;
+    external.sampled(all ? batch.pickEpisode : batch.pickEpisode.slice(first, first + count));
+  }
+
+  /** Lets a composition fill the places. */
+  #compose(
+    { composed, selector }: SelectorEntry,
+    filling: Filling,
+    first: number,
+    count: number,
+  ): void {
+    const table = this.#tables[selector.table];
+    if (composed === undefined || table === undefined) return;
+    if (this.pickCount(selector.table) === 0) throw this.#empty();
+    composed.run(count, {
+      draw: (part, from, size) => this.#fill(part, filling, first + from, size),
+      candidates: (part, size, lent) => {
+        const layout = table.layout(size);
+        const batch = lent?.size === size && Batch.misfit(lent, layout) === undefined
+          ? lent
+          : new Batch<Column, Column, Column, Columns>(layout);
+        this.#fill(part, { ...filling, layout, batch }, 0, size);
+        return batch;
+      },
+      keep: (from, candidates, index, probability, weight) => {
+        Batch.copyPicks(candidates, index, filling.batch, first + from);
+        for (let k = 0; k < index.length; k++) {
+          const at = first + from + k;
+          filling.batch.probability[at] = probability[k] ?? NaN;
+          filling.batch.importanceWeight[at] = (filling.batch.importanceWeight[at] ?? NaN) *
+            (weight[k] ?? NaN);
+        }
+      },
+    });
+  }
+
+  #empty(): ReplayError {
+    const info = this.#core.info("getBatch()");
+    return errorOfStatus("getBatch()", EXRP_STATUS_EMPTY, [info[EXRP_INFO_RECORD_COUNT] ?? 0]);
   }
 
   #select(custom: CustomSelector, size: number): Selection {
     this.customs.drain(this.#core.id);
-    if (custom.count === 0) {
-      const info = this.#core.info("getBatch()");
-      throw errorOfStatus("getBatch()", EXRP_STATUS_EMPTY, [info[EXRP_INFO_RECORD_COUNT] ?? 0]);
-    }
+    if (custom.count === 0) throw this.#empty();
     return custom.select(size);
   }
 }

@@ -10,7 +10,11 @@ import type { SelectorRule } from "../selectors/pick_selector.ts";
 import type { Batch } from "./batch.ts";
 import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
+import type { Drained } from "./drained.ts";
+import { Drainer, type DrainOptions } from "./drainer.ts";
 import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
+import { type Hindsight, Relabeller } from "./hindsight.ts";
+import { checkHindsight, type GoalColumn, type HindsightOptions } from "./hindsight_options.ts";
 import { checkCreateOptions, type CreateOptions } from "./options.ts";
 import type { PickOptions, StackedState } from "./pick_options.ts";
 import type { PickTable } from "./pick_table.ts";
@@ -23,9 +27,11 @@ import {
   type StepOptions,
   type StepRest,
 } from "./recorder.ts";
+import { type EpisodeRecords, RecordReader } from "./records.ts";
 import { Saver } from "./saver.ts";
 import type { Column, Columns, ColumnValue, NoColumns } from "./schema.ts";
 import type { Selector } from "./selector.ts";
+import { SideState } from "./side_state.ts";
 import type { BatchSteps, ManySteps } from "./steps_recorder.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
 
@@ -47,7 +53,7 @@ import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
  */
 export type AnyReplay = Omit<
   ExperienceReplay<Column, Column, Column, Columns>,
-  "record" | "recordMany" | "recordBatch" | "recordStep" | "endEpisode"
+  "record" | "recordMany" | "recordBatch" | "recordStep" | "endEpisode" | "newHindsight"
 >;
 
 /** The parts of a replay, made by `create`. */
@@ -56,6 +62,9 @@ interface Parts {
   readonly recorder: Recorder;
   readonly drawer: Drawer;
   readonly saver: Saver;
+  readonly reader: RecordReader;
+  readonly drainer: Drainer;
+  readonly side: SideState;
 }
 
 /**
@@ -98,6 +107,9 @@ export class ExperienceReplay<
   readonly #recorder: Recorder;
   readonly #drawer: Drawer;
   readonly #saver: Saver;
+  readonly #reader: RecordReader;
+  readonly #drainer: Drainer;
+  readonly #side: SideState;
 
   private constructor(parts: Parts) {
     if (!(parts?.core instanceof ReplayCore)) {
@@ -107,6 +119,9 @@ export class ExperienceReplay<
     this.#recorder = parts.recorder;
     this.#drawer = parts.drawer;
     this.#saver = parts.saver;
+    this.#reader = parts.reader;
+    this.#drainer = parts.drainer;
+    this.#side = parts.side;
   }
 
   /**
@@ -146,12 +161,11 @@ export class ExperienceReplay<
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const drawer = new Drawer(core);
     const recorder = new Recorder(core, drawer.customs);
-    return new ExperienceReplay({
-      core,
-      recorder,
-      drawer,
-      saver: new Saver(core, recorder, drawer),
-    });
+    const reader = new RecordReader(core);
+    const drainer = new Drainer(core, recorder, drawer.customs, reader);
+    const side = new SideState(core, drainer, reader);
+    const saver = new Saver(core, recorder, drawer, side);
+    return new ExperienceReplay({ core, recorder, drawer, saver, reader, drainer, side });
   }
 
   /**
@@ -494,6 +508,71 @@ export class ExperienceReplay<
     return this.#drawer.setPriority(selector, pickEpisode, pickPosition, priority);
   }
 
+  /**
+   * Makes hindsight (Andrychowicz et al. 2017): what gives picks of a batch other goals, which were achieved, so that a learner
+   * sees goals reached that its policy never meant to reach.
+   *
+   * A step is stored with the goal it **achieved** (after it) and the one that was **desired**; {@linkcode Hindsight} says how the
+   * others are chosen. Its random numbers follow from the replay's seed, a stream for each hindsight, and are saved in
+   * snapshots: a replay that loads one makes its hindsights in the same order.
+   *
+   * @throws {TypeError} For an unknown option, an extra that does not exist, or goals of different dtypes or sizes.
+   * @throws {RangeError} For a number out of its range.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, int32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * const extras = { achieved: int32(), desired: int32() };
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), extras });
+   * const hindsight = replay.newHindsight({
+   *   achieved: "achieved",
+   *   desired: "desired",
+   *   reward: (achieved, desired) => achieved.map((goal, k) => goal === desired[k] ? 0 : -1),
+   * });
+   * assertStrictEquals(hindsight.strategy, "future");
+   * ```
+   */
+  newHindsight<const G extends GoalColumn<X>>(
+    options: HindsightOptions<S, A, R, X, G>,
+  ): Hindsight<S, A, R, X> {
+    this.#core.checkUsable("newHindsight()");
+    const config = checkHindsight(options, this.#core.config.columns);
+    const stream = this.#side.newStream();
+    return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S, A, R, X>;
+  }
+
+  /**
+   * Hands out steps that were not handed out before, for on-policy learners: each record once over the life of the replay, by episode
+   * (oldest first) and time. Episodes handed out whole are forgotten, unless `keep` is set.
+   *
+   * Without options: all episodes that have ended. With `steps` exactly so many or none, with `minSteps` at least so many or none, of
+   * open episodes too, each up to the last step whose next state is known: which is all but its newest. An episode that is handed
+   * out in parts stays in the store until its last one.
+   *
+   * What was evicted before it was handed out is counted as `lost`. What was handed out is saved in snapshots. Cost: one
+   * copy of the steps' bytes and O(episodes stored); about 1 µs when there are too few.
+   *
+   * @returns Steps in segments of one episode each; see {@linkcode Drained}. `size` is 0 when none, or too few, are ready.
+   * @throws {TypeError} For an unknown option, or both `steps` and `minSteps`.
+   * @throws {RangeError} For a number that is not 1 to the capacity.
+   * @throws {ReplayError} `disposed`, `busy` or `memory`. Should a user's eviction policy throw when it is told that an episode is gone,
+   * the steps of episodes that are gone by then count as lost.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+   * assertEquals([...replay.drain().state], [1]);
+   * assertEquals([...replay.drain().state], []);
+   * ```
+   */
+  drain(options: DrainOptions = {}): Drained<S, A, R, X> {
+    return this.#drainer.drain(options);
+  }
+
   /** Saves everything that decides the future as bytes. */
   serialize(): Promise<Uint8Array<ArrayBuffer>>;
   /**
@@ -589,6 +668,30 @@ export class ExperienceReplay<
    */
   episode(handle: number): EpisodeInfo {
     return this.#recorder.episode("episode()", handle);
+  }
+
+  /**
+   * All records of one episode: each column as one typed array of its own memory.
+   *
+   * @throws {ReplayError} `record-unknown` when the episode was evicted, `episode-unknown` for a handle never given out.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [0, 1], 7, 0.5);
+   * replay.record(episode, [2, 3], 8, 1, { finalState: [4, 5] });
+   * const { state, action, finalState, ending } = replay.episodeRecords(episode);
+   * assertEquals([...state], [0, 1, 2, 3]);
+   * assertEquals([...action], [7, 8]);
+   * assertEquals(finalState, Float32Array.of(4, 5));
+   * assertEquals(ending, "terminated");
+   * ```
+   */
+  episodeRecords(handle: number): EpisodeRecords<S, A, R, X> {
+    return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S, A, R, X>;
   }
 
   /**

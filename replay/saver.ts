@@ -32,6 +32,7 @@ import {
   writeToFile,
   writeToStream,
 } from "./snapshot_io.ts";
+import type { SideState } from "./side_state.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 import { VERSION } from "./version.ts";
 
@@ -40,12 +41,14 @@ export class Saver {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
   readonly #drawer: Drawer;
+  readonly #side: SideState;
 
   /** Saves and loads the replay of these parts. */
-  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer) {
+  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer, side: SideState) {
     this.#core = core;
     this.#recorder = recorder;
     this.#drawer = drawer;
+    this.#side = side;
   }
 
   /** Writes a snapshot. */
@@ -96,12 +99,14 @@ export class Saver {
     const { customs, entries } = this.#drawer;
     if (customs.size > 0) customs.drain(core.id);
     const rules = new Map<number, Uint8Array>();
-    for (const { selector, custom } of entries) {
-      if (custom !== undefined) rules.set(selector.id, custom.save());
+    for (const { selector, custom, composed } of entries) {
+      const own = custom ?? composed;
+      if (own !== undefined) rules.set(selector.id, own.save());
     }
     const eviction = this.#recorder.external?.save();
     const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
-    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction });
+    const side = this.#side.save();
+    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction, side });
   }
 
   #target(): SnapshotTarget {
@@ -137,6 +142,7 @@ export class Saver {
         bytes: evictionBytes,
       },
       selectors: this.#drawer.entries.map((entry) => selectorSchema(entry, rules)),
+      side: { bytes: 0 },
     };
   }
 
@@ -145,7 +151,9 @@ export class Saver {
     const core = this.#core;
     const { customs, entries } = this.#drawer;
     const { handle, schema } = loaded;
+    let takeSide: () => void;
     try {
+      takeSide = this.#side.read(loaded.side, handle.id);
       const info = core.info("unserialize()", handle.id);
       if (customs.size > 0) {
         customs.drain(core.occupiedId);
@@ -157,6 +165,7 @@ export class Saver {
       throw error;
     }
     core.adopt(handle, schema.seed);
+    takeSide();
     for (const policy of schema.tables.slice(this.#drawer.tables.length)) {
       this.#drawer.addTable(policy);
     }
@@ -173,8 +182,13 @@ export class Saver {
     const core = this.#core;
     const undo: (() => void)[] = [];
     try {
-      for (const { selector, custom } of this.#drawer.entries) {
+      for (const { selector, custom, composed } of this.#drawer.entries) {
         const bytes = loaded.rules.get(selector.id);
+        if (composed !== undefined && bytes !== undefined) {
+          const before = composed.save();
+          undo.push(() => composed.load(before));
+          refusable(composed.rule.name, () => composed.load(bytes));
+        }
         if (custom === undefined || bytes === undefined) continue;
         const [countBefore, before] = [custom.count, custom.save()];
         undo.push(() => custom.load(countBefore, before));
@@ -216,15 +230,16 @@ function refusable(name: string, load: () => void): void {
 }
 
 function selectorSchema(
-  { selector, native, custom }: SelectorEntry,
+  { selector, native, custom, composed }: SelectorEntry,
   rules: ReadonlyMap<number, Uint8Array>,
 ): SelectorSchema {
   return {
-    runs: native === undefined ? "typescript" : "kernel",
+    runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
     table: selector.table,
-    name: native?.kind ?? custom?.rule.name ?? "",
+    parts: selector.parts.map(({ id }) => id),
+    name: selector.kind,
     native: native?.native ?? 0,
-    options: native?.options ?? {},
+    options: native?.options ?? composed?.rule.options ?? {},
     numbers: native?.numbers ?? [],
     bytes: rules.get(selector.id)?.length ?? 0,
   };

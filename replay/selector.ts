@@ -28,14 +28,23 @@ export class Selector<B = unknown> {
   readonly kind: string;
   /** The number of the pick table that it draws from. */
   readonly table: number;
+  /** The selectors that it draws with, where it is composed; else none. */
+  readonly parts: readonly Selector<B>[];
   readonly #owner: symbol;
 
   /** Makes a reference; `newPickSelector` does. */
-  constructor(owner: symbol, id: number, kind: string, table: number) {
+  constructor(
+    owner: symbol,
+    id: number,
+    kind: string,
+    table: number,
+    parts: readonly Selector<B>[],
+  ) {
     this.#owner = owner;
     this.id = id;
     this.kind = kind;
     this.table = table;
+    this.parts = Object.freeze([...parts]);
     Object.freeze(this);
   }
 

@@ -42,6 +42,8 @@ export interface SnapshotSource {
   readonly rules: ReadonlyMap<number, Uint8Array>;
   /** The bytes of an eviction policy written in TypeScript. */
   readonly eviction: Uint8Array | undefined;
+  /** The bytes of what is kept beside the kernel. */
+  readonly side: Uint8Array;
 }
 
 /** A snapshot about to be written: its size is known before. */
@@ -56,7 +58,10 @@ export interface SnapshotWriting {
 export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const { kernel, id } = source;
   const sections = kernelSections(source);
-  const schema = new TextEncoder().encode(JSON.stringify({ ...source.schema, sections }));
+  const { side: _, ...rest } = source.schema;
+  const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
+  const written = { ...rest, ...side, sections };
+  const schema = new TextEncoder().encode(JSON.stringify(written));
   if (schema.length > SCHEMA_BYTES_MAX) {
     throw new ReplayError(
       "not-savable",
@@ -73,6 +78,7 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   for (const { itemCount, itemBytes } of sections) plan(itemCount, itemBytes);
   for (const own of source.rules.values()) plan(own.length, 1);
   plan(source.eviction?.length ?? 0, 1);
+  plan(source.side.length, 1);
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
     yield encodeHeader(kernel);
@@ -80,6 +86,7 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
     for (const section of sections) yield* sectionFrames(kernel, id, section);
     for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
     if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
+    yield* ownFrames(kernel, "SIDE", 0, source.side);
     yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
       const view = new DataView(payload.buffer, payload.byteOffset);
       view.setUint32(0, frameCount, true);
@@ -159,7 +166,7 @@ function* sectionFrames(
 
 function* ownFrames(
   kernel: Kernel,
-  tag: "RULE" | "EVIC",
+  tag: "RULE" | "EVIC" | "SIDE",
   index: number,
   own: Uint8Array,
 ): Generator<Uint8Array<ArrayBuffer>> {
@@ -190,6 +197,8 @@ export interface LoadedSnapshot {
   readonly rules: ReadonlyMap<number, Uint8Array>;
   /** The bytes of an eviction policy written in TypeScript. */
   readonly eviction: Uint8Array | undefined;
+  /** The bytes of what is kept beside the kernel; none when there was nothing. */
+  readonly side: Uint8Array;
 }
 
 /** Reads a snapshot into a new replay of the kernel. */
@@ -215,10 +224,11 @@ export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
     const eviction = schema.eviction.runs === "kernel"
       ? undefined
       : yield* readOwn(reader, "EVIC", 0, schema.eviction.bytes);
+    const side = yield* readOwn(reader, "SIDE", 0, schema.side.bytes);
     yield* readEnd(reader);
     loadStatus(kernel, "the whole", kernel.symbols.exrp_snapshot_end(handle.id));
     done = true;
-    return { handle, schema, rules, eviction };
+    return { handle, schema, rules, eviction, side };
   } finally {
     if (!done) handle[Symbol.dispose]();
   }
@@ -310,7 +320,7 @@ function* readSection(
 
 function* readOwn(
   reader: FrameReader,
-  tag: "RULE" | "EVIC",
+  tag: "RULE" | "EVIC" | "SIDE",
   index: number,
   bytes: number,
 ): Reading<Uint8Array> {

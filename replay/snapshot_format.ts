@@ -29,7 +29,7 @@ export const FRAME_HEADER_BYTES = 20;
 export const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 4;
 
 /** What a frame holds. */
-export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "END ";
+export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "END ";
 
 /** Needs bytes: yields how many, is given exactly so many, or fewer where the source ends; 0 asks for one at most. */
 export type Reading<T> = Generator<number, T, Uint8Array>;

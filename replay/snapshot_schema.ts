@@ -11,8 +11,8 @@ import { corrupt } from "./snapshot_format.ts";
 
 /** A rule's name, and where it runs. */
 export interface RuleSchema {
-  /** In the kernel or in TypeScript. */
-  readonly runs: "kernel" | "typescript";
+  /** In the kernel, in TypeScript, or by means of other selectors. */
+  readonly runs: "kernel" | "typescript" | "parts";
   /** The rule's name. */
   readonly name: string;
 }
@@ -21,6 +21,8 @@ export interface RuleSchema {
 export interface SelectorSchema extends RuleSchema {
   /** The number of its pick table. */
   readonly table: number;
+  /** The numbers of the selectors that it is composed of. */
+  readonly parts: readonly number[];
   /** The kernel's number of the rule; 0 for one in TypeScript. */
   readonly native: number;
   /** The options by name. */
@@ -76,6 +78,8 @@ export interface SnapshotSchema {
   };
   /** The selectors in order. */
   readonly selectors: readonly SelectorSchema[];
+  /** What is kept beside the kernel; `bytes` are those of its section. */
+  readonly side: { readonly bytes: number };
   /** The kernel's sections in order. */
   readonly sections: readonly SectionSchema[];
 }
@@ -120,12 +124,17 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         runs: runs(where, selector.runs),
         name: string(`${where}.name`, selector.name),
         table: count(`${where}.table`, selector.table),
+        parts: array(`${where}.parts`, selector.parts).map((part) => count(`${where}.parts`, part)),
         native: count(`${where}.native`, selector.native),
         options: options(`${where}.options`, selector.options),
         numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
         bytes: count(`${where}.bytes`, selector.bytes),
       };
     }),
+    // Left out where there is nothing.
+    side: {
+      bytes: root.side === undefined ? 0 : count("side.bytes", object("side", root.side).bytes),
+    },
     sections: array("sections", root.sections).map((value, k) => {
       const where = `sections[${k}]`;
       const section = object(where, value);
@@ -194,7 +203,9 @@ function count(where: string, value: unknown): number {
 }
 
 function runs(where: string, value: unknown): RuleSchema["runs"] {
-  if (value !== "kernel" && value !== "typescript") throw malformed(`${where}.runs`);
+  if (value !== "kernel" && value !== "typescript" && value !== "parts") {
+    throw malformed(`${where}.runs`);
+  }
   return value;
 }
 
@@ -228,15 +239,18 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
     const b = found.selectors[k];
     same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
     same(`selector ${k}'s pick table`, a.table, b?.table);
+    same(`selector ${k}'s parts`, String(a.parts), String(b?.parts));
     same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
     same(`selector ${k}'s kernel rule`, kernelText(a), b && kernelText(b));
   }
   for (const [k, b] of found.selectors.entries()) {
-    if (k >= mine.selectors.length && b.runs === "typescript") {
+    if (k >= mine.selectors.length && b.runs !== "kernel") {
       throw mismatch(
-        `the snapshot has as selector ${k} the rule ${
-          JSON.stringify(b.name)
-        }, written in TypeScript: give this replay one by newPickSelector() first`,
+        `the snapshot has as selector ${k} the rule ${JSON.stringify(b.name)}, ${
+          b.runs === "parts"
+            ? `composed of selectors ${b.parts.join(", ")}`
+            : "written in TypeScript"
+        }: give this replay one by newPickSelector() first`,
       );
     }
   }
@@ -254,7 +268,8 @@ function mismatch(what: string): ReplayError {
 }
 
 function ruleText(rule: RuleSchema): string {
-  return rule.runs === "kernel" ? `${rule.name}()` : `${rule.name}, written in TypeScript`;
+  if (rule.runs === "kernel") return `${rule.name}()`;
+  return `${rule.name}, ${rule.runs === "parts" ? "composed of others" : "written in TypeScript"}`;
 }
 
 function kernelText({ native, numbers }: SelectorSchema): string {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../ffi/checks.ts";
+import { checkBoolean, show } from "../ffi/checks.ts";
 
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;
@@ -23,14 +23,26 @@ function isBig(value: ArrayBufferView): boolean {
 }
 
 /**
- * How many steps a row has, from `reward` or another array that is `[batch, length]`, and the rows' own lengths.
+ * How far apart rows begin, from `reward` or another array that is `[batch, length]`, and the rows' own lengths; 0 for packed
+ * rows, each of which begins where the one before it ends.
  *
  * @throws {TypeError} When one is no array of numbers.
- * @throws {RangeError} When the array is no whole number of rows, or a row is said to be longer than that.
+ * @throws {RangeError} When the array is no whole number of rows, or a row is said to be longer than that; or the array of packed
+ * rows has not as many numbers as they have steps.
  */
-export function checkRows(where: string, name: string, array: Numbers, seqLen: Numbers): number {
+export function checkRows(
+  where: string,
+  name: string,
+  array: Numbers,
+  seqLen: Numbers,
+  packed: boolean | undefined,
+): number {
   checkArray(where, name, array);
   checkArray(where, "seqLen", seqLen);
+  if (checkBoolean(`${where}: packed`, packed ?? false)) {
+    checkPacked(where, name, array, seqLen);
+    return 0;
+  }
   const batch = seqLen.length;
   const length = batch === 0 ? 0 : array.length / batch;
   if (!Number.isInteger(length) || batch * length !== array.length) {
@@ -47,6 +59,23 @@ export function checkRows(where: string, name: string, array: Numbers, seqLen: N
     }
   }
   return length;
+}
+
+function checkPacked(where: string, name: string, array: Numbers, seqLen: Numbers): void {
+  let sum = 0;
+  for (let row = 0; row < seqLen.length; row++) {
+    const steps = seqLen[row] as number;
+    if (!(Number.isInteger(steps) && steps >= 1)) {
+      throw new RangeError(
+        `${where}: seqLen[${row}] of packed rows must be an integer of at least 1, got ${steps}`,
+      );
+    }
+    sum += steps;
+  }
+  if (sum === array.length) return;
+  throw new RangeError(
+    `${where}: ${name} must have ${sum} numbers, the sum of seqLen, as its rows are packed; got ${array.length}`,
+  );
 }
 
 /** Refuses an array that has not `count` numbers. */

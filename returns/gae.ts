@@ -35,11 +35,25 @@ export interface GaeOptions {
   readonly seqLen: ArrayLike<number>;
   /** How far rewards count beyond one step, 0 to 1: less is more bias, more is more variance; 0.95 by default. */
   readonly lambda?: number;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** Arrays to write into: they are returned, and nothing is allocated. Either may be one of the inputs. */
   readonly into?: GaeResult;
 }
 
-const OPTIONS = ["reward", "value", "nextValue", "discount", "seqLen", "lambda", "into"] as const;
+const OPTIONS = [
+  "reward",
+  "value",
+  "nextValue",
+  "discount",
+  "seqLen",
+  "lambda",
+  "packed",
+  "into",
+] as const;
 const RESULTS = ["advantage", "valueTarget"] as const;
 
 /**
@@ -80,9 +94,9 @@ export function gae(options: GaeOptions): GaeResult {
   checkOptions("gae()", options, OPTIONS);
   const { reward, value, nextValue, discount, seqLen, into } = options;
   const lambda = checkNumber("gae(): lambda", options.lambda ?? 0.95, 0, 1);
-  const length = checkRows("gae()", "reward", reward, seqLen);
+  const length = checkRows("gae()", "reward", reward, seqLen, options.packed);
   const batch = seqLen.length;
-  const count = batch * length;
+  const count = reward.length;
   checkCount("gae()", "value", value, count);
   checkCount("gae()", "discount", discount, count);
   const isLastOnly = checkNextValue("gae()", nextValue, count, batch);
@@ -91,11 +105,13 @@ export function gae(options: GaeOptions): GaeResult {
   const valueTarget = checkInto("gae()", "into.valueTarget", into?.valueTarget, count);
   checkApart("gae()", advantage, valueTarget, "into.advantage and into.valueTarget");
 
+  let begin = 0;
   for (let row = 0; row < batch; row++) {
-    const first = row * length;
+    const first = begin;
     const end = first + (seqLen[row] as number);
-    advantage.fill(0, end, first + length);
-    valueTarget.fill(0, end, first + length);
+    begin = Math.max(end, first + length);
+    advantage.fill(0, end, begin);
+    valueTarget.fill(0, end, begin);
     let later = 0;
     let laterValue = isLastOnly ? nextValue[row] as number : 0;
     for (let k = end - 1; k >= first; k--) {

@@ -19,11 +19,16 @@ export interface LambdaReturnOptions {
   readonly seqLen: ArrayLike<number>;
   /** 0 bootstraps after one step, 1 only at the row's end. */
   readonly lambda: number;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "into"] as const;
+const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed", "into"] as const;
 
 /**
  * The λ-return of each step of a batch, G_t = r_t + γ_t ((1 − λ) V(s_(t+1)) + λ G_(t+1)), `[batch, length]`; at a row's last
@@ -58,16 +63,18 @@ export function lambdaReturn(options: LambdaReturnOptions): Float32Array<ArrayBu
   checkOptions("lambdaReturn()", options, OPTIONS);
   const { reward, nextValue, discount, seqLen } = options;
   const lambda = checkNumber("lambdaReturn(): lambda", options.lambda, 0, 1);
-  const length = checkRows("lambdaReturn()", "reward", reward, seqLen);
-  const count = seqLen.length * length;
+  const length = checkRows("lambdaReturn()", "reward", reward, seqLen, options.packed);
+  const count = reward.length;
   checkCount("lambdaReturn()", "nextValue", nextValue, count);
   checkCount("lambdaReturn()", "discount", discount, count);
   const target = checkInto("lambdaReturn()", "into", options.into, count);
 
+  let begin = 0;
   for (let row = 0; row < seqLen.length; row++) {
-    const first = row * length;
+    const first = begin;
     const end = first + (seqLen[row] as number);
-    target.fill(0, end, first + length);
+    begin = Math.max(end, first + length);
+    target.fill(0, end, begin);
     // At the last step, mixing the next value with itself leaves it as it is.
     let later = end > first ? nextValue[end - 1] as number : 0;
     for (let k = end - 1; k >= first; k--) {

@@ -19,11 +19,16 @@ export interface NStepReturnOptions {
   readonly n: number;
   /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
   readonly seqLen: ArrayLike<number>;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "into"] as const;
+const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "into"] as const;
 
 /**
  * The n-step return of each step of a batch, r_t + γ_t r_(t+1) + … + γ_t ⋯ γ_(t+n−1) V(s_(t+n)), `[batch, length]`.
@@ -58,16 +63,18 @@ export function nStepReturn(options: NStepReturnOptions): Float32Array<ArrayBuff
   checkOptions("nStepReturn()", options, OPTIONS);
   const { reward, discount, nextValue, seqLen } = options;
   const n = checkInteger("nStepReturn(): n", options.n, 1, Number.MAX_SAFE_INTEGER);
-  const length = checkRows("nStepReturn()", "reward", reward, seqLen);
-  const count = seqLen.length * length;
+  const length = checkRows("nStepReturn()", "reward", reward, seqLen, options.packed);
+  const count = reward.length;
   checkCount("nStepReturn()", "discount", discount, count);
   checkCount("nStepReturn()", "nextValue", nextValue, count);
   const target = checkInto("nStepReturn()", "into", options.into, count);
 
+  let begin = 0;
   for (let row = 0; row < seqLen.length; row++) {
-    const first = row * length;
+    const first = begin;
     const end = first + (seqLen[row] as number);
-    target.fill(0, end, first + length);
+    begin = Math.max(end, first + length);
+    target.fill(0, end, begin);
     // Forwards: what a step writes is read by none after it.
     for (let k = first; k < end; k++) {
       const last = Math.min(k + n, end) - 1;

@@ -25,6 +25,11 @@ export interface RetraceOptions {
   readonly seqLen: ArrayLike<number>;
   /** How far later steps count, 0 to 1; 1 by default. */
   readonly lambda?: number;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
@@ -38,6 +43,7 @@ const OPTIONS = [
   "discount",
   "seqLen",
   "lambda",
+  "packed",
   "into",
 ] as const;
 
@@ -77,8 +83,8 @@ export function retrace(options: RetraceOptions): Float32Array<ArrayBuffer> {
   checkOptions("retrace()", options, OPTIONS);
   const { q, nextExpectedQ, logProbBehaviour, logProbTarget, reward, discount, seqLen } = options;
   const lambda = checkNumber("retrace(): lambda", options.lambda ?? 1, 0, 1);
-  const length = checkRows("retrace()", "reward", reward, seqLen);
-  const count = seqLen.length * length;
+  const length = checkRows("retrace()", "reward", reward, seqLen, options.packed);
+  const count = reward.length;
   checkCount("retrace()", "q", q, count);
   checkCount("retrace()", "nextExpectedQ", nextExpectedQ, count);
   checkCount("retrace()", "logProbBehaviour", logProbBehaviour, count);
@@ -86,10 +92,12 @@ export function retrace(options: RetraceOptions): Float32Array<ArrayBuffer> {
   checkCount("retrace()", "discount", discount, count);
   const target = checkInto("retrace()", "into", options.into, count);
 
+  let begin = 0;
   for (let row = 0; row < seqLen.length; row++) {
-    const first = row * length;
+    const first = begin;
     const end = first + (seqLen[row] as number);
-    target.fill(0, end, first + length);
+    begin = Math.max(end, first + length);
+    target.fill(0, end, begin);
     // c Δ of one step later.
     let later = 0;
     for (let k = end - 1; k >= first; k--) {

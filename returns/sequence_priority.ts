@@ -13,11 +13,16 @@ export interface SequencePriorityOptions {
   readonly eta?: number;
   /** How many steps at the start of each row only warm a recurrent network up, and do not count; 0 by default. */
   readonly burnIn?: number;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** `[batch]`: an array to write into: it is returned, and nothing is allocated. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = ["eta", "burnIn", "into"] as const;
+const OPTIONS = ["eta", "burnIn", "packed", "into"] as const;
 
 /** What options default to, so that a call without them makes no object. */
 const NONE: SequencePriorityOptions = Object.freeze({});
@@ -62,12 +67,14 @@ export function sequencePriority(
     0,
     Number.MAX_SAFE_INTEGER,
   );
-  const length = checkRows("sequencePriority()", "tdError", tdError, seqLen);
+  const length = checkRows("sequencePriority()", "tdError", tdError, seqLen, options.packed);
   const priority = checkInto("sequencePriority()", "into", options.into, seqLen.length);
 
+  let begin = 0;
   for (let row = 0; row < seqLen.length; row++) {
-    const first = row * length + burnIn;
-    const end = row * length + (seqLen[row] as number);
+    const first = begin + burnIn;
+    const end = begin + (seqLen[row] as number);
+    begin = Math.max(end, begin + length);
     let max = 0;
     let sum = 0;
     for (let k = first; k < end; k++) {

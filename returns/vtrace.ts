@@ -45,6 +45,11 @@ export interface VtraceOptions {
   readonly cMax?: number;
   /** Multiplied into each c, 0 to 1; 1 by default. */
   readonly lambda?: number;
+  /**
+   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
+   * those that `drain` gives. False by default.
+   */
+  readonly packed?: boolean;
   /** Arrays to write into: they are returned, and nothing is allocated. Each may be one of the inputs. */
   readonly into?: VtraceResult;
 }
@@ -60,6 +65,7 @@ const OPTIONS = [
   "rhoMax",
   "cMax",
   "lambda",
+  "packed",
   "into",
 ] as const;
 const RESULTS = ["valueTarget", "policyAdvantage", "rho"] as const;
@@ -117,9 +123,9 @@ export function vtrace(options: VtraceOptions): VtraceResult {
   const rhoMax = checkBound("vtrace(): rhoMax", options.rhoMax ?? 1);
   const cMax = checkBound("vtrace(): cMax", options.cMax ?? 1);
   const lambda = checkNumber("vtrace(): lambda", options.lambda ?? 1, 0, 1);
-  const length = checkRows("vtrace()", "reward", reward, seqLen);
+  const length = checkRows("vtrace()", "reward", reward, seqLen, options.packed);
   const batch = seqLen.length;
-  const count = batch * length;
+  const count = reward.length;
   checkCount("vtrace()", "logProbBehaviour", logProbBehaviour, count);
   checkCount("vtrace()", "logProbTarget", logProbTarget, count);
   checkCount("vtrace()", "value", value, count);
@@ -143,12 +149,14 @@ export function vtrace(options: VtraceOptions): VtraceResult {
   checkApart("vtrace()", valueTarget, rho, "into.valueTarget and into.rho");
   checkApart("vtrace()", policyAdvantage, rho, "into.policyAdvantage and into.rho");
 
+  let begin = 0;
   for (let row = 0; row < batch; row++) {
-    const first = row * length;
+    const first = begin;
     const end = first + (seqLen[row] as number);
-    valueTarget.fill(0, end, first + length);
-    policyAdvantage.fill(0, end, first + length);
-    rho.fill(0, end, first + length);
+    begin = Math.max(end, first + length);
+    valueTarget.fill(0, end, begin);
+    policyAdvantage.fill(0, end, begin);
+    rho.fill(0, end, begin);
     // v − V one step later, and V there; at the end nothing is known to correct the next value by.
     let later = 0;
     let laterValue = end > first ? nextValue[isLastOnly ? row : end - 1] as number : 0;

@@ -1,6 +1,7 @@
 // AgeEndSelector: always the oldest pick of the table, or always the newest: the samplers Fifo and Lifo of Reverb.
 //
-// A draw takes nothing out of the table, so all draws of a batch are the same pick. Age is the order in which picks came into the
+// A draw takes nothing out of the table, so all draws of a batch are the same pick; or, when they are to be distinct, each is the next
+// in age after the one before, and after the last comes the first again. Age is the order in which picks came into the
 // table, as this selector saw it: those that were there before it count in the table's order. Priorities are ignored.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //
@@ -22,7 +23,7 @@ namespace exrp {
 
 class AgeEndSelector final : public PickSelector {
  public:
-  AgeEndSelector(bool newest, uint32_t countMax) : newest_(newest), countMax_(countMax) {}
+  AgeEndSelector(bool newest, bool distinct, uint32_t countMax) : newest_(newest), distinct_(distinct), countMax_(countMax) {}
 
   Status create() { return links_.create(countMax_) && links_.commit(countMax_) ? Status::ok : Status::memory; }
 
@@ -48,7 +49,13 @@ class AgeEndSelector final : public PickSelector {
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     const uint32_t end = newest_ ? ends_.newest : ends_.oldest;
-    for (uint32_t k = 0; k < count; ++k) index[k] = end;
+    uint32_t at = end;
+    for (uint32_t k = 0; k < count; ++k) {
+      index[k] = at;
+      if (!distinct_) continue;
+      at = newest_ ? links_[at].older : links_[at].newer;
+      if (at == none) at = end;
+    }
     for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0;
     return Status::ok;
   }
@@ -123,6 +130,7 @@ class AgeEndSelector final : public PickSelector {
   }
 
   bool newest_;
+  bool distinct_;
   uint32_t countMax_;
   uint32_t count_ = 0;
   Ends ends_;

@@ -4,14 +4,36 @@
  * @module
  */
 
+import { checkBoolean, checkOptions } from "../ffi/checks.ts";
 import { EXRP_SELECTOR_AGE_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
+
+/** The options of {@linkcode oldest} and {@linkcode newest}. */
+export interface AgeEndOptions {
+  /**
+   * Whether the draws of a batch go on with the pick that is next in age, and after the last one with the first again; false by
+   * default: all draws are the same pick.
+   */
+  readonly distinct?: boolean;
+}
+
+function ageEnd(kind: "oldest" | "newest", options: AgeEndOptions): NativeSelector {
+  checkOptions(`${kind}()`, options, ["distinct"]);
+  const distinct = checkBoolean(`${kind}(): distinct`, options.distinct ?? false);
+  const numbers = [kind === "newest" ? 1 : 0, distinct ? 1 : 0];
+  return new NativeSelector(
+    kind,
+    EXRP_SELECTOR_AGE_END,
+    distinct ? { distinct: "true" } : {},
+    numbers,
+  );
+}
 
 /**
  * Draws the oldest pick of the table, always: what Reverb calls a Fifo sampler. (`fifo()` is an eviction policy.)
  *
  * A draw takes nothing out, so all draws of a batch are the same pick, and so are those of the next batch until the pick
- * is forgotten. A pick's age is when it came into the table; those that were there before the selector count in the
+ * is forgotten; with `distinct` a batch has the oldest picks there are, oldest first. A pick's age is when it came into the table; those that were there before the selector count in the
  * table's order. Priorities are ignored; draws are certain, so `probability` and importance weights are 1.
  *
  * Cost: O(1) whatever happens; 8 bytes a pick.
@@ -29,14 +51,15 @@ import { NativeSelector } from "./native_selector.ts";
  * assertEquals([...replay.getBatch(2, selector).state], [10, 10]);
  * ```
  */
-export function oldest(): NativeSelector {
-  return new NativeSelector("oldest", EXRP_SELECTOR_AGE_END, {}, [0]);
+export function oldest(options: AgeEndOptions = {}): NativeSelector {
+  return ageEnd("oldest", options);
 }
 
 /**
  * Draws the newest pick of the table, always: what Reverb calls a Lifo sampler.
  *
- * A draw takes nothing out, so all draws of a batch are the same pick. A pick's age is when it came into the table; those
+ * A draw takes nothing out, so all draws of a batch are the same pick; with `distinct` a batch has the newest picks there are, newest
+ * first. A pick's age is when it came into the table; those
  * that were there before the selector count in the table's order. Priorities are ignored; draws are certain, so
  * `probability` and importance weights are 1.
  *
@@ -55,6 +78,6 @@ export function oldest(): NativeSelector {
  * assertEquals([...replay.getBatch(2, selector).state], [20, 20]);
  * ```
  */
-export function newest(): NativeSelector {
-  return new NativeSelector("newest", EXRP_SELECTOR_AGE_END, {}, [1]);
+export function newest(options: AgeEndOptions = {}): NativeSelector {
+  return ageEnd("newest", options);
 }

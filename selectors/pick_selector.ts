@@ -5,6 +5,7 @@
  */
 
 import { show } from "../ffi/checks.ts";
+import type { ComposedSelector } from "./composed_selector.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 
@@ -87,10 +88,15 @@ export interface PickSelector {
   load?(bytes: Uint8Array): void;
 }
 
-/** What `newPickSelector` takes: a rule of the library, or the user's own. */
-export type SelectorRule = NativeSelector | PickSelector;
+/** What `newPickSelector` takes: a rule of the library, the user's own, or one made of others. */
+export type SelectorRule = NativeSelector | PickSelector | ComposedSelector;
 
 const METHODS = ["pushed", "moved", "popped", "setPriority", "select"] as const;
+
+/** Whether a rule is made of others. */
+export function isComposed(rule: object): rule is ComposedSelector {
+  return !(rule instanceof NativeSelector) && "begin" in rule && "parts" in rule;
+}
 
 /** Refuses what is no rule. */
 export function checkSelectorRule(where: string, value: unknown): SelectorRule {
@@ -110,6 +116,15 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
   const rule = value as Partial<Record<string, unknown>>;
   if (typeof rule.name !== "string" || rule.name === "") {
     throw new TypeError(`${where}: the selector has no name, got ${show(rule.name)}`);
+  }
+  if (isComposed(value)) {
+    if (!Array.isArray(value.parts) || value.parts.length === 0) {
+      throw new TypeError(`${where}: the selector ${rule.name} is composed of no parts`);
+    }
+    for (const [k, part] of value.parts.entries()) {
+      checkSelectorRule(`${where}: part ${k} of ${rule.name}`, part);
+    }
+    return value;
   }
   for (const method of METHODS) {
     if (typeof rule[method] !== "function") {

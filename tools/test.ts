@@ -37,7 +37,7 @@ const permissions = [
 /** Whose examples are run. */
 const examples = [
   ...["mod.ts", "replay", "selectors", "eviction", "returns", "testing"],
-  ...["README.md", "docs/returns.md"],
+  ...["README.md", "docs/returns.md", "docs/hindsight.md", "docs/on_policy.md"],
 ];
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */

@@ -264,6 +264,17 @@ inline bool Recording::call(const std::string& name) {
     std::vector<double> handles(u32(1) + 1);
     const int32_t status = exrp_episode_list(id, handles.data(), u32(1));
     done(status, handles.data(), status == 0 ? static_cast<size_t>(info[EXRP_INFO_EPISODE_COUNT]) * 8 : 0);
+  } else if (name == "episode_counts") {
+    std::vector<uint32_t> counts(u32(2) + 1);
+    std::vector<uint32_t> states(u32(2) + 1);
+    status_ = exrp_episode_counts(id, buffer<const double>(1), u32(2), counts.data(), states.data());
+    if (status_ == 0) hash_ = fnv(states.data(), size_t{u32(2)} * 4, fnv(counts.data(), size_t{u32(2)} * 4));
+  } else if (name == "rows_get") {
+    bytes.resize(static_cast<size_t>(f64(6)) + 1);
+    const int32_t status = exrp_rows_get(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), u32(5), bytes.data(),
+                                         f64(6));
+    const size_t rowBytes = u32(1) < columnCount ? shape().columnBytes[u32(1)] : 0;
+    done(status, bytes.data(), size_t{u32(4)} * u32(5) * rowBytes);
   } else if (name == "table_create") {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);

@@ -119,7 +119,7 @@ struct Setup {
       case 1:
         return {EXRP_SELECTOR_PRIORITIZED,
                 {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2))}};
-      case 2: return {EXRP_SELECTOR_AGE_END, {double(random.below(2))}};
+      case 2: return {EXRP_SELECTOR_AGE_END, {double(random.below(2)), double(random.below(2))}};
       case 3: return {EXRP_SELECTOR_PRIORITY_END, {double(random.below(2)), 1.0}};
       case 4:
         return {EXRP_SELECTOR_RECENT, {1.0 + random.below(9), 0.5 * random.below(3), random.below(2) == 0 ? 0.996 : 1.0, 5}};

@@ -21,6 +21,7 @@ export const FAULTS = {
   emptyEnds: "an episode without a record ends like any other",
   firstPrioritiesLost:
     "priorities that came with records are forgotten before their picks are valid",
+  mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
   nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
   learnsFromContext: "the rows before a pick count as rows to learn from",
@@ -42,6 +43,15 @@ export const FAULTS = {
   pointsShared: "stratified draws share one random number",
   normalizeByBatch: "importance weights are always scaled by the batch's largest",
   evictedPicksCount: "priorities for evicted picks count as applied",
+  drainsNewest:
+    "the newest record of an open episode is handed out with its own state as next state",
+  drainsAgain: "an episode that was handed out in part is handed out from its first record again",
+  drainForgetsLost: "records evicted before they were handed out are not counted",
+  drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
+  drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
+  snapshotForgetsDrain: "a snapshot forgets what was handed out",
+  hindsightFromFirst: "future goals come from a pick's first row on, not from its last",
+  snapshotForgetsHindsight: "a snapshot begins the random numbers of hindsight anew",
   snapshotForgetsMaximum: "a snapshot forgets the largest priority",
   snapshotForgetsRandom: "a snapshot begins the random numbers anew",
   ucbCountsLate: "draws of one batch count only once the batch is drawn",

@@ -152,6 +152,20 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, O, N],
     written: ([id, handles], tap) => [bytesOf(handles, 8 * tap.info(Number(id)).episodeCount)],
   },
+  exrp_episode_counts: {
+    roles: [R, B, N, O, O],
+    written: ([, , count, counts, states]) => [
+      bytesOf(counts, 4 * Number(count)),
+      bytesOf(states, 4 * Number(count)),
+    ],
+  },
+  exrp_rows_get: {
+    roles: [R, N, B, B, N, N, O, N],
+    written: ([id, column, , , count, run, rows], tap) => {
+      const rowBytes = tap.shape(id).columnBytes[Number(column)] ?? 0;
+      return [bytesOf(rows, Number(count) * Number(run) * rowBytes)];
+    },
+  },
   exrp_table_create: {
     roles: [R, B, N, O],
     written: ([id, policy, , table], tap) => {

@@ -9,6 +9,7 @@ import {
   afterDraws,
   type Batch,
   type Column,
+  combined,
   type EvictionPolicy,
   type EvictionRule,
   ExperienceReplay,
@@ -18,6 +19,7 @@ import {
   lowestPriority,
   lowestPriorityFirst,
   lru,
+  mixture,
   newest,
   oldest,
   type PickSelector,
@@ -166,12 +168,16 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       const { kind: _, ...options } = spec;
       return recent(options);
     }
+    case "combined":
+      return combined({ newest: spec.newest, rest: selectorRule(spec.rest) });
+    case "mixture":
+      return mixture(spec.parts.map(({ rule, share }) => ({ rule: selectorRule(rule), share })));
     case "withoutReplacement":
       return withoutReplacement();
     case "oldest":
-      return oldest();
+      return oldest({ distinct: spec.distinct });
     case "newest":
-      return newest();
+      return newest({ distinct: spec.distinct });
     case "highestPriority":
       return highestPriority({ initialPriority: spec.initialPriority });
     case "lowestPriority":

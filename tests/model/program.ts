@@ -8,6 +8,7 @@
 
 import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
+import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
 import type { SelectorSpec } from "./selector_models.ts";
 
@@ -36,6 +37,8 @@ export interface ProgramConfig {
   readonly reward: ColumnSpec;
   readonly extras: Readonly<Record<string, ColumnSpec>>;
   readonly eviction: EvictionKind;
+  /** What relabels batches, where the columns have room for goals. */
+  readonly hindsight: HindsightSpec | undefined;
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
@@ -112,6 +115,14 @@ export type Operation =
     readonly float32: boolean;
   }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
+  | {
+    readonly do: "drain";
+    /** How much: 0 for all that has ended, else a number of steps below or about the capacity. */
+    readonly steps: number;
+    readonly exactly: boolean;
+    readonly keep: boolean;
+  }
+  | { readonly do: "relabel"; readonly nth: number }
   | { readonly do: "addSelector" }
   | { readonly do: "save" }
   | { readonly do: "load"; readonly fresh: boolean; readonly blockLength: number }
@@ -165,6 +176,7 @@ function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
 }
 
 function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(6)) return chooseComposed(choice);
   if (choice.oneIn(4)) return chooseEnd(choice);
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
@@ -193,9 +205,25 @@ function chooseSelector(choice: Choice): SelectorSpec {
   }
 }
 
+/** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
+function chooseComposed(choice: Choice): SelectorSpec {
+  const part = (): SelectorSpec => {
+    const spec = chooseSelector(choice);
+    return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
+  };
+  if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
+  return {
+    kind: "mixture",
+    parts: Array.from({ length: choice.within(1, 3) }, () => ({
+      rule: part(),
+      share: choice.of([0.5, 0.5, 1, 0.3, 3]),
+    })),
+  };
+}
+
 function chooseEnd(choice: Choice): SelectorSpec {
   const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
-  if (kind === "oldest" || kind === "newest") return { kind };
+  if (kind === "oldest" || kind === "newest") return { kind, distinct: choice.oneIn(2) };
   return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
 }
 
@@ -217,6 +245,18 @@ function chooseRecent(choice: Choice): SelectorSpec {
     eta: choice.of([1, 0.999, 0.996, 0]),
     updates: choice.of([1, 3, 1000]),
   };
+}
+
+function chooseHindsight(
+  choice: Choice,
+  state: ColumnSpec,
+  extras: Readonly<Record<string, ColumnSpec>>,
+): HindsightSpec | undefined {
+  const strategy = choice.of(["future", "future", "final", "episode", "random"] as const);
+  const share = choice.of([1, 0.8, 0.8, 0.3]);
+  if (extras.goal !== undefined) return { strategy, share, inState: undefined };
+  const inState = Math.floor(elementCount(state) / 2);
+  return inState === 0 ? undefined : { strategy, share, inState };
 }
 
 /** A policy that asks for nothing beyond records and next states. */
@@ -306,6 +346,12 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
     extras[name] = chooseColumn(choice, true);
   }
+  // Goals are alike.
+  if (extras.goal !== undefined && extras.mask !== undefined) extras.goal = extras.mask;
+  // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
+  const state: ColumnSpec = choice.oneIn(8)
+    ? { dtype: "float32", shape: [200] }
+    : chooseColumn(choice, true);
   const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
@@ -315,14 +361,14 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       ? { ...choosePolicy(choice, length), length }
       : { ...PLAIN, ...chooseEnds(choice), length },
     tables,
-    // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
-    state: choice.oneIn(8) ? { dtype: "float32", shape: [200] } : chooseColumn(choice, true),
+    state,
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
     reward: choice.oneIn(3)
       ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
       : { dtype: choice.of(["float32", "float64"]), shape: [] },
     extras,
     eviction: choice.of(EVICTION_KINDS),
+    hindsight: chooseHindsight(choice, state, extras),
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
     // The first draws from the first table, so that there is something to draw in nearly every program.
@@ -343,13 +389,15 @@ function chooseLimits(
   const bytes = [state, action, reward, ...Object.values(extras)].map(columnBytes);
   const [stateBytes = 0] = bytes;
   const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
-  const records = Math.max(least, choice.within(1, capacity));
+  // Not so tight that little is left to draw and to drain.
+  const half = Math.ceil(capacity / 2);
+  const records = Math.max(least, choice.within(half, capacity));
   const capacityBytes = records * recordBytes +
     stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
-  const maxAge = least + choice.below(2 * capacity);
+  const maxAge = Math.max(least, choice.oneIn(3) ? 1 : half) + choice.below(2 * capacity);
   return {
-    ...(choice.oneIn(3) ? { capacityBytes } : {}),
-    ...(choice.oneIn(3) ? { maxAge } : {}),
+    ...(choice.oneIn(4) ? { capacityBytes } : {}),
+    ...(choice.oneIn(4) ? { maxAge } : {}),
   };
 }
 
@@ -421,6 +469,13 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     } else if (roll < 96 && saved) {
       const blockLength = 2 ** choice.within(1, 5);
       operations.push({ do: "load", fresh: choice.oneIn(2), blockLength });
+    } else if (roll >= 98 && !choice.oneIn(3)) {
+      operations.push({ do: "relabel", nth: choice.data() });
+    } else if (roll >= 98) {
+      const { capacity } = config;
+      const most = choice.oneIn(3) ? capacity : Math.ceil(capacity / 6);
+      const steps = choice.oneIn(3) ? 0 : choice.within(1, most);
+      operations.push({ do: "drain", steps, exactly: choice.oneIn(2), keep: choice.oneIn(2) });
     } else if (roll >= 96) {
       operations.push({ do: "refused", call: choice.data(), data: choice.data() });
     }

@@ -28,6 +28,9 @@ interface Loose {
   setPriority(...args: unknown[]): unknown;
   newPickSelector(...args: unknown[]): unknown;
   evict(...args: unknown[]): unknown;
+  drain(...args: unknown[]): unknown;
+  newHindsight(...args: unknown[]): unknown;
+  episodeRecords(...args: unknown[]): unknown;
   unserialize(...args: unknown[]): Promise<unknown>;
 }
 
@@ -188,6 +191,15 @@ function rest(context: RefusedContext): RefusedCall[] {
   return [
     { refusal: "TypeError", call: () => loose.newPickSelector("uniform") },
     { refusal: "episode-unknown", call: () => loose.evict(unknown) },
+    { refusal: "episode-unknown", call: () => loose.episodeRecords(unknown) },
+    ...[0, -1, 1.5, NaN, replay.capacity + 1].map((steps) => ({
+      refusal: "RangeError",
+      call: () => loose.drain(values.below(2) === 0 ? { steps } : { minSteps: steps }),
+    })),
+    { refusal: "TypeError", call: () => loose.drain({ steps: 1, minSteps: 1 }) },
+    { refusal: "TypeError", call: () => loose.drain({ step: 1 }) },
+    { refusal: "TypeError", call: () => loose.drain({ keep: 1 }) },
+    { refusal: "TypeError", call: () => loose.newHindsight({ achieved: "none", desired: "none" }) },
     { refusal: "any", call: () => loose.unserialize(new Uint8Array(values.below(200))) },
     ...[0, 1, 2].map(() => ({
       refusal: "any",

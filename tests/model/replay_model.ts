@@ -7,10 +7,20 @@
 
 import { type EvictionKind, type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
+import {
+  type EpisodeGoals,
+  HindsightModel,
+  type HindsightSpec,
+  type ModelGoal,
+  type PickOfBatch,
+} from "./hindsight_model.ts";
 import type { PickPolicy } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
+  type ComposedSpec,
   type Draws,
+  isComposedSpec,
+  partCounts,
   type SelectorModel,
   selectorModel,
   type SelectorSpec,
@@ -73,6 +83,27 @@ export interface ModelBatch {
   readonly tolerance: number;
 }
 
+/** What a drain must hand out. */
+export interface ModelDrained {
+  readonly columns: readonly Uint8Array[];
+  readonly nextState: Uint8Array;
+  readonly lastNextState: Uint8Array;
+  readonly episode: readonly number[];
+  readonly position: readonly number[];
+  readonly seqLen: readonly number[];
+  readonly discount: readonly number[];
+  readonly terminated: readonly number[];
+  readonly truncated: readonly number[];
+  readonly lost: number;
+}
+
+/** How much is to be handed out: exactly, at least, or what has ended. */
+export interface DrainRequest {
+  readonly steps?: number;
+  readonly minSteps?: number;
+  readonly keep: boolean;
+}
+
 /** What the library drew, for rules that the model can only follow. */
 export interface SeenBatch {
   readonly pickEpisode: ArrayLike<number>;
@@ -85,6 +116,15 @@ export class ModelError extends Error {
   constructor(readonly code: string, message: string) {
     super(message);
   }
+}
+
+/** A selector, by itself or made of others, which are named by their ordinals. */
+type SelectorOfTable = readonly [TableModel, SelectorModel | ComposedModel];
+
+interface ComposedModel {
+  readonly spec: ComposedSpec;
+  readonly parts: readonly number[];
+  readonly owed: number[];
 }
 
 /** One pick table, and the selectors that draw from it. */
@@ -124,11 +164,16 @@ export class ReplayModel {
   readonly #episodes = new Map<number, Episode>();
   readonly #tables: TableModel[] = [];
   /** The table and the rule of each selector, in order of creation. */
-  readonly #selectors: (readonly [TableModel, SelectorModel])[] = [];
+  readonly #selectors: SelectorOfTable[] = [];
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
   #streams = 0;
+  /** How many of each stored episode's records were handed out, from the first on. */
+  readonly #handedOut = new Map<number, number>();
+  /** Records evicted since the last drain that were never handed out. */
+  #lost = 0;
+  #hindsight: HindsightModel;
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
@@ -145,6 +190,7 @@ export class ReplayModel {
     this.#tables.push(new TableModel(config.pick));
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
+    this.#hindsight = new HindsightModel(config.seed);
   }
 
   // ---- what can be seen ----
@@ -312,8 +358,15 @@ export class ReplayModel {
   }
 
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
-    const ordinal = this.#selectors.length;
     const table = this.#table(ordinalOfTable);
+    if (isComposedSpec(spec)) {
+      const rules: SelectorSpec[] = spec.kind === "combined"
+        ? [{ kind: "newest", distinct: true }, spec.rest]
+        : spec.parts.map(({ rule }) => rule);
+      const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
+      return this.#selectors.push([table, { spec, parts, owed: rules.map(() => 0) }]) - 1;
+    }
+    const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
     for (const [index, pick] of table.picks.entries()) {
@@ -333,6 +386,12 @@ export class ReplayModel {
     priorities: readonly number[],
   ): number {
     const [table, selector] = this.#selector(ordinal);
+    if ("parts" in selector) {
+      const applied = selector.parts.map((part) =>
+        this.setPriority(part, episodes, positions, priorities)
+      );
+      return Math.max(...applied);
+    }
     for (const priority of priorities) {
       if (!(priority >= 0 && priority < Infinity)) {
         throw new ModelError("invalid-priority", `a priority of ${priority}`);
@@ -356,6 +415,7 @@ export class ReplayModel {
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     const [table, selector] = this.#selector(ordinal);
     if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
+    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
     if (count > (selector.batchMax ?? Infinity)) {
       throw new ModelError("batch-size", "there are fewer picks");
     }
@@ -372,6 +432,144 @@ export class ReplayModel {
         selector.weighted ? Math.fround(portablePow(least / probability, beta)) : 1
       ),
     };
+  }
+
+  #compose(
+    { spec, parts, owed }: ComposedModel,
+    count: number,
+    beta: number,
+    seen: SeenBatch | undefined,
+  ): ModelBatch {
+    const batches: ModelBatch[] = [];
+    let first = 0;
+    if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
+    for (const [k, size] of partCounts(spec, count, owed).entries()) {
+      const own = (from: ArrayLike<number>): number[] =>
+        Array.from(from).slice(first, first + size);
+      const seenByPart = seen && {
+        pickEpisode: own(seen.pickEpisode),
+        pickPosition: own(seen.pickPosition),
+        probability: own(seen.probability),
+      };
+      if (size > 0) batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart));
+      first += size;
+    }
+    return joinBatches(batches);
+  }
+
+  // ---- draining ----
+
+  /** One record after the other, by episode and time, until there are enough. */
+  drain({ steps, minSteps, keep }: DrainRequest): ModelDrained {
+    const open = steps !== undefined || minSteps !== undefined;
+    const ready: { readonly episode: Episode; readonly position: number }[] = [];
+    for (const [handle, episode] of this.#episodes) {
+      if (episode.ending === undefined && !open) continue;
+      for (let position = 0; position < episode.records.length; position++) {
+        if (position < (this.#handedOut.get(handle) ?? 0)) continue;
+        const isNewest = position === episode.records.length - 1;
+        const known = episode.ending !== undefined || !isNewest || this.#fault === "drainsNewest";
+        if (known) ready.push({ episode, position });
+      }
+    }
+    const lost = this.#fault === "drainForgetsLost" ? 0 : this.#lost;
+    if (ready.length < (steps ?? minSteps ?? 1)) return this.#drained([], lost);
+    const taken = ready.slice(0, steps);
+    const drained = this.#drained(taken, lost);
+    this.#lost = 0;
+    for (const { episode, position } of taken) {
+      if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
+        this.#handedOut.set(episode.handle, position + 1);
+      }
+      const isLast = episode.ending !== undefined && position === episode.records.length - 1;
+      if (isLast && !keep && this.#fault !== "drainKeeps") this.#remove(episode.handle);
+    }
+    return drained;
+  }
+
+  #drained(
+    taken: readonly { readonly episode: Episode; readonly position: number }[],
+    lost: number,
+  ): ModelDrained {
+    const { columnBytes } = this.config;
+    const columns = columnBytes.map((bytes) => new Uint8Array(taken.length * bytes));
+    const stateBytes = columnBytes[0] ?? 0;
+    const nextState = new Uint8Array(taken.length * stateBytes);
+    const [episodes, positions, seqLen]: [number[], number[], number[]] = [[], [], []];
+    const lastRows: number[] = [];
+    const discount: number[] = [];
+    const terminated: number[] = [];
+    const truncated: number[] = [];
+    for (const [row, { episode, position }] of taken.entries()) {
+      for (const [k, bytes] of (episode.records[position] ?? []).entries()) {
+        columns[k]?.set(bytes, row * bytes.length);
+      }
+      const isLast = position === episode.records.length - 1;
+      const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
+      nextState.set(next ?? episode.records[position]?.[0] ?? [], row * stateBytes);
+      if (row === 0 || taken[row - 1]?.episode !== episode) {
+        episodes.push(episode.handle);
+        positions.push(position);
+        seqLen.push(0);
+        lastRows.push(row);
+      }
+      seqLen[seqLen.length - 1] = (seqLen.at(-1) ?? 0) + 1;
+      lastRows[lastRows.length - 1] = row;
+      const cut = row === taken.length - 1 && this.#fault === "drainCutEnds" && !isLast;
+      terminated.push((isLast || cut) && episode.ending === "terminated" ? 1 : 0);
+      truncated.push((isLast || cut) && episode.ending === "truncated" ? 1 : 0);
+      discount.push(terminated.at(-1) === 1 ? 0 : Math.fround(this.config.pick.discount));
+    }
+    const lastNextState = new Uint8Array(lastRows.length * stateBytes);
+    for (const [k, row] of lastRows.entries()) {
+      const from = nextState.subarray(row * stateBytes, (row + 1) * stateBytes);
+      lastNextState.set(from, k * stateBytes);
+    }
+    return {
+      columns,
+      nextState,
+      lastNextState,
+      episode: episodes,
+      position: positions,
+      seqLen,
+      discount,
+      terminated,
+      truncated,
+      lost,
+    };
+  }
+
+  /** A goal for each pick; `goalOf` is what of a row of `column` is the goal. */
+  chooseGoals(
+    spec: HindsightSpec,
+    picks: readonly PickOfBatch[],
+    column: number,
+    goalOf: (row: Uint8Array) => Uint8Array,
+  ): ModelGoal[] {
+    for (const { episode } of picks) this.#checkHandle(episode);
+    const goals: EpisodeGoals[] = [...this.#episodes.values()].map((episode) => {
+      // In the state, a step's goal is that of its next state.
+      const rows = episode.records.map((record, position) =>
+        column > 0 ? record[column] : episode.records[position + 1]?.[0] ?? episode.finalState
+      );
+      const known = rows.flatMap((row) => row === undefined ? [] : [goalOf(row)]);
+      return { handle: episode.handle, goals: known };
+    });
+    return this.#hindsight.choose(spec, picks, goals, this.#fault === "hindsightFromFirst");
+  }
+
+  /** All of an episode: the bytes of each column, and of its final state. */
+  episodeRecords(handle: number): { columns: Uint8Array[]; finalState: Uint8Array | undefined } {
+    const episode = this.#episodes.get(handle);
+    if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
+    const columns = this.config.columnBytes.map((bytes, k) => {
+      const all = new Uint8Array(bytes * episode.records.length);
+      for (const [row, record] of episode.records.entries()) {
+        all.set(record[k] ?? [], row * bytes);
+      }
+      return all;
+    });
+    return { columns, finalState: episode.finalState };
   }
 
   // ---- saving ----
@@ -394,12 +592,21 @@ export class ReplayModel {
     }
     for (const [table, selector] of this.#selectors) {
       const twin = copy.#table(this.#tables.indexOf(table));
+      if ("parts" in selector) {
+        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed] }]);
+        continue;
+      }
       const own = selector.clone();
       twin.selectors.push(own);
       copy.#selectors.push([twin, own]);
     }
     copy.#eviction = this.#eviction.clone();
     copy.#streams = this.#streams;
+    if (this.#fault !== "snapshotForgetsDrain") {
+      for (const [handle, count] of this.#handedOut) copy.#handedOut.set(handle, count);
+    }
+    copy.#lost = this.#lost;
+    copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
     copy.evictedCount = this.evictedCount;
@@ -426,7 +633,7 @@ export class ReplayModel {
     return table;
   }
 
-  #selector(ordinal: number): readonly [TableModel, SelectorModel] {
+  #selector(ordinal: number): SelectorOfTable {
     const selector = this.#selectors[ordinal];
     if (selector === undefined) throw new RangeError(`the model has no selector ${ordinal}`);
     return selector;
@@ -510,6 +717,8 @@ export class ReplayModel {
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new Error(`the model would evict ${handle}, which is gone`);
+    this.#lost += episode.records.length - (this.#handedOut.get(handle) ?? 0);
+    this.#handedOut.delete(handle);
     for (const table of this.#tables) this.#removePicks(table, episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
@@ -572,6 +781,34 @@ export class ReplayModel {
       })),
     };
   }
+}
+
+/** One batch of several, one after the other. */
+function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
+  const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
+    batches.flatMap((batch) => [...part(batch)]);
+  const [first] = batches;
+  return {
+    columns: (first?.columns ?? []).map((_, k) =>
+      join(all(({ columns }) => columns.slice(k, k + 1)))
+    ),
+    nextState: join(all(({ nextState }) => [nextState])),
+    seqLen: all(({ seqLen }) => seqLen),
+    nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
+    pickEpisode: all(({ pickEpisode }) => pickEpisode),
+    pickPosition: all(({ pickPosition }) => pickPosition),
+    probability: all(({ probability }) => probability),
+    importanceWeight: all(({ importanceWeight }) => importanceWeight),
+    discount: all(({ discount }) => discount),
+    learnMask: all(({ learnMask }) => learnMask),
+    contextMask: all(({ contextMask }) => contextMask),
+    nStep: (first?.nStep ?? []).map((_, k) => ({
+      reward: all(({ nStep }) => nStep[k]?.reward ?? []),
+      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
+      discount: all(({ nStep }) => nStep[k]?.discount ?? []),
+    })),
+    tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),
+  };
 }
 
 function drawsOf(table: TableModel, seen: SeenBatch): Draws {

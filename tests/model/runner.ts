@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ReplayError, type Selector } from "@exrp/replay";
+import { type AnyColumnArray, type PickPolicy, ReplayError, type Selector } from "@exrp/replay";
 import type { Fault } from "./faults.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import {
@@ -14,8 +14,10 @@ import {
   modelConfig,
   selectorRule,
 } from "./library_subject.ts";
-import type { ColumnSpec, Operation, Program } from "./program.ts";
+import { type ColumnSpec, elementCount, type Operation, type Program } from "./program.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
+import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
+import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
 import type { SelectorSpec } from "./selector_models.ts";
@@ -40,6 +42,9 @@ export interface Tally {
   cuts: number;
   loads: number;
   refusals: number;
+  stepsDrained: number;
+  stepsLost: number;
+  picksRelabelled: number;
 }
 
 export function emptyTally(): Tally {
@@ -51,6 +56,9 @@ export function emptyTally(): Tally {
     cuts: 0,
     loads: 0,
     refusals: 0,
+    stepsDrained: 0,
+    stepsLost: 0,
+    picksRelabelled: 0,
   };
 }
 
@@ -79,6 +87,7 @@ export async function runProgram(
 interface Held {
   readonly batch: AnyBatch;
   readonly bytes: Uint8Array;
+  readonly policy: PickPolicy;
 }
 
 const HELD_MAX = 3;
@@ -103,6 +112,9 @@ class Run implements Disposable {
   #saved: Saved | undefined;
   /** The latest batch of each pick table. */
   #spares = new Map<number, AnyBatch>();
+  #hindsight: ReturnType<AnyReplay["newHindsight"]> | undefined;
+  /** The goals that the callback was given, call by call. */
+  #asked: { readonly achieved: AnyColumnArray; readonly desired: AnyColumnArray }[] = [];
 
   private constructor(
     program: Program,
@@ -128,6 +140,7 @@ class Run implements Disposable {
     const replay = await createReplay(config, config.seed, config.blockLength);
     const run = new Run(program, tap, tally, replay, new ReplayModel(modelConfig(config), fault));
     for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
+    run.#makeHindsight();
     return run;
   }
 
@@ -156,6 +169,10 @@ class Run implements Disposable {
         return this.#setPriority(operation);
       case "evict":
         return this.#evict(operation);
+      case "drain":
+        return this.#drain(operation);
+      case "relabel":
+        return this.#relabel(operation);
       case "addSelector":
         return this.#addSelector();
       case "save":
@@ -195,6 +212,7 @@ class Run implements Disposable {
       same(`the state of episode ${handle}`, seen.state, expected.state);
       same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
     }
+    this.#compareEpisode(handles.at(-1));
     same("the invariant that broke", this.#tap.check(id), 0);
   }
 
@@ -438,7 +456,10 @@ class Run implements Disposable {
     if (into !== undefined) same("the batch given as into", actual, into);
     this.#compareBatch(actual, expected);
     this.#checkHeld();
-    this.#held = [...this.#held, { batch: actual, bytes: actual.bytes.slice() }].slice(-HELD_MAX);
+    const { config } = this.#program;
+    const policy = config.tables[selector.table - 1] ?? config.pick;
+    const held = { batch: actual, bytes: actual.bytes.slice(), policy };
+    this.#held = [...this.#held, held].slice(-HELD_MAX);
     this.#spares.set(selector.table, actual);
     this.#tally.batches++;
     this.#tally.picksCompared += size;
@@ -457,13 +478,7 @@ class Run implements Disposable {
       expected.importanceWeight,
       4 * expected.tolerance,
     );
-    const extras = Object.keys(this.#program.config.extras).map((name) => actual.extras[name]);
-    const views = [actual.state, actual.action, actual.reward, ...extras];
-    for (const [k, bytes] of expected.columns.entries()) {
-      const view = views[k];
-      if (view === undefined) throw new Error(`the batch has no column ${k}`);
-      sameBytes(`column ${k}`, view, bytes);
-    }
+    this.#sameColumns("the batch's", actual, expected.columns);
     sameBytes("nextState", actual.nextState, expected.nextState);
     sameNumbers("learnMask", actual.learnMask, expected.learnMask);
     sameNumbers("contextMask", actual.contextMask, expected.contextMask);
@@ -537,6 +552,144 @@ class Run implements Disposable {
     if (outcome !== undefined) same("evict()", outcome.actual, outcome.expected);
   }
 
+  #drain({ steps, exactly, keep }: Operation & { do: "drain" }): void {
+    // A limit of bytes may have lowered the capacity.
+    const asked = Math.min(steps, this.#model.capacity);
+    const request = {
+      ...(steps === 0 ? {} : exactly ? { steps: asked } : { minSteps: asked }),
+      keep,
+    };
+    const outcome = this.#both(
+      () => this.#replay.drain(request),
+      () => this.#model.drain(request),
+    );
+    if (outcome === undefined) return;
+    const { actual, expected } = outcome;
+    sameNumbers("the drained episodes", actual.episode, expected.episode);
+    sameNumbers("the drained positions", actual.position, expected.position);
+    sameNumbers("the drained seqLen", actual.seqLen, expected.seqLen);
+    sameNumbers("the drained discount", actual.discount, expected.discount);
+    sameNumbers("the drained terminated", actual.terminated, expected.terminated);
+    sameNumbers("the drained truncated", actual.truncated, expected.truncated);
+    this.#sameColumns("the drained", actual, expected.columns);
+    sameBytes("the drained lastNextState", actual.lastNextState, expected.lastNextState);
+    sameBytes("the drained nextState", actual.nextState, expected.nextState);
+    // Where too few are ready, a drain need not have looked for what was lost.
+    if (actual.size > 0) same("the lost steps", actual.lost, expected.lost);
+    this.#tally.stepsDrained += actual.size;
+    this.#tally.stepsLost += actual.size > 0 ? actual.lost : 0;
+  }
+
+  #makeHindsight(): void {
+    const { hindsight, state, reward } = this.#program.config;
+    const width = elementCount(reward);
+    if (hindsight === undefined) return;
+    const { strategy, share, inState } = hindsight;
+    const size = elementCount(state);
+    this.#hindsight = this.#replay.newHindsight({
+      achieved: inState === undefined ? "mask" : { state: [0, inState] },
+      desired: inState === undefined ? "goal" : { state: [size - inState, size] },
+      strategy,
+      share,
+      reward: (achieved, desired, { count }) => {
+        this.#asked.push({ achieved, desired });
+        const answers = Array.from({ length: count }, (_, k) => answerOf(k));
+        return {
+          reward: answers.flatMap(({ reward }) => new Array<number>(width).fill(reward)),
+          terminated: answers.map(({ terminated }) => terminated),
+        };
+      },
+    });
+  }
+
+  #relabel({ nth }: Operation & { do: "relabel" }): void {
+    const { hindsight: spec, extras } = this.#program.config;
+    const held = this.#held[nth % Math.max(1, this.#held.length)];
+    const hindsight = this.#hindsight;
+    if (spec === undefined || hindsight === undefined || held === undefined) return;
+    const { batch, policy } = held;
+    this.#asked = [];
+    const { inState } = spec;
+    if (!canRelabel(policy, inState !== undefined)) {
+      let refusal: unknown;
+      try {
+        hindsight.relabel(batch);
+      } catch (error) {
+        refusal = error;
+      }
+      same("what can't be relabelled is refused", refusal instanceof TypeError, true);
+      return this.#checkHeld();
+    }
+    const picks = Array.from({ length: batch.size }, (_, k) => ({
+      episode: batch.pickEpisode[k] ?? NaN,
+      position: batch.pickPosition[k] ?? NaN,
+      rows: realRows(policy, batch, k),
+      isKnown: batch.nextSeqLen[k] === batch.seqLen[k],
+    }));
+    const column = inState === undefined ? 3 + Object.keys(extras).indexOf("mask") : 0;
+    const goalBytes = inState === undefined ? undefined : inState * batch.state.BYTES_PER_ELEMENT;
+    const outcome = this.#both(
+      () => hindsight.relabel(batch),
+      () => this.#model.chooseGoals(spec, picks, column, (row) => row.slice(0, goalBytes)),
+    );
+    // What was refused has changed nothing, which is looked at with the other batches.
+    if (outcome === undefined) return this.#checkHeld();
+    const { actual, expected } = outcome;
+    const goal = (k: number): ModelGoal & object | undefined => {
+      const chosen = expected[k];
+      return typeof chosen === "object" ? chosen : undefined;
+    };
+    const each = [...picks.keys()];
+    sameNumbers("the relabelled", actual.mask, each.map((k) => goal(k) === undefined ? 0 : 1));
+    sameNumbers("the goals' episodes", actual.goalEpisode, each.map((k) => goal(k)?.episode ?? -1));
+    sameNumbers(
+      "the goals' positions",
+      actual.goalPosition,
+      each.map((k) => goal(k)?.position ?? -1),
+    );
+    same(
+      "those who kept theirs",
+      actual.keptCount,
+      expected.filter((one) => one === "kept").length,
+    );
+
+    const due = expectRelabelled(this.#program.config, held, each.map(goal));
+    sameBytes("a relabelled batch", batch.bytes, due.bytes);
+    same("the calls for rewards", this.#asked.length, due.asked > 0 ? 1 : 0);
+    for (const { achieved, desired } of this.#asked) {
+      sameBytes("the achieved goals", achieved, due.achieved);
+      sameBytes("the desired goals", desired, due.desired);
+    }
+    this.#held = this.#held.map((one) => one === held ? { ...held, bytes: due.bytes } : one);
+    this.#tally.picksRelabelled += actual.count;
+  }
+
+  #sameColumns(
+    what: string,
+    actual: Pick<AnyBatch, "state" | "action" | "reward" | "extras">,
+    expected: readonly Uint8Array[],
+  ): void {
+    const extras = Object.keys(this.#program.config.extras).map((name) => actual.extras[name]);
+    const views = [actual.state, actual.action, actual.reward, ...extras];
+    for (const [k, bytes] of expected.entries()) {
+      const view = views[k];
+      if (view === undefined) throw new Error(`${what} has no column ${k}`);
+      sameBytes(`${what} column ${k}`, view, bytes);
+    }
+  }
+
+  #compareEpisode(handle: number | undefined): void {
+    if (handle === undefined) return;
+    const actual = this.#replay.episodeRecords(handle);
+    const expected = this.#model.episodeRecords(handle);
+    same("the ending of an episode", actual.ending, this.#model.episode(handle).state);
+    this.#sameColumns("an episode's", actual, expected.columns);
+    same("a final state", actual.finalState !== undefined, expected.finalState !== undefined);
+    if (actual.finalState !== undefined && expected.finalState !== undefined) {
+      sameBytes("the final state", actual.finalState, expected.finalState);
+    }
+  }
+
   #addSelector(): void {
     const { config } = this.#program;
     const spec = config.selectors[this.#selectors.length];
@@ -585,6 +738,7 @@ class Run implements Disposable {
       const specs = config.selectors.slice(0, saved.selectors);
       this.#replay[Symbol.dispose]();
       this.#replay = fresh;
+      this.#makeHindsight();
       this.#selectors = specs.map((spec, k) =>
         this.#addTo(fresh, config.selectorTables[k] ?? 0, spec)
       );

@@ -77,19 +77,60 @@ export interface RankBasedSpec {
 }
 
 /** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
-export type SelectorSpec =
+export type SelectorSpec = SimpleSpec | ComposedSpec;
+
+/** A rule made of others. */
+export type ComposedSpec =
+  | { readonly kind: "combined"; readonly newest: number; readonly rest: SelectorSpec }
+  | {
+    readonly kind: "mixture";
+    readonly parts: readonly { readonly rule: SelectorSpec; readonly share: number }[];
+  };
+
+/** A rule that draws itself. */
+export type SimpleSpec =
   | { readonly kind: "uniform" }
   | { readonly kind: "sweep" }
   | PrioritizedSpec
   | UcbSpec
-  | { readonly kind: "oldest" | "newest" }
+  | { readonly kind: "oldest" | "newest"; readonly distinct: boolean }
   | PriorityEndSpec
   | RankBasedSpec
   | { readonly kind: "withoutReplacement" }
   | RecentSpec;
 
+export function isComposedSpec(spec: SelectorSpec): spec is ComposedSpec {
+  return spec.kind === "combined" || spec.kind === "mixture";
+}
+
+/** How many picks each part of a composed rule draws; `owed` is what each of a mixture's lacks so far. */
+export function partCounts(spec: ComposedSpec, count: number, owed: number[]): number[] {
+  if (spec.kind === "combined") {
+    const fresh = Math.min(spec.newest, count);
+    return [fresh, count - fresh];
+  }
+  // Proportions as the library rounds them: divided by the largest share first.
+  const largest = Math.max(...spec.parts.map(({ share }) => share));
+  const sum = spec.parts.reduce((total, { share }) => total + share / largest, 0);
+  const due = spec.parts.map(({ share }) => count * (share / largest / sum));
+  const wanted = due.map((part, k) => Math.max(0, part + at(owed, k)));
+  const counts = wanted.map(Math.floor);
+  const order = range(counts.length).sort((a, b) => at(wanted, b) % 1 - at(wanted, a) % 1 || a - b);
+  const missing = (): number => count - counts.reduce((total, part) => total + part, 0);
+  for (let k = 0; missing() > 0; k++) {
+    const part = at(order, k % order.length);
+    counts[part] = at(counts, part) + 1;
+  }
+  while (missing() < 0) {
+    const k = order.findLast((part) => at(counts, part) > 0) ?? 0;
+    counts[k] = at(counts, k) - 1;
+  }
+  for (const k of counts.keys()) owed[k] = at(owed, k) + at(due, k) - at(counts, k);
+  return counts;
+}
+
 export function selectorModel(
-  spec: SelectorSpec,
+  spec: SimpleSpec,
   seed: number,
   stream: number,
   fault?: Fault,
@@ -111,7 +152,7 @@ export function selectorModel(
       );
     case "oldest":
     case "newest":
-      return new AgeEndModel(spec.kind, [], 0);
+      return new AgeEndModel(spec, [], 0);
     case "withoutReplacement":
       return new WithoutReplacementModel(random, 0, fault);
     case "rankBased":
@@ -429,7 +470,7 @@ class UcbModel implements SelectorModel {
 class AgeEndModel implements SelectorModel {
   readonly weighted = false;
   constructor(
-    private readonly end: "oldest" | "newest",
+    private readonly spec: { readonly kind: "oldest" | "newest"; readonly distinct: boolean },
     private readonly births: number[],
     private born: number,
   ) {}
@@ -444,14 +485,19 @@ class AgeEndModel implements SelectorModel {
   }
   setPriority(): void {}
   select(count: number): Draws {
-    const birth = this.end === "oldest" ? Math.min(...this.births) : Math.max(...this.births);
-    return certain(this.births.indexOf(birth), count);
+    const byAge = this.births.toSorted((a, b) => this.spec.kind === "oldest" ? a - b : b - a);
+    return {
+      indices: range(count).map((k) =>
+        this.births.indexOf(at(byAge, this.spec.distinct ? k % byAge.length : 0))
+      ),
+      probabilities: range(count).map(() => 1),
+    };
   }
   probabilityMin(): number {
     return 0;
   }
   clone(): SelectorModel {
-    return new AgeEndModel(this.end, [...this.births], this.born);
+    return new AgeEndModel(this.spec, [...this.births], this.born);
   }
 }
 

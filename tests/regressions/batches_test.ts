@@ -104,7 +104,7 @@ Deno.test("cpprb 1.5.7: an option of an unknown name is refused, not ignored", a
     getBatch(...args: unknown[]): unknown;
   };
   const episode = recordEpisode(replay, 0, 2, "open");
-  assertThrows(() => loose.record(episode, 1, 0, 0, { priority: 3 }), TypeError, '"priority"');
+  assertThrows(() => loose.record(episode, 1, 0, 0, { priorities: 3 }), TypeError, '"priorities"');
   assertThrows(() => loose.record(episode, 1, 0, 0, { final: 3 }), TypeError, '"final"');
   assertThrows(() => loose.getBatch(1, selector, { Beta: 1 }), TypeError, '"Beta"');
   const misspelt = prioritized as (options: object) => unknown;

@@ -14,7 +14,7 @@ namespace {
 void drawsAreTheEnd(bool newest, uint64_t seed) {
   Random random(seed, 9);
   const uint32_t countMax = 1 + random.below(60);
-  AgeEndSelector selector(newest, countMax);
+  AgeEndSelector selector(newest, false, countMax);
   CHECK_EQUAL(selector.create(), Status::ok);
   Table table(selector);
   for (int step = 0; step < 600; ++step) {
@@ -50,8 +50,8 @@ void fill(AgeEndSelector& selector, uint32_t count, uint64_t seed) {
 
 void savedAndLoadedItDrawsTheSame() {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    AgeEndSelector a(seed % 2 == 0, 50);
-    AgeEndSelector b(seed % 2 == 0, 70);
+    AgeEndSelector a(seed % 2 == 0, false, 50);
+    AgeEndSelector b(seed % 2 == 0, false, 70);
     CHECK_EQUAL(a.create(), Status::ok);
     CHECK_EQUAL(b.create(), Status::ok);
     fill(a, 50, seed);
@@ -61,11 +61,11 @@ void savedAndLoadedItDrawsTheSame() {
 }
 
 void hostileBytes() {
-  AgeEndSelector a(true, 20);
+  AgeEndSelector a(true, false, 20);
   CHECK_EQUAL(a.create(), Status::ok);
   fill(a, 20, 1);
   const auto make = [] {
-    auto* selector = new AgeEndSelector(true, 20);
+    auto* selector = new AgeEndSelector(true, false, 20);
     CHECK_EQUAL(selector->create(), Status::ok);
     return selector;
   };

@@ -1,0 +1,60 @@
+/**
+ * The newest picks with every batch, the rest by another rule.
+ *
+ * @module
+ */
+
+import { checkInteger, checkOptions } from "../ffi/checks.ts";
+import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
+import { newest as newestRule } from "./age_end.ts";
+import { type ComposedSelector, stateless } from "./composed_selector.ts";
+import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+
+/** The options of {@linkcode combined}. */
+export interface CombinedOptions {
+  /** How many of the newest picks come with every batch; 1 by default. */
+  readonly newest?: number;
+  /** The rule that draws the rest. */
+  readonly rest: SelectorRule;
+}
+
+/**
+ * Gives with every batch the newest picks, each once and newest first, and draws the rest by another rule: combined experience
+ * replay (Zhang and Sutton, "A Deeper Look at Experience Replay", 2017, section 4, where one pick is the newest; known here from
+ * descriptions).
+ *
+ * A batch of no more than `newest` picks has newest ones only; where there are fewer picks than that, they come again. The newest
+ * have `probability` and importance weight 1, as they are certain; the others have what `rest` gives them. Priorities are those of `rest`.
+ *
+ * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { combined, ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(combined({ newest: 2, rest: prioritized() }));
+ * let episode = replay.newEpisode();
+ * for (const state of [10, 20, 30]) episode = replay.record(episode, [state], 0, 0);
+ * replay.record(episode, [40], 1, 1, { finalState: [50] });
+ * const batch = replay.getBatch(16, selector);
+ * assertEquals([...batch.state.subarray(0, 2)], [40, 30]);
+ * ```
+ */
+export function combined(options: CombinedOptions): ComposedSelector {
+  checkOptions("combined()", options, ["newest", "rest"]);
+  const newest = checkInteger("combined(): newest", options.newest ?? 1, 1, EXRP_LIMIT_BATCH);
+  const rest = checkSelectorRule("combined(): rest", options.rest);
+  return {
+    name: "combined",
+    parts: [newestRule({ distinct: true }), rest],
+    options: { newest },
+    begin: () =>
+      stateless((count, drawer) => {
+        const fresh = Math.min(newest, count);
+        drawer.draw(0, fresh);
+        drawer.draw(1, count - fresh);
+      }),
+  };
+}

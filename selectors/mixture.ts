@@ -1,0 +1,121 @@
+/**
+ * Several rules, each for its share of every batch.
+ *
+ * @module
+ */
+
+import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import type { ComposedSelector, Composition } from "./composed_selector.ts";
+import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+
+/** One rule of a {@linkcode mixture}. */
+export interface MixturePart {
+  /** The rule. */
+  readonly rule: SelectorRule;
+  /** Its share: more than 0; what counts is the proportion to the other shares. */
+  readonly share: number;
+}
+
+/**
+ * Draws a batch with several rules, each for its share, exactly: of a batch of n, part j gets n times its share of the sum, and what can't
+ * be halved is made up for in the next batches, so that after any number of them no part is off by one pick. The picks of
+ * the first part come first.
+ *
+ * `probability` and importance weights are what each part gives its own picks. Priorities are set with every part.
+ * Parts draw from the one pick table that the selector is made for; picks of different replays, such as offline and
+ * online data kept apart, are drawn by two calls.
+ *
+ * @throws {TypeError} When there is no part, for an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a share that is not finite and more than 0.
+ * @example Half of each batch from the newest thousand picks, half from all
+ * ```ts
+ * import { ExperienceReplay, float32, mixture, recent, uniform } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100_000, state: float32(1) });
+ * const selector = replay.newPickSelector(mixture([
+ *   { rule: recent({ newest: 1000 }), share: 0.5 },
+ *   { rule: uniform(), share: 0.5 },
+ * ]));
+ * assertEquals(selector.parts.map((part) => part.kind), ["recent", "uniform"]);
+ * replay.record(replay.newEpisode(), [7], 0, 0, { finalState: [8] });
+ * assertStrictEquals(replay.getBatch(256, selector).size, 256);
+ * ```
+ */
+export function mixture(parts: readonly MixturePart[]): ComposedSelector {
+  if (!Array.isArray(parts) || parts.length === 0) {
+    throw new TypeError(
+      `mixture() takes a list of one or more { rule, share }, got ${show(parts)}`,
+    );
+  }
+  const list: readonly MixturePart[] = parts;
+  const rules = list.map((part, k) => {
+    checkOptions(`mixture(): part ${k}`, part, ["rule", "share"]);
+    return checkSelectorRule(`mixture(): the rule of part ${k}`, part.rule);
+  });
+  const shares = list.map(({ share }, k) =>
+    checkNumber(`mixture(): the share of part ${k}`, share, Number.MIN_VALUE, Number.MAX_VALUE)
+  );
+  const largest = Math.max(...shares);
+  const sum = shares.reduce((total, share) => total + share / largest, 0);
+  const proportions = shares.map((share) => share / largest / sum);
+  return {
+    name: "mixture",
+    parts: rules,
+    options: { shares: shares.join(" : ") },
+    begin: () => new Mixture(proportions),
+  };
+}
+
+/** Knows how far each part is behind. */
+class Mixture implements Composition {
+  readonly #proportions: readonly number[];
+  /** Picks that each part is owed, less than 1 either way; they sum to 0. */
+  #owed: Float64Array<ArrayBuffer>;
+
+  constructor(proportions: readonly number[]) {
+    this.#proportions = proportions;
+    this.#owed = new Float64Array(proportions.length);
+  }
+
+  compose(count: number, drawer: Parameters<Composition["compose"]>[1]): void {
+    const wanted = this.#proportions.map((proportion, k) =>
+      Math.max(0, count * proportion + (this.#owed[k] ?? 0))
+    );
+    const counts = wanted.map(Math.floor);
+    // What is left over goes to the parts that are owed the largest fractions; of equal ones to the first.
+    let left = count - counts.reduce((sum, part) => sum + part, 0);
+    const byFraction = [...wanted.keys()].sort((a, b) =>
+      (wanted[b] ?? 0) % 1 - (wanted[a] ?? 0) % 1 || a - b
+    );
+    for (let k = 0; left > 0; k = (k + 1) % byFraction.length, left--) {
+      const part = byFraction[k] ?? 0;
+      counts[part] = (counts[part] ?? 0) + 1;
+    }
+    for (let k = byFraction.length - 1; left < 0; k = (k || byFraction.length) - 1) {
+      const part = byFraction[k] ?? 0;
+      if ((counts[part] ?? 0) === 0) continue;
+      counts[part] = (counts[part] ?? 0) - 1;
+      left++;
+    }
+    for (const [k, part] of counts.entries()) drawer.draw(k, part);
+    this.#owed = Float64Array.from(
+      this.#owed,
+      (owed, k) => owed + count * (this.#proportions[k] ?? 0) - (counts[k] ?? 0),
+    );
+  }
+
+  save(): Uint8Array {
+    return new Uint8Array(this.#owed.slice().buffer);
+  }
+
+  load(bytes: Uint8Array): void {
+    const owed = bytes.length === this.#owed.byteLength
+      ? new Float64Array(bytes.slice().buffer)
+      : undefined;
+    if (owed === undefined || !owed.every((value) => Math.abs(value) <= this.#owed.length)) {
+      throw new RangeError(`${bytes.length} bytes that are no state of a mixture`);
+    }
+    this.#owed = owed;
+  }
+}

@@ -1,0 +1,235 @@
+// rows_get and episode_counts: every row of every episode, one at a time and in runs, against what was recorded; what is not stored is
+// refused and nothing written.
+#include <cstring>
+#include <vector>
+
+#include "kernel/exrp.h"
+#include "kernel/random.hpp"
+#include "tests/kernel/check.hpp"
+
+namespace {
+
+struct Recorded {
+  double handle = 0;
+  std::vector<float> values;  // of each row; the final state's at the end
+  uint32_t state = EXRP_EPISODE_OPEN;
+  uint32_t count() const { return static_cast<uint32_t>(values.size()) - (state == EXRP_EPISODE_OPEN ? 0 : 1); }
+};
+
+struct Setup {
+  uint32_t blockLength;
+  uint32_t stateCount;  // floats; above 32 the state stands alone
+};
+
+/// A replay of a state, an action of 2 bytes, a reward and an extra of 3 bytes, which all say which row they are of.
+class Subject {
+ public:
+  Subject(const Setup& setup, uint64_t seed) : stateCount_(setup.stateCount), random_(seed, 0) {
+    double config[EXRP_CONFIG_COUNT] = {};
+    config[EXRP_CONFIG_CAPACITY] = 120;
+    config[EXRP_CONFIG_SEGMENT_LENGTH] = 50;
+    config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
+    config[EXRP_CONFIG_BLOCK_LENGTH] = setup.blockLength;
+    double policy[EXRP_POLICY_COUNT] = {};
+    policy[EXRP_POLICY_LENGTH] = 1;
+    policy[EXRP_POLICY_STRIDE] = 1;
+    policy[EXRP_POLICY_STACK] = 1;
+    policy[EXRP_POLICY_DISCOUNT] = 1;
+    const uint32_t columns[] = {4, stateCount_, 2, 1, 4, 1, 1, 3};
+    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 4, &id_), 0);
+    CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + 4), 0);
+    for (uint32_t episode = 0; episode < 12; ++episode) record(episode);
+  }
+  ~Subject() { CHECK_EQUAL(exrp_replay_destroy(id_), 0); }
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  void checkAll() {
+    std::vector<double> handles;
+    for (const Recorded& episode : episodes_) handles.push_back(episode.handle);
+    std::vector<uint32_t> counts(handles.size());
+    std::vector<uint32_t> states(handles.size());
+    CHECK_EQUAL(exrp_episode_counts(id_, handles.data(), static_cast<uint32_t>(handles.size()), counts.data(), states.data()), 0);
+    uint32_t evicted = 0;
+    for (size_t k = 0; k < handles.size(); ++k) {
+      if (states[k] == EXRP_EPISODE_EVICTED) {
+        CHECK_EQUAL(counts[k], 0u);
+        ++evicted;
+        continue;
+      }
+      CHECK_EQUAL(counts[k], episodes_[k].count());
+      CHECK_EQUAL(states[k], episodes_[k].state);
+      checkEpisode(episodes_[k]);
+    }
+    CHECK(evicted > 0);
+    checkScattered(states);
+    checkRefusals(states);
+  }
+
+ private:
+  void record(uint32_t nth) {
+    Recorded episode;
+    CHECK_EQUAL(exrp_episode_create(id_, &episode.handle), 0);
+    const uint32_t count = 1 + random_.below(40);
+    std::vector<uint64_t> words(static_cast<size_t>(layout_[EXRP_ROW_BYTES]) / 8);
+    auto* row = reinterpret_cast<uint8_t*>(words.data());
+    for (uint32_t step = 0; step < count; ++step) {
+      const auto value = static_cast<float>(1000 * nth + step);
+      memcpy(row, &episode.handle, 8);
+      fill(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN]), value);
+      const auto action = static_cast<int16_t>(value);
+      memcpy(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 1]), &action, 2);
+      memcpy(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 2]), &value, 4);
+      memset(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 3]), static_cast<int>(step), 3);
+      uint32_t flags = 0;
+      if (step + 1 == count && nth % 3 != 2) {
+        flags = nth % 3 == 0 ? EXRP_RECORD_ENDS : EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
+        fill(row + static_cast<size_t>(layout_[EXRP_ROW_FINAL_STATE]), value + 1);
+        episode.state = nth % 3 == 0 ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
+      }
+      CHECK_EQUAL(exrp_record(id_, row, static_cast<uint32_t>(layout_[EXRP_ROW_BYTES]), flags), 0);
+      episode.values.push_back(value);
+      if (flags != 0) episode.values.push_back(value + 1);
+    }
+    episodes_.push_back(episode);
+  }
+
+  void fill(uint8_t* state, float value) const {
+    for (uint32_t item = 0; item < stateCount_; ++item) {
+      const float own = value + static_cast<float>(item) / 1024;
+      memcpy(state + size_t{4} * item, &own, 4);
+    }
+  }
+
+  uint32_t rowsOf(const Recorded& episode, uint32_t column) const {
+    return column == 0 ? static_cast<uint32_t>(episode.values.size()) : episode.count();
+  }
+  size_t bytesOf(uint32_t column) const {
+    const size_t bytes[] = {size_t{4} * stateCount_, 2, 4, 3};
+    return bytes[column];
+  }
+
+  std::vector<uint8_t> expected(const Recorded& episode, uint32_t column, uint32_t position) const {
+    std::vector<uint8_t> row(bytesOf(column));
+    const float value = episode.values[position];
+    const auto action = static_cast<int16_t>(value);
+    if (column == 0) fill(row.data(), value);
+    if (column == 1) memcpy(row.data(), &action, 2);
+    if (column == 2) memcpy(row.data(), &value, 4);
+    if (column == 3) memset(row.data(), static_cast<int>(position), 3);
+    return row;
+  }
+
+  /// Each run of each length from each position, in a buffer of exactly its size.
+  void checkEpisode(const Recorded& episode) {
+    for (uint32_t column = 0; column < 4; ++column) {
+      const size_t bytes = bytesOf(column);
+      const uint32_t rowCount = rowsOf(episode, column);
+      for (int32_t first = 0; first < static_cast<int32_t>(rowCount); ++first) {
+        const uint32_t run = 1 + random_.below(rowCount - static_cast<uint32_t>(first));
+        std::vector<uint8_t> rows(run * bytes);
+        CHECK_EQUAL(exrp_rows_get(id_, column, &episode.handle, &first, 1, run, rows.data(), static_cast<double>(rows.size())), 0);
+        for (uint32_t row = 0; row < run; ++row) {
+          const std::vector<uint8_t> due = expected(episode, column, static_cast<uint32_t>(first) + row);
+          CHECK(memcmp(rows.data() + row * bytes, due.data(), bytes) == 0);
+        }
+      }
+    }
+  }
+
+  /// Many pairs in one call, more than go in one piece.
+  void checkScattered(const std::vector<uint32_t>& states) {
+    for (uint32_t column = 0; column < 4; ++column) {
+      const size_t bytes = bytesOf(column);
+      std::vector<double> handles;
+      std::vector<int32_t> positions;
+      std::vector<uint8_t> due;
+      while (handles.size() < 300) {
+        const uint32_t nth = random_.below(static_cast<uint32_t>(episodes_.size()));
+        if (states[nth] == EXRP_EPISODE_EVICTED || rowsOf(episodes_[nth], column) < 2) continue;
+        const uint32_t position = random_.below(rowsOf(episodes_[nth], column) - 1);
+        handles.push_back(episodes_[nth].handle);
+        positions.push_back(static_cast<int32_t>(position));
+        for (uint32_t row = 0; row < 2; ++row) {
+          const std::vector<uint8_t> one = expected(episodes_[nth], column, position + row);
+          due.insert(due.end(), one.begin(), one.end());
+        }
+      }
+      std::vector<uint8_t> rows(due.size());
+      CHECK_EQUAL(exrp_rows_get(id_, column, handles.data(), positions.data(), 300, 2, rows.data(), static_cast<double>(600 * bytes)), 0);
+      CHECK(rows == due);
+    }
+  }
+
+  void checkRefusals(const std::vector<uint32_t>& states) {
+    std::vector<uint8_t> rows(size_t{8} * stateCount_ * 4, 0xa5);
+    const std::vector<uint8_t> untouched = rows;
+    const Recorded& last = episodes_.back();  // open: nth 11
+    const auto get = [&](uint32_t column, double handle, int32_t position, uint32_t run, double bytes = -1) {
+      const double handles[2] = {last.handle, handle};
+      const int32_t positions[2] = {0, position};
+      const int32_t status = exrp_rows_get(id_, column, handles, positions, 2, run, rows.data(),
+                                           bytes < 0 ? static_cast<double>(rows.size()) : bytes);
+      CHECK(status != 0);
+      CHECK(rows == untouched);
+      return status;
+    };
+    double detail[4] = {};
+    uint32_t gone = 0;
+    while (states[gone] != EXRP_EPISODE_EVICTED) ++gone;
+    CHECK_EQUAL(get(0, episodes_[gone].handle, 0, 1), EXRP_STATUS_RECORD_UNKNOWN);
+    CHECK_EQUAL(exrp_error_detail(detail, 4), 0);
+    CHECK_EQUAL(detail[0], 1.0);
+    CHECK_EQUAL(detail[1], episodes_[gone].handle);
+    CHECK_EQUAL(detail[3], 0.0);
+    for (size_t nth = 0; nth < episodes_.size(); ++nth) {
+      if (states[nth] == EXRP_EPISODE_EVICTED) continue;
+      const Recorded& episode = episodes_[nth];
+      for (uint32_t column = 0; column < 4; ++column) {
+        const auto past = static_cast<int32_t>(rowsOf(episode, column));
+        CHECK_EQUAL(get(column, episode.handle, past, 1), EXRP_STATUS_RECORD_UNKNOWN);
+        CHECK_EQUAL(exrp_error_detail(detail, 4), 0);
+        CHECK_EQUAL(detail[2], static_cast<double>(past));
+        CHECK_EQUAL(detail[3], static_cast<double>(past));
+        CHECK_EQUAL(get(column, episode.handle, past - 1, 2), EXRP_STATUS_RECORD_UNKNOWN);
+        CHECK_EQUAL(get(column, episode.handle, -1, 1), EXRP_STATUS_RECORD_UNKNOWN);
+        CHECK_EQUAL(get(column, episode.handle, INT32_MAX, 1), EXRP_STATUS_RECORD_UNKNOWN);
+        CHECK_EQUAL(get(column, episode.handle, INT32_MIN, 1), EXRP_STATUS_RECORD_UNKNOWN);
+      }
+    }
+    CHECK_EQUAL(get(0, 12, 0, 1), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK_EQUAL(get(0, 0.5, 0, 1), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK_EQUAL(get(0, -1, 0, 1), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK_EQUAL(get(4, last.handle, 0, 1), EXRP_STATUS_ARGUMENT);
+    CHECK_EQUAL(get(0, last.handle, 0, 0), EXRP_STATUS_ARGUMENT);
+    CHECK_EQUAL(get(0, last.handle, 0, 1, static_cast<double>(2 * bytesOf(0) - 1)), EXRP_STATUS_BUFFER_SIZE);
+    CHECK_EQUAL(get(0, last.handle, 0, UINT32_MAX), EXRP_STATUS_BUFFER_SIZE);
+    CHECK_EQUAL(get(0, last.handle, 0, UINT32_MAX, 1e300), EXRP_STATUS_RECORD_UNKNOWN);
+
+    uint32_t counts[2] = {7, 7};
+    uint32_t found[2] = {7, 7};
+    const double handles[2] = {last.handle, 12};
+    CHECK_EQUAL(exrp_episode_counts(id_, handles, 2, counts, found), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK(counts[0] == 7 && found[0] == 7);
+    CHECK_EQUAL(exrp_episode_counts(id_ + 1, handles, 1, counts, found), EXRP_STATUS_REPLAY_UNKNOWN);
+    CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, 0, 1, rows.data(), 0), 0);
+    CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, EXRP_LIMIT_BATCH + 1, 1, rows.data(), 0), EXRP_STATUS_BATCH_SIZE);
+    CHECK_EQUAL(exrp_episode_counts(id_, handles, 0, counts, found), 0);
+  }
+
+  uint32_t stateCount_;
+  exrp::Random random_;
+  uint32_t id_ = 0;
+  double layout_[EXRP_ROW_COLUMN + 4] = {};
+  std::vector<Recorded> episodes_;
+};
+
+}  // namespace
+
+int main() {
+  const Setup setups[] = {{2, 1}, {2, 40}, {4, 3}, {16, 2}, {16, 33}, {64, 17}};
+  for (const Setup& setup : setups) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) Subject(setup, seed).checkAll();
+  }
+  return exrp::test::checkResult("rows_test");
+}
