@@ -104,12 +104,14 @@ export type {
 export {
   bool,
   Column,
+  every,
   float16,
   float32,
   float64,
   int16,
   int32,
   int8,
+  KeptColumn,
   uint8,
 } from "./replay/schema.ts";
 export type {
@@ -132,6 +134,10 @@ export { prioritized } from "./selectors/prioritized.ts";
 export type { PrioritizedOptions } from "./selectors/prioritized.ts";
 export { rankBased } from "./selectors/rank_based.ts";
 export type { RankBasedOptions } from "./selectors/rank_based.ts";
+export { pser } from "./selectors/pser.ts";
+export type { PserOptions } from "./selectors/pser.ts";
+export { curious } from "./selectors/curious.ts";
+export type { CuriousOptions } from "./selectors/curious.ts";
 export { ucb } from "./selectors/ucb.ts";
 export type { UcbOptions } from "./selectors/ucb.ts";
 export { type AgeEndOptions, newest, oldest } from "./selectors/age_end.ts";

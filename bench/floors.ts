@@ -51,6 +51,8 @@ function speedFloors(ns: Map<string, number>): Floor[] {
   };
   const get5000 = (power: number) =>
     at(`get_5000: 5000 picks of 8 steps with next states, N = 2^${power}`) / 1e3;
+  const decaying = (name: string) =>
+    at(`decay: setPriority of 256 rising errors at 2^20 by ${name}`);
   const evicting = (name: string) => at(`eviction: get_5000 at 2^20 under ${name}`);
   const floors: Floor[] = [
     {
@@ -79,6 +81,12 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       value: at("prioritized: setPriority of 256 at 2^20") / 1e3,
       limit: 15,
       unit: "µs",
+    },
+    {
+      what: "setPriority of 256 by pser, window 5 ÷ by prioritized",
+      value: decaying("pser") / decaying("prioritized"),
+      limit: 4,
+      unit: "×",
     },
   ];
   const others = ["secondChance", "lru", "lfu", "lowestPriorityFirst", "afterDraws", "reservoir"];

@@ -13,6 +13,7 @@ import {
   lowestPriorityFirst,
   lru,
   prioritized,
+  pser,
   reservoir,
   secondChance,
   uniform,
@@ -163,6 +164,40 @@ for (const power of [11, 14, 17, 20, 23]) {
     fn: () => {
       replay.getBatch(256, selector, { beta: 0.4, into: batch });
       replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors);
+    },
+  });
+}
+
+const decaying = { prioritized: prioritized(), pser: pser({ window: 5 }) };
+for (const [name, rule] of Object.entries(decaying)) {
+  const { replay, selector } = await fill({
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: rule,
+  });
+  const batch = replay.getBatch(256, selector);
+  checkBatch(batch, 1);
+  const errors = new Float32Array(256);
+  let turn = 1;
+  // Errors rise from call to call, so that each raises the picks before its own anew.
+  const setPriority = (): void => {
+    errors.fill(turn++);
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors);
+  };
+  Deno.bench({
+    name: `decay: setPriority of 256 rising errors at 2^20 by ${name}`,
+    group: "decay, setPriority",
+    baseline: name === "prioritized",
+    fn: setPriority,
+  });
+  Deno.bench({
+    name: `decay: getBatch(256) and setPriority of 256 rising errors at 2^20 by ${name}`,
+    group: "decay, both",
+    baseline: name === "prioritized",
+    fn: () => {
+      replay.getBatch(256, selector, { into: batch });
+      setPriority();
     },
   });
 }

@@ -44,7 +44,7 @@ export class ReplayHandle implements Disposable {
       policy,
       policy.length,
       columns,
-      columns.length / 2,
+      columns.length / 3,
       id,
     );
     checkStatus(kernel, "ExperienceReplay.create()", status);

@@ -103,14 +103,14 @@ Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t
   if (state.bytes <= columnAloneBytes) {
     uint32_t fusedCount = 0;
     for (uint32_t column = 1; column < store.columnCount() && fusedCount < fusedMax; ++column) {
-      if (store.column(column).bytes == 4) fused_[fusedCount++] = column;
+      if (store.column(column).bytes == 4 && !store.isKept(column)) fused_[fusedCount++] = column;
     }
     copyFused_ = copierOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
                           30, 31, 32>(state.bytes, fusedCount);
   }
   for (uint32_t column = 1; column < store.columnCount(); ++column) {
     const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
-    if (!isFused) rest_[restCount_++] = column;
+    if (!isFused && !store.isKept(column)) rest_[restCount_++] = column;
   }
   return Status::ok;
 }
@@ -136,7 +136,7 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
   const size_t stacks = rows * policy_.stack * stateBytes;
   place(EXRP_BATCH_COLUMN, size_t{count} * policy_.frames() * stateBytes);
   for (uint32_t index = 1; index < store_->columnCount(); ++index) {
-    place(EXRP_BATCH_COLUMN + index, rows * store_->column(index).bytes);
+    place(EXRP_BATCH_COLUMN + index, (store_->isKept(index) ? count : rows) * store_->column(index).bytes);
   }
   place(EXRP_BATCH_NEXT_STATE, policy_.nextState == EXRP_NEXT_STATE_COPY ? stacks : 0);
   place(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
@@ -203,6 +203,12 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, 
     pickEpisode[index] = static_cast<double>(episode.handle);
     pickPosition[index] = static_cast<int32_t>(pick.position);
     episodes[step - 3 * d] = pick.episode;
+    for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
+      const uint32_t column = store_->keptColumn(kept);
+      const size_t bytes = store_->column(column).bytes;
+      const uint32_t first = pick.position - (pick.position < policy_.before ? pick.position : policy_.before);
+      memcpy(target.columns[column] + index * bytes, store_->keptBefore(column, pick.slot, pick.position, first), bytes);
+    }
     if (plain) copyPick(episode, pick, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
@@ -353,7 +359,7 @@ void BatchMaker::zeroPast(const Rows& rows, const BatchTarget& target) const {
     memset(part + (rows.to + length) * bytes, 0, (policy_.length - length) * bytes);
   };
   for (uint32_t column = 0; column < store_->columnCount(); ++column) {
-    zero(target.columns[column], store_->column(column).bytes, rows.seqLen);
+    if (!store_->isKept(column)) zero(target.columns[column], store_->column(column).bytes, rows.seqLen);
   }
   zero(target.nextState, store_->column(0).bytes, rows.nextSeqLen);
   zero(reinterpret_cast<uint8_t*>(target.discount), sizeof(float), rows.nextSeqLen);

@@ -66,6 +66,7 @@ extern "C" {
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_TABLES 16
+#define EXRP_LIMIT_KEPT 8        /* columns that are kept for some records only */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_REPLAYS 65536
@@ -135,6 +136,8 @@ extern "C" {
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
+#define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
+#define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
 
 /* Flags of a record. */
 #define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */
@@ -156,7 +159,7 @@ extern "C" {
 #define EXRP_INFO_RECORDED_COUNT 10 /* records ever written */
 #define EXRP_INFO_EVICTED_COUNT 11  /* episodes ever evicted */
 #define EXRP_INFO_SELECTOR_COUNT 12
-#define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns */
+#define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns, without those that not all records keep */
 #define EXRP_INFO_TABLE_COUNT 14
 #define EXRP_INFO_STORED_BYTES 15   /* bytes of the records and final states that are stored */
 #define EXRP_INFO_COUNT 16
@@ -201,7 +204,8 @@ extern "C" {
 #define EXRP_BATCH_DISCOUNT 8           /* float [batch, rows] */
 #define EXRP_BATCH_LEARN_MASK 9         /* float [batch, rows]: 1 at the pick's own records */
 #define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before it */
-#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column]; column 0 as EXRP_PICK_COMPACT and NEXT_STATE say */
+#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column], or [batch, column] where not all records keep it;
+                                           column 0 as EXRP_PICK_COMPACT and NEXT_STATE say */
 /* After the columns, EXRP_BATCH_N_STEP_PARTS for each n: part EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS i + these. */
 #define EXRP_BATCH_N_STEP_RETURN 0      /* float [batch, rows, reward] */
 #define EXRP_BATCH_N_STEP_STATE 1       /* [batch, rows, stack, state] */
@@ -217,6 +221,7 @@ extern "C" {
 #define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
 #define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item an episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item a record, once a priority was given with one: a double, -1 for none */
+#define EXRP_SECTION_KEPT 8      /* 8 + k: an item a row kept of the kth column that not all records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item a pick, in its order */
 #define EXRP_SECTION_SELECTOR 32 /* selector k is section 32 + 2k (one item: its header) and 33 + 2k (an item a pick of its table) */
 /* Sections between these are empty. */
@@ -233,8 +238,9 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 
 /* ---- replays ---- */
 
-/* Columns are pairs (bytes of an element, elements a row); column 0 is the state, 1 the action, 2 the reward, then extras.
- * `policy` is pick table 0's. */
+/* Columns are triples (bytes of an element, elements a row, n); column 0 is the state, 1 the action, 2 the reward, then extras. An
+ * extra with n > 1 is kept for every nth record of an episode only, from the first on; it comes with each. A batch has one row of it a pick: that of
+ * the newest record kept at or before the pick's first row. `policy` is pick table 0's. */
 EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                                     const uint32_t* columns, uint32_t column_count, uint32_t* replay);
 EXRP_API int32_t exrp_replay_destroy(uint32_t replay);

@@ -112,10 +112,11 @@ Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index)
   }
   const uint32_t blockCount = blocksNeeded(*index, flags);
   // A record that cuts a segment takes a block.
-  if (blockCount == 0 && flags == 0 && recordCount_ < bytes_.recordMax()) return Status::ok;
+  if (blockCount == 0 && flags == 0 && hasBytesForOne(*index)) return Status::ok;
   const bool cuts = *index != episodeNone && episodes_[*index].count == config_.segmentLength;
-  const uint32_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
-  const Status status = makeRoom(blockCount, 1, finalStateCount, *index);
+  const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
+  const uint32_t position = *index == episodeNone || cuts ? 0 : episodes_[*index].count;
+  const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position), *index);
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
   if (*index != episodeNone) *index = findEpisode(handle);
@@ -152,6 +153,7 @@ double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* final
   Episode& episode = episodes_[index];
   if (initial_.inUse()) initial_.set(store_.slotAt(episode.lastBlock, episode.count), priority);
   const uint32_t countBefore = episode.count++;
+  bytes_.recordAdded(countBefore);
   ++recordCount_;
   ++recordedCount_;
   pushAllPicks(index, countBefore);
@@ -175,8 +177,7 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
     if (status == Status::ok) status = beginPriorities();
   }
   if (status != Status::ok) return status;
-  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= bytes_.recordMax() || ages_.isDue(recordedCount_) ||
-      !hasRoomForOne()) {
+  if (flags != 0 || blocksNeeded(index, flags) > 0 || !hasBytesForOne(index) || ages_.isDue(recordedCount_) || !hasRoomForOne()) {
     status = prepareRecord();
     if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
     if (status != Status::ok) return status;
@@ -184,6 +185,10 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
   const uint32_t slot = nextSlot(&index, row + rowColumns_[0]);
   for (uint32_t group = 0; group < store_.groupCount(); ++group) {
     memcpy(store_.groupRow(group, slot), row + rowGroups_[group], store_.groupStride(group));
+  }
+  for (uint32_t kept = 0; kept < store_.keptCount(); ++kept) {
+    const uint32_t column = store_.keptColumn(kept);
+    copyKept(index, column, row + rowColumns_[column]);
   }
   handle = finishRecord(index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
   memcpy(row, &handle, sizeof handle);
@@ -209,9 +214,20 @@ bool Replay::journalOpen() const {
   return false;
 }
 
-void Replay::copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
+/// Keeps a row of a column that not all records keep, where the episode's next record is one that does.
+void Replay::copyKept(uint32_t index, uint32_t column, const uint8_t* from) {
+  const Episode& episode = episodes_[index];
+  if (episode.count % store_.column(column).every != 0) return;
+  memcpy(store_.keptAt(column, episode.lastBlock, episode.count), from, store_.column(column).bytes);
+}
+
+void Replay::copyStep(uint32_t index, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
   for (uint32_t column = 0; column < store_.columnCount(); ++column) {
     const size_t bytes = store_.column(column).bytes;
+    if (store_.isKept(column)) {
+      copyKept(index, column, steps + layout.columns[column] + step * bytes);
+      continue;
+    }
     copySmall(store_.at(column, slot), steps + layout.columns[column] + step * bytes, bytes);
   }
 }
@@ -248,7 +264,7 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
-    copyStep(slot, steps, layout, step);
+    copyStep(index, slot, steps, layout, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     current = finishRecord(index, own, steps + layout.finalState, priority);
   }
@@ -329,7 +345,7 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
-    copyStep(slot, steps, layout, step);
+    copyStep(index, slot, steps, layout, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes, priority);
   }
@@ -351,7 +367,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   }
   if (index != episodeNone) {
     status = prepareRecord();
-    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[index]) ? 1 : 0, 0, 1, index);
+    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[index]) ? 1 : 0, 0, bytes_.stateBytes(), index);
     if (status != Status::ok) return status;
     index = findEpisode(handle);
   }

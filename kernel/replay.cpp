@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "kernel/episode_order.hpp"
 #include "kernel/portable_math.hpp"
 #include "kernel/rules.hpp"
 
@@ -54,18 +55,23 @@ Status Replay::parse(const double* config, uint32_t configCount, const PickPolic
   to.evictionOption = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION_OPTION]);
 
   double recordBytes = 0;
+  uint32_t keptCount = 0;
   to.columnCount = columnCount;
   for (uint32_t index = 0; index < columnCount; ++index) {
-    const uint32_t itemBytes = columns[2 * index];
-    const uint32_t itemCount = columns[2 * index + 1];
+    const uint32_t itemBytes = columns[3 * index];
+    const uint32_t itemCount = columns[3 * index + 1];
+    const uint32_t every = columns[3 * index + 2];
     const double bytes = double{1} * itemBytes * itemCount;
     if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 5, itemBytes);
     if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 5, itemCount);
-    to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, 0, 0};
+    if (every < 1 || every > EXRP_LIMIT_CAPACITY || (every > 1 && (index < 3 || ++keptCount > EXRP_LIMIT_KEPT))) {
+      return fail(Status::argument, 5, every);
+    }
+    to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, every, 0, 0};
     recordBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
-  const double bytesNeeded = recordBytes * to.capacity + to.columns[0].bytes;
+  const double bytesNeeded = ByteLimit::episodeBytes(to.columns, columnCount, to.capacity);
   const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
   if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
     return fail(Status::argument, 1, capacityBytes);
@@ -86,7 +92,9 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   config_ = config;
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
   double recordBytes = 0;
-  for (uint32_t index = 0; index < config.columnCount; ++index) recordBytes += config.columns[index].bytes;
+  for (uint32_t index = 0; index < config.columnCount; ++index) {
+    recordBytes += double{1} * config.columns[index].bytes / config.columns[index].every;
+  }
   const double available = physicalMemoryBytes();
   if (available > 0 && recordBytes * config.capacity > available) {
     return fail(Status::memory, recordBytes * config.capacity, available);
@@ -104,7 +112,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   uint32_t table = 0;
   if (status == Status::ok) status = createTable(pick, &table);
   if (status != Status::ok) return status;
-  bytes_.create(config.capacity, store_.recordBytes(), config.columns[0].bytes, config.capacityBytes);
+  bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
   const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
   if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
       !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small)) {
@@ -120,7 +128,12 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     rowBytes_ += padded(store_.groupStride(group));
   }
   for (uint32_t index = 0; index < config.columnCount; ++index) {
-    rowColumns_[index] = rowGroups_[store_.column(index).group] + store_.column(index).offset;
+    if (store_.isKept(index)) {
+      rowColumns_[index] = rowBytes_;
+      rowBytes_ += padded(store_.column(index).bytes);
+    } else {
+      rowColumns_[index] = rowGroups_[store_.column(index).group] + store_.column(index).offset;
+    }
   }
   rowFinalState_ = rowBytes_;
   rowBytes_ += padded(config.columns[0].bytes);
@@ -192,10 +205,10 @@ bool Replay::hasRoomForOne() const {
   return true;
 }
 
-/// Evicts until `blockCount` blocks, `recordCount` records and `finalStateCount` final states fit; episode `spared` only when it is
-/// the last, after which all that is left to store does.
-Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t finalStateCount, uint32_t spared) {
-  while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(finalStateCount)) {
+/// Evicts until `blockCount` blocks, `recordCount` records and, of what they bring beside themselves, `besideBytes` fit; episode
+/// `spared` only when it is the last, after which all that is left to store does.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared) {
+  while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(besideBytes)) {
     if (episodes_.count() == 0) return Status::ok;
     if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
     removeEpisode(eviction_->victim(spared));
@@ -228,7 +241,7 @@ void Replay::removeEpisode(uint32_t index) {
   store_.giveChain(episode.firstBlock, episode.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(index);
   episodes_.remove(index);
-  if (episode.ended()) bytes_.finalStateRemoved();
+  bytes_.episodeRemoved(episode.count, episode.ended());
   ages_.follow(episodes_);
   recordCount_ -= episode.count;
   ++evictedCount_;
@@ -461,11 +474,15 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  if (isOwn) selectors_[selector]->setPriority(found, priority, kept);
+  // Before the selector, which may write over the priorities.
   if (evictionListens) {
     uint32_t* episodes = scratchEpisode_.data();
     for (uint32_t at = 0; at < kept; ++at) episodes[at] = store_.block(store_.blockOf(picks.slot(found[at]))).episode;
     eviction_->prioritized(episodes, priority, kept);
+  }
+  if (isOwn) {
+    const EpisodeOrder order(store_, index_, picks);
+    selectors_[selector]->setPriorityInOrder(found, priority, kept, order);
   }
   *applied = kept;
   return Status::ok;

@@ -130,8 +130,12 @@ class Replay {
                   uint32_t* slots) const;
   Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
-  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t finalStateCount, uint32_t spared);
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
   Status evictAged();
+  /// Whether another record of an episode fits, by capacity and bytes.
+  bool hasBytesForOne(uint32_t episode) const {
+    return recordCount_ < bytes_.recordMaxWith(bytes_.keptBytes(episodes_[episode].count));
+  }
   /// The picks that an ended episode of `count` records has in the first table.
   uint32_t endedPickCount(uint32_t count) const { return tables_[0]->picks.policy().validCount(count, true); }
   void removeEpisode(uint32_t episode);
@@ -147,7 +151,8 @@ class Replay {
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
-  void copyStep(uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
+  void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
+  void copyStep(uint32_t episode, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
@@ -172,6 +177,8 @@ class Replay {
   template <typename Visit>
   void visitRecords(double first, uint32_t count, Visit visit) const;
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
+  template <typename Visit>
+  void visitKept(uint32_t column, double first, uint32_t count, Visit visit) const;
   double validPicks(const PickPolicy& policy) const;
   void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
   Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);

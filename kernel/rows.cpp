@@ -94,6 +94,17 @@ Status Replay::getRows(uint32_t column, const double* handles, const int32_t* po
   const Status status = findRows(column, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
 
+  if (store_.isKept(column)) {
+    for (uint32_t index = 0; index < count; ++index) {
+      const auto first = static_cast<uint32_t>(positions[index]);
+      for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
+        const uint32_t kept = first + run - (first + run) % store_.column(column).every;
+        const uint32_t block = index_.find(store_, static_cast<uint64_t>(handles[index]), store_.ordinalOf(kept));
+        memcpy(rows, store_.keptAt(column, block, kept), bytes);
+      }
+    }
+    return Status::ok;
+  }
   const size_t stride = store_.stride(column);
   for (uint32_t index = 0; index < count; ++index) {
     if (index + prefetchDistance < count) prefetchLine(store_.at(column, slots[index + prefetchDistance]));

@@ -16,8 +16,10 @@
 #include "eviction/second_chance.hpp"
 #include "kernel/error.hpp"
 #include "selectors/age_end.hpp"
+#include "selectors/curious.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/priority_end.hpp"
+#include "selectors/pser.hpp"
 #include "selectors/rank_based.hpp"
 #include "selectors/recent.hpp"
 #include "selectors/ucb.hpp"
@@ -51,6 +53,12 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
     case EXRP_SELECTOR_WITHOUT_REPLACEMENT: return finish(0, new (std::nothrow) WithoutReplacementSelector(random, countMax));
     case EXRP_SELECTOR_RANK_BASED:
       return finish(4, new (std::nothrow) RankBasedSelector({option(0), option(1), flag(2), flag(3)}, random, countMax));
+    case EXRP_SELECTOR_PSER:
+      return finish(8, new (std::nothrow) PserSelector({{option(0), option(1), option(2), flag(3), flag(4)}, option(5), option(6), option(7)},
+                                                       random, countMax));
+    case EXRP_SELECTOR_CURIOUS:
+      return finish(7, new (std::nothrow) CuriousSelector(
+                           {option(0), option(1), option(2), option(3), option(4), flag(5), flag(6)}, random, countMax));
     default: return fail(Status::argument, 2, kind);
   }
 }

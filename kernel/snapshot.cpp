@@ -73,6 +73,16 @@ Replay::Section Replay::section(uint32_t section) const {
     case EXRP_SECTION_PRIORITIES: return {initial_.inUse() ? static_cast<double>(recordCount_) : 0, sizeof(double)};
     default: break;
   }
+  if (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) {
+    const uint32_t index = section - EXRP_SECTION_KEPT;
+    if (index >= store_.keptCount()) return {0, 0};
+    const Column& column = store_.column(store_.keptColumn(index));
+    double rows = 0;
+    for (uint32_t at = episodes_.oldest(); at != episodeNone; at = episodes_[at].newer) {
+      rows += episodes_[at].count / column.every + (episodes_[at].count % column.every != 0 ? 1 : 0);
+    }
+    return {rows, column.bytes};
+  }
   // Loaded or not, a table has the picks that its policy says.
   const auto pickCount = [&](const Table& table) {
     return loading ? validPicks(table.picks.policy()) : static_cast<double>(table.picks.count());
@@ -167,6 +177,7 @@ void Replay::readRecords(double first, uint32_t count, uint8_t* items) {
     const uint32_t slot = store_.slotAt(cursorBlock_, cursorPosition_);
     const bool isFinal = cursorPosition_ == episodes_[cursorEpisode_].count;
     for (uint32_t column = 0; column < store_.columnCount(); ++column) {
+      if (store_.isKept(column)) continue;
       const uint32_t bytes = store_.column(column).bytes;
       if (isFinal && column > 0) {
         memset(items, 0, bytes);
@@ -184,6 +195,7 @@ void Replay::writeRecords(double first, uint32_t count, const uint8_t* items) {
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t slot = store_.slotAt(cursorBlock_, cursorPosition_);
     for (uint32_t column = 0; column < store_.columnCount(); ++column) {
+      if (store_.isKept(column)) continue;
       const uint32_t bytes = store_.column(column).bytes;
       memcpy(store_.at(column, slot), items, bytes);
       items += bytes;
@@ -258,6 +270,14 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       return Status::ok;
     default: break;
   }
+  if (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) {
+    const uint32_t column = store_.keptColumn(section - EXRP_SECTION_KEPT);
+    visitKept(column, first, count, [&](uint32_t block, uint32_t position) {
+      memcpy(items, store_.keptAt(column, block, position), shape.itemBytes);
+      items += shape.itemBytes;
+    });
+    return Status::ok;
+  }
   if (section < EXRP_SECTION_SELECTOR) {
     if (from == 0 || ordinals_.data() == nullptr) status = numberEpisodes();
     if (status == Status::ok) readPicks(tables_[section - EXRP_SECTION_PICKS]->picks, from, count, items);
@@ -313,6 +333,14 @@ Status Replay::sectionWrite(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_EVICTION: status = writeEviction(first, count, items); break;
     case EXRP_SECTION_PRIORITIES: status = writePriorities(first, count, items); break;
     default: {
+      if (section < EXRP_SECTION_PICKS) {
+        const uint32_t column = store_.keptColumn(section - EXRP_SECTION_KEPT);
+        visitKept(column, first, count, [&](uint32_t block, uint32_t position) {
+          memcpy(store_.keptAt(column, block, position), items, shape.itemBytes);
+          items += shape.itemBytes;
+        });
+        break;
+      }
       if (section < EXRP_SECTION_SELECTOR) {
         status = writePicks(tables_[section - EXRP_SECTION_PICKS]->picks, section, first, count, items);
         break;
@@ -394,9 +422,8 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
       ages_.begin(index, itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0));
       ages_.follow(episodes_);
     }
-    if (!ended) continue;
-    bytes_.finalStateAdded();
-    if (eviction_ != nullptr) eviction_->ended(index, endedPickCount(item.count));
+    bytes_.episodeAdded(item.count, ended);
+    if (ended && eviction_ != nullptr) eviction_->ended(index, endedPickCount(item.count));
   }
   nextHandle_ = nextHandle;
   return Status::ok;
@@ -443,6 +470,23 @@ void Replay::visitRecords(double first, uint32_t count, Visit visit) const {
     }
     position = 0;
     episode = from.newer;
+  }
+}
+
+/// Calls `visit` with block and position of the rows `first`..first + count - 1 that are kept of a column.
+template <typename Visit>
+void Replay::visitKept(uint32_t column, double first, uint32_t count, Visit visit) const {
+  const uint32_t every = store_.column(column).every;
+  double before = 0;
+  for (uint32_t index = episodes_.oldest(); index != episodeNone && count > 0; index = episodes_[index].newer) {
+    const Episode& episode = episodes_[index];
+    const uint32_t rows = episode.count / every + (episode.count % every != 0 ? 1 : 0);
+    const uint32_t skipped = before + rows <= first ? rows : before < first ? static_cast<uint32_t>(first - before) : 0;
+    before += rows;
+    for (uint32_t row = skipped; row < rows && count > 0; ++row, --count) {
+      const uint32_t position = row * every;
+      visit(index_.find(store_, episode.handle, store_.ordinalOf(position)), position);
+    }
   }
 }
 

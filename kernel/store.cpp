@@ -15,12 +15,12 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   uint32_t itemBytesMax = 1;
   for (uint32_t index = 0; index < columnCount; ++index) {
     columns_[index] = columns[index];
-    recordBytes_ += columns[index].bytes;
+    if (!isKept(index)) recordBytes_ += columns[index].bytes;
   }
   for (uint32_t itemBytes = 8; itemBytes >= 1; itemBytes /= 2) {
     for (uint32_t index = 0; index < columnCount; ++index) {
       Column& column = columns_[index];
-      if (column.itemBytes != itemBytes || column.bytes > columnAloneBytes) continue;
+      if (column.itemBytes != itemBytes || column.bytes > columnAloneBytes || column.every > 1) continue;
       column.group = 0;
       column.offset = joinedBytes;
       joinedBytes += column.bytes;
@@ -32,7 +32,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   }
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
-    if (column.bytes <= columnAloneBytes) continue;
+    if (column.bytes <= columnAloneBytes || column.every > 1) continue;
     column.group = groupCount_;
     column.offset = 0;
     groupStride_[groupCount_++] = column.bytes;
@@ -46,7 +46,18 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     }
   }
   for (uint32_t index = 0; index < columnCount; ++index) {
-    const Column& column = columns_[index];
+    Column& column = columns_[index];
+    if (column.every > 1) {
+      const uint32_t rows = (blockLength + column.every - 1) / column.every;
+      column.group = keptCount_;
+      keptRows_[keptCount_] = rows;
+      keptColumns_[keptCount_] = index;
+      keptBlockBytes_ += double{1} * rows * column.bytes;
+      if (!kept_[keptCount_++].create(size_t{blockCountMax} * rows * column.bytes)) {
+        return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
+      }
+      continue;
+    }
     bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
   }
@@ -62,6 +73,10 @@ Status Store::prepareBlocks(uint32_t count) {
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const size_t bytes = size_t{needed} * blockLength_ * groupStride_[group];
     if (!groups_[group].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
+  }
+  for (uint32_t index = 0; index < keptCount_; ++index) {
+    const size_t bytes = size_t{needed} * keptRows_[index] * columns_[keptColumns_[index]].bytes;
+    if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
   return Status::ok;
 }

@@ -1,7 +1,8 @@
 // Store: the records themselves. Columns x slots, slots handed out in blocks.
 //
 // A record's small columns lie side by side (one "row" of a group), so that a random pick touches one run of memory instead of
-// one a column; a column of more than `columnAloneBytes` has a group of its own. Measured in docs/performance.md.
+// one a column; a column of more than `columnAloneBytes` has a group of its own. Measured in docs/performance.md. A column that is
+// kept for every nth record only stands apart: as many rows a block as there can be such records in it.
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -28,6 +29,7 @@ struct Column {
   uint32_t itemBytes;  // of one element
   uint32_t itemCount;  // elements of one record
   uint32_t bytes;      // of one record
+  uint32_t every;      // it is kept for every so manieth record of an episode
   uint32_t group;
   uint32_t offset;  // in the group's row
 };
@@ -64,6 +66,25 @@ class Store {
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
   size_t stride(uint32_t column) const { return strides_[column]; }
+
+  /// Columns that are kept for some records only; at() is not for them.
+  uint32_t keptCount() const { return keptCount_; }
+  uint32_t keptColumn(uint32_t index) const { return keptColumns_[index]; }
+  bool isKept(uint32_t column) const { return columns_[column].every > 1; }
+  /// The row of such a column for the record at `position`, a multiple of `every`, in block `block`.
+  uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) {
+    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
+  }
+  const uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) const {
+    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
+  }
+  /// The newest row kept at or before `position`, of the episode whose record `from`, at or after it, stands at `slot`.
+  const uint8_t* keptBefore(uint32_t column, uint32_t slot, uint32_t from, uint32_t position) const {
+    const uint32_t found = position - position % columns_[column].every;
+    uint32_t block = blockOf(slot);
+    for (uint32_t steps = ordinalOf(from) - ordinalOf(found); steps > 0; --steps) block = blocks_[block].previous;
+    return keptAt(column, block, found);
+  }
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }
 
@@ -88,9 +109,9 @@ class Store {
   uint32_t blockCountMax() const { return blockCountMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
-  /// Bytes of one record: of its columns, and as stored.
+  /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
-  double columnBytes() const { return double{1} * highWater_ * blockLength_ * rowBytes_; }
+  double columnBytes() const { return double{1} * highWater_ * (double{1} * blockLength_ * rowBytes_ + keptBlockBytes_); }
   double indexBytes() const { return double{1} * highWater_ * sizeof(Block); }
 
   int32_t check() const;
@@ -105,6 +126,17 @@ class Store {
   uint32_t groupCount_ = 0;
   uint32_t recordBytes_ = 0;
   uint32_t rowBytes_ = 0;
+
+  size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
+    const Column& at = columns_[column];
+    const uint32_t before = (blocks_[block].ordinal * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
+    return (size_t{block} * keptRows_[at.group] + (position / at.every - before)) * at.bytes;
+  }
+  uint32_t keptColumns_[EXRP_LIMIT_KEPT] = {};
+  uint32_t keptCount_ = 0;
+  ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
+  uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
+  double keptBlockBytes_ = 0;
 
   ReservedArray<Block> blocks_;
   uint32_t blockLength_ = 0;

@@ -96,6 +96,7 @@ void WindowCopier::copyJoined(const WindowCopier& copier, uint32_t slot, size_t 
     const uint8_t* reward = store.at(2, slot + at);
     __builtin_memcpy(target.columns[0] + row * stateBytes, state, stateBytes);
     for (uint32_t column = 1; column < columnCount; ++column) {
+      if (store.isKept(column)) continue;
       const size_t bytes = store.column(column).bytes;
       copyBytes(target.columns[column] + row * bytes, store.at(column, slot + at), bytes);
     }
@@ -157,7 +158,9 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
   if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
-  for (uint32_t column = 1; column < store_->columnCount(); ++column) copyColumn(column, window, target.columns[column]);
+  for (uint32_t column = 1; column < store_->columnCount(); ++column) {
+    if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
+  }
   const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
   if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
     zeroAround(target.nextState, stackBytes, window);

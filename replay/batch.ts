@@ -12,13 +12,16 @@ import {
   type Column,
   type ColumnArray,
   type Columns,
+  type KeptColumn,
   type NamedColumn,
   type NoColumns,
   viewOf,
 } from "./schema.ts";
 
-/** The shape of a column in a batch: `[batch, length, ...shape]`. */
-export type BatchColumnShape<C extends Column> = readonly [number, number, ...C["shape"]];
+/** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` of one that not all records keep. */
+export type BatchColumnShape<C extends Column> = C extends KeptColumn
+  ? readonly [number, ...C["shape"]]
+  : readonly [number, number, ...C["shape"]];
 
 /** The shapes of a batch's parts. */
 export interface BatchShape<
@@ -118,7 +121,8 @@ export class BatchLayout {
 
   /** The shape of column k, but for the states. */
   shape(k: number): readonly number[] {
-    return [this.size, this.length, ...(this.columns[k]?.column.shape ?? [])];
+    const { shape = [], every = 1 } = this.columns[k]?.column ?? {};
+    return every > 1 ? [this.size, ...shape] : [this.size, this.length, ...shape];
   }
 
   /** The shape of the states of `rows` rows a pick. */
@@ -223,7 +227,7 @@ export class Batch<
   readonly reward: ColumnArray<R>;
   /** Like `state`: the state after each record; at an episode's end its final state. Empty unless next states are copied. */
   readonly nextState: ColumnArray<S>;
-  /** `[batch, length, ...shape]` of each extra, by name. */
+  /** `[batch, length, ...shape]` of each extra, by name; `[batch, ...shape]` of one made by {@linkcode every}. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
   /** `[batch]`: rows from this one on are padding; how many records of each pick are real. */
   readonly seqLen: Int32Array<ArrayBuffer>;

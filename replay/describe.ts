@@ -21,6 +21,8 @@ export interface ColumnDescription {
   readonly shape: readonly number[];
   /** The bytes of one record's value. */
   readonly bytes: number;
+  /** Which records of an episode keep it, where not all do: every so manieth. */
+  readonly every?: number;
 }
 
 /** One selector, described. */
@@ -122,6 +124,7 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
       dtype: column.dtype,
       shape: column.shape,
       bytes: column.elementBytes * column.elementCount,
+      ...(column.every === 1 ? {} : { every: column.every }),
     })),
     pick: config.pick,
     pickTables: drawer.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
@@ -170,9 +173,11 @@ function textOf(description: ReplayDescription): string {
       table.id === 0 ? "picks" : `pick table ${table.id}`,
       pickText(table),
     ]),
-    ...description.columns.map(({ name, dtype, shape }): [string, string] => [
+    ...description.columns.map(({ name, dtype, shape, every }): [string, string] => [
       name,
-      `${dtype}(${shape.join(", ")})`,
+      `${dtype}(${shape.join(", ")})${
+        every === undefined ? "" : `, kept by one record in ${every}`
+      }`,
     ]),
     ...limitRows(description),
     ["eviction", evictionText(description)],

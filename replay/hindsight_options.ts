@@ -143,6 +143,11 @@ function placeOf(name: string, value: unknown, columns: readonly NamedColumn[]):
   if (typeof value === "string") {
     const k = columns.findIndex((column) => column.name === `extras.${value}`);
     const column = columns[k]?.column;
+    if (column !== undefined && column.every > 1) {
+      throw new TypeError(
+        `newHindsight(): ${name} is extras.${value}, ${column}, which not all records keep`,
+      );
+    }
     if (column !== undefined) return { k, first: 0, count: column.elementCount };
     const names = columns.slice(3).map((each) => each.name.slice("extras.".length));
     throw new TypeError(

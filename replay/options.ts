@@ -44,8 +44,8 @@ export interface CreateOptions<
   readonly eviction?: EvictionRule;
   /**
    * How many bytes of records and final states the store holds at most; no limit by default. The smaller of this and
-   * `capacity` wins: `capacity` is lowered to what fits beside one final state, and each further final state takes its
-   * state's bytes from the room for records. Tables, and the part of a block that an episode leaves empty, are not
+   * `capacity` wins: `capacity` is lowered to the longest episode that fits with its final state, and each further final
+   * state takes its state's bytes from the room for records, as does what an extra made by `every()` keeps. Tables, and the part of a block that an episode leaves empty, are not
    * counted: `memoryBytes` tells of all memory.
    */
   readonly capacityBytes?: number;
@@ -131,6 +131,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
     columns.push({ name: `extras.${name}`, column });
   }
+  checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
@@ -167,21 +168,40 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   };
 }
 
+/** Only extras may be kept by some records, and not too many of them. */
+function checkKept(columns: readonly NamedColumn[]): void {
+  const kept = columns.filter(({ column }) => column.every > 1);
+  for (const { name, column } of kept) {
+    if (name.startsWith("extras.")) continue;
+    throw new TypeError(`${WHERE}: every record keeps its ${name}; only an extra can be ${column}`);
+  }
+  if (kept.length > abi.EXRP_LIMIT_KEPT) {
+    throw new RangeError(
+      `${WHERE}: at most ${abi.EXRP_LIMIT_KEPT} extras can be made by every(), got ${kept.length}`,
+    );
+  }
+}
+
 /** The limits, of which the one in bytes may lower the capacity. */
 function checkLimits(
   options: CreateOptions,
   columns: readonly NamedColumn[],
 ): { capacity: number; capacityBytes: number; maxAge: number } {
   const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
-  const most = Number.MAX_SAFE_INTEGER;
+  const largest = Number.MAX_SAFE_INTEGER;
   const maxAge = options.maxAge === undefined
     ? 0
-    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, most);
+    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, largest);
   if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
-  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, most);
-  const { recordBytes, stateBytes } = bytesOf(columns);
-  const fitting = Math.max(1, Math.floor((capacityBytes - stateBytes) / recordBytes));
-  return { capacity: Math.min(given, fitting), capacityBytes, maxAge };
+  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, largest);
+  // The longest episode that fits; where none does, that is said below, where the picks' length is known.
+  let [fits, most] = [1, given];
+  while (fits < most) {
+    const middle = Math.ceil((fits + most) / 2);
+    if (episodeBytes(columns, middle) <= capacityBytes) fits = middle;
+    else most = middle - 1;
+  }
+  return { capacity: fits, capacityBytes, maxAge };
 }
 
 /** Limits must leave room for a pick, and for the state after it. */
@@ -196,19 +216,22 @@ function checkLimitsHold(
       `${WHERE}: maxAge must be at least pick.length, which is ${pickLength}, got ${maxAge}`,
     );
   }
-  const { recordBytes, stateBytes } = bytesOf(columns);
-  const needed = pickLength * recordBytes + stateBytes;
+  const needed = episodeBytes(columns, pickLength);
   if (capacityBytes > 0 && capacityBytes < needed) {
     throw new RangeError(
-      `${WHERE}: capacityBytes must be at least ${needed}, for a pick (pick.length ${pickLength} × ${recordBytes} bytes of a record) and a final state (${stateBytes} bytes), got ${capacityBytes}`,
+      `${WHERE}: capacityBytes must be at least ${needed}, for the ${pickLength} records of a pick and a final state, got ${capacityBytes}`,
     );
   }
 }
 
-function bytesOf(columns: readonly NamedColumn[]): { recordBytes: number; stateBytes: number } {
-  const bytes = columns.map(({ column }) => column.elementBytes * column.elementCount);
-  const [stateBytes = 0] = bytes;
-  return { recordBytes: bytes.reduce((sum, one) => sum + one, 0), stateBytes };
+/** Bytes of one episode with its final state. */
+function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
+  let bytes = 0;
+  for (const [k, { column }] of columns.entries()) {
+    const rows = Math.ceil(recordCount / column.every) + (k === 0 ? 1 : 0);
+    bytes += rows * column.elementBytes * column.elementCount;
+  }
+  return bytes;
 }
 
 function checkBlockLength(value: unknown): number {
@@ -243,10 +266,9 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
   numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
-  const columns = new Uint32Array(2 * config.columns.length);
+  const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
-    columns[2 * k] = column.elementBytes;
-    columns[2 * k + 1] = column.elementCount;
+    columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
   }
   return { numbers, policy: kernelPolicy(config.pick, rewardDType(config)), columns };
 }

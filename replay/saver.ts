@@ -131,6 +131,7 @@ export class Saver {
         name,
         dtype: column.dtype,
         shape: column.shape,
+        every: column.every,
       })),
       tables: this.#drawer.tables.map(({ policy }) => policy),
       segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,

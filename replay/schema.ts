@@ -122,13 +122,15 @@ export class Column<
   readonly elementCount: number;
   /** The bytes of one element. */
   readonly elementBytes: number;
+  /** Which records of an episode keep it: the first, and every so manieth after it. 1: all. */
+  readonly every: number;
 
   /**
    * Makes a column.
    *
    * @throws {RangeError} When a dimension is not a whole number of at least 1, or they are more than 2^28 elements.
    */
-  constructor(dtype: D, shape: S) {
+  constructor(dtype: D, shape: S, every = 1) {
     let elementCount = 1;
     for (const [axis, size] of shape.entries()) {
       elementCount *= checkInteger(`${dtype}(): dimension ${axis}`, size, 1, ELEMENTS_MAX);
@@ -143,13 +145,71 @@ export class Column<
     this.shape = Object.freeze([...shape]) as readonly number[] as S;
     this.elementCount = elementCount;
     this.elementBytes = BYTES[dtype];
-    Object.freeze(this);
+    this.every = checkInteger(`${dtype}(): every`, every, 1, ELEMENTS_MAX);
+    if (new.target === Column) Object.freeze(this);
   }
 
   /** The column as it would be written in code: `float32(84, 84)`. */
   toString(): string {
-    return `${this.dtype}(${this.shape.join(", ")})`;
+    const column = `${this.dtype}(${this.shape.join(", ")})`;
+    return this.every === 1 ? column : `every(${this.every}, ${column})`;
   }
+}
+
+/** A column that not all records keep; made by {@linkcode every}. */
+export class KeptColumn<
+  D extends DType = DType,
+  S extends readonly number[] = readonly number[],
+> extends Column<D, S> {
+  /** Tells it from a column that all records keep. */
+  readonly isKept = true;
+
+  /** Makes a column that every `every`th record keeps. */
+  constructor(dtype: D, shape: S, every: number) {
+    super(dtype, shape, every);
+    Object.freeze(this);
+  }
+}
+
+/**
+ * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
+ * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
+ * Learning", 2019). It comes with each record like any other extra; memory is taken for those that keep it.
+ *
+ * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
+ * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own.
+ *
+ * @param n A whole number from 2.
+ * @throws {RangeError} When `n` is out of its range.
+ * @throws {TypeError} When `column` is no column.
+ * @example
+ * ```ts
+ * import { every, ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(1),
+ *   extras: { hidden: every(2, float32(3)) },
+ *   pick: { length: 4, stride: 2 },
+ * });
+ * let episode = replay.newEpisode();
+ * for (let t = 0; t < 4; t++) {
+ *   episode = replay.record(episode, [t], 0, 0, { extras: { hidden: [t, t, t] } });
+ * }
+ * replay.endEpisode(episode, { finalState: [4] });
+ * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+ * assertEquals(batch.shape.extras.hidden, [1, 3]);
+ * assertEquals([...batch.extras.hidden], [0, 0, 0]);
+ * ```
+ */
+export function every<D extends DType, const S extends readonly number[]>(
+  n: number,
+  column: Column<D, S>,
+): KeptColumn<D, S> {
+  checkInteger("every(): n", n, 2, ELEMENTS_MAX);
+  const { dtype, shape } = checkColumn("every(): column", column) as Column<D, S>;
+  return new KeptColumn(dtype, shape, n);
 }
 
 /**

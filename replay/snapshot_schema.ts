@@ -51,6 +51,8 @@ export interface ColumnSchema {
   readonly dtype: string;
   /** The shape of one record's value. */
   readonly shape: readonly number[];
+  /** Which records of an episode keep it: every so manieth. */
+  readonly every: number;
 }
 
 /** All of it. */
@@ -106,6 +108,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         name: string(`columns[${k}].name`, column.name),
         dtype: string(`columns[${k}].dtype`, column.dtype),
         shape: array(`columns[${k}].shape`, column.shape).map((size) => count("shape", size)),
+        every: count(`columns[${k}].every`, column.every),
       };
     }),
     tables: array("tables", root.tables).map((value, k) => policy(`tables[${k}]`, value)),
@@ -223,6 +226,7 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
     same(`column ${k}`, a?.name, b?.name);
     same(`${a?.name}'s dtype`, a?.dtype, b?.dtype);
     same(`${a?.name}'s shape`, `[${a?.shape}]`, `[${b?.shape}]`);
+    same(`how many records keep ${a?.name}: one in`, a?.every, b?.every);
   }
   for (const [k, a] of mine.tables.entries()) {
     const b = found.tables[k];

@@ -22,7 +22,7 @@ export interface LaberOptions<B> {
   /** How many candidates are drawn for each pick that is kept: a whole number from 1; 4 by default. */
   readonly factor?: number;
   /** The rule that draws the candidates; `uniform()` by default. */
-  readonly from?: SelectorRule;
+  readonly rule?: SelectorRule;
   /** What importance weights are scaled by: `"mean"` (the default), so that they are 1 on average; `"max"`, so that the largest is 1. */
   readonly normalize?: "mean" | "max";
 }
@@ -60,8 +60,8 @@ export interface LaberOptions<B> {
  * ```
  */
 export function laber<B>(options: LaberOptions<B>): ComposedSelector {
-  checkOptions("laber()", options, ["score", "factor", "from", "normalize"]);
-  const { score, from = uniform(), normalize = "mean" } = options;
+  checkOptions("laber()", options, ["score", "factor", "rule", "normalize"]);
+  const { score, rule = uniform(), normalize = "mean" } = options;
   if (typeof score !== "function") {
     throw new TypeError(`laber(): score must be a function of candidates, got ${show(score)}`);
   }
@@ -71,7 +71,7 @@ export function laber<B>(options: LaberOptions<B>): ComposedSelector {
   }
   return {
     name: "laber",
-    parts: [checkSelectorRule("laber(): from", from)],
+    parts: [checkSelectorRule("laber(): rule", rule)],
     options: { factor, normalize },
     begin: () =>
       stateless((count, drawer, random) => {

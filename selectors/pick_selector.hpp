@@ -18,6 +18,7 @@
 
 #include "kernel/random.hpp"
 #include "kernel/status.hpp"
+#include "kernel/pick_order.hpp"
 
 namespace exrp {
 
@@ -38,14 +39,20 @@ class PickSelector {
   /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0 (checked by the caller).
   /// The same index may come twice: the last wins.
   virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
+  /// The same for what a user sets, by a replay that can say which picks come before each in its episode; priorities that come with
+  /// records are set by setPriority(). For rules that know single picks only both are one. What stands in `priority` afterwards is
+  /// undefined.
+  virtual void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder&) {
+    setPriority(index, priority, count);
+  }
 
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
   /// Fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many; its bookkeeping stays
   /// consistent.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
 
-  /// The smallest probability any pick of the table has now, where importance weights are scaled by the table's largest;
-  /// 0 where they are scaled by the batch's largest (or are all 1).
+  /// The smallest probability any pick of the table had for the last select(), where importance weights are scaled by the table's
+  /// largest; 0 where they are scaled by the batch's largest (or are all 1).
   virtual double probabilityMin() { return 0.0; }
 
   /// True when importance weights are (N P)^-beta; false when the rule defines none and they are 1.

@@ -4,7 +4,7 @@
 // Ranks are exact at every draw: a RankTree has the picks in order, and a SumTree the weights of the ranks 1..N, which hang on N
 // only. A draw finds a rank in the one and its pick in the other. Priorities are kept as float32.
 // A new pick gets the largest priority set so far: a running maximum that begins at initialPriority and only rises.
-// Stratified draws: draw k of n is at r = ((k + u_k) / n) * sum; independent ones at r = u_k * sum; u_k in order of k.
+// Draws of ranks are those of _proportional_draw.hpp.
 //
 // A pick's key is its priority's bits, inverted, above its birth in 32 bits; births are numbered anew when they run out.
 //
@@ -25,6 +25,7 @@
 #include <cstring>
 
 #include "kernel/portable_math.hpp"
+#include "selectors/_proportional_draw.hpp"
 #include "selectors/_rank_tree.hpp"
 #include "selectors/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
@@ -95,14 +96,7 @@ class RankBasedSelector final : public PickSelector {
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     weigh();
-    const double total = weights_.total();
-    // The points stand where their probabilities will: both are doubles, and find() reads a point before its own is written.
-    for (uint32_t k = 0; k < count; ++k) probability[k] = random_.uniform();
-    if (!options_.independent)
-      for (uint32_t k = 0; k < count; ++k) probability[k] = (static_cast<double>(k) + probability[k]) / count;
-    for (uint32_t k = 0; k < count; ++k) probability[k] *= total;
-    weights_.findMany(probability, count, index);
-    for (uint32_t k = 0; k < count; ++k) probability[k] = weights_.get(index[k]) / total;
+    drawProportional(weights_, count_, options_.independent, random_, count, index, probability);
     tree_.nthMany(index, count);
     return Status::ok;
   }
@@ -110,7 +104,7 @@ class RankBasedSelector final : public PickSelector {
   double probabilityMin() override {
     if (!options_.normalizeTable || count_ == 0) return 0.0;
     weigh();
-    return weights_.minPositive() / weights_.total();
+    return proportionalMin(weights_, count_);
   }
 
   bool weighted() const override { return true; }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "selectors/curious.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/rank_based.hpp"
 #include "selectors/ucb.hpp"
@@ -166,6 +167,35 @@ void rankBasedProbe() {
   std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
 }
 
+void curiousProbe() {
+  CuriousSelector selector({}, Random(1, 0), pool);
+  if (selector.create() != Status::ok) return;
+  std::printf("curious, N = 2^20\n");
+  double start = now();
+  for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::vector<uint32_t> index(256);
+  std::vector<double> value(256);
+  Random random(2, 0);
+  for (uint32_t i = 0; i < pool; ++i) {
+    const double loss = random.uniform();
+    selector.setPriority(&i, &loss, 1);
+  }
+  const auto draw = [&] { selector.select(256, index.data(), value.data()); };
+  const auto update = [&] {
+    for (double& x : value) x = random.uniform();
+    selector.setPriority(index.data(), value.data(), 256);
+  };
+  draw();
+  measure("setPriority 256 just drawn", 400, 1, "us", draw, update);
+  measure("select 256", 400, 1, "us", update, draw);
+  measure("setPriority 256 + select 256", 400, 1, "us", nothing, [&] {
+    update();
+    draw();
+  });
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+}
+
 void uniformProbe() {
   UniformSelector selector(Random(1, 0));
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -185,6 +215,7 @@ void uniformProbe() {
 int main() {
   uniformProbe();
   rankBasedProbe();
+  curiousProbe();
   prioritizedProbe(false);
   prioritizedProbe(true);
   ucbProbe(false, true, pool, 0);

@@ -13,7 +13,7 @@
 
 int main(void) {
   /* A state of four floats, an action of one, a reward of one. */
-  const uint32_t columns[6] = {4, 4, 4, 1, 4, 1};
+  const uint32_t columns[9] = {4, 4, 1, 4, 1, 1, 4, 1, 1};
   double config[EXRP_CONFIG_COUNT] = {0};
   double policy[EXRP_POLICY_COUNT] = {0};
   double info[EXRP_INFO_COUNT] = {0};

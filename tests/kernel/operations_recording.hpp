@@ -36,6 +36,7 @@ using Policy = std::vector<double>;
 struct ReplayShape {
   uint32_t id = 0;
   std::vector<uint32_t> columnBytes;
+  std::vector<uint32_t> every;     // how manieth record keeps each column
   uint32_t rewardCount = 1;       // elements of one reward
   std::vector<Policy> policies;   // of each pick table
   std::vector<uint32_t> tables;   // of each selector
@@ -72,7 +73,7 @@ inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t tabl
       {EXRP_BATCH_COLUMN, frames * shape.columnBytes[0]},
   };
   for (uint32_t column = 1; column < columns; ++column) {
-    parts.push_back({EXRP_BATCH_COLUMN + column, rows * shape.columnBytes[column]});
+    parts.push_back({EXRP_BATCH_COLUMN + column, (shape.every[column] > 1 ? 1 : rows) * shape.columnBytes[column]});
   }
   for (uint32_t index = 0; index < EXRP_LIMIT_N_STEPS && policy[EXRP_POLICY_N_STEP + index] > 0; ++index) {
     const uint32_t part = EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * index;
@@ -181,7 +182,7 @@ class Recording {
   }
   /// The replay that argument 0 names; an unknown one becomes an id that no replay has.
   ReplayShape& shape() {
-    static ReplayShape none{0xFFFFFFFFu, {1, 1, 1}, 1, {}, {}};
+    static ReplayShape none{0xFFFFFFFFu, {1, 1, 1}, {1, 1, 1}, 1, {}, {}};
     const auto index = static_cast<size_t>(f64(0));
     return f64(0) >= 0 && index < replays_.size() ? replays_[index] : none;
   }
@@ -213,8 +214,11 @@ inline bool Recording::call(const std::string& name) {
     status_ = exrp_replay_create(config, u32(1), policy, u32(3), columns, u32(5), &made.id);
     if (status_ != 0) return true;
     made.policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
-    made.rewardCount = columns[5];
-    for (uint32_t column = 0; column < u32(5); ++column) made.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
+    made.rewardCount = columns[7];
+    for (uint32_t column = 0; column < u32(5); ++column) {
+      made.columnBytes.push_back(columns[3 * column] * columns[3 * column + 1]);
+      made.every.push_back(columns[3 * column + 2]);
+    }
     replays_.push_back(made);
   } else if (name == "replay_destroy") {
     status_ = exrp_replay_destroy(id);

@@ -63,10 +63,11 @@ struct Setup {
     if (setup.config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_AFTER_DRAWS) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
     setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
     const uint32_t stateCounts[] = {1, 1, 3, 4, 17, 200};
-    setup.columns = {4, stateCounts[random.below(6)], 4, 1, 4, 1};
+    setup.columns = {4, stateCounts[random.below(6)], 1, 4, 1, 1, 4, 1, 1};
     for (uint32_t extra = random.below(3); extra > 0; --extra) {
       setup.columns.push_back(1u << random.below(4));
       setup.columns.push_back(1 + random.below(5));
+      setup.columns.push_back(random.below(3) == 0 ? 2 + random.below(40) : 1);
     }
     for (uint32_t count = 1 + random.below(3); count > 0; --count) setup.selectors.push_back(randomSelector(random));
     for (uint32_t table = 1; table < setup.policies.size(); ++table) {
@@ -82,7 +83,7 @@ struct Setup {
     const auto capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
     if (random.below(3) == 0) {
       const double room = stateBytes() * random.below(capacity);
-      config[EXRP_CONFIG_CAPACITY_BYTES] = recordBytes() * capacity + stateBytes() + (random.below(2) == 0 ? 0 : room);
+      config[EXRP_CONFIG_CAPACITY_BYTES] = episodeBytes(capacity) + stateBytes() + (random.below(2) == 0 ? 0 : room);
     }
     if (random.below(3) > 0) return;
     const double segment = config[EXRP_CONFIG_SEGMENT_LENGTH];
@@ -114,7 +115,7 @@ struct Setup {
     const double alphas[] = {0, 0.5, 0.6, 1, 2.5};
     const double epsilons[] = {0, 1e-6, 0.1};
     const double cs[] = {0, 0.3, 1, 5};
-    switch (random.below(7)) {
+    switch (random.below(9)) {
       case 0: return {EXRP_SELECTOR_UNIFORM, {}};
       case 1:
         return {EXRP_SELECTOR_PRIORITIZED,
@@ -124,6 +125,14 @@ struct Setup {
       case 4:
         return {EXRP_SELECTOR_RECENT, {1.0 + random.below(9), 0.5 * random.below(3), random.below(2) == 0 ? 0.996 : 1.0, 5}};
       case 5: return {EXRP_SELECTOR_RANK_BASED, {alphas[random.below(5)], 1.0, double(random.below(2)), double(random.below(2))}};
+      case 6:
+        return {EXRP_SELECTOR_PSER,
+                {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2)),
+                 0.25 * random.below(5), 1.0 + random.below(30), 0.25 * random.below(5)}};
+      case 7:
+        return {EXRP_SELECTOR_CURIOUS,
+                {cs[random.below(4)], 0.25 * random.below(5), alphas[random.below(5)], epsilons[random.below(3)], 5.0,
+                 double(random.below(2)), double(random.below(2))}};
       default: return {EXRP_SELECTOR_UCB, {cs[random.below(4)], double(random.below(2)), 1.0}};
     }
   }
@@ -142,20 +151,25 @@ struct Setup {
     return {};
   }
 
-  uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 2); }
+  uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
   uint32_t selectorCount() const { return static_cast<uint32_t>(selectors.size()); }
   double stateBytes() const { return double{1} * columns[0] * columns[1]; }
-  double recordBytes() const {
+  /// Of the records of one episode.
+  double episodeBytes(uint32_t count) const {
     double bytes = 0;
-    for (uint32_t column = 0; column < columnCount(); ++column) bytes += double{1} * columns[2 * column] * columns[2 * column + 1];
+    for (uint32_t column = 0; column < columnCount(); ++column) {
+      const uint32_t every = columns[3 * column + 2];
+      bytes += double{1} * columns[3 * column] * columns[3 * column + 1] * ((count + every - 1) / every);
+    }
     return bytes;
   }
   uint32_t length() const { return static_cast<uint32_t>(policies[0][EXRP_POLICY_LENGTH]); }
   bool external() const { return config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_EXTERNAL; }
   ReplayShape shape(uint32_t replay) const {
-    ReplayShape shape{replay, {}, 1, policies, {}};
+    ReplayShape shape{replay, {}, {}, 1, policies, {}};
     for (uint32_t column = 0; column < columnCount(); ++column) {
-      shape.columnBytes.push_back(columns[2 * column] * columns[2 * column + 1]);
+      shape.columnBytes.push_back(columns[3 * column] * columns[3 * column + 1]);
+      shape.every.push_back(columns[3 * column + 2]);
     }
     return shape;
   }
@@ -626,6 +640,11 @@ class Stress {
         const size_t row = size_t{pick} * length + step;
         for (size_t column = 0; column < shape_.columnBytes.size(); ++column) {
           const size_t size = shape_.columnBytes[column];
+          if (shape_.every[column] > 1) {
+            const uint32_t kept = first - first % shape_.every[column];
+            EXRP_REQUIRE(holds(part(EXRP_BATCH_COLUMN + column) + pick * size, size, episode.stamps[kept], column));
+            continue;
+          }
           const uint8_t* at = part(EXRP_BATCH_COLUMN + column) + row * size;
           EXRP_REQUIRE(step < real ? holds(at, size, episode.stamps[first + step], column) : isZero(at, size));
         }
@@ -883,7 +902,7 @@ class Stress {
   Failure withinLimits(const double* info) {
     double bytes = 0;
     for (const auto& [handle, episode] : episodes_) {
-      bytes += setup_.recordBytes() * double(episode.stamps.size());
+      bytes += setup_.episodeBytes(static_cast<uint32_t>(episode.stamps.size()));
       if (episode.state != EXRP_EPISODE_OPEN) bytes += setup_.stateBytes();
     }
     EXRP_REQUIRE(info[EXRP_INFO_STORED_BYTES] == bytes);

@@ -35,7 +35,7 @@ class Subject {
     policy[EXRP_POLICY_STRIDE] = 1;
     policy[EXRP_POLICY_STACK] = 1;
     policy[EXRP_POLICY_DISCOUNT] = 1;
-    const uint32_t columns[] = {4, stateCount_, 2, 1, 4, 1, 1, 3};
+    const uint32_t columns[] = {4, stateCount_, 1, 2, 1, 1, 4, 1, 1, 1, 3, 1};
     CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 4, &id_), 0);
     CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + 4), 0);
     for (uint32_t episode = 0; episode < 12; ++episode) record(episode);

@@ -22,6 +22,7 @@ export const FAULTS = {
   firstPrioritiesLost:
     "priorities that came with records are forgotten before their picks are valid",
   mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
+  keptIsOwn: "a column that not all records keep has the value of the pick's own first record",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
   nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
   learnsFromContext: "the rows before a pick count as rows to learn from",
@@ -35,6 +36,7 @@ export const FAULTS = {
   drawsOfEpisodes: "an episode is spent after as many draws as are meant for each pick",
   openGoFirst: "open episodes go before ended ones",
   finalStatesFree: "final states take no bytes of those that may be stored",
+  keptBytesOfAll: "a column that some records keep takes the bytes of all",
   ageOfFirstRecord: "an episode's age counts from its first record",
   ageOneMore: "an episode may be one record older than the limit",
   agedSpared: "the episode being recorded is spared however old it is",
@@ -59,6 +61,11 @@ export const FAULTS = {
   recentNeverShrinks: "the window of the newest picks stays that of the first batch",
   drawsTwice: "a batch without replacement has picks twice",
   rankTiesByIndex: "of equal priorities the lower index has the better rank, not the older pick",
+  pserOneByOne: "the priorities of one call decay back one after the other",
+  pserForgets: "a priority may fall below the share of its old value",
+  pserCrossesEpisodes: "a priority decays on past the episode's first pick",
+  curiousCountsOnce: "several draws of a pick in one batch count as one",
+  curiousLossStartsAnew: "setting a loss forgets how often the pick was drawn",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

@@ -23,6 +23,8 @@ type AnyFunction = (...args: readonly unknown[]) => number;
 
 interface Shape {
   readonly columnBytes: readonly number[];
+  /** Which records keep each column. */
+  readonly every: readonly number[];
   /** Elements of one reward. */
   readonly rewardCount: number;
   /** The numbers of each pick table's policy. */
@@ -35,7 +37,10 @@ interface Shape {
 type BatchPart = readonly [part: number, bytes: number];
 
 /** The parts of a table's batches in the order in which they are hashed, as tests/kernel/operations_recording.hpp has it. */
-function batchPartsOf({ columnBytes, rewardCount, policies }: Shape, table: number): BatchPart[] {
+function batchPartsOf(
+  { columnBytes, every, rewardCount, policies }: Shape,
+  table: number,
+): BatchPart[] {
   const policy = policies[table] ?? new Float64Array(abi.EXRP_POLICY_COUNT);
   const number = (index: number): number => policy[index] ?? 0;
   const flag = (bit: number): boolean => (number(abi.EXRP_POLICY_FLAGS) & bit) !== 0;
@@ -61,7 +66,7 @@ function batchPartsOf({ columnBytes, rewardCount, policies }: Shape, table: numb
     [abi.EXRP_BATCH_COLUMN, frames * stateBytes],
   ];
   for (const [k, bytes] of columnBytes.entries()) {
-    if (k > 0) parts.push([abi.EXRP_BATCH_COLUMN + k, rows * bytes]);
+    if (k > 0) parts.push([abi.EXRP_BATCH_COLUMN + k, ((every[k] ?? 1) > 1 ? 1 : rows) * bytes]);
   }
   for (let k = 0; k < nStepCount(policy); k++) {
     const part = abi.EXRP_BATCH_COLUMN + columnBytes.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
@@ -330,7 +335,7 @@ export class KernelTap implements Disposable {
 
   shape(id: unknown): Shape {
     return this.#shapes.get(Number(id)) ??
-      { columnBytes: [], rewardCount: 0, policies: [], tables: [] };
+      { columnBytes: [], every: [], rewardCount: 0, policies: [], tables: [] };
   }
 
   itemBytes(id: number, section: number): number {
@@ -395,11 +400,13 @@ export class KernelTap implements Disposable {
       this.#live.add(id);
       this.#numbers.set(id, this.#numbers.size);
       const columnBytes: number[] = [];
-      for (let k = 0; k < columns.length; k += 2) {
+      const every: number[] = [];
+      for (let k = 0; k < columns.length; k += 3) {
         columnBytes.push((columns[k] ?? 0) * (columns[k + 1] ?? 0));
+        every.push(columns[k + 2] ?? 1);
       }
-      const rewardCount = columns[5] ?? 0;
-      this.#shapes.set(id, { columnBytes, rewardCount, policies: [policy], tables: [] });
+      const rewardCount = columns[7] ?? 0;
+      this.#shapes.set(id, { columnBytes, every, rewardCount, policies: [policy], tables: [] });
     }
     return status;
   }

@@ -10,6 +10,7 @@ import {
   type Batch,
   type Column,
   combined,
+  curious,
   type EvictionPolicy,
   type EvictionRule,
   ExperienceReplay,
@@ -24,6 +25,7 @@ import {
   oldest,
   type PickSelector,
   prioritized,
+  pser,
   rankBased,
   recent,
   reservoir,
@@ -45,7 +47,8 @@ export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, 
 export type AnyBatch = Batch<Column, Column, Column, Record<string, Column>>;
 
 function column(spec: ColumnSpec): Column {
-  return library[spec.dtype](...spec.shape);
+  const made = library[spec.dtype](...spec.shape);
+  return spec.every === undefined ? made : library.every(spec.every, made);
 }
 
 /** The model's configuration of a program's. */
@@ -56,6 +59,7 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     seed: config.seed,
     pick: config.pick,
+    every: columns.map(({ every = 1 }) => every),
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,
@@ -163,6 +167,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
     case "rankBased": {
       const { kind: _, ...options } = spec;
       return rankBased(options);
+    }
+    case "pser": {
+      const { kind: _, ...options } = spec;
+      return pser(options);
+    }
+    case "curious": {
+      const { kind: _, ...options } = spec;
+      return curious(options);
     }
     case "recent": {
       const { kind: _, ...options } = spec;

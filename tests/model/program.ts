@@ -10,12 +10,14 @@ import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
-import type { SelectorSpec } from "./selector_models.ts";
+import type { PrioritizedSpec, SelectorSpec } from "./selector_models.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
   readonly dtype: DType;
   readonly shape: readonly number[];
+  /** Where not all records keep it: every so manieth does. */
+  readonly every?: number;
 }
 
 /** How many elements a value of a column has. */
@@ -181,6 +183,7 @@ function chooseSelector(choice: Choice): SelectorSpec {
   if (choice.oneIn(6)) return chooseRecent(choice);
   if (choice.oneIn(8)) return { kind: "withoutReplacement" };
   if (choice.oneIn(5)) return chooseRankBased(choice);
+  if (choice.oneIn(4)) return choice.oneIn(2) ? choosePser(choice) : chooseCurious(choice);
   switch (choice.below(5)) {
     case 0:
       return { kind: "uniform" };
@@ -194,15 +197,42 @@ function chooseSelector(choice: Choice): SelectorSpec {
         initialPriority: choice.of([1, 1, 0.1]),
       };
     default:
-      return {
-        kind: "prioritized",
-        alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
-        epsilon: choice.of([0, 0, 1e-6, 0.1]),
-        initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
-        normalize: choice.of(["batch", "table"]),
-        draw: choice.of(["stratified", "independent"]),
-      };
+      return choosePrioritized(choice);
   }
+}
+
+function choosePrioritized(choice: Choice): PrioritizedSpec {
+  return {
+    kind: "prioritized",
+    alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
+    epsilon: choice.of([0, 0, 1e-6, 0.1]),
+    initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+function choosePser(choice: Choice): SelectorSpec {
+  return {
+    ...choosePrioritized(choice),
+    kind: "pser",
+    decay: choice.of([0, 0.4, 0.4, 0.9, 1]),
+    window: choice.of([1, 5, 5, 40]),
+    retain: choice.of([0, 0.7, 0.7, 1]),
+  };
+}
+
+function chooseCurious(choice: Choice): SelectorSpec {
+  return {
+    kind: "curious",
+    c: choice.of([0, 1, 1e4, 1e4]),
+    beta: choice.of([0, 0.7, 0.7, 1]),
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 2.5]),
+    epsilon: choice.of([0, 0.01, 0.01]),
+    pMax: choice.of([1e5, 1e5, 1, 1e-40]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
 }
 
 /** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
@@ -344,10 +374,15 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   );
   const extras: Record<string, ColumnSpec> = {};
   for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
-    extras[name] = chooseColumn(choice, true);
+    const spec = chooseColumn(choice, true);
+    extras[name] = choice.oneIn(4) ? { ...spec, every: choice.within(2, 20) } : spec;
   }
   // Goals are alike.
-  if (extras.goal !== undefined && extras.mask !== undefined) extras.goal = extras.mask;
+  if (extras.goal !== undefined && extras.mask !== undefined) {
+    // Goals, which all records keep.
+    const { dtype, shape } = extras.mask;
+    extras.goal = extras.mask = { dtype, shape };
+  }
   // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }
@@ -386,13 +421,16 @@ function chooseLimits(
   // Segments are as long as the picks of each table, also where their length follows from the limits.
   const longest = Math.max(...config.tables.map((table) => table.length), 0);
   const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
-  const bytes = [state, action, reward, ...Object.values(extras)].map(columnBytes);
-  const [stateBytes = 0] = bytes;
-  const recordBytes = bytes.reduce((sum, one) => sum + one, 0);
+  const columns = [state, action, reward, ...Object.values(extras)];
+  const stateBytes = columnBytes(state);
   // Not so tight that little is left to draw and to drain.
   const half = Math.ceil(capacity / 2);
   const records = Math.max(least, choice.within(half, capacity));
-  const capacityBytes = records * recordBytes +
+  const recordBytes = columns.reduce(
+    (sum, spec) => sum + Math.ceil(records / (spec.every ?? 1)) * columnBytes(spec),
+    0,
+  );
+  const capacityBytes = recordBytes +
     stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
   const maxAge = Math.max(least, choice.oneIn(3) ? 1 : half) + choice.below(2 * capacity);
   return {

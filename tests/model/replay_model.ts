@@ -30,6 +30,7 @@ import {
   type Episode,
   isPick,
   join,
+  keptAt,
   type PickRows,
   pickRows,
   type RewardSpec,
@@ -45,6 +46,8 @@ export interface ModelConfig {
   readonly pick: PickPolicy;
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
+  /** Which records keep each column: every so manieth. */
+  readonly every: readonly number[];
   readonly reward: RewardSpec;
   readonly eviction: EvictionKind;
   /** The option of `afterDraws`. */
@@ -159,7 +162,7 @@ export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
   /** Records that there can be: as many as given, or as fit into the bytes beside a final state. */
-  readonly capacity: number;
+  capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
   readonly #tables: TableModel[] = [];
@@ -181,10 +184,8 @@ export class ReplayModel {
   constructor(config: ModelConfig, fault?: Fault) {
     this.config = config;
     const { capacityBytes = Infinity, maxAge = Infinity } = config;
-    this.capacity = Math.min(
-      config.capacity,
-      Math.floor((capacityBytes - this.#stateBytes) / this.#recordBytes),
-    );
+    this.capacity = config.capacity;
+    while (this.#episodeBytes(this.capacity) + this.#stateBytes > capacityBytes) this.capacity--;
     this.segmentLength = config.segmentLength ??
       Math.max(config.pick.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
     this.#tables.push(new TableModel(config.pick));
@@ -205,8 +206,9 @@ export class ReplayModel {
   }
   /** Bytes of all records and final states. */
   get storedBytes(): number {
-    let bytes = this.recordCount * this.#recordBytes;
-    for (const { ending } of this.#episodes.values()) {
+    let bytes = 0;
+    for (const { records, ending } of this.#episodes.values()) {
+      bytes += this.#episodeBytes(records.length);
       if (ending !== undefined) bytes += this.#stateBytes;
     }
     return bytes;
@@ -406,7 +408,7 @@ export class ReplayModel {
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
-    selector.setPriority(indices, kept);
+    selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
     const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
     this.#eviction.prioritized?.(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
@@ -501,7 +503,7 @@ export class ReplayModel {
     const terminated: number[] = [];
     const truncated: number[] = [];
     for (const [row, { episode, position }] of taken.entries()) {
-      for (const [k, bytes] of (episode.records[position] ?? []).entries()) {
+      for (const [k, bytes] of this.#recordAt(episode, position).entries()) {
         columns[k]?.set(bytes, row * bytes.length);
       }
       const isLast = position === episode.records.length - 1;
@@ -564,12 +566,19 @@ export class ReplayModel {
     if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
     const columns = this.config.columnBytes.map((bytes, k) => {
       const all = new Uint8Array(bytes * episode.records.length);
-      for (const [row, record] of episode.records.entries()) {
-        all.set(record[k] ?? [], row * bytes);
+      for (const row of episode.records.keys()) {
+        all.set(this.#recordAt(episode, row)[k] ?? [], row * bytes);
       }
       return all;
     });
     return { columns, finalState: episode.finalState };
+  }
+
+  /** A record as it can be read: of columns that not all records keep, the newest value kept. */
+  #recordAt({ records }: Episode, position: number): readonly Uint8Array[] {
+    return (records[position] ?? []).map((own, k) =>
+      records[keptAt(position, this.config.every[k], this.#fault)]?.[k] ?? own
+    );
   }
 
   // ---- saving ----
@@ -639,8 +648,14 @@ export class ReplayModel {
     return selector;
   }
 
-  get #recordBytes(): number {
-    return this.config.columnBytes.reduce((sum, bytes) => sum + bytes, 0);
+  /** Bytes of the records of one episode; of some columns only every so manieth record has any. */
+  #episodeBytes(recordCount: number): number {
+    let bytes = 0;
+    for (const [k, size] of this.config.columnBytes.entries()) {
+      const every = this.#fault === "keptBytesOfAll" ? 1 : this.config.every[k] ?? 1;
+      for (let position = 0; position < recordCount; position += every) bytes += size;
+    }
+    return bytes;
   }
 
   get #stateBytes(): number {
@@ -666,7 +681,9 @@ export class ReplayModel {
       const episode = this.#episodes.get(handle);
       const cuts = records > 0 && episode?.records.length === this.segmentLength;
       const more = this.#fault === "finalStatesFree" ? 0 : finalStates + (cuts ? 1 : 0);
-      const bytes = this.storedBytes + records * this.#recordBytes + more * this.#stateBytes;
+      const before = cuts ? 0 : episode?.records.length ?? 0;
+      const record = this.#episodeBytes(before + records) - this.#episodeBytes(before);
+      const bytes = this.storedBytes + record + more * this.#stateBytes;
       if (this.recordCount + records <= capacity && bytes <= capacityBytes) return;
       this.#remove(this.#eviction.victim(episode === undefined ? undefined : handle));
     }
@@ -713,6 +730,19 @@ export class ReplayModel {
     }
   }
 
+  /** The picks of a table before one in its episode, the nearest first. */
+  #picksBefore(table: TableModel, index: number): number[] {
+    const pick = table.picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    const before: number[] = [];
+    for (let position = pick.position - 1; position >= 0; position--) {
+      const earlier = table.indexOf(pick.episode, position);
+      if (earlier >= 0) before.push(earlier);
+    }
+    if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
+    return before;
+  }
+
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
@@ -749,7 +779,7 @@ export class ReplayModel {
     table: TableModel,
     draws: Draws,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { columnBytes, reward } = this.config;
+    const { columnBytes, every, reward } = this.config;
     const picks = draws.indices.map((index) => {
       const pick = table.picks[index];
       const episode = pick && this.#episodes.get(pick.episode);
@@ -759,7 +789,7 @@ export class ReplayModel {
       const { position } = pick;
       return {
         pick,
-        rows: pickRows(table.policy, episode, position, columnBytes, reward, this.#fault),
+        rows: pickRows(table.policy, episode, position, columnBytes, every, reward, this.#fault),
       };
     });
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>

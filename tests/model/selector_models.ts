@@ -6,7 +6,18 @@
 
 import type { Fault } from "./faults.ts";
 import { portableLog, portablePow, portableWeight } from "./portable_math.ts";
+import { CuriousModel, type CuriousSpec, PserModel, type PserSpec } from "./priority_models.ts";
 import { Random } from "./random.ts";
+import {
+  at,
+  binarySums,
+  drawByWeights,
+  findPoint,
+  leastProbability,
+  range,
+  streamOfCopy,
+  weightOf,
+} from "./weights.ts";
 
 /** Picks that were drawn, by their place in the pick table, and the probability of each draw. */
 export interface Draws {
@@ -29,7 +40,12 @@ export interface SelectorModel {
   moved(to: number): void;
   /** The last pick is gone. */
   popped(): void;
-  setPriority(indices: readonly number[], priorities: readonly number[]): void;
+  /** `before` gives the picks before one in its episode, the nearest first; none where priorities come with records. */
+  setPriority(
+    indices: readonly number[],
+    priorities: readonly number[],
+    before?: (index: number) => readonly number[],
+  ): void;
   /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
   select(count: number, seen?: Draws): Draws;
   /** The largest batch the rule can draw now; any when absent. */
@@ -96,6 +112,8 @@ export type SimpleSpec =
   | { readonly kind: "oldest" | "newest"; readonly distinct: boolean }
   | PriorityEndSpec
   | RankBasedSpec
+  | PserSpec
+  | CuriousSpec
   | { readonly kind: "withoutReplacement" }
   | RecentSpec;
 
@@ -163,20 +181,16 @@ export function selectorModel(
         { max: portableWeight(spec.initialPriority), born: 0 },
         fault,
       );
+    case "pser":
+      return new PserModel(spec, random, [], spec.initialPriority, fault);
+    case "curious":
+      return new CuriousModel(spec, random, [], fault);
     case "recent":
       return new RecentModel(spec, random, [], { born: 0, k: 1 }, fault);
     case "highestPriority":
     case "lowestPriority":
       return new PriorityEndModel(spec, [], { max: spec.initialPriority, stamp: 0 }, fault);
   }
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, k) => k);
-}
-
-function streamOfCopy(random: Random, fault: Fault | undefined): Random {
-  return fault === "snapshotForgetsRandom" ? new Random(0, 1) : random.clone();
 }
 
 /** Every pick with the same probability. */
@@ -233,44 +247,6 @@ export function sweepProbability(label: number): number {
   return 2 ** -(label % 8);
 }
 
-/**
- * Sums of a list over ranges of 1, 2, 4, ... entries: `sums[0]` is the list padded with zeros, the last has one entry.
- */
-function binarySums(weights: readonly number[], fault?: Fault): number[][] {
-  let width = 1;
-  while (width < weights.length) width *= 2;
-  const sums = [[...weights, ...new Array<number>(width - weights.length).fill(0)]];
-  for (let below = sums[0] ?? []; below.length > 1; below = sums.at(-1) ?? []) {
-    const above: number[] = [];
-    for (let k = 0; k < below.length; k += 2) {
-      const sum = at(below, k) + at(below, k + 1);
-      above.push(fault === "sumsInFloat32" ? Math.fround(sum) : sum);
-    }
-    sums.push(above);
-  }
-  return sums;
-}
-
-function at(list: readonly number[], index: number): number {
-  const value = list[index];
-  if (value === undefined) throw new RangeError(`the model has no entry ${index}`);
-  return value;
-}
-
-/** Going down from the whole: to the right if the point is past the left's sum and there is something to the right. */
-function findPoint(sums: readonly (readonly number[])[], point: number): number {
-  let index = 0;
-  let rest = point;
-  for (const level of sums.slice(0, -1).toReversed()) {
-    const left = at(level, 2 * index);
-    const right = at(level, 2 * index + 1);
-    const goRight = rest >= left && right > 0;
-    if (goRight) rest -= left;
-    index = 2 * index + (goRight ? 1 : 0);
-  }
-  return index;
-}
-
 /** Proportional prioritization (Schaul et al. 2016, section 3.3). */
 class PrioritizedModel implements SelectorModel {
   readonly weighted = true;
@@ -284,7 +260,8 @@ class PrioritizedModel implements SelectorModel {
 
   pushed(): void {
     const initial = this.fault === "newPriorityInitial";
-    this.weights.push(this.#weightOf(initial ? this.spec.initialPriority : this.priorityMax));
+    const priority = initial ? this.spec.initialPriority : this.priorityMax;
+    this.weights.push(weightOf(priority, this.spec, this.fault));
   }
   moved(to: number): void {
     this.weights[to] = at(this.weights, this.weights.length - 1);
@@ -297,31 +274,17 @@ class PrioritizedModel implements SelectorModel {
     for (const [k, index] of indices.entries()) {
       this.priorityMax = Math.max(this.priorityMax, at(priorities, k));
       if (this.fault === "firstPriorityWins" && indices.indexOf(index) < k) continue;
-      this.weights[index] = this.#weightOf(at(priorities, k));
+      this.weights[index] = weightOf(at(priorities, k), this.spec, this.fault);
     }
   }
 
   select(count: number): Draws {
-    const sums = binarySums(this.weights, this.fault);
-    const total = this.#total();
-    if (!(total > 0)) {
-      const indices = range(count).map(() => this.random.below(this.weights.length));
-      return { indices, probabilities: indices.map(() => 1 / this.weights.length) };
-    }
-    let shared: number | undefined;
-    const indices = range(count).map((k) => {
-      let u = this.random.uniform();
-      if (this.fault === "pointsShared") u = shared ??= u;
-      return findPoint(sums, (this.spec.draw === "independent" ? u : (k + u) / count) * total);
-    });
-    return { indices, probabilities: indices.map((index) => at(this.weights, index) / total) };
+    return drawByWeights(this.weights, this.random, count, this.spec.draw, this.fault);
   }
 
   probabilityMin(): number {
     if (this.spec.normalize === "batch" || this.fault === "normalizeByBatch") return 0;
-    const total = this.#total();
-    if (!(total > 0)) return 1 / this.weights.length;
-    return Math.min(...this.weights.filter((weight) => weight > 0)) / total;
+    return leastProbability(this.weights, this.fault);
   }
 
   clone(): SelectorModel {
@@ -333,19 +296,6 @@ class PrioritizedModel implements SelectorModel {
       forgets ? this.spec.initialPriority : this.priorityMax,
       this.fault,
     );
-  }
-
-  #total(): number {
-    return at(binarySums(this.weights, this.fault).at(-1) ?? [], 0);
-  }
-
-  /** (priority + epsilon)^alpha as a float32; what is positive stays so. */
-  #weightOf(priority: number): number {
-    if (this.spec.alpha === 0) return 1;
-    const base = Math.min(priority + this.spec.epsilon, Number.MAX_VALUE);
-    if (!(base > 0)) return 0;
-    const weight = Math.max(portablePow(base, this.spec.alpha), 2 ** -126);
-    return this.fault === "weightsInFloat64" ? weight : portableWeight(weight);
   }
 }
 

@@ -81,12 +81,19 @@ function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
   return Array.from(new arrays[dtype](bytes.slice().buffer)).slice(0, count).map(Number);
 }
 
+/** Where the newest value is that was kept at or before a position. */
+export function keptAt(position: number, every = 1, fault?: Fault): number {
+  if (fault === "keptIsOwn") return position;
+  return Math.floor(position / every) * every;
+}
+
 /** What a batch holds of the pick at `position`. */
 export function pickRows(
   policy: PickPolicy,
   episode: Episode,
   position: number,
   columnBytes: readonly number[],
+  every: readonly number[],
   reward: RewardSpec,
   fault?: Fault,
 ): PickRows {
@@ -124,8 +131,14 @@ export function pickRows(
   const perRow = <T>(make: (at: number) => T, none: () => T): T[] =>
     rows.map((at) => at === undefined ? none() : make(at));
 
+  const firstRow = rows.find((at) => at !== undefined) ?? 0;
+  const first = policy.reversed ? position : firstRow;
   const columns = columnBytes.map((bytes, k) =>
-    k === 0 ? states() : perRow((at) => records[at]?.[k] ?? zeros(bytes), () => zeros(bytes))
+    (every[k] ?? 1) > 1
+      ? [records[keptAt(first, every[k], fault)]?.[k] ?? zeros(bytes)]
+      : k === 0
+      ? states()
+      : perRow((at) => records[at]?.[k] ?? zeros(bytes), () => zeros(bytes))
   );
   function states(): Uint8Array[] {
     const last = position + own - 1;

@@ -5,6 +5,7 @@
  */
 
 import {
+  curious,
   ExperienceReplay,
   float32,
   highestPriority,
@@ -13,6 +14,7 @@ import {
   newest,
   oldest,
   prioritized,
+  pser,
   rankBased,
   recent,
   type Selector,
@@ -305,6 +307,8 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
     const rule of [
       ...rules,
       rankBased(),
+      pser(),
+      curious(),
       highestPriority(),
       lowestPriority(),
       recent({ newest: 3 }),
@@ -382,7 +386,7 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   [
     "bytes too few for one pick",
     { pick: { length: 2 }, capacityBytes: 27 },
-    /capacityBytes must be at least 28, for a pick .* 2 × 12 bytes .* \(4 bytes\), got 27/,
+    /capacityBytes must be at least 28, for the 2 records of a pick and a final state, got 27/,
   ],
   [
     "a segment longer than the bytes hold",

@@ -1,5 +1,6 @@
 /** The limits beside the capacity: capacityBytes and maxAge. That they hold under every policy is in tests/eviction/conforms.ts. */
 import {
+  every,
   type EvictionPolicy,
   ExperienceReplay,
   fifo,
@@ -62,6 +63,27 @@ Deno.test("without a shape of its own a state of one byte counts one byte", asyn
     capacityBytes: 40,
   });
   assertStrictEquals(replay.capacity, 13);
+});
+
+Deno.test("an extra that only some records keep takes its bytes where it is kept", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 1000,
+    segmentLength: 9,
+    state: float32(1),
+    extras: { hidden: every(4, float32(25)) },
+    capacityBytes: 9 * RECORD_BYTES + 3 * 100 + STATE_BYTES,
+  });
+  const hidden = new Float32Array(25);
+  assertStrictEquals(replay.capacity, 9);
+  const first = replay.newEpisode();
+  for (let step = 0; step < 5; step++) replay.record(first, [step], 0, 0, { extras: { hidden } });
+  replay.endEpisode(first, { finalState: [5] });
+  assertStrictEquals(replay.describe().memory.stored, 5 * RECORD_BYTES + 200 + STATE_BYTES);
+  const second = replay.newEpisode();
+  for (let step = 0; step < 4; step++) replay.record(second, [step], 0, 0, { extras: { hidden } });
+  assertEquals([...replay.episodes()], [first, second]); // nine records, three of them with what they keep
+  replay.record(second, [4], 0, 0, { extras: { hidden } });
+  assertEquals([...replay.episodes()], [second]);
 });
 
 Deno.test("maxAge: an episode goes with the record that would make it older, not before", async () => {

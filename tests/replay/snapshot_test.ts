@@ -2,6 +2,7 @@
 import {
   afterDraws,
   bool,
+  curious,
   type EvictionRule,
   ExperienceReplay,
   fifo,
@@ -17,6 +18,7 @@ import {
   newest,
   oldest,
   prioritized,
+  pser,
   rankBased,
   recent,
   ReplayError,
@@ -61,6 +63,8 @@ const SELECTORS: Record<string, () => SelectorRule> = {
   highestPriority: () => highestPriority(),
   lowestPriority: () => lowestPriority(),
   rankBased: () => rankBased({ normalize: "table" }),
+  pser: () => pser({ normalize: "table" }),
+  curious: () => curious({ c: 50, normalize: "table" }),
   recent: () => recent({ eta: 0.99, updates: 7 }),
   halving: () => new Halving(),
 };

@@ -47,7 +47,7 @@ Deno.test("laber: normalize max makes the largest weight 1", async () => {
 Deno.test("laber: candidates of prioritized() keep their own weights as a factor", async () => {
   using replay = await smallReplay({ seed: 3 });
   const selector = replay.newPickSelector(laber({
-    from: prioritized({ alpha: 1 }),
+    rule: prioritized({ alpha: 1 }),
     score: (candidates: Small) => candidates.state.map(() => 2),
   }));
   const episode = recordEpisode(replay, 2);
@@ -117,7 +117,7 @@ Deno.test("laber: bad input", async () => {
   assertThrows(() => loose({}), TypeError, "score");
   assertThrows(() => loose({ score, factor: 0 }), RangeError, "factor");
   assertThrows(() => loose({ score, normalize: "sum" }), TypeError, "normalize");
-  assertThrows(() => loose({ score, from: 1 }), TypeError, "from");
+  assertThrows(() => loose({ score, rule: 1 }), TypeError, "rule");
   using replay = await smallReplay();
   recordEpisode(replay, 3);
   const selector = replay.newPickSelector(loose({ score, factor: 2 ** 24 }));

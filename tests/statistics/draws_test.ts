@@ -7,8 +7,10 @@
 
 import { assert, assertAlmostEquals, assertGreater, assertLess } from "@std/assert";
 import {
+  curious,
   ExperienceReplay,
   prioritized,
+  pser,
   rankBased,
   recent,
   type SelectorRule,
@@ -335,4 +337,68 @@ Deno.test(`withoutReplacement() draws any two picks together equally often (seed
   // As if some two were drawn together a little more often than others.
   const tilted = pairs.map((key) => (Math.floor(key / count) + key) % 2 === 0 ? 1.06 : 0.94);
   assertFits(tailOf(seen, seen.map(() => 1)), tailOf(seen, tilted));
+});
+
+/** What two updates of all picks of one episode leave: p^alpha by the paper's two rules, with new picks of priority 1. */
+function decayed(updates: readonly number[][], decay: number, retain: number): number[] {
+  let p = (updates[0] ?? []).map(() => 1);
+  for (const update of updates) {
+    const own = update.map((delta, t) => Math.max(delta, retain * (p[t] ?? NaN)));
+    p = own.map((priority, t) => {
+      let largest = priority;
+      for (let i = 1; i <= 5; i++) largest = Math.max(largest, decay ** i * (own[t + i] ?? 0));
+      return largest;
+    });
+  }
+  return powers(p, 0.6);
+}
+
+Deno.test(`pser() draws by priorities that decay backwards and fall slowly (seed ${SEED})`, async () => {
+  const count = 777;
+  const updates = [somePriorities(count), somePriorities(count).toReversed()];
+  using drawn = await subject(pser({ alpha: 0.6, epsilon: 0, draw: "independent" }), count);
+  for (const priorities of updates) drawn.prioritize(priorities);
+  const counts = range(count).map(() => 0);
+  for (const positions of drawn.draw(20, 50_000)) {
+    for (const position of positions) counts[position] = (counts[position] ?? 0) + 1;
+  }
+  const tail = tailOf(counts, decayed(updates, 0.4, 0.7));
+  assertFits(tail, tailOf(counts, decayed(updates, 0.42, 0.7)));
+  assertFits(tail, tailOf(counts, decayed(updates, 0.4, 0.8)));
+});
+
+Deno.test(`curious() draws what was drawn seldom, and what has a large loss (seed ${SEED})`, async () => {
+  const [count, size, batchCount] = [2003, 50, 1200];
+  using drawn = await subject(curious({ draw: "independent" }), count);
+  const losses = somePriorities(count);
+  drawn.prioritize(losses);
+  const terms = losses.map((loss) => (loss + 0.01) ** 0.7);
+
+  // How many draws go to picks that were drawn 0, 1, 2, ... times before, and how many are due, batch by batch.
+  const times = range(count).map(() => 0);
+  const counts = range(60).map(() => 0);
+  const add = (row: number[], pick: number, amount: number): void => {
+    const bin = Math.min(times[pick] ?? NaN, row.length - 1);
+    row[bin] = (row[bin] ?? NaN) + amount;
+  };
+  const betas = [0.7, 0.72];
+  const expected = betas.map(() => range(60).map(() => 0));
+  for (const positions of drawn.draw(batchCount, size)) {
+    for (const [at, beta] of betas.entries()) {
+      const weights = terms.map((term, k) => 1e4 * beta ** (times[k] ?? NaN) + term);
+      const total = weights.reduce((a, b) => a + b, 0);
+      for (const [k, weight] of weights.entries()) {
+        add(expected[at] ?? [], k, size * weight / total);
+      }
+    }
+    for (const position of positions) add(counts, position, 1);
+    for (const position of positions) times[position] = (times[position] ?? NaN) + 1;
+  }
+  assert(Math.max(...times) > 25, "the novelty of picks has gone");
+  const tails = expected.map((row) => {
+    const test = new ChiSquare();
+    test.add(counts, row);
+    return test.tail;
+  });
+  assertFits(tails[0] ?? NaN, tails[1] ?? NaN);
 });

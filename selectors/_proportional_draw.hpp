@@ -1,0 +1,43 @@
+// drawProportional: draws indices in proportion to the weights of a SumTree, for the selectors that keep one.
+//
+// Stratified draws: draw k of n is at r = ((k + u_k) / n) * sum; independent ones at r = u_k * sum; u_k in order of k.
+// While all weights are 0 draws are uniform, P(i) = 1 / N.
+//
+// Thread safety: none of its own. Cost: O(log N) a draw, cache misses overlap.
+// It doesn't settle the tree.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/random.hpp"
+#include "selectors/sum_tree.hpp"
+
+namespace exrp {
+
+/// Draws `count` of the `pickCount` > 0 indices of a settled tree into `index`, and the probability of each into `probability`.
+template <typename Leaf>
+void drawProportional(const SumTree<Leaf>& tree, uint32_t pickCount, bool independent, Random& random, uint32_t count,
+                      uint32_t* index, double* probability) {
+  const double total = tree.total();
+  if (!(total > 0.0)) {
+    for (uint32_t k = 0; k < count; ++k) index[k] = random.below(pickCount);
+    for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0 / pickCount;
+    return;
+  }
+  // The points stand where their probabilities will: both are doubles, and find() reads a point before its own is written.
+  for (uint32_t k = 0; k < count; ++k) probability[k] = random.uniform();
+  if (!independent)
+    for (uint32_t k = 0; k < count; ++k) probability[k] = (static_cast<double>(k) + probability[k]) / count;
+  for (uint32_t k = 0; k < count; ++k) probability[k] *= total;
+  tree.findMany(probability, count, index);
+  for (uint32_t k = 0; k < count; ++k) probability[k] = static_cast<double>(tree.get(index[k])) / total;
+}
+
+/// The smallest probability that drawProportional() can report; settled, with trackMin.
+template <typename Leaf>
+double proportionalMin(const SumTree<Leaf>& tree, uint32_t pickCount) {
+  const double total = tree.total();
+  return total > 0.0 ? static_cast<double>(tree.minPositive()) / total : 1.0 / pickCount;
+}
+
+}  // namespace exrp

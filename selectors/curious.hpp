@@ -1,0 +1,199 @@
+// CuriousSelector: curious replay (Kauvar, Doyle, Zhou and Haber, "Curious replay for model-based adaptation", 2023, arXiv
+// 2306.15934; its formula is known here from the authors' code): draws in proportion to
+//
+//   p_i = c * beta^v_i + (L_i + epsilon)^alpha,
+//
+// v_i how often pick i was drawn by this selector, L_i the last loss that was set for it. A pick whose loss was never set has the
+// weight pMax instead, however often it was drawn. Draws of one batch are all by the weights from before it; then each counts,
+// also those of the same pick.
+//
+// Weights and the losses' terms (L_i + epsilon)^alpha are float32; what is positive stays so. Draws are those of
+// _proportional_draw.hpp.
+//
+// Thread safety: none of its own.
+// Invariants (check() returns the number of the one that broke):
+//   1. Those of the SumTree, as 10 + its number.
+//   2. Every pick's weight is that of its count and its loss; beyond the count all are 0.
+//   3. Every loss's term is one that can be, or `unknown`.
+// Cost: pushed, moved, popped a few ns; O(log N) a draw and a loss (sums are added up when the next batch is drawn).
+// Memory: 13.4 bytes a pick, 13.7 with normalizeTable.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "kernel/portable_math.hpp"
+#include "kernel/prefetch.hpp"
+#include "selectors/_proportional_draw.hpp"
+#include "selectors/pick_selector.hpp"
+#include "selectors/sum_tree.hpp"
+
+namespace exrp {
+
+struct CuriousOptions {
+  double c = 1e4;               // >= 0, finite
+  double beta = 0.7;            // 0..1
+  double alpha = 0.7;           // 0..2^40
+  double epsilon = 0.01;        // >= 0, finite
+  double pMax = 1e5;            // > 0, finite
+  bool normalizeTable = false;  // importance weights are scaled by the table's largest, not the batch's
+  bool independent = false;     // else stratified
+};
+
+class CuriousSelector final : public PickSelector {
+ public:
+  CuriousSelector(const CuriousOptions& options, Random random, uint32_t countMax)
+      : options_(options), random_(random), countMax_(countMax), weightOfNew_(portableWeight(options.pMax)) {}
+
+  /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
+  Status create() {
+    if (!(options_.c >= 0.0 && std::isfinite(options_.c))) return Status::argument;
+    if (!(options_.beta >= 0.0 && options_.beta <= 1.0)) return Status::argument;
+    if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
+    if (!(options_.epsilon >= 0.0 && std::isfinite(options_.epsilon))) return Status::argument;
+    if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
+    if (!tree_.create(countMax_, options_.normalizeTable) || !tree_.commit(countMax_)) return Status::memory;
+    if (!picks_.create(countMax_) || !picks_.commit(countMax_)) return Status::memory;
+    for (uint32_t draws = 0; draws < novelties; ++draws) novelty_[draws] = reckonNovelty(draws);
+    return Status::ok;
+  }
+
+  void pushed(uint32_t index) override {
+    picks_[index] = {0, unknown};
+    tree_.set(index, weightOfNew_);
+    count_ = index + 1;
+  }
+  void moved(uint32_t from, uint32_t to) override {
+    picks_[to] = picks_[from];
+    tree_.set(to, tree_.get(from));
+  }
+  void popped(uint32_t index) override {
+    tree_.set(index, 0.0f);
+    count_ = index;
+  }
+
+  /// A priority is a loss.
+  void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
+    double value[pieceMax];
+    double power[pieceMax];
+    for (uint32_t first = 0; first < count; first += pieceMax) {
+      const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
+      for (uint32_t k = 0; k < n; ++k) {
+        prefetchLine(&picks_[index[first + k]]);
+        tree_.prefetch(index[first + k]);
+        const double sum = priority[first + k] + options_.epsilon;
+        value[k] = sum < 0x1.fffffffffffffp1023 ? sum : 0x1.fffffffffffffp1023;
+      }
+      portablePowMany(value, options_.alpha, power, n);
+      for (uint32_t k = 0; k < n; ++k) {
+        Pick& pick = picks_[index[first + k]];
+        pick.lossTerm = termOf(value[k], power[k]);
+        tree_.set(index[first + k], weightOf(pick));
+      }
+    }
+  }
+
+  Status select(uint32_t count, uint32_t* index, double* probability) override {
+    tree_.settle();
+    drawProportional(tree_, count_, options_.independent, random_, count, index, probability);
+    if (options_.normalizeTable) probabilityMin_ = proportionalMin(tree_, count_);
+    for (uint32_t first = 0; first < count; first += pieceMax) {
+      const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
+      for (uint32_t k = 0; k < n; ++k) prefetchLine(&picks_[index[first + k]]);
+      for (uint32_t k = 0; k < n; ++k) countDraw(index[first + k]);
+    }
+    return Status::ok;
+  }
+
+  double probabilityMin() override { return probabilityMin_; }
+  bool weighted() const override { return true; }
+  double memoryBytes() const override {
+    return sizeof(*this) + double{sizeof(Pick)} * count_ + tree_.memoryBytes(count_);
+  }
+
+  // Saved: the random state; then of each pick how often it was drawn, and its loss's term.
+  uint32_t headerBytes() const override { return Random::stateBytes; }
+  uint32_t itemBytes() const override { return sizeof(Pick); }
+  void saveHeader(uint8_t* bytes) const override { random_.save(bytes); }
+  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
+    if (count > 0) std::memcpy(bytes, &picks_[first], sizeof(Pick) * count);
+  }
+  Status loadHeader(const uint8_t* bytes) override { return random_.load(bytes) ? Status::ok : Status::dataCorrupt; }
+  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
+    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
+    for (uint32_t k = 0; k < count; ++k) {
+      Pick pick = {};
+      std::memcpy(&pick, bytes + sizeof(Pick) * k, sizeof(Pick));
+      if (!termPossible(pick.lossTerm)) return Status::dataCorrupt;
+      picks_[first + k] = pick;
+      tree_.set(first + k, weightOf(pick));
+    }
+    return Status::ok;
+  }
+  Status loadEnd() override {
+    tree_.settle();
+    return Status::ok;
+  }
+
+  int32_t check() const override {
+    if (const int32_t broken = tree_.check(); broken != 0) return 10 + broken;
+    for (uint32_t index = 0; index < count_; ++index) {
+      if (!termPossible(picks_[index].lossTerm)) return 3;
+      if (tree_.get(index) != weightOf(picks_[index])) return 2;
+    }
+    for (uint32_t index = count_; index < countMax_ && index < count_ + 64; ++index)
+      if (tree_.get(index) != 0.0f) return 2;
+    return 0;
+  }
+
+ private:
+  static constexpr uint32_t pieceMax = 64;
+  static constexpr uint32_t novelties = 256;
+  static constexpr float unknown = -1.0f;
+
+  struct Pick {
+    uint32_t draws;  // at its largest value it stays
+    float lossTerm;  // (loss + epsilon)^alpha, or `unknown`
+  };
+  static_assert(sizeof(Pick) == 8);
+
+  /// c * beta^draws; what is positive stays so, though the power may be too small for a double.
+  double reckonNovelty(uint32_t draws) const {
+    const double product = options_.c * portablePow(options_.beta, draws);
+    const bool positive = options_.c > 0.0 && (options_.beta > 0.0 || draws == 0);
+    return positive && product < 0x1p-126 ? 0x1p-126 : product;
+  }
+  float termOf(double value, double power) const {
+    if (options_.alpha == 0.0) return 1.0f;
+    return value > 0.0 ? portableWeight(power > 0x1p-126 ? power : 0x1p-126) : 0.0f;
+  }
+  bool termPossible(float term) const {
+    if (std::isnan(term)) return false;
+    if (term == unknown) return true;
+    if (options_.alpha == 0.0) return term == 1.0f;
+    if (term == 0.0f) return !std::signbit(term) && options_.epsilon == 0.0;
+    return term >= 0x1p-126f && term <= 0x1.fffffep127f;
+  }
+  float weightOf(const Pick& pick) const {
+    if (pick.lossTerm == unknown) return weightOfNew_;
+    const double novelty = pick.draws < novelties ? novelty_[pick.draws] : reckonNovelty(pick.draws);
+    return portableWeight(novelty + static_cast<double>(pick.lossTerm));
+  }
+  void countDraw(uint32_t index) {
+    Pick& pick = picks_[index];
+    if (pick.draws != UINT32_MAX) ++pick.draws;
+    if (pick.lossTerm != unknown) tree_.set(index, weightOf(pick));
+  }
+
+  CuriousOptions options_;
+  Random random_;
+  uint32_t countMax_;
+  uint32_t count_ = 0;
+  float weightOfNew_;
+  double probabilityMin_ = 0.0;     // of the last batch, with normalizeTable
+  double novelty_[novelties] = {};  // of the first counts
+  ReservedArray<Pick> picks_;
+  SumTree<float> tree_;
+};
+
+}  // namespace exrp

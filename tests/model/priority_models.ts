@@ -1,0 +1,180 @@
+/**
+ * The selectors whose weights hang on more than the last priority, as obvious lists.
+ *
+ * @module
+ */
+
+import type { Fault } from "./faults.ts";
+import { portablePow, portableWeight } from "./portable_math.ts";
+import type { Random } from "./random.ts";
+import type { Draws, PrioritizedSpec, SelectorModel } from "./selector_models.ts";
+import { at, drawByWeights, leastProbability, streamOfCopy, weightOf } from "./weights.ts";
+
+export type PserSpec = Omit<PrioritizedSpec, "kind"> & {
+  readonly kind: "pser";
+  readonly decay: number;
+  readonly window: number;
+  readonly retain: number;
+};
+
+export interface CuriousSpec {
+  readonly kind: "curious";
+  readonly c: number;
+  readonly beta: number;
+  readonly alpha: number;
+  readonly epsilon: number;
+  readonly pMax: number;
+  readonly normalize: "batch" | "table";
+  readonly draw: "stratified" | "independent";
+}
+
+/** Prioritized sequence experience replay (Brittain et al. 2019), on weights p^alpha. */
+export class PserModel implements SelectorModel {
+  readonly weighted = true;
+  constructor(
+    private readonly spec: PserSpec,
+    private readonly random: Random,
+    private readonly weights: number[],
+    private priorityMax: number,
+    private readonly fault?: Fault,
+  ) {}
+
+  pushed(): void {
+    const initial = this.fault === "newPriorityInitial";
+    const priority = initial ? this.spec.initialPriority : this.priorityMax;
+    this.weights.push(weightOf(priority, this.spec, this.fault));
+  }
+  moved(to: number): void {
+    this.weights[to] = at(this.weights, this.weights.length - 1);
+  }
+  popped(): void {
+    this.weights.pop();
+  }
+
+  setPriority(
+    indices: readonly number[],
+    priorities: readonly number[],
+    before?: (index: number) => readonly number[],
+  ): void {
+    this.priorityMax = Math.max(this.priorityMax, ...priorities);
+    if (before === undefined) {
+      // It comes with the record: there is nothing before it to keep, and it decays nowhere.
+      for (const [k, index] of indices.entries()) {
+        this.weights[index] = weightOf(at(priorities, k), this.spec, this.fault);
+      }
+    } else if (this.fault === "pserOneByOne") {
+      for (const [k, index] of indices.entries()) {
+        this.#update(new Map([[index, at(priorities, k)]]), before);
+      }
+    } else {
+      // A map keeps the last of two for one pick.
+      this.#update(new Map(indices.map((index, k) => [index, at(priorities, k)])), before);
+    }
+  }
+
+  #update(
+    priorities: ReadonlyMap<number, number>,
+    before: (index: number) => readonly number[],
+  ): void {
+    const { decay, window, retain, alpha } = this.spec;
+    const own = new Map<number, number>();
+    for (const [index, priority] of priorities) {
+      const least = portableWeight(at(this.weights, index) * portablePow(retain, alpha));
+      const weight = weightOf(priority, this.spec, this.fault);
+      own.set(index, this.fault === "pserForgets" ? weight : Math.max(weight, least));
+    }
+    for (const [index, weight] of own) this.weights[index] = weight;
+    for (const [index, weight] of own) {
+      let share = 1;
+      for (const earlier of before(index).slice(0, window)) {
+        share *= decay;
+        const decayed = portableWeight(weight * portablePow(share, alpha));
+        this.weights[earlier] = Math.max(at(this.weights, earlier), decayed);
+      }
+    }
+  }
+
+  select(count: number): Draws {
+    return drawByWeights(this.weights, this.random, count, this.spec.draw, this.fault);
+  }
+  probabilityMin(): number {
+    return this.spec.normalize === "batch" ? 0 : leastProbability(this.weights, this.fault);
+  }
+  clone(): SelectorModel {
+    const forgets = this.fault === "snapshotForgetsMaximum";
+    return new PserModel(
+      this.spec,
+      streamOfCopy(this.random, this.fault),
+      [...this.weights],
+      forgets ? this.spec.initialPriority : this.priorityMax,
+      this.fault,
+    );
+  }
+}
+
+/** How often a pick was drawn, and (loss + epsilon)^alpha of its last loss. */
+interface Curiosity {
+  readonly draws: number;
+  readonly term: number | undefined;
+}
+
+/** Curious replay (Kauvar et al. 2023): weights are reckoned anew for each batch. */
+export class CuriousModel implements SelectorModel {
+  readonly weighted = true;
+  /** Of the last batch. */
+  #least = 0;
+  constructor(
+    private readonly spec: CuriousSpec,
+    private readonly random: Random,
+    private readonly picks: Curiosity[],
+    private readonly fault?: Fault,
+  ) {}
+
+  pushed(): void {
+    this.picks.push({ draws: 0, term: undefined });
+  }
+  moved(to: number): void {
+    this.picks[to] = this.#pick(this.picks.length - 1);
+  }
+  popped(): void {
+    this.picks.pop();
+  }
+  setPriority(indices: readonly number[], losses: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const { draws } = this.#pick(index);
+      const term = weightOf(at(losses, k), this.spec, this.fault);
+      this.picks[index] = { draws: this.fault === "curiousLossStartsAnew" ? 0 : draws, term };
+    }
+  }
+  select(count: number): Draws {
+    const weights = this.picks.map((pick) => this.#weightOf(pick));
+    const drawn = drawByWeights(weights, this.random, count, this.spec.draw, this.fault);
+    this.#least = leastProbability(weights, this.fault);
+    const counted = this.fault === "curiousCountsOnce" ? new Set(drawn.indices) : drawn.indices;
+    for (const index of counted) {
+      const { draws, term } = this.#pick(index);
+      this.picks[index] = { draws: draws + 1, term };
+    }
+    return drawn;
+  }
+  probabilityMin(): number {
+    return this.spec.normalize === "batch" ? 0 : this.#least;
+  }
+  clone(): SelectorModel {
+    const random = streamOfCopy(this.random, this.fault);
+    return new CuriousModel(this.spec, random, [...this.picks], this.fault);
+  }
+
+  #pick(index: number): Curiosity {
+    const pick = this.picks[index];
+    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
+    return pick;
+  }
+  #weightOf({ draws, term }: Curiosity): number {
+    const { c, beta, pMax } = this.spec;
+    if (term === undefined) return portableWeight(pMax);
+    const isPositive = c > 0 && (beta > 0 || draws === 0);
+    const novelty = c * portablePow(beta, draws);
+    return portableWeight((isPositive ? Math.max(novelty, 2 ** -126) : novelty) + term);
+  }
+}
