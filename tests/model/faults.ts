@@ -23,6 +23,7 @@ export const FAULTS = {
     "priorities that came with records are forgotten before their picks are valid",
   mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
   keptIsOwn: "a column that not all records keep has the value of the pick's own first record",
+  laberIgnoresMax: "weights of kept candidates are never divided by their largest",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
   nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
   learnsFromContext: "the rows before a pick count as rows to learn from",

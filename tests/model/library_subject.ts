@@ -16,6 +16,7 @@ import {
   ExperienceReplay,
   fifo,
   highestPriority,
+  laber,
   lfu,
   lowestPriority,
   lowestPriorityFirst,
@@ -38,7 +39,7 @@ import {
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
 import type { ModelConfig } from "./replay_model.ts";
-import { type SelectorSpec, sweepProbability } from "./selector_models.ts";
+import { candidateScore, type SelectorSpec, sweepProbability } from "./selector_models.ts";
 
 /** A replay of any columns. */
 export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, Column>>;
@@ -184,6 +185,14 @@ export function selectorRule(spec: SelectorSpec): SelectorRule {
       return combined({ newest: spec.newest, rest: selectorRule(spec.rest) });
     case "mixture":
       return mixture(spec.parts.map(({ rule, share }) => ({ rule: selectorRule(rule), share })));
+    case "laber":
+      return laber({
+        rule: selectorRule(spec.rule),
+        factor: spec.factor,
+        normalize: spec.normalize,
+        score: ({ pickEpisode, pickPosition }: AnyBatch) =>
+          Array.from(pickEpisode, (episode, k) => candidateScore(episode, pickPosition[k] ?? 0)),
+      });
     case "withoutReplacement":
       return withoutReplacement();
     case "oldest":

@@ -241,6 +241,26 @@ function chooseComposed(choice: Choice): SelectorSpec {
     const spec = chooseSelector(choice);
     return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
   };
+  if (choice.oneIn(3)) {
+    // The model can't look at candidates, so these come from rules that it knows wholly.
+    return {
+      kind: "laber",
+      rule: choice.of<SelectorSpec>([
+        { kind: "uniform" },
+        { kind: "recent", newest: 3, fraction: 0.5, eta: 1, updates: 1000 },
+        {
+          kind: "prioritized",
+          alpha: 0.6,
+          epsilon: 1e-6,
+          initialPriority: 1,
+          normalize: "batch",
+          draw: "stratified",
+        },
+      ]),
+      factor: choice.within(1, 4),
+      normalize: choice.of(["mean", "max"]),
+    };
+  }
   if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
   return {
     kind: "mixture",

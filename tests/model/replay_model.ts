@@ -14,13 +14,14 @@ import {
   type ModelGoal,
   type PickOfBatch,
 } from "./hindsight_model.ts";
-import type { PickPolicy } from "@exrp/replay";
+import { type PickPolicy, RandomStream } from "@exrp/replay";
 import { portablePow } from "./portable_math.ts";
 import {
   type ComposedSpec,
   type Draws,
   isComposedSpec,
   partCounts,
+  partsOf,
   type SelectorModel,
   selectorModel,
   type SelectorSpec,
@@ -35,6 +36,13 @@ import {
   pickRows,
   type RewardSpec,
 } from "./window_model.ts";
+import {
+  type DrainRequest,
+  joinBatches,
+  keepByScore,
+  type ModelBatch,
+  type ModelDrained,
+} from "./batch_model.ts";
 
 /** What a replay is made with. */
 export interface ModelConfig {
@@ -64,49 +72,6 @@ export interface Pick {
   readonly position: number;
 }
 
-/** What a batch must hold. */
-export interface ModelBatch {
-  readonly columns: readonly Uint8Array[];
-  readonly nextState: Uint8Array;
-  readonly seqLen: readonly number[];
-  readonly nextSeqLen: readonly number[];
-  readonly pickEpisode: readonly number[];
-  readonly pickPosition: readonly number[];
-  readonly probability: readonly number[];
-  readonly importanceWeight: readonly number[];
-  readonly discount: readonly number[];
-  readonly learnMask: readonly number[];
-  readonly contextMask: readonly number[];
-  readonly nStep: readonly {
-    readonly reward: readonly number[];
-    readonly state: Uint8Array;
-    readonly discount: readonly number[];
-  }[];
-  /** How far probability and importance weight may be off, relative. */
-  readonly tolerance: number;
-}
-
-/** What a drain must hand out. */
-export interface ModelDrained {
-  readonly columns: readonly Uint8Array[];
-  readonly nextState: Uint8Array;
-  readonly lastNextState: Uint8Array;
-  readonly episode: readonly number[];
-  readonly position: readonly number[];
-  readonly seqLen: readonly number[];
-  readonly discount: readonly number[];
-  readonly terminated: readonly number[];
-  readonly truncated: readonly number[];
-  readonly lost: number;
-}
-
-/** How much is to be handed out: exactly, at least, or what has ended. */
-export interface DrainRequest {
-  readonly steps?: number;
-  readonly minSteps?: number;
-  readonly keep: boolean;
-}
-
 /** What the library drew, for rules that the model can only follow. */
 export interface SeenBatch {
   readonly pickEpisode: ArrayLike<number>;
@@ -128,6 +93,7 @@ interface ComposedModel {
   readonly spec: ComposedSpec;
   readonly parts: readonly number[];
   readonly owed: number[];
+  readonly random: RandomStream;
 }
 
 /** One pick table, and the selectors that draw from it. */
@@ -362,11 +328,11 @@ export class ReplayModel {
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
     const table = this.#table(ordinalOfTable);
     if (isComposedSpec(spec)) {
-      const rules: SelectorSpec[] = spec.kind === "combined"
-        ? [{ kind: "newest", distinct: true }, spec.rest]
-        : spec.parts.map(({ rule }) => rule);
+      const rules = partsOf(spec);
       const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
-      return this.#selectors.push([table, { spec, parts, owed: rules.map(() => 0) }]) - 1;
+      const random = new RandomStream(this.config.seed, this.#selectors.length);
+      const owed = rules.map(() => 0);
+      return this.#selectors.push([table, { spec, parts, owed, random }]) - 1;
     }
     const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
@@ -437,11 +403,16 @@ export class ReplayModel {
   }
 
   #compose(
-    { spec, parts, owed }: ComposedModel,
+    { spec, parts, owed, random }: ComposedModel,
     count: number,
     beta: number,
     seen: SeenBatch | undefined,
   ): ModelBatch {
+    if (spec.kind === "laber") {
+      const size = count * spec.factor;
+      const candidates = this.getBatch(parts[0] ?? -1, size, beta);
+      return keepByScore(candidates, size, count, spec.normalize, random, this.#fault);
+    }
     const batches: ModelBatch[] = [];
     let first = 0;
     if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
@@ -602,7 +573,9 @@ export class ReplayModel {
     for (const [table, selector] of this.#selectors) {
       const twin = copy.#table(this.#tables.indexOf(table));
       if ("parts" in selector) {
-        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed] }]);
+        const random = new RandomStream(0);
+        random.load(selector.random.save());
+        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed], random }]);
         continue;
       }
       const own = selector.clone();
@@ -811,34 +784,6 @@ export class ReplayModel {
       })),
     };
   }
-}
-
-/** One batch of several, one after the other. */
-function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
-  const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
-    batches.flatMap((batch) => [...part(batch)]);
-  const [first] = batches;
-  return {
-    columns: (first?.columns ?? []).map((_, k) =>
-      join(all(({ columns }) => columns.slice(k, k + 1)))
-    ),
-    nextState: join(all(({ nextState }) => [nextState])),
-    seqLen: all(({ seqLen }) => seqLen),
-    nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
-    pickEpisode: all(({ pickEpisode }) => pickEpisode),
-    pickPosition: all(({ pickPosition }) => pickPosition),
-    probability: all(({ probability }) => probability),
-    importanceWeight: all(({ importanceWeight }) => importanceWeight),
-    discount: all(({ discount }) => discount),
-    learnMask: all(({ learnMask }) => learnMask),
-    contextMask: all(({ contextMask }) => contextMask),
-    nStep: (first?.nStep ?? []).map((_, k) => ({
-      reward: all(({ nStep }) => nStep[k]?.reward ?? []),
-      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
-      discount: all(({ nStep }) => nStep[k]?.discount ?? []),
-    })),
-    tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),
-  };
 }
 
 function drawsOf(table: TableModel, seen: SeenBatch): Draws {

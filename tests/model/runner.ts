@@ -18,7 +18,8 @@ import { type ColumnSpec, elementCount, type Operation, type Program } from "./p
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
 import { answerOf, type ModelGoal } from "./hindsight_model.ts";
-import { type ModelBatch, ModelError, ReplayModel } from "./replay_model.ts";
+import type { ModelBatch } from "./batch_model.ts";
+import { ModelError, ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
 import type { SelectorSpec } from "./selector_models.ts";
 import { priorityOf, Values } from "./values.ts";

@@ -101,7 +101,18 @@ export type ComposedSpec =
   | {
     readonly kind: "mixture";
     readonly parts: readonly { readonly rule: SelectorSpec; readonly share: number }[];
+  }
+  | {
+    readonly kind: "laber";
+    readonly rule: SelectorSpec;
+    readonly factor: number;
+    readonly normalize: "mean" | "max";
   };
+
+/** How the laber of the tests scores a candidate: by nothing but what pick it is, zeros among them. */
+export function candidateScore(episode: number, position: number): number {
+  return (episode * 7 + position * 3) % 5;
+}
 
 /** A rule that draws itself. */
 export type SimpleSpec =
@@ -118,11 +129,22 @@ export type SimpleSpec =
   | RecentSpec;
 
 export function isComposedSpec(spec: SelectorSpec): spec is ComposedSpec {
-  return spec.kind === "combined" || spec.kind === "mixture";
+  return spec.kind === "combined" || spec.kind === "mixture" || spec.kind === "laber";
+}
+
+/** The rules that a composed one is made of. */
+export function partsOf(spec: ComposedSpec): SelectorSpec[] {
+  if (spec.kind === "laber") return [spec.rule];
+  if (spec.kind === "combined") return [{ kind: "newest", distinct: true }, spec.rest];
+  return spec.parts.map(({ rule }) => rule);
 }
 
 /** How many picks each part of a composed rule draws; `owed` is what each of a mixture's lacks so far. */
-export function partCounts(spec: ComposedSpec, count: number, owed: number[]): number[] {
+export function partCounts(
+  spec: Exclude<ComposedSpec, { kind: "laber" }>,
+  count: number,
+  owed: number[],
+): number[] {
   if (spec.kind === "combined") {
     const fresh = Math.min(spec.newest, count);
     return [fresh, count - fresh];
