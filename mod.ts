@@ -165,6 +165,9 @@ export { fifo } from "./eviction/fifo.ts";
 export { secondChance } from "./eviction/second_chance.ts";
 export { lru } from "./eviction/lru.ts";
 export { lfu } from "./eviction/lfu.ts";
+export { lowestPriorityFirst } from "./eviction/lowest_priority_first.ts";
+export { afterDraws } from "./eviction/after_draws.ts";
+export { reservoir } from "./eviction/reservoir.ts";
 export { NativeEviction } from "./eviction/native_eviction.ts";
 export type { EvictionPolicy, EvictionRule } from "./eviction/eviction_policy.ts";
 

@@ -103,7 +103,8 @@ function speedFloors(ns: Map<string, number>): Floor[] {
       unit: "×",
     },
   ];
-  for (const name of ["secondChance", "lru", "lfu"]) {
+  const others = ["secondChance", "lru", "lfu", "lowestPriorityFirst", "afterDraws", "reservoir"];
+  for (const name of others) {
     floors.push({
       what: `get_5000 under ${name} ÷ under fifo`,
       value: evicting(name) / evicting("fifo"),

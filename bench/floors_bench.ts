@@ -6,7 +6,19 @@
  * @module
  */
 
-import { fifo, lfu, lru, prioritized, pser, rankBased, secondChance, uniform } from "@exrp/replay";
+import {
+  afterDraws,
+  fifo,
+  lfu,
+  lowestPriorityFirst,
+  lru,
+  prioritized,
+  pser,
+  rankBased,
+  reservoir,
+  secondChance,
+  uniform,
+} from "@exrp/replay";
 import {
   fillFrames,
   fillVectors,
@@ -226,7 +238,15 @@ for (const [name, rule] of Object.entries({ prioritized: prioritized(), rankBase
   });
 }
 
-const evictions = { fifo: fifo(), secondChance: secondChance(), lru: lru(), lfu: lfu() };
+const evictions = {
+  fifo: fifo(),
+  secondChance: secondChance(),
+  lru: lru(),
+  lfu: lfu(),
+  lowestPriorityFirst: lowestPriorityFirst(),
+  afterDraws: afterDraws(4),
+  reservoir: reservoir(),
+};
 for (const [name, eviction] of Object.entries(evictions)) {
   const { replay, selector, record } = await fill({
     capacity: 2 ** 20,

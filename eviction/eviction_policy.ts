@@ -48,7 +48,7 @@ export interface EvictionPolicy {
   created(handle: number): void;
   /** The episodes of one batch's picks, in order of drawing; an episode may come many times. Read only. */
   sampled?(handles: Float64Array<ArrayBuffer>): void;
-  /** An episode is gone: the victim, or one that `evict()` named. */
+  /** An episode is gone: the victim, one that `evict()` named, or one older than `maxAge`. */
   removed(handle: number): void;
   /** The episode to forget now: one that was created and not removed. There is at least one. */
   victim(): number;
@@ -74,7 +74,7 @@ export function checkEviction(where: string, value: unknown): EvictionRule {
   if (value instanceof NativeEviction) return value;
   if (typeof value !== "object" || value === null) {
     throw new TypeError(
-      `${where} must be fifo(), secondChance(), lru(), lfu() or an object like EvictionPolicy, got ${
+      `${where} must be fifo(), secondChance(), lru(), lfu(), lowestPriorityFirst(), afterDraws(), reservoir() or an object like EvictionPolicy, got ${
         show(value)
       }`,
     );

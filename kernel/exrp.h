@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* The number that changes whenever this header does. */
-#define EXRP_ABI_VERSION 3
+#define EXRP_ABI_VERSION 4
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -51,7 +51,8 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, first place, second place] */
 #define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
-#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity] */
+#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
+                                            that is too old and must be it, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [place in the argument, handle, position, its rows that are] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
@@ -72,11 +73,15 @@ extern "C" {
 
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
-#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut; 0: max(1, length of table 0, capacity / 8) */
+#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut, at most capacity and age; 0: an eighth of the
+                                         smaller, at least the length of table 0 */
 #define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
 #define EXRP_CONFIG_EVICTION 3        /* EXRP_EVICTION_* */
 #define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
-#define EXRP_CONFIG_COUNT 5
+#define EXRP_CONFIG_EVICTION_OPTION 5 /* the number that an eviction policy takes, 0 where it takes none */
+#define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes of records and final states; room for capacity records and a final state; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 7         /* records written since an episode began after which it goes, >= length of table 0; 0: no limit */
+#define EXRP_CONFIG_COUNT 8
 
 /* Indices into the numbers of a pick policy: what counts as a pick of a table, and what of it a batch holds.
  * A batch has ROWS = BEFORE + LENGTH rows a pick. */
@@ -119,6 +124,9 @@ extern "C" {
 #define EXRP_EVICTION_SECOND_CHANCE 2
 #define EXRP_EVICTION_LRU 3
 #define EXRP_EVICTION_LFU 4
+#define EXRP_EVICTION_LOWEST_PRIORITY_FIRST 5
+#define EXRP_EVICTION_AFTER_DRAWS 6  /* option: draws a pick, 1..2^32 - 2 */
+#define EXRP_EVICTION_RESERVOIR 7
 
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
@@ -153,7 +161,8 @@ extern "C" {
 #define EXRP_INFO_SELECTOR_COUNT 12
 #define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns, without those that not all records keep */
 #define EXRP_INFO_TABLE_COUNT 14
-#define EXRP_INFO_COUNT 15
+#define EXRP_INFO_STORED_BYTES 15   /* bytes of the records and final states that are stored */
+#define EXRP_INFO_COUNT 16
 
 /* Indices into the numbers of exrp_table_info. */
 #define EXRP_TABLE_PICK_COUNT 0
@@ -208,9 +217,9 @@ extern "C" {
 
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
-#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first */
+#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first; longer where EXRP_CONFIG_AGE_MAX is set */
 #define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
-#define EXRP_SECTION_EVICTION 3  /* an item an episode, in the policy's order */
+#define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item an episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item a record, once a priority was given with one: a double, -1 for none */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item a row kept of the kth column that not all records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item a pick, in its order */
@@ -290,7 +299,8 @@ EXRP_API int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, 
 
 EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options,
                                       uint32_t option_count, uint32_t* selector);
-/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others. */
+/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others.
+ * Selector EXRP_INDEX_NONE - t is one of the caller's own on pick table t: only the eviction policy hears of the priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
 

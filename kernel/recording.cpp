@@ -105,9 +105,18 @@ uint32_t Replay::blocksNeeded(uint32_t index, uint32_t flags) const {
 }
 
 Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index) {
+  if (ages_.isDue(recordedCount_)) {
+    const Status status = evictAged();
+    if (status != Status::ok) return status;
+    if (*index != episodeNone) *index = findEpisode(handle);
+  }
   const uint32_t blockCount = blocksNeeded(*index, flags);
-  if (blockCount == 0 && recordCount_ < config_.capacity) return Status::ok;
-  const Status status = makeRoom(blockCount, 1, *index);
+  // A record that cuts a segment takes a block.
+  if (blockCount == 0 && flags == 0 && hasBytesForOne(*index)) return Status::ok;
+  const bool cuts = *index != episodeNone && episodes_[*index].count == config_.segmentLength;
+  const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
+  const uint32_t position = *index == episodeNone || cuts ? 0 : episodes_[*index].count;
+  const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position), *index);
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
   if (*index != episodeNone) *index = findEpisode(handle);
@@ -144,6 +153,7 @@ double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* final
   Episode& episode = episodes_[index];
   if (initial_.inUse()) initial_.set(store_.slotAt(episode.lastBlock, episode.count), priority);
   const uint32_t countBefore = episode.count++;
+  bytes_.recordAdded(countBefore);
   ++recordCount_;
   ++recordedCount_;
   pushAllPicks(index, countBefore);
@@ -167,7 +177,7 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
     if (status == Status::ok) status = beginPriorities();
   }
   if (status != Status::ok) return status;
-  if (flags != 0 || blocksNeeded(index, flags) > 0 || recordCount_ >= config_.capacity || !hasRoomForOne()) {
+  if (flags != 0 || blocksNeeded(index, flags) > 0 || !hasBytesForOne(index) || ages_.isDue(recordedCount_) || !hasRoomForOne()) {
     status = prepareRecord();
     if (status == Status::ok) status = makeRoomForRecord(handle, flags, &index);
     if (status != Status::ok) return status;
@@ -357,7 +367,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   }
   if (index != episodeNone) {
     status = prepareRecord();
-    if (status == Status::ok && needsBlock(episodes_[index])) status = makeRoom(1, 0, index);
+    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[index]) ? 1 : 0, 0, bytes_.stateBytes(), index);
     if (status != Status::ok) return status;
     index = findEpisode(handle);
   }

@@ -38,12 +38,21 @@ Status Replay::parse(const double* config, uint32_t configCount, const PickPolic
   if (to.capacity < pick.length) return fail(Status::capacity, to.capacity, pick.length, EXRP_LIMIT_CAPACITY);
   if (!number(EXRP_CONFIG_SEGMENT_LENGTH, 0, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEGMENT_LENGTH]);
   to.segmentLength = static_cast<uint32_t>(config[EXRP_CONFIG_SEGMENT_LENGTH]);
-  if (to.segmentLength == 0) to.segmentLength = to.capacity / 8 > pick.length ? to.capacity / 8 : pick.length;
-  if (to.segmentLength < pick.length || to.segmentLength > to.capacity) return fail(Status::argument, 1, to.segmentLength);
+  if (!number(EXRP_CONFIG_AGE_MAX, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
+  to.ageMax = static_cast<uint64_t>(config[EXRP_CONFIG_AGE_MAX]);
+  if (to.ageMax != 0 && to.ageMax < pick.length) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
+  const uint32_t segmentMax = to.ageMax != 0 && to.ageMax < to.capacity ? static_cast<uint32_t>(to.ageMax) : to.capacity;
+  if (to.segmentLength == 0) to.segmentLength = segmentMax / 8 > pick.length ? segmentMax / 8 : pick.length;
+  if (to.segmentLength < pick.length || to.segmentLength > segmentMax) return fail(Status::argument, 1, to.segmentLength);
   if (!number(EXRP_CONFIG_SEED, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEED]);
   to.seed = static_cast<uint64_t>(config[EXRP_CONFIG_SEED]);
-  if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_LFU)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
+  if (!number(EXRP_CONFIG_EVICTION, 0, EXRP_EVICTION_RESERVOIR)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION]);
   to.eviction = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION]);
+  const bool counts = to.eviction == EXRP_EVICTION_AFTER_DRAWS;
+  if (!number(EXRP_CONFIG_EVICTION_OPTION, counts ? 1 : 0, counts ? AfterDraws::countLargest : 0)) {
+    return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION_OPTION]);
+  }
+  to.evictionOption = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION_OPTION]);
 
   double recordBytes = 0;
   uint32_t keptCount = 0;
@@ -62,6 +71,12 @@ Status Replay::parse(const double* config, uint32_t configCount, const PickPolic
     recordBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
+  const double bytesNeeded = ByteLimit::episodeBytes(to.columns, columnCount, to.capacity);
+  const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
+  if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
+    return fail(Status::argument, 1, capacityBytes);
+  }
+  to.capacityBytes = static_cast<uint64_t>(capacityBytes);
 
   const double blockLength = config[EXRP_CONFIG_BLOCK_LENGTH];
   if (!number(EXRP_CONFIG_BLOCK_LENGTH, 0, 1024) || blockLength == 1) return fail(Status::argument, 1, blockLength);
@@ -90,10 +105,14 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax);
   if (status == Status::ok) status = index_.create(config.capacity / config.blockLength + 1);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
-  if (status == Status::ok) status = createEvictionPolicy(config.eviction, blockCountMax, &eviction_);
+  // Selectors draw from streams 1, 2, ...
+  const Random random(config.seed, 0);
+  if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, blockCountMax, &eviction_);
+  if (status == Status::ok) status = ages_.create(blockCountMax, config.ageMax);
   uint32_t table = 0;
   if (status == Status::ok) status = createTable(pick, &table);
   if (status != Status::ok) return status;
+  bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
   const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
   if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
       !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small)) {
@@ -127,6 +146,7 @@ void Replay::info(double* info) const {
   indexBytes += initial_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
+  indexBytes += ages_.memoryBytes(episodes_.highWater());
   info[EXRP_INFO_CAPACITY] = config_.capacity;
   info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
   info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);
@@ -142,6 +162,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_SELECTOR_COUNT] = selectorCount_;
   info[EXRP_INFO_RECORD_BYTES] = store_.recordBytes();
   info[EXRP_INFO_TABLE_COUNT] = tableCount_;
+  info[EXRP_INFO_STORED_BYTES] = bytes_.storedBytes(recordCount_);
 }
 
 // ---- episodes ----
@@ -184,12 +205,25 @@ bool Replay::hasRoomForOne() const {
   return true;
 }
 
-/// Evicts until `blockCount` blocks and `recordCount` records fit; episode `spared` only when it is the last.
-Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared) {
-  while (store_.availableCount() < blockCount || recordCount_ + recordCount > config_.capacity) {
-    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity);
-    assert(episodes_.count() > 0);
+/// Evicts until `blockCount` blocks, `recordCount` records and, of what they bring beside themselves, `besideBytes` fit; episode
+/// `spared` only when it is the last, after which all that is left to store does.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared) {
+  while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(besideBytes)) {
+    if (episodes_.count() == 0) return Status::ok;
+    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
     removeEpisode(eviction_->victim(spared));
+  }
+  return Status::ok;
+}
+
+/// Evicts the episodes that are too old for another record, whatever the policy says, and even one that is being recorded.
+Status Replay::evictAged() {
+  while (ages_.isDue(recordedCount_)) {
+    const uint32_t oldest = episodes_.oldest();
+    if (eviction_ == nullptr) {
+      return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, static_cast<double>(episodes_[oldest].handle));
+    }
+    removeEpisode(oldest);
   }
   return Status::ok;
 }
@@ -210,6 +244,8 @@ void Replay::removeEpisode(uint32_t index) {
   store_.giveChain(episode.firstBlock, episode.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(index);
   episodes_.remove(index);
+  bytes_.episodeRemoved(episode.count, episode.ended());
+  ages_.follow(episodes_);
   recordCount_ -= episode.count;
   ++evictedCount_;
 }
@@ -221,13 +257,15 @@ uint32_t Replay::addEpisode() {
   episodes_[index].firstBlock = block;
   episodes_[index].lastBlock = block;
   index_.add(store_, block);
+  ages_.begin(index, recordedCount_);
+  ages_.follow(episodes_);
   if (eviction_ != nullptr) eviction_->created(index);
   return index;
 }
 
 Status Replay::createEpisode(double* handle) {
   Status status = prepareRecord();
-  if (status == Status::ok) status = makeRoom(1, 0, EvictionPolicy::none);
+  if (status == Status::ok) status = makeRoom(1, 0, 0, EvictionPolicy::none);
   if (status != Status::ok) return status;
   *handle = static_cast<double>(episodes_[addEpisode()].handle);
   return Status::ok;
@@ -253,6 +291,8 @@ void Replay::endEpisodeAt(uint32_t index, const uint8_t* finalState, uint32_t st
   memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
   episodes_[index].state = state;
   pushAllPicks(index, episodes_[index].count);
+  bytes_.finalStateAdded();
+  if (eviction_ != nullptr) eviction_->ended(index, endedPickCount(episodes_[index].count));
 }
 
 /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
@@ -405,11 +445,16 @@ Status Replay::findPicks(const PickTable& picks, const double* handles, const in
 
 Status Replay::setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                            uint32_t prioritySize, uint32_t count, uint32_t* applied) {
-  Status status = checkSelector(selector);
+  const bool isOwn = EXRP_INDEX_NONE - selector >= tableCount_;  // else of the caller's
+  Status status = isOwn ? checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
+  const PickTable& picks = (isOwn ? selectorTables_[selector] : tables_[EXRP_INDEX_NONE - selector].get())->picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (!scratchIndex_.commit(count) || !scratchReal_.commit(count)) return fail(Status::memory, 12.0 * count);
+  const bool evictionListens = eviction_ != nullptr && eviction_->wantsPriorities();
+  if (!scratchIndex_.commit(count) || !scratchReal_.commit(count) || (evictionListens && !scratchEpisode_.commit(count))) {
+    return fail(Status::memory, 16.0 * count);
+  }
 
   double* priority = scratchReal_.data();
   for (uint32_t index = 0; index < count; ++index) {
@@ -424,7 +469,7 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     if (!valid) return fail(Status::priorityInvalid, index, priority[index]);
   }
   uint32_t* found = scratchIndex_.data();
-  status = findPicks(selectorTables_[selector]->picks, handles, positions, count, found);
+  status = findPicks(picks, handles, positions, count, found);
   if (status != Status::ok) return status;
   uint32_t kept = 0;
   for (uint32_t index = 0; index < count; ++index) {
@@ -432,8 +477,16 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
     found[kept] = found[index];
     priority[kept++] = priority[index];
   }
-  const EpisodeOrder order(store_, index_, selectorTables_[selector]->picks);
-  selectors_[selector]->setPriorityInOrder(found, priority, kept, order);
+  // Before the selector, which may write over the priorities.
+  if (evictionListens) {
+    uint32_t* episodes = scratchEpisode_.data();
+    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store_.block(store_.blockOf(picks.slot(found[at]))).episode;
+    eviction_->prioritized(episodes, priority, kept);
+  }
+  if (isOwn) {
+    const EpisodeOrder order(store_, index_, picks);
+    selectors_[selector]->setPriorityInOrder(found, priority, kept, order);
+  }
   *applied = kept;
   return Status::ok;
 }
@@ -554,9 +607,14 @@ int32_t Replay::check() const {
 
   uint64_t recordCount = 0;
   uint64_t pickCounts[EXRP_LIMIT_TABLES] = {};
+  uint64_t birthBefore = 0;
   for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
     const Episode& episode = episodes_[index];
     if (episode.handle >= nextHandle_) return 4;
+    if (ages_.isSet()) {
+      if (!ages_.isPossible(ages_.birth(index), birthBefore, episode.count, recordedCount_)) return 5;
+      birthBefore = ages_.birth(index);
+    }
     recordCount += episode.count;
     const uint32_t rows = storedRows(episode) > 0 ? storedRows(episode) : 1;
     const uint32_t blockCount = store_.ordinalOf(rows - 1) + 1;
@@ -580,7 +638,7 @@ int32_t Replay::check() const {
       }
     }
   }
-  if (recordCount != recordCount_ || recordCount > config_.capacity) return 1;
+  if (recordCount != recordCount_ || recordCount > bytes_.recordMax()) return 1;
   for (uint32_t table = 0; table < tableCount_; ++table) {
     if (pickCounts[table] != tables_[table]->picks.count()) return 3;
   }

@@ -3,10 +3,11 @@
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
-//   1. recordCount() is the sum of the episodes' counts, and at most the capacity.
+//   1. recordCount() is the sum of the episodes' counts, and at most what the capacity and the limit of bytes allow.
 //   2. Each episode's chain has the blocks its records and its final state need, at least one, ordinals 0, 1, 2, ...
 //   3. Each pick table holds each pick of each episode that is valid by its policy, and nothing else.
 //   4. Every handle is below nextHandle().
+//   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
 // Cost: record O(1) plus one eviction an episode's length of records; batches near the cost of moving their bytes.
 // When full: evict first, then write. A failed call has changed nothing that a caller can see.
 #pragma once
@@ -14,8 +15,10 @@
 #include <memory>
 
 #include "eviction/eviction_policy.hpp"
+#include "kernel/age_limit.hpp"
 #include "kernel/batch.hpp"
 #include "kernel/block_index.hpp"
+#include "kernel/byte_limit.hpp"
 #include "kernel/episode_table.hpp"
 #include "kernel/initial_priorities.hpp"
 #include "kernel/pick_table.hpp"
@@ -33,6 +36,9 @@ struct ReplayConfig {
   uint32_t segmentLength;
   uint64_t seed;
   uint32_t eviction;
+  uint32_t evictionOption;
+  uint64_t capacityBytes;  // 0: no limit
+  uint64_t ageMax;         // records; 0: no limit
   uint32_t blockLength;
   uint32_t columnCount;
   Column columns[columnMax];
@@ -124,7 +130,14 @@ class Replay {
                   uint32_t* slots) const;
   Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
-  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint32_t spared);
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
+  Status evictAged();
+  /// Whether another record of an episode fits, by capacity and bytes.
+  bool hasBytesForOne(uint32_t episode) const {
+    return recordCount_ < bytes_.recordMaxWith(bytes_.keptBytes(episodes_[episode].count));
+  }
+  /// The picks that an ended episode of `count` records has in the first table.
+  uint32_t endedPickCount(uint32_t count) const { return tables_[0]->picks.policy().validCount(count, true); }
   void removeEpisode(uint32_t episode);
   uint32_t addEpisode();
   bool needsBlock(const Episode& episode) const;
@@ -153,6 +166,7 @@ class Replay {
 
   // Snapshots.
   Section section(uint32_t section) const;
+  uint32_t evictionHeaderItems() const;
   uint32_t storedRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
   Status numberEpisodes();
   Status seekRow(double row);
@@ -180,6 +194,8 @@ class Replay {
   Table* selectorTables_[EXRP_LIMIT_SELECTORS] = {};
   uint32_t selectorCount_ = 0;
   std::unique_ptr<EvictionPolicy> eviction_;  // none: the caller's
+  AgeLimit ages_;
+  ByteLimit bytes_;
 
   uint32_t rowBytes_ = 0;
   uint32_t rowGroups_[columnMax] = {};

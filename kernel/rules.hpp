@@ -7,9 +7,12 @@
 #include <new>
 #include <utility>
 
+#include "eviction/after_draws.hpp"
 #include "eviction/fifo.hpp"
 #include "eviction/lfu.hpp"
+#include "eviction/lowest_priority_first.hpp"
 #include "eviction/lru.hpp"
+#include "eviction/reservoir.hpp"
 #include "eviction/second_chance.hpp"
 #include "kernel/error.hpp"
 #include "selectors/age_end.hpp"
@@ -60,8 +63,9 @@ inline Status createPickSelector(uint32_t kind, const double* options, uint32_t 
   }
 }
 
-/// An eviction policy of `kind` for up to `countMax` episodes; none for EXRP_EVICTION_EXTERNAL.
-inline Status createEvictionPolicy(uint32_t kind, uint32_t countMax, std::unique_ptr<EvictionPolicy>* made) {
+/// An eviction policy of `kind` for up to `countMax` episodes, with its option; none for EXRP_EVICTION_EXTERNAL.
+inline Status createEvictionPolicy(uint32_t kind, uint32_t option, Random random, uint32_t countMax,
+                                   std::unique_ptr<EvictionPolicy>* made) {
   const auto finish = [&](auto* policy) {
     std::unique_ptr<EvictionPolicy> owned(policy);
     if (policy == nullptr || !policy->valid()) return fail(Status::memory, 32.0 * countMax);
@@ -74,6 +78,9 @@ inline Status createEvictionPolicy(uint32_t kind, uint32_t countMax, std::unique
     case EXRP_EVICTION_SECOND_CHANCE: return finish(new (std::nothrow) SecondChance(countMax));
     case EXRP_EVICTION_LRU: return finish(new (std::nothrow) Lru(countMax));
     case EXRP_EVICTION_LFU: return finish(new (std::nothrow) Lfu(countMax));
+    case EXRP_EVICTION_LOWEST_PRIORITY_FIRST: return finish(new (std::nothrow) LowestPriorityFirst(countMax));
+    case EXRP_EVICTION_AFTER_DRAWS: return finish(new (std::nothrow) AfterDraws(countMax, option));
+    case EXRP_EVICTION_RESERVOIR: return finish(new (std::nothrow) Reservoir(countMax, random));
     default: return fail(Status::argument, 1, kind);
   }
 }

@@ -29,6 +29,8 @@ struct PickItem {
   uint32_t episode;  // ordinal by age
   uint32_t position;
 };
+// With a limit of age, an episode's item is followed by its birth.
+constexpr uint32_t birthBytes = sizeof(uint64_t);
 static_assert(sizeof(CountersItem) == 64 && sizeof(EpisodeItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
 
 template <typename Item>
@@ -59,7 +61,7 @@ Replay::Section Replay::section(uint32_t section) const {
   const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : episodes_.count();
   switch (section) {
     case EXRP_SECTION_COUNTERS: return {1, sizeof(CountersItem)};
-    case EXRP_SECTION_EPISODES: return {episodeCount, sizeof(EpisodeItem)};
+    case EXRP_SECTION_EPISODES: return {episodeCount, uint32_t{sizeof(EpisodeItem)} + (ages_.isSet() ? birthBytes : 0)};
     case EXRP_SECTION_RECORDS: {
       double rows = 0;
       for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
@@ -67,7 +69,7 @@ Replay::Section Replay::section(uint32_t section) const {
       }
       return {rows, store_.recordBytes()};
     }
-    case EXRP_SECTION_EVICTION: return {eviction_ == nullptr ? 0 : episodeCount, sizeof(EvictionItem)};
+    case EXRP_SECTION_EVICTION: return {eviction_ == nullptr ? 0 : evictionHeaderItems() + episodeCount, sizeof(EvictionItem)};
     case EXRP_SECTION_PRIORITIES: return {initial_.inUse() ? static_cast<double>(recordCount_) : 0, sizeof(double)};
     default: break;
   }
@@ -103,6 +105,9 @@ double Replay::validPicks(const PickPolicy& policy) const {
   return count;
 }
 
+/// The policy's header in items; there is a policy.
+uint32_t Replay::evictionHeaderItems() const { return eviction_->headerBytes() / uint32_t{sizeof(EvictionItem)}; }
+
 Status Replay::sectionInfo(uint32_t section, double* info) {
   if (section >= EXRP_SECTION_SELECTOR + 2 * selectorCount_) return fail(Status::argument, 2, section);
   const Section found = this->section(section);
@@ -114,14 +119,15 @@ Status Replay::sectionInfo(uint32_t section, double* info) {
 /// Numbers the episodes by age, for items that name them by ordinal.
 Status Replay::numberEpisodes() {
   const size_t countMax = episodes_.highWater();
+  const size_t headerItems = eviction_ == nullptr ? 0 : evictionHeaderItems();
   if (ordinals_.data() == nullptr) {
     const uint32_t reserved = store_.blockCountMax();
     if (!ordinals_.create(reserved, Pages::small) || !numbered_.create(reserved, Pages::small) ||
-        !evictionItems_.create(reserved, Pages::small)) {
+        !evictionItems_.create(headerItems + reserved, Pages::small)) {
       return fail(Status::memory, 16.0 * reserved);
     }
   }
-  if (!ordinals_.commit(countMax) || !numbered_.commit(countMax) || !evictionItems_.commit(countMax)) {
+  if (!ordinals_.commit(countMax) || !numbered_.commit(countMax) || !evictionItems_.commit(headerItems + countMax)) {
     return fail(Status::memory, 16.0 * static_cast<double>(countMax));
   }
   uint32_t ordinal = 0;
@@ -228,7 +234,12 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       for (uint32_t item = 0; item < count; ++item) {
         const Episode& episode = episodes_[numbered_[from + item]];
         const EpisodeItem saved = {episode.handle, episode.count, episode.state};
-        memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
+        memcpy(items, &saved, sizeof saved);
+        items += sizeof saved;
+        if (!ages_.isSet()) continue;
+        const uint64_t birth = ages_.birth(numbered_[from + item]);
+        memcpy(items, &birth, birthBytes);
+        items += birthBytes;
       }
       return Status::ok;
     }
@@ -242,10 +253,10 @@ Status Replay::sectionRead(uint32_t section, double first, uint32_t count, uint8
       if (from == 0 || ordinals_.data() == nullptr) {
         status = numberEpisodes();
         if (status != Status::ok) return status;
-        eviction_->save(evictionItems_.data());
-        for (uint32_t item = 0; item < episodes_.count(); ++item) {
-          evictionItems_[item].episode = ordinals_[evictionItems_[item].episode];
-        }
+        EvictionItem* const saved = evictionItems_.data() + evictionHeaderItems();
+        eviction_->saveHeader(reinterpret_cast<uint8_t*>(evictionItems_.data()));
+        eviction_->save(saved);
+        for (uint32_t item = 0; item < episodes_.count(); ++item) saved[item].episode = ordinals_[saved[item].episode];
       }
       memcpy(items, &evictionItems_[from], size_t{count} * sizeof(EvictionItem));
       return Status::ok;
@@ -357,7 +368,7 @@ Status Replay::writeCounters(const uint8_t* items) {
   }
   const bool possible = item.recordCount <= config_.capacity && item.episodeCount <= store_.blockCountMax() && item.episodeCount <= item.nextHandle &&
                         item.evictedCount <= item.nextHandle && item.nextHandle < (uint64_t{1} << 53) &&
-                        item.recordCount <= item.recordedCount;
+                        item.recordCount <= item.recordedCount && item.recordedCount < (uint64_t{1} << 53);
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   if (item.hasPriorities > 1) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   if (item.hasPriorities == 1) {
@@ -374,8 +385,9 @@ Status Replay::writeCounters(const uint8_t* items) {
 
 Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
   const uint64_t nextHandle = nextHandle_;
+  const size_t itemBytes = section(EXRP_SECTION_EPISODES).itemBytes;
   for (uint32_t at = 0; at < count; ++at) {
-    const auto item = itemAt<EpisodeItem>(items, at);
+    const auto item = itemAt<EpisodeItem>(items + at * itemBytes, 0);
     const double place = loadItem_ + at;
     const bool isFirst = episodes_.count() == 0;
     const uint64_t handleMin = isFirst ? 0 : episodes_[episodes_.newest()].handle + 1;
@@ -405,6 +417,13 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     episode.count = item.count;
     episode.state = item.state;
     recordCount_ += item.count;
+    if (ages_.isSet()) {
+      // check() says in the end whether it can be.
+      ages_.begin(index, itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0));
+      ages_.follow(episodes_);
+    }
+    bytes_.episodeAdded(item.count, ended);
+    if (ended && eviction_ != nullptr) eviction_->ended(index, endedPickCount(item.count));
   }
   nextHandle_ = nextHandle;
   return Status::ok;
@@ -486,8 +505,13 @@ Status Replay::writeEviction(double first, uint32_t count, const uint8_t* items)
   Status status = first == 0 ? numberEpisodes() : Status::ok;
   if (status != Status::ok) return status;
   const auto from = static_cast<uint32_t>(first);
+  const uint32_t headerItems = evictionHeaderItems();
   for (uint32_t at = 0; at < count; ++at) {
     auto item = itemAt<EvictionItem>(items, at);
+    if (from + at < headerItems) {
+      evictionItems_[from + at] = item;
+      continue;
+    }
     if (item.episode >= episodes_.count()) return corrupt(EXRP_SECTION_EVICTION, first + at, ruleEviction);
     item.episode = numbered_[item.episode];
     // Each episode once: its ordinal is taken away when it is named.
@@ -495,8 +519,9 @@ Status Replay::writeEviction(double first, uint32_t count, const uint8_t* items)
     ordinals_[item.episode] = episodeNone;
     evictionItems_[from + at] = item;
   }
-  if (from + count < episodes_.count()) return Status::ok;
-  status = eviction_->load(evictionItems_.data(), episodes_.count());
+  if (from + count < headerItems + episodes_.count()) return Status::ok;
+  status = eviction_->loadHeader(reinterpret_cast<const uint8_t*>(evictionItems_.data()));
+  if (status == Status::ok) status = eviction_->load(evictionItems_.data() + headerItems, episodes_.count());
   return status == Status::dataCorrupt ? corrupt(EXRP_SECTION_EVICTION, first, ruleEviction) : status;
 }
 

@@ -55,14 +55,20 @@ export interface MemoryDescription {
   readonly total: number;
   /** Columns: slots ever used times the bytes of a record. */
   readonly columns: number;
+  /** Of the columns, the bytes of records and final states that are stored now: what `capacityBytes` limits. */
+  readonly stored: number;
   /** Blocks, episodes, pick table, selectors and eviction. */
   readonly index: number;
 }
 
 /** A replay, described. `String(description)` is a table for people. */
 export interface ReplayDescription {
-  /** Records the store holds at most. */
+  /** Records the store holds at most: what `capacityBytes` has room for where that is less than was given. */
   readonly capacity: number;
+  /** Bytes of records and final states that it holds at most; undefined where there is no such limit. */
+  readonly capacityBytes: number | undefined;
+  /** Records that may be written since an episode began until it is forgotten; undefined where there is no such limit. */
+  readonly maxAge: number | undefined;
   /** Records it holds. */
   readonly recordCount: number;
   /** Episodes it holds. */
@@ -87,6 +93,8 @@ export interface ReplayDescription {
   readonly blockLength: number;
   /** The eviction policy's name. */
   readonly eviction: string;
+  /** The eviction policy's options; empty where it has none, and for a user's own. */
+  readonly evictionOptions: Readonly<Record<string, number>>;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorDescription[];
   /** Bytes of memory. */
@@ -104,6 +112,8 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
   const number = (index: number): number => info[index] ?? 0;
   return withText({
     capacity: config.capacity,
+    capacityBytes: config.capacityBytes === 0 ? undefined : config.capacityBytes,
+    maxAge: config.maxAge === 0 ? undefined : config.maxAge,
     recordCount: number(abi.EXRP_INFO_RECORD_COUNT),
     episodeCount: number(abi.EXRP_INFO_EPISODE_COUNT),
     pickCount: number(abi.EXRP_INFO_PICK_COUNT),
@@ -122,6 +132,7 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
     segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
     eviction: config.eviction.name,
+    evictionOptions: "native" in config.eviction ? config.eviction.options : {},
     selectors: drawer.entries.map(({ selector, native, composed }) => ({
       id: selector.id,
       kind: selector.kind,
@@ -132,6 +143,7 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
     memory: {
       total: number(abi.EXRP_INFO_MEMORY_BYTES),
       columns: number(abi.EXRP_INFO_COLUMN_BYTES),
+      stored: number(abi.EXRP_INFO_STORED_BYTES),
       index: number(abi.EXRP_INFO_INDEX_BYTES),
     },
     kernel: kernel.path,
@@ -167,10 +179,11 @@ function textOf(description: ReplayDescription): string {
         every === undefined ? "" : `, kept by one record in ${every}`
       }`,
     ]),
-    ["eviction", description.eviction],
+    ...limitRows(description),
+    ["eviction", evictionText(description)],
     ...description.selectors.map(({ id, kind, options, table, parts }): [string, string] => [
       `selector ${id}`,
-      `${kind}(${Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ")})${
+      `${kind}(${optionsText(options)})${
         parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
       }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
@@ -190,6 +203,24 @@ function textOf(description: ReplayDescription): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return ["ExperienceReplay", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
     .join("\n");
+}
+
+function limitRows({ capacityBytes, maxAge, memory }: ReplayDescription): [string, string][] {
+  const rows: [string, string][] = [];
+  if (capacityBytes !== undefined) {
+    rows.push(["bytes", `${group(memory.stored)} of ${group(capacityBytes)}`]);
+  }
+  if (maxAge !== undefined) rows.push(["max. age", count(maxAge, "record")]);
+  return rows;
+}
+
+function evictionText({ eviction, evictionOptions }: ReplayDescription): string {
+  const options = optionsText(evictionOptions);
+  return options === "" ? eviction : `${eviction}(${options})`;
+}
+
+function optionsText(options: Readonly<Record<string, SelectorOption>>): string {
+  return Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ");
 }
 
 function pickText({ policy, pickCount }: PickTableDescription): string {

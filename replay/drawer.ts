@@ -7,6 +7,7 @@
 import { checkInteger, checkNumber, checkOptions, isOwn, show } from "../ffi/checks.ts";
 import { errorOfStatus, ReplayError } from "../ffi/errors.ts";
 import {
+  EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
   EXRP_INDEX_NONE,
   EXRP_INFO_RECORD_COUNT,
   EXRP_INFO_SEGMENT_LENGTH,
@@ -303,7 +304,31 @@ export class Drawer {
       values[applied++] = priorities[k] as number;
     }
     if (applied > 0) custom.rule.setPriority(found.slice(0, applied), values.slice(0, applied));
+    this.#tellEviction(table, episodes, positions, priorities);
     return applied;
+  }
+
+  /** Lets a policy of the kernel that goes by priorities hear of those of a selector in TypeScript. */
+  #tellEviction(
+    table: number,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
+  ): void {
+    const { id, kernel, config } = this.#core;
+    if (!("native" in config.eviction)) return;
+    if (config.eviction.native !== EXRP_EVICTION_LOWEST_PRIORITY_FIRST) return;
+    const status = kernel.symbols.exrp_priority_set(
+      id,
+      EXRP_INDEX_NONE - table,
+      episodes,
+      positions,
+      priorities,
+      priorities.BYTES_PER_ELEMENT,
+      episodes.length,
+      this.#number,
+    );
+    this.#core.check("setPriority()", status);
   }
 
   /** Draws a batch. */

@@ -606,7 +606,7 @@ export class ExperienceReplay<
 
   /**
    * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
-   * with the same capacity, columns, pick policy, segment length and eviction. Its pick tables and selectors must be the
+   * with the same capacity, limits, columns, pick policy, segment length and eviction. Its pick tables and selectors must be the
    * snapshot's first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
    * Those that it lacks are made, and found in {@linkcode ExperienceReplay.pickTables} and
    * {@linkcode ExperienceReplay.selectors}; a selector written in TypeScript must be there before.
@@ -736,7 +736,7 @@ export class ExperienceReplay<
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }
 
-  /** How many records the store holds at most. */
+  /** How many records the store holds at most: with `capacityBytes`, what it has room for where that is less. */
   get capacity(): number {
     return this.#core.config.capacity;
   }

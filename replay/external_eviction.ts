@@ -6,11 +6,12 @@
 
 import { show } from "../ffi/checks.ts";
 import { ReplayError } from "../ffi/errors.ts";
-import { checkStatus, type Kernel } from "../ffi/library.ts";
+import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
 import {
   EXRP_EPISODE_EVICTED,
   EXRP_EPISODE_INFO_COUNT,
   EXRP_EPISODE_STATE,
+  EXRP_STATUS_FULL,
 } from "../ffi/symbols.ts";
 import type { EvictionPolicy } from "../eviction/eviction_policy.ts";
 
@@ -44,14 +45,16 @@ export class ExternalEviction {
   }
 
   /**
-   * Evicts one episode of the policy's choice.
+   * Evicts one episode, after the kernel has said that one must go: the one that is too old where there is one, else one
+   * of the policy's choice.
    *
    * @throws {ReplayError} `rule` when it named none that can be evicted; the episodes it named
    * before are gone by then.
    */
   makeRoom(id: number): void {
     const { policy } = this;
-    const victim: unknown = policy.victim();
+    const [, , aged = -1] = kernelError(this.#kernel, "record()", EXRP_STATUS_FULL).detail;
+    const victim: unknown = aged >= 0 ? aged : policy.victim();
     if (typeof victim !== "number" || !this.#isLive(id, victim)) {
       throw new ReplayError(
         "rule",

@@ -42,11 +42,26 @@ export interface CreateOptions<
   readonly pick?: P;
   /** Which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
+  /**
+   * How many bytes of records and final states the store holds at most; no limit by default. The smaller of this and
+   * `capacity` wins: `capacity` is lowered to the longest episode that fits with its final state, and each further final
+   * state takes its state's bytes from the room for records, as does what an extra made by `every()` keeps. Tables, and the part of a block that an episode leaves empty, are not
+   * counted: `memoryBytes` tells of all memory.
+   */
+  readonly capacityBytes?: number;
+  /**
+   * For learning near the policy that acts: an episode is forgotten, whatever the eviction policy, before the record is
+   * written with which more than so many would have been written since it began. So every record that is stored is among
+   * the last `maxAge` written, all episodes counted. Whole number from `pick.length` to 2^53 - 1; no limit by default.
+   * It takes even an episode that is being recorded, and `record` then begins another: with n actors, leave
+   * well more than n × `segmentLength`.
+   */
+  readonly maxAge?: number;
   /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
   readonly seed?: number;
   /**
    * After how many records an open episode is cut, as if truncated, and goes on under another handle: from
-   * `pick.length` to `capacity`, by default an eighth of the capacity and at least one pick. Above half the capacity
+   * `pick.length` to `capacity` and `maxAge`, by default an eighth of the smaller and at least one pick. Above half of it
    * an episode that never ends can leave the replay without a pick for a while, since whole segments are forgotten.
    */
   readonly segmentLength?: number;
@@ -58,8 +73,12 @@ export interface CreateOptions<
 
 /** Options that were checked and filled in. */
 export interface ReplayConfig {
-  /** Records. */
+  /** Records: as given, or what fits into `capacityBytes`. */
   readonly capacity: number;
+  /** As given; 0 is no limit. */
+  readonly capacityBytes: number;
+  /** As given; 0 is no limit. */
+  readonly maxAge: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly NamedColumn[];
   /** The names of the extras, in the order of their columns. */
@@ -84,6 +103,8 @@ const OPTIONS = [
   "extras",
   "pick",
   "eviction",
+  "capacityBytes",
+  "maxAge",
   "seed",
   "segmentLength",
   "blockLength",
@@ -116,20 +137,19 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
     );
   }
-  const capacity = checkInteger(
-    `${WHERE}: capacity`,
-    options.capacity,
-    1,
-    abi.EXRP_LIMIT_CAPACITY,
-  );
+  const { capacity, capacityBytes, maxAge } = checkLimits(options, columns);
+  const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   // What is wrong with segmentLength is said below, where the picks' length is known.
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    Math.max(1, Math.trunc(segmentOf(options.segmentLength, capacity) ?? capacity / 8)),
+    Math.max(1, Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? segmentMax / 8)),
   );
+  checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
     capacity,
+    capacityBytes,
+    maxAge,
     columns,
     extraNames,
     pick,
@@ -139,10 +159,10 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
     // Where not even one pick fits, the kernel says so.
     segmentLength: options.segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity)`,
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
       options.segmentLength,
       pick.length,
-      capacity,
+      segmentMax,
     ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
   };
@@ -165,6 +185,58 @@ function checkKept(columns: readonly NamedColumn[]): void {
       `${WHERE}: at most ${abi.EXRP_LIMIT_KEPT} extras can be made by every(), got ${kept.length}`,
     );
   }
+}
+
+/** The limits, of which the one in bytes may lower the capacity. */
+function checkLimits(
+  options: CreateOptions,
+  columns: readonly NamedColumn[],
+): { capacity: number; capacityBytes: number; maxAge: number } {
+  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
+  const largest = Number.MAX_SAFE_INTEGER;
+  const maxAge = options.maxAge === undefined
+    ? 0
+    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, largest);
+  if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
+  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, largest);
+  // The longest episode that fits; where none does, that is said below, where the picks' length is known.
+  let [fits, most] = [1, given];
+  while (fits < most) {
+    const middle = Math.ceil((fits + most) / 2);
+    if (episodeBytes(columns, middle) <= capacityBytes) fits = middle;
+    else most = middle - 1;
+  }
+  return { capacity: fits, capacityBytes, maxAge };
+}
+
+/** Limits must leave room for a pick, and for the state after it. */
+function checkLimitsHold(
+  pickLength: number,
+  columns: readonly NamedColumn[],
+  capacityBytes: number,
+  maxAge: number,
+): void {
+  if (maxAge > 0 && maxAge < pickLength) {
+    throw new RangeError(
+      `${WHERE}: maxAge must be at least pick.length, which is ${pickLength}, got ${maxAge}`,
+    );
+  }
+  const needed = episodeBytes(columns, pickLength);
+  if (capacityBytes > 0 && capacityBytes < needed) {
+    throw new RangeError(
+      `${WHERE}: capacityBytes must be at least ${needed}, for the ${pickLength} records of a pick and a final state, got ${capacityBytes}`,
+    );
+  }
+}
+
+/** Bytes of one episode with its final state. */
+function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
+  let bytes = 0;
+  for (const [k, { column }] of columns.entries()) {
+    const rows = Math.ceil(recordCount / column.every) + (k === 0 ? 1 : 0);
+    bytes += rows * column.elementBytes * column.elementCount;
+  }
+  return bytes;
 }
 
 function checkBlockLength(value: unknown): number {
@@ -192,9 +264,12 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_CAPACITY] = config.capacity;
   numbers[abi.EXRP_CONFIG_SEGMENT_LENGTH] = config.segmentLength;
   numbers[abi.EXRP_CONFIG_SEED] = config.seed;
-  numbers[abi.EXRP_CONFIG_EVICTION] = "native" in config.eviction
-    ? config.eviction.native
-    : abi.EXRP_EVICTION_EXTERNAL;
+  if ("native" in config.eviction) {
+    numbers[abi.EXRP_CONFIG_EVICTION] = config.eviction.native;
+    numbers[abi.EXRP_CONFIG_EVICTION_OPTION] = config.eviction.number;
+  } else numbers[abi.EXRP_CONFIG_EVICTION] = abi.EXRP_EVICTION_EXTERNAL;
+  numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
+  numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
   const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {

@@ -125,6 +125,8 @@ export class Saver {
     return {
       library: VERSION,
       capacity: config.capacity,
+      capacityBytes: config.capacityBytes,
+      maxAge: config.maxAge,
       columns: config.columns.map(({ name, column }) => ({
         name,
         dtype: column.dtype,
@@ -137,6 +139,7 @@ export class Saver {
       eviction: {
         runs: "native" in eviction ? "kernel" : "typescript",
         name: eviction.name,
+        options: "native" in eviction ? eviction.options : {},
         bytes: evictionBytes,
       },
       selectors: this.#drawer.entries.map((entry) => selectorSchema(entry, rules)),

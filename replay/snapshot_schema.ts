@@ -61,6 +61,10 @@ export interface SnapshotSchema {
   readonly library: string;
   /** Records. */
   readonly capacity: number;
+  /** Bytes of records and final states; 0 is no limit. */
+  readonly capacityBytes: number;
+  /** Records that may be written since an episode began until it is forgotten; 0 is no limit. */
+  readonly maxAge: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnSchema[];
   /** The pick policies of the pick tables, in order. */
@@ -69,8 +73,11 @@ export interface SnapshotSchema {
   readonly segmentLength: number;
   /** The seed. */
   readonly seed: number;
-  /** The eviction policy; `bytes` are those of its own section. */
-  readonly eviction: RuleSchema & { readonly bytes: number };
+  /** The eviction policy with its options; `bytes` are those of its own section. */
+  readonly eviction: RuleSchema & {
+    readonly options: Readonly<Record<string, SelectorOption>>;
+    readonly bytes: number;
+  };
   /** The selectors in order. */
   readonly selectors: readonly SelectorSchema[];
   /** What is kept beside the kernel; `bytes` are those of its section. */
@@ -92,6 +99,9 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
   return {
     library: string("library", root.library),
     capacity: count("capacity", root.capacity),
+    // Snapshots of versions without these have none.
+    capacityBytes: count("capacityBytes", root.capacityBytes ?? 0),
+    maxAge: count("maxAge", root.maxAge ?? 0),
     columns: array("columns", root.columns).map((value, k) => {
       const column = object(`columns[${k}]`, value);
       return {
@@ -107,25 +117,19 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
     eviction: {
       runs: runs("eviction", eviction.runs),
       name: string("eviction.name", eviction.name),
+      options: options("eviction.options", eviction.options ?? {}),
       bytes: count("eviction.bytes", eviction.bytes),
     },
     selectors: array("selectors", root.selectors).map((value, k) => {
       const where = `selectors[${k}]`;
       const selector = object(where, value);
-      const options: [string, SelectorOption][] = [];
-      for (const [name, option] of Object.entries(object(`${where}.options`, selector.options))) {
-        if (typeof option !== "number" && typeof option !== "string") {
-          throw malformed(`${where}.options.${name}`);
-        }
-        options.push([name, option]);
-      }
       return {
         runs: runs(where, selector.runs),
         name: string(`${where}.name`, selector.name),
         table: count(`${where}.table`, selector.table),
         parts: array(`${where}.parts`, selector.parts).map((part) => count(`${where}.parts`, part)),
         native: count(`${where}.native`, selector.native),
-        options: Object.fromEntries(options),
+        options: options(`${where}.options`, selector.options),
         numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
         bytes: count(`${where}.bytes`, selector.bytes),
       };
@@ -153,6 +157,17 @@ function malformed(where: string): ReplayError {
 function object(where: string, value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(where);
   return value as Readonly<Record<string, unknown>>;
+}
+
+function options(where: string, value: unknown): Readonly<Record<string, SelectorOption>> {
+  const checked: [string, SelectorOption][] = [];
+  for (const [name, option] of Object.entries(object(where, value))) {
+    if (typeof option !== "number" && typeof option !== "string") {
+      throw malformed(`${where}.${name}`);
+    }
+    checked.push([name, option]);
+  }
+  return Object.fromEntries(checked);
 }
 
 function array(where: string, value: unknown): readonly unknown[] {
@@ -204,6 +219,8 @@ function runs(where: string, value: unknown): RuleSchema["runs"] {
  */
 export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
   same("capacity", mine.capacity, found.capacity);
+  same("capacityBytes", mine.capacityBytes || undefined, found.capacityBytes || undefined);
+  same("maxAge", mine.maxAge || undefined, found.maxAge || undefined);
   for (let k = 0; k < Math.max(mine.columns.length, found.columns.length); k++) {
     const [a, b] = [mine.columns[k], found.columns[k]];
     same(`column ${k}`, a?.name, b?.name);
@@ -221,6 +238,7 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
   }
   same("segmentLength", mine.segmentLength, found.segmentLength);
   same("eviction", ruleText(mine.eviction), ruleText(found.eviction));
+  same("the eviction's options", optionsText(mine.eviction), optionsText(found.eviction));
   for (const [k, a] of mine.selectors.entries()) {
     const b = found.selectors[k];
     same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
@@ -262,7 +280,7 @@ function kernelText({ native, numbers }: SelectorSchema): string {
   return `${native} (${numbers.join(", ")})`;
 }
 
-function optionsText(selector: SelectorSchema): string {
-  const names = Object.keys(selector.options).sort();
-  return `{ ${names.map((name) => `${name}: ${selector.options[name]}`).join(", ")} }`;
+function optionsText(rule: Pick<SelectorSchema, "options">): string {
+  const names = Object.keys(rule.options).sort();
+  return `{ ${names.map((name) => `${name}: ${rule.options[name]}`).join(", ")} }`;
 }

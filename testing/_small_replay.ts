@@ -17,13 +17,15 @@ export interface SmallOptions {
   readonly segmentLength?: number;
   readonly eviction?: EvictionRule;
   readonly allowShort?: boolean;
+  readonly capacityBytes?: number;
+  readonly maxAge?: number;
   readonly kernelPath?: string | URL | undefined;
 }
 
 /** Makes one. */
 export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
   const { capacity = 100, length = 1, seed = 1, allowShort = false } = options;
-  const { segmentLength = capacity, eviction, kernelPath } = options;
+  const { segmentLength = capacity, eviction, kernelPath, capacityBytes, maxAge } = options;
   return ExperienceReplay.create({
     capacity,
     state: float32(1),
@@ -32,6 +34,8 @@ export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
     segmentLength,
     ...(eviction === undefined ? {} : { eviction }),
     ...(kernelPath === undefined ? {} : { kernelPath }),
+    ...(capacityBytes === undefined ? {} : { capacityBytes }),
+    ...(maxAge === undefined ? {} : { maxAge }),
   });
 }
 

@@ -1,12 +1,14 @@
 // conforms: the whole contract of a native eviction policy, checked against a twin that is slow and obvious.
 //
-// A twin is made of vectors and has created, sampled(vector), removed, victim and items(), which is what save() must write.
+// A twin is made of vectors and has created, sampled(vector), removed, victim and items(), which is what save() must write; where the
+// policy listens, ended, prioritized(vector, vector) and header() too. A policy that takes more than a count is made by its own make().
 // The operations are seeded; a failure prints the seed and the step.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -39,6 +41,20 @@ inline Status loaded(EvictionPolicy& policy, const Items& items) {
   return policy.load(items.data(), static_cast<uint32_t>(items.size()));
 }
 
+inline std::vector<uint8_t> savedHeader(const EvictionPolicy& policy) {
+  std::vector<uint8_t> bytes(policy.headerBytes() + 1, 0xAB);
+  CHECK_EQUAL(policy.headerBytes() % sizeof(EvictionItem), size_t{0});
+  policy.saveHeader(bytes.data());
+  CHECK_EQUAL(bytes.back(), 0xAB);
+  bytes.pop_back();
+  return bytes;
+}
+
+template <typename Policy>
+std::unique_ptr<Policy> make(uint32_t countMax) {
+  return std::make_unique<Policy>(countMax);
+}
+
 /// The episodes a store would hold: members by age, and the indices that are free, in any order.
 struct Members {
   explicit Members(uint32_t countMax) {
@@ -52,7 +68,20 @@ struct Members {
   }
   void give(uint32_t episode) {
     age.erase(std::find(age.begin(), age.end(), episode));
+    ended.erase(episode);
     free.push_back(episode);
+  }
+  uint32_t any(Random& random) const { return age[random.below(static_cast<uint32_t>(age.size()))]; }
+  /// Ends an open episode, the youngest sooner; its picks are few, now and then none. False when all have ended.
+  bool end(Random& random) {
+    for (uint32_t tries = 8; tries > 0 && !age.empty(); --tries) {
+      const uint32_t episode = random.below(2) == 0 ? age.back() : any(random);
+      if (ended.count(episode) != 0) continue;
+      ended[episode] = random.below(4);
+      last = episode;
+      return true;
+    }
+    return false;
   }
   /// Up to 30 picks, evenly or mostly of the oldest few.
   std::vector<uint32_t> draw(Random& random) const {
@@ -66,6 +95,8 @@ struct Members {
   }
   std::vector<uint32_t> age;
   std::vector<uint32_t> free;
+  std::map<uint32_t, uint32_t> ended;  // and how many picks they have
+  uint32_t last = 0;                   // the one that ended last
 };
 
 /// The first of items in the order of forgetting, but for the spared one while there is another.
@@ -76,10 +107,28 @@ inline uint32_t firstBut(const Items& items, uint32_t spared) {
 /// A policy of its own with the same members, as loading finds it.
 template <typename Policy>
 std::unique_ptr<Policy> fresh(const Members& members, uint32_t countMax) {
-  auto policy = std::make_unique<Policy>(countMax);
+  auto policy = make<Policy>(countMax);
   CHECK(policy->valid());
-  for (const uint32_t episode : members.age) policy->created(episode);
+  for (const uint32_t episode : members.age) {
+    policy->created(episode);
+    if (const auto end = members.ended.find(episode); end != members.ended.end()) policy->ended(episode, end->second);
+  }
   return policy;
+}
+
+template <typename Twin>
+void tellEnd(Twin& twin, uint32_t episode, uint32_t pickCount) {
+  if constexpr (requires { twin.ended(episode, pickCount); }) twin.ended(episode, pickCount);
+}
+
+/// Priorities, equal ones among them, zeros, and now and then some that no float can hold.
+inline std::vector<double> somePriorities(size_t count, Random& random) {
+  std::vector<double> priorities(count);
+  for (double& priority : priorities) {
+    const double choices[] = {0, 1, 2, 1e-300, 1e300, 1.7e308, 3 * random.uniform()};
+    priority = choices[random.below(random.below(8) == 0 ? 7 : 3)];
+  }
+  return priorities;
 }
 
 template <typename Policy, typename Twin>
@@ -90,12 +139,14 @@ class Trial {
         kept_(fresh<Policy>(members_, countMax_)), reloaded_(fresh<Policy>(members_, countMax_)) {}
 
   void step() {
-    const uint32_t choice = random_.below(10);
+    const uint32_t choice = random_.below(14);
     if (choice < 3) create();
     else if (choice < 6) sample();
     else if (choice < 7) remove();
     else if (choice < 9) evict();
-    else reload();
+    else if (choice < 10) reload();
+    else if (choice < 12) end();
+    else prioritize();
     same();
   }
 
@@ -119,14 +170,31 @@ class Trial {
     reloaded_->sampled(picks.data(), static_cast<uint32_t>(picks.size()));
     twin_.sampled(picks);
   }
+  void end() {
+    if (!members_.end(random_)) return;
+    const uint32_t episode = members_.last;
+    const uint32_t pickCount = members_.ended[episode];
+    kept_->ended(episode, pickCount);
+    reloaded_->ended(episode, pickCount);
+    tellEnd(twin_, episode, pickCount);
+  }
+  void prioritize() {
+    if (!kept_->wantsPriorities()) return sample();
+    if constexpr (requires { twin_.prioritized(std::vector<uint32_t>(), std::vector<double>()); }) {
+      const std::vector<uint32_t> picks = members_.draw(random_);
+      const std::vector<double> priorities = somePriorities(picks.size(), random_);
+      kept_->prioritized(picks.data(), priorities.data(), static_cast<uint32_t>(picks.size()));
+      reloaded_->prioritized(picks.data(), priorities.data(), static_cast<uint32_t>(picks.size()));
+      twin_.prioritized(picks, priorities);
+    }
+  }
   void remove() {
     if (members_.age.empty()) return;
-    forget(members_.age[random_.below(static_cast<uint32_t>(members_.age.size()))]);
+    forget(members_.any(random_));
   }
   void evict() {
     if (members_.age.empty()) return;
-    const uint32_t spared = random_.below(2) == 0 ? EvictionPolicy::none
-                                                  : members_.age[random_.below(static_cast<uint32_t>(members_.age.size()))];
+    const uint32_t spared = random_.below(2) == 0 ? EvictionPolicy::none : members_.any(random_);
     const uint32_t episode = victim(spared);
     CHECK(episode != spared || members_.age.size() == 1);
     CHECK_EQUAL(victim(spared), episode);  // asking twice changes nothing
@@ -134,7 +202,9 @@ class Trial {
   }
   void reload() {
     const Items items = saved(*reloaded_, members_.age.size());
+    const std::vector<uint8_t> header = savedHeader(*reloaded_);
     reloaded_ = fresh<Policy>(members_, countMax_);
+    CHECK_EQUAL(reloaded_->loadHeader(header.data()), Status::ok);
     CHECK_EQUAL(loaded(*reloaded_, items), Status::ok);
   }
   uint32_t victim(uint32_t spared = EvictionPolicy::none) {
@@ -155,6 +225,8 @@ class Trial {
     const Items items = twin_.items();
     CHECK(equal(saved(*kept_, members_.age.size()), items));
     CHECK(equal(saved(*reloaded_, members_.age.size()), items));
+    CHECK(savedHeader(*kept_) == savedHeader(*reloaded_));
+    if constexpr (requires { twin_.header(); }) CHECK(savedHeader(*kept_) == twin_.header());
   }
 
   Random random_;
@@ -210,12 +282,20 @@ void refusesWhatCannotBe() {
     Members members(countMax);
     Twin twin;
     for (uint32_t episode = 1 + random.below(countMax - 1); episode > 0; --episode) twin.created(members.take(random));
+    for (uint32_t ends = random.below(countMax); ends > 0 && members.end(random); --ends) {
+      tellEnd(twin, members.last, members.ended[members.last]);
+    }
     twin.sampled(members.draw(random));
+    if constexpr (requires { twin.prioritized(std::vector<uint32_t>(), std::vector<double>()); }) {
+      const std::vector<uint32_t> picks = members.draw(random);
+      twin.prioritized(picks, somePriorities(picks.size(), random));
+    }
     (void)twin.victim(EvictionPolicy::none);
     Items items = twin.items();
     for (uint32_t lie = 1 + random.below(3); lie > 0 && !items.empty(); --lie) corrupt(items, random);
 
     const auto policy = fresh<Policy>(members, countMax);
+    if constexpr (requires { twin.header(); }) CHECK_EQUAL(policy->loadHeader(twin.header().data()), Status::ok);
     policy->sampled(members.age.data(), 1);
     const Items was = saved(*policy, members.age.size());
     const Status status = loaded(*policy, items);
@@ -242,7 +322,8 @@ void refusesWhatCannotBe() {
 /// Memory counts what was used, not what was reserved; a reservation that can't be is told, not a crash.
 template <typename Policy>
 void countsItsMemory() {
-  Policy policy(1u << 20);
+  const std::unique_ptr<Policy> made = make<Policy>(1u << 20);
+  Policy& policy = *made;
   CHECK(policy.valid());
   const double empty = policy.memoryBytes();
   CHECK(empty < 256);
@@ -253,7 +334,7 @@ void countsItsMemory() {
   CHECK_EQUAL(policy.memoryBytes(), full);
   CHECK_EQUAL(policy.check(), 0);
   CHECK_EQUAL(policy.load(nullptr, 0), Status::ok);
-  CHECK(!Policy(0xFFFFFFFFu).valid());
+  CHECK(!make<Policy>(0xFFFFFFFFu)->valid());
 }
 
 template <typename Policy, typename Twin>

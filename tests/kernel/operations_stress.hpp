@@ -59,7 +59,8 @@ struct Setup {
     policy[EXRP_POLICY_DISCOUNT] = random.below(3) == 0 ? 1.0 : random.uniform();
     setup.policies.push_back(policy);
     for (uint32_t tables = random.below(3); tables > 0; --tables) setup.policies.push_back(randomPolicy(random, length));
-    setup.config[EXRP_CONFIG_EVICTION] = random.below(EXRP_EVICTION_LFU + 1);
+    setup.config[EXRP_CONFIG_EVICTION] = random.below(EXRP_EVICTION_RESERVOIR + 1);
+    if (setup.config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_AFTER_DRAWS) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
     setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
     const uint32_t stateCounts[] = {1, 1, 3, 4, 17, 200};
     setup.columns = {4, stateCounts[random.below(6)], 1, 4, 1, 1, 4, 1, 1};
@@ -73,7 +74,21 @@ struct Setup {
       setup.selectors.push_back(randomSelector(random));
       setup.selectors.back().table = table;
     }
+    setup.limit(random);
     return setup;
+  }
+
+  /// Now and then a limit of bytes, which final states use up too, and one of age.
+  void limit(Random& random) {
+    const auto capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
+    if (random.below(3) == 0) {
+      const double room = stateBytes() * random.below(capacity);
+      config[EXRP_CONFIG_CAPACITY_BYTES] = episodeBytes(capacity) + stateBytes() + (random.below(2) == 0 ? 0 : room);
+    }
+    if (random.below(3) > 0) return;
+    const double segment = config[EXRP_CONFIG_SEGMENT_LENGTH];
+    const double smallest = segment > length() ? segment : length();
+    config[EXRP_CONFIG_AGE_MAX] = smallest + random.below(2 * capacity);
   }
 
   /// A policy of a table beside the first, that asks for whatever there is.
@@ -138,6 +153,16 @@ struct Setup {
 
   uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
   uint32_t selectorCount() const { return static_cast<uint32_t>(selectors.size()); }
+  double stateBytes() const { return double{1} * columns[0] * columns[1]; }
+  /// Of the records of one episode.
+  double episodeBytes(uint32_t count) const {
+    double bytes = 0;
+    for (uint32_t column = 0; column < columnCount(); ++column) {
+      const uint32_t every = columns[3 * column + 2];
+      bytes += double{1} * columns[3 * column] * columns[3 * column + 1] * ((count + every - 1) / every);
+    }
+    return bytes;
+  }
   uint32_t length() const { return static_cast<uint32_t>(policies[0][EXRP_POLICY_LENGTH]); }
   bool external() const { return config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_EXTERNAL; }
   ReplayShape shape(uint32_t replay) const {
@@ -265,11 +290,14 @@ class Stress {
     return next - 1 - random_.below(next < 5 ? next : 5);
   }
 
-  /// Where the caller evicts: makes room by forgetting any episode.
+  /// Where the caller evicts: makes room by forgetting the episode that must go, or any.
   Failure evictAny(uint32_t replay) {
     EXRP_REQUIRE(!episodes_.empty());
+    double detail[3] = {};
+    EXRP_REQUIRE(exrp_error_detail(detail, 3) == 0);
+    EXRP_REQUIRE(detail[2] == -1 || (setup_.config[EXRP_CONFIG_AGE_MAX] > 0 && detail[2] == episodes_.begin()->first));
     auto victim = episodes_.begin();
-    std::advance(victim, random_.below(static_cast<uint32_t>(episodes_.size())));
+    if (detail[2] == -1) std::advance(victim, random_.below(static_cast<uint32_t>(episodes_.size())));
     victims_.push_back(victim->first);
     EXRP_REQUIRE(exrp_episode_evict(replay, victim->first) == 0);
     return forgetEvicted(replay);
@@ -355,6 +383,7 @@ class Stress {
     }
     Shadow& episode = episodes_[to];
     episode.stamps.push_back(stamp);
+    recordedAt_.emplace(stamp, recordedAt_.size());
     if (flags != 0) {
       episode.finalStamp = finalStamp;
       episode.state = flags == EXRP_RECORD_ENDS ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
@@ -650,8 +679,10 @@ class Stress {
       for (const Pick& pick : mirror_) live += pick == Pick(handles[index], positions[index]);
     }
     uint32_t applied = 0xDEAD;
-    const uint32_t selector = random_.below(setup_.selectorCount());
-    const bool counted = setup_.selectors[selector].table == 0;
+    const uint32_t own = random_.below(setup_.selectorCount());
+    const uint32_t table = setup_.selectors[own].table;
+    const bool counted = table == 0;
+    const uint32_t selector = random_.below(5) == 0 ? EXRP_INDEX_NONE - table : own;
     const auto set = [&](const double* values) {
       return exrp_priority_set(replay_, selector, handles.data(), positions.data(),
                                reinterpret_cast<const uint8_t*>(values), 8, count, &applied);
@@ -861,9 +892,28 @@ class Stress {
     EXRP_REQUIRE(info[EXRP_INFO_EPISODE_COUNT] == double(episodes_.size()));
     EXRP_REQUIRE(info[EXRP_INFO_RECORD_COUNT] == double(recordCount));
     EXRP_REQUIRE(double(recordCount) <= setup_.config[EXRP_CONFIG_CAPACITY]);
+    EXRP_CARRY(withinLimits(info));
     EXRP_REQUIRE(info[EXRP_INFO_NEXT_HANDLE] == nextHandle_);
     EXRP_CARRY(readJournal());
     return compareMirror(static_cast<uint32_t>(info[EXRP_INFO_PICK_COUNT]));
+  }
+
+  /// No more bytes than allowed, and no record older.
+  Failure withinLimits(const double* info) {
+    double bytes = 0;
+    for (const auto& [handle, episode] : episodes_) {
+      bytes += setup_.episodeBytes(static_cast<uint32_t>(episode.stamps.size()));
+      if (episode.state != EXRP_EPISODE_OPEN) bytes += setup_.stateBytes();
+    }
+    EXRP_REQUIRE(info[EXRP_INFO_STORED_BYTES] == bytes);
+    const double bytesMax = setup_.config[EXRP_CONFIG_CAPACITY_BYTES];
+    EXRP_REQUIRE(bytesMax == 0 || bytes <= bytesMax);
+    const double ageMax = setup_.config[EXRP_CONFIG_AGE_MAX];
+    if (ageMax == 0) return {};
+    for (const auto& [handle, episode] : episodes_) {
+      if (!episode.stamps.empty()) EXRP_REQUIRE(double(recordedAt_.size() - recordedAt_.at(episode.stamps.front())) <= ageMax);
+    }
+    return {};
   }
 
   /// (NONE, i): a pick was added at i; (j, i): j takes the place of i; (i, NONE): i is gone. Kept as marks: what stands where is
@@ -920,6 +970,7 @@ class Stress {
   std::map<double, Shadow> episodes_;
   std::vector<Pick> mirror_;
   std::vector<double> victims_;  // of evictAny, in order
+  std::map<uint32_t, size_t> recordedAt_;  // stamp -> how many records were written before
   double nextHandle_ = 0;
   uint32_t stamp_ = 0;
 

@@ -5,11 +5,17 @@
  */
 
 import type { Fault } from "./faults.ts";
+import { portableWeight } from "./portable_math.ts";
+import { Random } from "./random.ts";
 
 /** A rule that says which episode goes when there is no room. */
 export interface EvictionModel {
   created(handle: number): void;
   sampled(handles: readonly number[]): void;
+  /** An episode has ended, with so many picks. */
+  ended?(handle: number, pickCount: number): void;
+  /** Priorities of picks of these episodes, as one call set them. */
+  prioritized?(handles: readonly number[], priorities: readonly number[]): void;
   removed(handle: number): void;
   /** `spared`, the episode being recorded, goes only when it is the last. */
   victim(spared?: number): number;
@@ -17,18 +23,41 @@ export interface EvictionModel {
 }
 
 /** The kinds of rule; `custom` is the one that the test writes in TypeScript for the library. */
-export type EvictionKind = "fifo" | "secondChance" | "lru" | "lfu" | "custom";
+export type EvictionKind =
+  | "fifo"
+  | "secondChance"
+  | "lru"
+  | "lfu"
+  | "lowestPriorityFirst"
+  | "afterDraws"
+  | "reservoir"
+  | "custom";
 
 export const EVICTION_KINDS: readonly EvictionKind[] = [
   "fifo",
   "secondChance",
   "lru",
   "lfu",
+  "lowestPriorityFirst",
+  "afterDraws",
+  "reservoir",
   "custom",
 ];
 
-export function evictionModel(kind: EvictionKind, fault?: Fault): EvictionModel {
+/** `draws` is the option of `afterDraws`, `seed` that of the replay. */
+export function evictionModel(
+  kind: EvictionKind,
+  draws: number,
+  seed: number,
+  fault?: Fault,
+): EvictionModel {
   switch (kind) {
+    case "lowestPriorityFirst":
+      return new LowestPriorityFirstModel([], 1, fault);
+    case "afterDraws":
+      return new AfterDrawsModel(draws, [], [], fault);
+    case "reservoir":
+      return new ReservoirModel(new Random(seed, 0), [], [], fault);
     case "fifo":
       return new FifoModel([]);
     case "secondChance":
@@ -181,6 +210,143 @@ class LfuModel implements EvictionModel {
   }
   clone(): EvictionModel {
     return new LfuModel(this.episodes.map((episode) => ({ ...episode })), this.now, this.fault);
+  }
+}
+
+interface Prioritized {
+  readonly handle: number;
+  readonly priority: number;
+}
+
+/** The lowest priority goes; of several, the one that was created or given its priority first. */
+class LowestPriorityFirstModel implements EvictionModel {
+  /** `episodes` in order of when they were created or given a priority. */
+  constructor(
+    private episodes: readonly Prioritized[],
+    private largest: number,
+    private readonly fault?: Fault,
+  ) {}
+  created(handle: number): void {
+    this.#set(handle, this.fault === "newEpisodesLowest" ? 0 : this.largest);
+  }
+  sampled(): void {}
+  ended(handle: number, pickCount: number): void {
+    if (pickCount === 0 && this.fault !== "pickless") this.#set(handle, 0);
+  }
+  prioritized(handles: readonly number[], priorities: readonly number[]): void {
+    for (const handle of new Set(handles)) {
+      const own = priorities.filter((_, k) => handles[k] === handle);
+      const sum = own.reduce((total, priority) => total + priority, 0);
+      this.#set(
+        handle,
+        portableWeight(this.fault === "lastPickDecides" ? own.at(-1) ?? NaN : sum / own.length),
+      );
+    }
+  }
+  removed(handle: number): void {
+    this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
+  }
+  victim(spared?: number): number {
+    const order = this.episodes.toSorted((a, b) => a.priority - b.priority);
+    return firstBut(order.map(({ handle }) => handle), spared);
+  }
+  clone(): EvictionModel {
+    const forgets = this.fault === "snapshotForgetsMaximum";
+    return new LowestPriorityFirstModel(this.episodes, forgets ? 1 : this.largest, this.fault);
+  }
+  #set(handle: number, priority: number): void {
+    this.removed(handle);
+    this.episodes = [...this.episodes, { handle, priority }];
+    this.largest = Math.max(this.largest, priority);
+  }
+}
+
+interface Counted {
+  readonly handle: number;
+  draws: number;
+  /** Undefined while it is open. */
+  pickCount?: number;
+}
+
+/** The one that was first to be drawn `draws` times a pick goes; while there is none, the oldest. */
+class AfterDrawsModel implements EvictionModel {
+  constructor(
+    private readonly draws: number,
+    private episodes: readonly Counted[],
+    private spent: readonly number[],
+    private readonly fault?: Fault,
+  ) {}
+  created(handle: number): void {
+    this.episodes = [...this.episodes, { handle, draws: 0 }];
+  }
+  sampled(handles: readonly number[]): void {
+    for (const handle of handles) {
+      const episode = this.episodes.find((one) => one.handle === handle);
+      if (episode === undefined) throw new Error(`the model drew from ${handle}, which is gone`);
+      episode.draws++;
+      this.#look(episode);
+    }
+  }
+  ended(handle: number, pickCount: number): void {
+    const episode = this.episodes.find((one) => one.handle === handle);
+    if (episode === undefined) throw new Error(`the model ended ${handle}, which is gone`);
+    episode.pickCount = pickCount;
+    this.#look(episode);
+  }
+  removed(handle: number): void {
+    this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
+    this.spent = without(this.spent, handle);
+  }
+  victim(spared?: number): number {
+    const others = this.episodes.map(({ handle }) => handle)
+      .filter((handle) => !this.spent.includes(handle));
+    return firstBut([...this.spent, ...others], spared);
+  }
+  clone(): EvictionModel {
+    const episodes = this.episodes.map((episode) => ({ ...episode }));
+    return new AfterDrawsModel(this.draws, episodes, this.spent, this.fault);
+  }
+  #look({ handle, draws, pickCount }: Counted): void {
+    if (pickCount === undefined || this.spent.includes(handle)) return;
+    const picks = this.fault === "drawsOfEpisodes" ? 1 : pickCount;
+    if (draws >= this.draws * picks) this.spent = [...this.spent, handle];
+  }
+}
+
+interface Keyed {
+  readonly handle: number;
+  readonly key: bigint;
+}
+
+/** Each episode gets a random key when it ends; the lowest key goes. Open ones stay while an ended one is there. */
+class ReservoirModel implements EvictionModel {
+  constructor(
+    private readonly random: Random,
+    private open: readonly number[],
+    private keyed: readonly Keyed[],
+    private readonly fault?: Fault,
+  ) {}
+  created(handle: number): void {
+    this.open = [...this.open, handle];
+  }
+  sampled(): void {}
+  ended(handle: number): void {
+    this.open = without(this.open, handle);
+    this.keyed = [...this.keyed, { handle, key: this.random.next() >> 32n }];
+  }
+  removed(handle: number): void {
+    this.open = without(this.open, handle);
+    this.keyed = this.keyed.filter((episode) => episode.handle !== handle);
+  }
+  victim(spared?: number): number {
+    const order = this.keyed.toSorted((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+      .map(({ handle }) => handle);
+    const all = this.fault === "openGoFirst" ? [...this.open, ...order] : [...order, ...this.open];
+    return firstBut(all, spared);
+  }
+  clone(): EvictionModel {
+    const random = this.fault === "snapshotForgetsRandom" ? new Random(0, 0) : this.random.clone();
+    return new ReservoirModel(random, this.open, this.keyed, this.fault);
   }
 }
 

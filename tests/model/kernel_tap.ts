@@ -317,7 +317,10 @@ export class KernelTap implements Disposable {
   /** What exrp_replay_info tells of counts. */
   info(
     id: number,
-  ): { episodeCount: number; nextHandle: number; recordedCount: number; evictedCount: number } {
+  ): Record<
+    "episodeCount" | "nextHandle" | "recordedCount" | "evictedCount" | "storedBytes",
+    number
+  > {
     const info = new Float64Array(abi.EXRP_INFO_COUNT);
     const status = this.#untapped.exrp_replay_info(id, info, info.length);
     if (status !== 0) throw new Error(`exrp_replay_info: status ${status}`);
@@ -326,6 +329,7 @@ export class KernelTap implements Disposable {
       nextHandle: info[abi.EXRP_INFO_NEXT_HANDLE] ?? -1,
       recordedCount: info[abi.EXRP_INFO_RECORDED_COUNT] ?? -1,
       evictedCount: info[abi.EXRP_INFO_EVICTED_COUNT] ?? -1,
+      storedBytes: info[abi.EXRP_INFO_STORED_BYTES] ?? -1,
     };
   }
 

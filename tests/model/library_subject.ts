@@ -6,6 +6,7 @@
 
 import * as library from "@exrp/replay";
 import {
+  afterDraws,
   type Batch,
   type Column,
   combined,
@@ -18,6 +19,7 @@ import {
   laber,
   lfu,
   lowestPriority,
+  lowestPriorityFirst,
   lru,
   mixture,
   newest,
@@ -27,6 +29,7 @@ import {
   pser,
   rankBased,
   recent,
+  reservoir,
   secondChance,
   type SelectorRule,
   ucb,
@@ -61,6 +64,17 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
     eviction: config.eviction,
+    evictionDraws: config.evictionDraws,
+    ...limits(config),
+  };
+}
+
+function limits(
+  { capacityBytes, maxAge }: ProgramConfig,
+): { capacityBytes?: number; maxAge?: number } {
+  return {
+    ...(capacityBytes === undefined ? {} : { capacityBytes }),
+    ...(maxAge === undefined ? {} : { maxAge }),
   };
 }
 
@@ -131,8 +145,9 @@ function custom(): EvictionPolicy {
   };
 }
 
-function evictionRule(kind: ProgramConfig["eviction"]): EvictionRule {
-  return { fifo, secondChance, lru, lfu, custom }[kind]();
+function evictionRule({ eviction, evictionDraws }: ProgramConfig): EvictionRule {
+  if (eviction === "afterDraws") return afterDraws(evictionDraws);
+  return { fifo, secondChance, lru, lfu, lowestPriorityFirst, reservoir, custom }[eviction]();
 }
 
 /** The library's rule of a program's. */
@@ -210,6 +225,7 @@ export async function createReplay(
     action: column(config.action),
     reward: column(config.reward),
     extras,
-    eviction: evictionRule(config.eviction),
+    eviction: evictionRule(config),
+    ...limits(config),
   });
 }

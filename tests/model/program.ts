@@ -46,6 +46,10 @@ export interface ProgramConfig {
   readonly selectorsAtFirst: number;
   /** The pick table of each selector. */
   readonly selectorTables: readonly number[];
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  readonly capacityBytes?: number;
+  readonly maxAge?: number;
 }
 
 /** One step. `data` seeds whatever values it needs. */
@@ -403,7 +407,7 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }
     : chooseColumn(choice, true);
-  return {
+  const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
     blockLength: 2 ** choice.within(1, 5),
@@ -425,6 +429,39 @@ function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     // The first draws from the first table, so that there is something to draw in nearly every program.
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(tables.length + 1)),
   };
+  return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
+}
+
+/** A limit of bytes, which final states use up too, and one of age, now and then. */
+function chooseLimits(
+  choice: Choice,
+  config: Omit<ProgramConfig, "evictionDraws">,
+): { capacityBytes?: number; maxAge?: number } {
+  const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  // Segments are as long as the picks of each table, also where their length follows from the limits.
+  const longest = Math.max(...config.tables.map((table) => table.length), 0);
+  const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
+  const columns = [state, action, reward, ...Object.values(extras)];
+  const stateBytes = columnBytes(state);
+  // Not so tight that little is left to draw and to drain.
+  const half = Math.ceil(capacity / 2);
+  const records = Math.max(least, choice.within(half, capacity));
+  const recordBytes = columns.reduce(
+    (sum, spec) => sum + Math.ceil(records / (spec.every ?? 1)) * columnBytes(spec),
+    0,
+  );
+  const capacityBytes = recordBytes +
+    stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
+  const maxAge = Math.max(least, choice.oneIn(3) ? 1 : half) + choice.below(2 * capacity);
+  return {
+    ...(choice.oneIn(4) ? { capacityBytes } : {}),
+    ...(choice.oneIn(4) ? { maxAge } : {}),
+  };
+}
+
+function columnBytes(spec: ColumnSpec): number {
+  const [bits = ""] = spec.dtype.match(/\d+$/) ?? ["8"];
+  return elementCount(spec) * Number(bits) / 8;
 }
 
 function chooseOperations(choice: Choice, config: ProgramConfig, count: number): Operation[] {

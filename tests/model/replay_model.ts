@@ -58,6 +58,12 @@ export interface ModelConfig {
   readonly every: readonly number[];
   readonly reward: RewardSpec;
   readonly eviction: EvictionKind;
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  /** Bytes of records and final states. */
+  readonly capacityBytes?: number;
+  /** Records that may be written since an episode began. */
+  readonly maxAge?: number;
 }
 
 /** A sequence that may be drawn. */
@@ -121,6 +127,8 @@ class TableModel {
 export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
+  /** Records that there can be: as many as given, or as fit into the bytes beside a final state. */
+  capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
   readonly #tables: TableModel[] = [];
@@ -141,11 +149,14 @@ export class ReplayModel {
 
   constructor(config: ModelConfig, fault?: Fault) {
     this.config = config;
+    const { capacityBytes = Infinity, maxAge = Infinity } = config;
+    this.capacity = config.capacity;
+    while (this.#episodeBytes(this.capacity) + this.#stateBytes > capacityBytes) this.capacity--;
     this.segmentLength = config.segmentLength ??
-      Math.max(config.pick.length, Math.floor(config.capacity / 8));
+      Math.max(config.pick.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
     this.#tables.push(new TableModel(config.pick));
     this.#fault = fault;
-    this.#eviction = evictionModel(config.eviction, fault);
+    this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
     this.#hindsight = new HindsightModel(config.seed);
   }
 
@@ -158,6 +169,15 @@ export class ReplayModel {
   }
   get episodeCount(): number {
     return this.#episodes.size;
+  }
+  /** Bytes of all records and final states. */
+  get storedBytes(): number {
+    let bytes = 0;
+    for (const { records, ending } of this.#episodes.values()) {
+      bytes += this.#episodeBytes(records.length);
+      if (ending !== undefined) bytes += this.#stateBytes;
+    }
+    return bytes;
   }
   get pickCount(): number {
     return this.picks(0).length;
@@ -200,10 +220,8 @@ export class ReplayModel {
     priority?: number,
   ): number {
     this.#checkOpen(handle);
-    const capacity = this.config.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
-    while (this.recordCount >= capacity) {
-      this.#remove(this.#eviction.victim(this.#episodes.has(handle) ? handle : undefined));
-    }
+    this.#forgetAged(handle);
+    this.#makeRoom(handle, 1, finalState === undefined ? 0 : 1);
 
     let episode = this.#episodes.get(handle);
     if (episode !== undefined && episode.records.length === this.segmentLength) {
@@ -218,6 +236,9 @@ export class ReplayModel {
       episode = undefined;
     }
     episode ??= this.#begin();
+    if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
+      episode.birth = this.recordedCount;
+    }
     episode.records.push(columns);
     episode.priorities.push(priority);
     this.recordedCount++;
@@ -277,6 +298,9 @@ export class ReplayModel {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) return false;
     if (episode.records.length > 0 || this.#fault === "emptyEnds") {
+      this.#makeRoom(handle, 0, 1);
+      // A user's policy may choose this very episode.
+      if (!this.#episodes.has(handle)) return false;
       this.#end(episode, finalState, ending);
       return true;
     }
@@ -351,6 +375,8 @@ export class ReplayModel {
       kept.push(priorities[k] ?? NaN);
     }
     selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
+    const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
+    this.#eviction.prioritized?.(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
 
@@ -595,8 +621,54 @@ export class ReplayModel {
     return selector;
   }
 
+  /** Bytes of the records of one episode; of some columns only every so manieth record has any. */
+  #episodeBytes(recordCount: number): number {
+    let bytes = 0;
+    for (const [k, size] of this.config.columnBytes.entries()) {
+      const every = this.#fault === "keptBytesOfAll" ? 1 : this.config.every[k] ?? 1;
+      for (let position = 0; position < recordCount; position += every) bytes += size;
+    }
+    return bytes;
+  }
+
+  get #stateBytes(): number {
+    return this.config.columnBytes[0] ?? 0;
+  }
+
+  /** Forgets the episodes of which another record would make too old. */
+  #forgetAged(recording: number): void {
+    const { maxAge = Infinity } = this.config;
+    const limit = this.#fault === "ageOneMore" ? maxAge + 1 : maxAge;
+    for (const { handle, birth } of [...this.#episodes.values()]) {
+      if (this.recordedCount < birth + limit) continue;
+      if (this.#fault === "agedSpared" && handle === recording) continue;
+      this.#remove(handle);
+    }
+  }
+
+  /** Forgets until a record and a final state, or one of them, fit; a segment that the record cuts gets a final state too. */
+  #makeRoom(handle: number, records: number, finalStates: number): void {
+    const { capacityBytes = Infinity } = this.config;
+    const capacity = this.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
+    while (this.#episodes.size > 0) {
+      const episode = this.#episodes.get(handle);
+      const cuts = records > 0 && episode?.records.length === this.segmentLength;
+      const more = this.#fault === "finalStatesFree" ? 0 : finalStates + (cuts ? 1 : 0);
+      const before = cuts ? 0 : episode?.records.length ?? 0;
+      const record = this.#episodeBytes(before + records) - this.#episodeBytes(before);
+      const bytes = this.storedBytes + record + more * this.#stateBytes;
+      if (this.recordCount + records <= capacity && bytes <= capacityBytes) return;
+      this.#remove(this.#eviction.victim(episode === undefined ? undefined : handle));
+    }
+  }
+
   #begin(): Episode {
-    const episode: Episode = { handle: this.nextHandle++, records: [], priorities: [] };
+    const episode: Episode = {
+      handle: this.nextHandle++,
+      birth: this.recordedCount,
+      records: [],
+      priorities: [],
+    };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
     return episode;
@@ -606,9 +678,18 @@ export class ReplayModel {
     episode.finalState = finalState;
     episode.ending = ending;
     this.#pushPicks(episode);
+    this.#eviction.ended?.(episode.handle, this.#firstTablePicks(episode));
   }
 
   /** Picks that are one now and were none before join their table, in order of position. */
+  /** How many picks of the first pick table an episode has. */
+  #firstTablePicks(episode: Episode): number {
+    const [table] = this.#tables;
+    return episode.records.filter((_, position) =>
+      table !== undefined && isPick(table.policy, episode, position, this.#fault)
+    ).length;
+  }
+
   #pushPicks(episode: Episode): void {
     for (const table of this.#tables) {
       for (let position = 0; position < episode.records.length; position++) {

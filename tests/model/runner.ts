@@ -196,6 +196,7 @@ class Run implements Disposable {
     same("the next handle", info.nextHandle, model.nextHandle);
     same("the count of all records", info.recordedCount, model.recordedCount);
     same("the count of evictions", info.evictedCount, model.evictedCount);
+    same("the bytes stored", info.storedBytes, model.storedBytes);
     const handles = model.handles;
     sameNumbers("episodes()", replay.episodes(), handles);
     for (let table = 0; table < model.tableCount; table++) {
@@ -553,9 +554,10 @@ class Run implements Disposable {
   }
 
   #drain({ steps, exactly, keep }: Operation & { do: "drain" }): void {
-    const { capacity } = this.#program.config;
+    // A limit of bytes may have lowered the capacity.
+    const asked = Math.min(steps, this.#model.capacity);
     const request = {
-      ...(steps === 0 ? {} : exactly ? { steps } : { minSteps: Math.min(steps, capacity) }),
+      ...(steps === 0 ? {} : exactly ? { steps: asked } : { minSteps: asked }),
       keep,
     };
     const outcome = this.#both(

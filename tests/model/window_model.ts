@@ -13,6 +13,8 @@ export type Ending = "terminated" | "truncated";
 /** An episode: the bytes of each column of each record. */
 export interface Episode {
   readonly handle: number;
+  /** How many records had been written when it began. */
+  birth: number;
   readonly records: (readonly Uint8Array[])[];
   /** The priority that came with each record, if one did. */
   readonly priorities: (number | undefined)[];

@@ -375,6 +375,24 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   ["a block length that is no power of two", { blockLength: 6 }, /power of two, got 6/],
   ["an eviction that is a word", { eviction: "fifo" }, /eviction must be fifo\(\)/],
   ["an eviction without methods", { eviction: { name: "mine" } }, /mine has no method created\(\)/],
+  [
+    "a maxAge below one pick",
+    { pick: { length: 3 }, maxAge: 2 },
+    /maxAge must be at least pick\.length, which is 3, got 2/,
+  ],
+  ["a fractional maxAge", { maxAge: 10.5 }, /maxAge .* got 10\.5/],
+  ["a segment longer than maxAge", { segmentLength: 6, maxAge: 5 }, /maxAge\) .* 1 to 5, got 6/],
+  ["no bytes", { capacityBytes: 0 }, /capacityBytes must be an integer from 1/],
+  [
+    "bytes too few for one pick",
+    { pick: { length: 2 }, capacityBytes: 27 },
+    /capacityBytes must be at least 28, for the 2 records of a pick and a final state, got 27/,
+  ],
+  [
+    "a segment longer than the bytes hold",
+    { segmentLength: 3, capacityBytes: 28 },
+    /segmentLength .* from 1 to 2, got 3/,
+  ],
   ["a kernelPath that is a number", { kernelPath: 3 }, /kernelPath must be a string or a URL/],
 ];
 

@@ -1,5 +1,13 @@
 /** The life of a replay: creation, description, disposal. */
-import { ExperienceReplay, float32, prioritized, ReplayError, uint8, uniform } from "@exrp/replay";
+import {
+  afterDraws,
+  ExperienceReplay,
+  float32,
+  prioritized,
+  ReplayError,
+  uint8,
+  uniform,
+} from "@exrp/replay";
 import { assert, assertEquals, assertLess, assertMatch, assertStrictEquals } from "@std/assert";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayError, assertReplayRejects, recordEpisode, smallReplay } from "./_helpers.ts";
@@ -116,6 +124,27 @@ Deno.test("describe() says all that matters, as an object and as text", async ()
     assertMatch(text, /selector 0\s+prioritized\(alpha: 0\.7/);
     assertMatch(text, /seed\s+9/);
   }
+});
+
+Deno.test("describe() says the limits and the eviction's options where there are any", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 1000,
+    state: float32(1),
+    eviction: afterDraws(4),
+    capacityBytes: 12 * 500 + 4,
+    maxAge: 2000,
+  });
+  replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
+  const description = replay.describe();
+  assertEquals([description.capacity, replay.capacity], [500, 500]);
+  assertEquals([description.capacityBytes, description.maxAge], [6004, 2000]);
+  assertEquals(description.memory.stored, 16);
+  assertEquals([description.eviction, description.evictionOptions], ["afterDraws", { draws: 4 }]);
+  assertMatch(String(description), /bytes\s+16 of 6_004\n/);
+  assertMatch(String(description), /max\. age\s+2_000 records\n/);
+  assertMatch(String(description), /eviction\s+afterDraws\(draws: 4\)\n/);
+  using plain = await smallReplay();
+  assertEquals([plain.describe().capacityBytes, plain.describe().maxAge], [undefined, undefined]);
 });
 
 Deno.test("disposal: twice is fine, use afterwards is an error with a name", async () => {

@@ -1,5 +1,6 @@
 /** Snapshots: everything that decides the future comes back, and nothing that is damaged is believed. */
 import {
+  afterDraws,
   bool,
   curious,
   type EvictionRule,
@@ -10,6 +11,7 @@ import {
   int16,
   lfu,
   lowestPriority,
+  lowestPriorityFirst,
   lru,
   type NativeEviction,
   type NativeSelector,
@@ -20,6 +22,7 @@ import {
   rankBased,
   recent,
   ReplayError,
+  reservoir,
   secondChance,
   type Selector,
   type SelectorRule,
@@ -71,6 +74,9 @@ const EVICTIONS: Record<string, () => EvictionRule> = {
   secondChance,
   lru,
   lfu,
+  lowestPriorityFirst,
+  afterDraws: () => afterDraws(3),
+  reservoir,
   keepBest: () => new KeepBest(),
 };
 
@@ -486,6 +492,14 @@ Deno.test("a snapshot of another schema says which field differs", async () => {
     [
       ExperienceReplay.create({ ...base, eviction: lru() }),
       /eviction: this replay has lru\(\), the snapshot fifo\(\)/,
+    ],
+    [
+      ExperienceReplay.create({ ...base, capacityBytes: 1e6 }),
+      /capacityBytes: this replay has 1000000, the snapshot none/,
+    ],
+    [
+      ExperienceReplay.create({ ...base, maxAge: 80 }),
+      /maxAge: this replay has 80, the snapshot none/,
     ],
   ];
   for (const [creating, text] of cases) {

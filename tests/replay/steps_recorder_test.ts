@@ -1,5 +1,6 @@
 /** Many steps in one call leave exactly what as many single calls leave, whatever is cut or evicted on the way. */
 import {
+  afterDraws,
   bool,
   type Column,
   type EvictionPolicy,
@@ -9,9 +10,11 @@ import {
   float32,
   int16,
   lfu,
+  lowestPriorityFirst,
   lru,
   type PickSelector,
   prioritized,
+  reservoir,
   secondChance,
   ucb,
   uint8,
@@ -50,7 +53,16 @@ function listener(): PickSelector & { readonly heard: string[] } {
   };
 }
 
-const EVICTIONS: readonly (() => EvictionRule)[] = [fifo, secondChance, lru, lfu, youngestButOne];
+const EVICTIONS: readonly (() => EvictionRule)[] = [
+  fifo,
+  secondChance,
+  lru,
+  lfu,
+  youngestButOne,
+  lowestPriorityFirst,
+  () => afterDraws(2),
+  reservoir,
+];
 
 type Twin = ExperienceReplay<
   Column<"float32", readonly [3]>,

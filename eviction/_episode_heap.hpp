@@ -1,0 +1,175 @@
+// EpisodeHeap: episode indices in the order of a key that may be set anew at any time, for those native eviction policies whose
+// victim has the least of something.
+//
+// A key is a value, then a time; the policy never gives the same time twice, so that no two keys are equal.
+//
+// Thread safety: none of its own; the replay's caller serialises.
+// Invariants:
+//   1. Places heapRoot..heapRoot + count - 1 hold each member once; a member's place says where. It is 0 for an index that is no
+//      member. (So zero bytes, as memory comes, are indices that are no members.)
+//   2. The key of a parent is less than that of its children.
+//   3. Every member is below indexCount(), which is at most countMax.
+// Cost: set and remove O(log E), first and firstBut O(1); save sorts, O(E log E). 20 bytes an episode. No allocation after creation
+// (see EpisodeList for what that takes of memory).
+// It does not know what a value means, and asserts rather than checks what its policy passes.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "eviction/eviction_policy.hpp"
+#include "kernel/memory.hpp"
+
+namespace exrp {
+
+class EpisodeHeap {
+ public:
+  /// The most episodes a heap can be made for: the top bit of a place is spare, holdsEach() marks with it.
+  static constexpr uint32_t countLimit = 0x7FFFFFF0;
+
+  explicit EpisodeHeap(uint32_t countMax) {
+    if (countMax > countLimit) return;
+    const size_t placeCount = size_t{countMax} + heapRoot;
+    if (places_.create(countMax) && places_.commit(countMax) && heap_.create(placeCount) && heap_.commit(placeCount)) {
+      countMax_ = countMax;
+    } else {
+      heap_.destroy();
+    }
+  }
+
+  /// False when there was no memory at creation; nothing else may be called then.
+  bool valid() const { return heap_.data() != nullptr; }
+  uint32_t count() const { return count_; }
+  size_t memoryBytes() const { return size_t{indexCount_} * (sizeof(uint32_t) + sizeof(Filed)) + heapRoot * sizeof(Filed); }
+
+  bool contains(uint32_t episode) const { return episode < indexCount_ && places_[episode] != 0; }
+  uint32_t value(uint32_t episode) const { return heap_[places_[episode]].value; }
+
+  /// Gives `episode`, a member or not, this key.
+  void set(uint32_t episode, uint32_t value, uint64_t time) {
+    assert(episode < countMax_);
+    if (episode >= indexCount_) indexCount_ = episode + 1;
+    uint32_t place = places_[episode];
+    if (place == 0) place = heapRoot + count_++;
+    file(place, Filed{time, value, episode});
+  }
+
+  void remove(uint32_t episode) {
+    assert(contains(episode));
+    const uint32_t place = places_[episode];
+    places_[episode] = 0;
+    --count_;
+    if (place != heapEnd()) file(place, heap_[heapEnd()]);
+  }
+
+  /// The member of the least key. There is at least one.
+  uint32_t first() const {
+    assert(count_ > 0);
+    return heap_[heapRoot].episode;
+  }
+  /// The member of the least key that is not `spared`, or the only one. There is at least one.
+  uint32_t firstBut(uint32_t spared) const {
+    if (first() != spared || count_ == 1) return first();
+    // The next larger key is a child of the least.
+    uint32_t least = heapRoot + 1;
+    for (uint32_t child = least + 1; child < heapEnd() && child < heapRoot + 5; ++child)
+      if (less(heap_[child], heap_[least])) least = child;
+    return heap_[least].episode;
+  }
+
+  /// Writes the members with their values, in order of their keys.
+  void save(EvictionItem* items) const {
+    for (uint32_t item = 0; item < count_; ++item) {
+      const Filed& filed = heap_[heapRoot + item];
+      items[item] = EvictionItem{filed.episode, filed.value};
+    }
+    std::sort(items, items + count_, [this](const EvictionItem& a, const EvictionItem& b) {
+      return less(heap_[places_[a.episode]], heap_[places_[b.episode]]);
+    });
+  }
+
+  /// True when the items name every member once and nothing else, and their values never fall. The heap is as before. O(count).
+  bool fits(const EvictionItem* items, uint32_t count) {
+    if (count != count_) return false;
+    uint32_t marked = 0;
+    for (; marked < count; ++marked) {
+      const uint32_t episode = items[marked].episode;
+      if (!contains(episode) || (places_[episode] & placeMark) != 0) break;
+      if (marked > 0 && items[marked].value < items[marked - 1].value) break;
+      places_[episode] |= placeMark;
+    }
+    for (uint32_t item = 0; item < marked; ++item) places_[items[item].episode] &= ~placeMark;
+    return marked == count;
+  }
+
+  /// Takes the values and the order of the items, of which fits() says true; their times are 1, 2, ...
+  void load(const EvictionItem* items, uint32_t count) {
+    // In order of their keys they are a heap as they stand.
+    for (uint32_t item = 0; item < count; ++item)
+      put(heapRoot + item, Filed{uint64_t{item} + 1, items[item].value, items[item].episode});
+  }
+
+  /// 0, or the number of the first invariant of this head that does not hold. O(indexCount).
+  int32_t check() const {
+    uint32_t members = 0;
+    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += places_[episode] != 0 ? 1u : 0u;
+    if (members != count_) return 1;
+    if (count_ > indexCount_ || indexCount_ > countMax_) return 3;
+    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
+      const Filed& filed = heap_[place];
+      if (filed.episode >= indexCount_ || places_[filed.episode] != place) return 1;
+      if (place > heapRoot && !less(heap_[parentOf(place)], filed)) return 2;
+    }
+    return 0;
+  }
+
+ private:
+  struct Filed {
+    uint64_t time;
+    uint32_t value;
+    uint32_t episode;
+  };
+  // Four children a parent, which stand at a multiple of four and so share a cache line: those of place p begin at 4 p - 8.
+  static constexpr uint32_t heapRoot = 3;
+  static constexpr uint32_t placeMark = 0x80000000u;
+
+  static uint32_t parentOf(uint32_t place) { return place / 4 + 2; }
+  static uint64_t childrenOf(uint32_t place) { return uint64_t{place} * 4 - 8; }
+  static bool less(const Filed& a, const Filed& b) { return a.value != b.value ? a.value < b.value : a.time < b.time; }
+  uint32_t heapEnd() const { return heapRoot + count_; }
+
+  void put(uint32_t place, const Filed& filed) {
+    heap_[place] = filed;
+    places_[filed.episode] = place;
+  }
+
+  /// Puts `filed` at the free place, or at an ancestor's, or at a descendant's.
+  void file(uint32_t place, const Filed filed) {
+    while (place > heapRoot && less(filed, heap_[parentOf(place)])) {
+      put(place, heap_[parentOf(place)]);
+      place = parentOf(place);
+    }
+    for (;;) {
+      const uint64_t begin = childrenOf(place);
+      if (begin >= heapEnd()) break;
+      const auto end = static_cast<uint32_t>(std::min<uint64_t>(begin + 4, heapEnd()));
+      auto least = static_cast<uint32_t>(begin);
+      for (uint32_t child = least + 1; child < end; ++child)
+        if (less(heap_[child], heap_[least])) least = child;
+      if (!less(heap_[least], filed)) break;
+      put(place, heap_[least]);
+      place = least;
+    }
+    put(place, filed);
+  }
+
+  ReservedArray<uint32_t> places_;  // by episode
+  ReservedArray<Filed> heap_;       // by place
+  uint32_t countMax_ = 0;
+  uint32_t count_ = 0;
+  uint32_t indexCount_ = 0;  // one more than the largest index ever a member
+};
+
+}  // namespace exrp

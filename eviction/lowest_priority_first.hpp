@@ -1,0 +1,123 @@
+// LowestPriorityFirst: forgets the episode whose priority is the lowest (as Reverb's MinHeap remover does with items; known here
+// from its documentation and behaviour); of several, the one that was created or given its priority longest ago.
+//
+// An episode's priority is the mean of what the last call that set priorities of its picks gave them, a pick that came twice counting
+// twice. A mean, so that a long episode, of which a batch draws more picks, is not favoured, as it would be by the largest; of the
+// last call, so that it follows what the learner now thinks, and a caller who sets all picks at once says what it is. Until there is
+// one, an episode has the largest priority that any has had (at first 1), so that it is not forgotten before it was looked at. One
+// that ended without a pick has priority 0: it can never be drawn.
+//
+// Thread safety: none of its own; the replay's caller serialises.
+// Invariants:
+//   1 to 3. Those of EpisodeHeap, whose value is the priority's bits (the order of floats that are not negative is that of their bits).
+//   4. Priorities are 0 or portable weights, at most the largest so far, which is at least 1.
+//   5. Between calls every sum and count is 0.
+// Cost: prioritized() O(1) a pick and O(log E) an episode in it; created, ended, removed O(log E); victim O(1). 32 bytes an episode.
+// A saved item's value is the priority's bits; the header is the largest so far and 4 bytes of zero.
+// It does not know which selector a priority was set for, nor single picks' priorities, nor those that came with records.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "eviction/_episode_heap.hpp"
+#include "kernel/portable_math.hpp"
+
+namespace exrp {
+
+class LowestPriorityFirst final : public EvictionPolicy {
+ public:
+  explicit LowestPriorityFirst(uint32_t countMax) : heap_(countMax) {
+    if (heap_.valid() && sums_.create(countMax) && sums_.commit(countMax) && counts_.create(countMax)) {
+      if (!counts_.commit(countMax)) counts_.destroy();
+    }
+  }
+  bool valid() const { return counts_.data() != nullptr; }
+
+  void created(uint32_t episode) override {
+    if (episode >= indexCount_) indexCount_ = episode + 1;
+    heap_.set(episode, largest_, ++now_);
+  }
+  void sampled(const uint32_t*, uint32_t) override {}
+  void ended(uint32_t episode, uint32_t pickCount) override {
+    if (pickCount == 0) heap_.set(episode, 0, ++now_);
+  }
+  bool wantsPriorities() const override { return true; }
+
+  void prioritized(const uint32_t* episode, const double* priority, uint32_t count) override {
+    for (uint32_t pick = 0; pick < count; ++pick) {
+      sums_[episode[pick]] += priority[pick];
+      ++counts_[episode[pick]];
+    }
+    // In order of their first picks: the order in which equal ones go.
+    for (uint32_t pick = 0; pick < count; ++pick) {
+      const uint32_t at = episode[pick];
+      if (counts_[at] == 0) continue;
+      const auto value = std::bit_cast<uint32_t>(portableWeight(sums_[at] / counts_[at]));
+      sums_[at] = 0;
+      counts_[at] = 0;
+      if (value > largest_) largest_ = value;
+      heap_.set(at, value, ++now_);
+    }
+  }
+
+  void removed(uint32_t episode) override { heap_.remove(episode); }
+  uint32_t victim(uint32_t spared = none) override { return heap_.firstBut(spared); }
+
+  double memoryBytes() const override {
+    return static_cast<double>(heap_.memoryBytes() + size_t{indexCount_} * (sizeof(double) + sizeof(uint32_t)));
+  }
+
+  uint32_t headerBytes() const override { return 8; }
+  void saveHeader(uint8_t* bytes) const override {
+    const uint32_t words[2] = {largest_, 0};
+    memcpy(bytes, words, sizeof words);
+  }
+  Status loadHeader(const uint8_t* bytes) override {
+    uint32_t words[2] = {0, 0};
+    memcpy(words, bytes, sizeof words);
+    if (words[0] < one || words[0] > largestFinite || words[1] != 0) return Status::dataCorrupt;
+    largest_ = words[0];
+    return Status::ok;
+  }
+
+  /// In the order in which they would go.
+  void save(EvictionItem* items) const override { heap_.save(items); }
+
+  Status load(const EvictionItem* items, uint32_t count) override {
+    for (uint32_t item = 0; item < count; ++item)
+      if (!isPriority(items[item].value)) return Status::dataCorrupt;
+    if (!heap_.fits(items, count)) return Status::dataCorrupt;
+    heap_.load(items, count);
+    now_ = count;
+    return Status::ok;
+  }
+
+  int32_t check() const override {
+    if (const int32_t broken = heap_.check(); broken != 0) return broken;
+    if (largest_ < one || largest_ > largestFinite) return 4;
+    for (uint32_t episode = 0; episode < indexCount_; ++episode) {
+      if (heap_.contains(episode) && !isPriority(heap_.value(episode))) return 4;
+      if (sums_[episode] != 0 || counts_[episode] != 0) return 5;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr uint32_t one = std::bit_cast<uint32_t>(1.0f);
+  static constexpr uint32_t smallestNormal = std::bit_cast<uint32_t>(0x1p-126f);
+  static constexpr uint32_t largestFinite = std::bit_cast<uint32_t>(0x1.fffffep127f);
+
+  bool isPriority(uint32_t value) const { return value == 0 || (value >= smallestNormal && value <= largest_); }
+
+  EpisodeHeap heap_;
+  ReservedArray<double> sums_;      // by episode, of one call
+  ReservedArray<uint32_t> counts_;  // by episode, of one call
+  uint32_t indexCount_ = 0;         // one more than the largest index ever a member
+  uint32_t largest_ = one;
+  uint64_t now_ = 0;
+};
+
+}  // namespace exrp
