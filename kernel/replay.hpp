@@ -17,6 +17,7 @@
 #include "eviction/eviction_policy.hpp"
 #include "kernel/age_limit.hpp"
 #include "kernel/batch.hpp"
+#include "kernel/batch_orders.hpp"
 #include "kernel/block_index.hpp"
 #include "kernel/byte_limit.hpp"
 #include "kernel/episode_table.hpp"
@@ -96,6 +97,18 @@ class Replay {
   Status getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes);
   Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
+
+  // Batches ordered ahead.
+  Status orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
+  Status takeBatch(double order);
+  /// Draws what was ordered before; every call but these three comes here first.
+  void settle() {
+    if (orders_.waiting() > 0) runOrders();
+  }
+  /// From any thread.
+  void runOrders();
+  /// Threads that are in runOrders() from outside: the registry's business.
+  uint32_t runnerCount = 0;
 
   // The picks of a table.
   Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
@@ -202,6 +215,7 @@ class Replay {
   uint32_t rowColumns_[columnMax] = {};
   uint32_t rowFinalState_ = 0;
   InitialPriorities initial_;
+  BatchOrders orders_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
