@@ -434,6 +434,12 @@ export class Drawer {
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {
+        if (Batch.memoryOf(candidates).length === 0 || Batch.memoryOf(filling.batch).length === 0) {
+          throw new ReplayError(
+            "rule",
+            `the selector ${selector.kind} took away the memory of candidates or of the batch: both are lent for the call only`,
+          );
+        }
         Batch.copyPicks(candidates, index, filling.batch, first + from);
         for (let k = 0; k < index.length; k++) {
           const at = first + from + k;
