@@ -35,6 +35,8 @@ struct PickPolicy {
   /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
+  /// Whether n-step returns, if there are any, can be had of rewards whose elements have so many bytes.
+  bool fitsReward(uint32_t itemBytes) const;
   /// Rows a pick has in a batch.
   uint64_t rows() const { return uint64_t{before} + length; }
   /// Frames a pick's states have in a batch: of each row its stack, or each frame once.

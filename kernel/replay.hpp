@@ -252,7 +252,8 @@ class Replay {
   uint32_t cursorEpisode_ = episodeNone;
   uint32_t cursorBlock_ = blockNone;
   uint32_t cursorPosition_ = 0;
-  double cursorRow_ = -1;
+  double cursorRow_ = -1;         // none: episodes came, ended or went since
+  uint64_t cursorRecorded_ = 0;   // records ever written when it was put there
   uint32_t loadSection_ = 0;
   double loadItem_ = 0;
   uint64_t loadExpected_[2] = {};  // episodes, records

@@ -1,4 +1,4 @@
-import { type Batch, type Column, laber, prioritized, type SelectorRule } from "@exrp/replay";
+import { type Batch, type Column, laber, prioritized, type SelectorRule, uniform } from "@exrp/replay";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { ChiSquare } from "../statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
@@ -108,6 +108,25 @@ Deno.test("laber: all scores zero is all alike; bad scores are refused and name 
   assertThrows(() => replay.getBatch(4, selector), EvalError, "mine");
   give = ({ state }) => state.map(() => 1e38);
   assertEquals(replay.getBatch(4, selector).size, 4);
+});
+
+Deno.test("laber: a score that takes memory away is refused by name", async () => {
+  using replay = await smallReplay({ seed: 3 });
+  recordEpisode(replay, 5);
+  let take: (candidates: Small) => Small = (candidates) => candidates;
+  const selector = replay.newPickSelector(laber({
+    score: (candidates: Small) => {
+      const scores = candidates.state.map(() => 1);
+      const { bytes } = take(candidates);
+      structuredClone(bytes, { transfer: [bytes.buffer] });
+      return scores;
+    },
+  }));
+  const candidatesError = assertReplayError(() => replay.getBatch(4, selector), "rule");
+  assert(candidatesError.message.includes("laber"), candidatesError.message);
+  const into = replay.getBatch(4, replay.newPickSelector(uniform()));
+  take = () => into;
+  assertReplayError(() => replay.getBatch(4, selector, { into }), "rule");
 });
 
 Deno.test("laber: bad input", async () => {
