@@ -72,7 +72,9 @@ async function compile(name: string, sources: string[], flags: string[]): Promis
 
 /** Builds both where they are older than their sources, and opens them. */
 export async function openLimitLibrary(): Promise<LimitLibrary> {
-  const kernelFlags = (await Deno.readTextFile(inRepository("kernel", "flags.txt"))).trim().split(/\s+/);
+  const kernelFlags = (await Deno.readTextFile(inRepository("kernel", "flags.txt"))).trim().split(
+    /\s+/,
+  );
   const cpu = await hasAvx2() ? "x86_64_v3" : "baseline";
   // The copies' loops must stay as they are written, hence the kernel's flags; only the instructions differ.
   const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);

@@ -273,7 +273,8 @@ async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Prom
           const { pickEpisode, pickPosition } = drawn[turn++ % drawn.length] ?? drawn[0] ?? into();
           replay.setPriority(selector, pickEpisode, pickPosition, priorities);
         }),
-        note: "the whole call: finds each pick by episode and position; sums are added up by the next draw",
+        note:
+          "the whole call: finds each pick by episode and position; sums are added up by the next draw",
       });
       const into = () => replay.getBatch(batch, selector);
     }

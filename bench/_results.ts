@@ -30,7 +30,10 @@ export interface Origin {
 }
 
 /** Says where a result comes from. */
-export async function origin(bench: string, versions: Record<string, string> = {}): Promise<Origin> {
+export async function origin(
+  bench: string,
+  versions: Record<string, string> = {},
+): Promise<Origin> {
   const head = await run(["git", "rev-parse", "--short=10", "HEAD"]);
   const changes = await run(["git", "status", "--porcelain", "--untracked-files=no"]);
   const commit = head.success ? head.stdout.trim() + (changes.stdout.trim() === "" ? "" : "+") : "";
