@@ -18,8 +18,12 @@ import {
   EXRP_TABLE_INFO_COUNT,
   EXRP_TABLE_PICK_COUNT,
 } from "../ffi/symbols.ts";
-import { NativeSelector } from "../selectors/native_selector.ts";
-import { checkSelectorRule, type Selection, type SelectorRule } from "../selectors/pick_selector.ts";
+import type { NativeSelector } from "../selectors/native_selector.ts";
+import {
+  checkSelectorRule,
+  type Selection,
+  type SelectorRule,
+} from "../selectors/pick_selector.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
 import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
 import { TableEntry } from "./_table_entry.ts";

@@ -25,7 +25,12 @@ import {
   rowsOf,
 } from "./_hindsight_rows.ts";
 import type { PickPolicy } from "./pick_options.ts";
-import { allocateRows, type AnyColumnArray, type EpisodeCounts, type RecordReader } from "./records.ts";
+import {
+  allocateRows,
+  type AnyColumnArray,
+  type EpisodeCounts,
+  type RecordReader,
+} from "./records.ts";
 import type { Column, Columns, NoColumns } from "./schema.ts";
 
 /** What was done to a batch. */

@@ -108,7 +108,8 @@ class Mixture implements Composition {
     const slack = wanted.map((part, k) =>
       (most + (counts[k] ?? 0) - part) / (this.#proportions[k] ?? 1)
     );
-    const isEarly = (k: number): boolean => (counts[k] ?? 0) + 1 > (wanted[k] ?? 0) + most + ROUNDING;
+    const isEarly = (k: number): boolean =>
+      (counts[k] ?? 0) + 1 > (wanted[k] ?? 0) + most + ROUNDING;
     const parts = [...counts.keys()];
     const order = parts.sort((a, b) =>
       Number(isEarly(a)) - Number(isEarly(b)) || (slack[a] ?? 0) - (slack[b] ?? 0) || a - b

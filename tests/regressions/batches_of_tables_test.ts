@@ -14,7 +14,12 @@ Deno.test("a batch that another table filled is relabelled by that table's polic
       [{ length: 2, before: 1 }, { length: 2, burnIn: 1, discount: 0.25 }],
     ] as const
   ) {
-    using replay = await ExperienceReplay.create({ capacity: 50, state: float32(1), extras, seed: 1 });
+    using replay = await ExperienceReplay.create({
+      capacity: 50,
+      state: float32(1),
+      extras,
+      seed: 1,
+    });
     const [one, two] = [replay.newPickTable(first), replay.newPickTable(second)];
     replay.recordMany(replay.newEpisode(), {
       state: [0, 1, 2, 3, 4],
@@ -47,7 +52,12 @@ Deno.test("a batch that another table filled is relabelled by that table's polic
 });
 
 Deno.test("a batch from before another snapshot was loaded keeps its goals where its records are not there", async () => {
-  using replay = await ExperienceReplay.create({ capacity: 50, state: float32(1), extras, seed: 1 });
+  using replay = await ExperienceReplay.create({
+    capacity: 50,
+    state: float32(1),
+    extras,
+    seed: 1,
+  });
   const selector = replay.newPickSelector(uniform());
   const hindsight = replay.newHindsight({
     achieved: "achieved",

@@ -87,7 +87,11 @@ Deno.test("every(): kept far back in a long episode, among others", async () => 
     const begin = batch.pickEpisode[k] === 1 ? 1000 : 2000;
     const first = Math.max(0, position - 3);
     for (const [name, n] of [["near", 5], ["far", 128], ["first", 10_000]] as const) {
-      assertStrictEquals(batch.extras[name][k], begin + first - first % n, `${name} at ${position}`);
+      assertStrictEquals(
+        batch.extras[name][k],
+        begin + first - first % n,
+        `${name} at ${position}`,
+      );
     }
   }
 });

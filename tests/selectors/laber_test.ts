@@ -1,4 +1,11 @@
-import { type Batch, type Column, laber, prioritized, type SelectorRule, uniform } from "@exrp/replay";
+import {
+  type Batch,
+  type Column,
+  laber,
+  prioritized,
+  type SelectorRule,
+  uniform,
+} from "@exrp/replay";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { ChiSquare } from "../statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
