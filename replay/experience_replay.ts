@@ -302,12 +302,13 @@ export class ExperienceReplay<
    * episode ends with `nextState` as its final state, and another begins by itself.
    *
    * @param state What the action was chosen from.
-   * @param terminated Whether the task ended the episode.
-   * @param truncated Whether it was cut off, so that learners bootstrap; it counts only when `terminated` is false.
+   * @param terminated Whether the task ended the episode: a truth, or 1 or 0.
+   * @param truncated Whether it was cut off, so that learners bootstrap, likewise; it counts only when `terminated` is false.
    * @param nextState What `step()` returned; read only when the episode ended, as every other one comes with the next step.
    * @returns The handle to give with the next step: a fresh episode's after one that ended.
    * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
-   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype.
+   * @throws {RangeError} When an array has another length than its column, an integer does not fit the dtype, or `terminated` or
+   * `truncated` is a number but 0 and 1.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
    * @example
    * ```ts
@@ -327,8 +328,8 @@ export class ExperienceReplay<
     state: ColumnValue<S>,
     action: ColumnValue<A>,
     reward: ColumnValue<R>,
-    terminated: boolean,
-    truncated: boolean,
+    terminated: boolean | number,
+    truncated: boolean | number,
     nextState: ColumnValue<S>,
     ...options: StepRest<X>
   ): number;

@@ -112,6 +112,11 @@ const OPTIONS = [
   "masks",
 ] as const;
 
+/** Whether the pick policy has an option of this name. */
+export function isPickOption(name: string): boolean {
+  return (OPTIONS as readonly string[]).includes(name);
+}
+
 /** Options that can't be had together: the first with any of the others. */
 const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =
   [

@@ -128,11 +128,13 @@ export class Column<
   /**
    * Makes a column.
    *
+   * @throws {TypeError} When a dimension is no number.
    * @throws {RangeError} When a dimension is not a whole number of at least 1, or they are more than 2^28 elements.
    */
   constructor(dtype: D, shape: S, every = 1) {
     let elementCount = 1;
     for (const [axis, size] of shape.entries()) {
+      checkDimension(dtype, shape, size);
       elementCount *= checkInteger(`${dtype}(): dimension ${axis}`, size, 1, ELEMENTS_MAX);
     }
     checkInteger(
@@ -346,6 +348,16 @@ export interface NamedColumn {
   readonly name: string;
   /** The column. */
   readonly column: Column;
+}
+
+/** Refuses a shape given as an array. */
+function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown): void {
+  if (!Array.isArray(size)) return;
+  throw new TypeError(
+    `${dtype}() takes each dimension as an argument, got ${show(size)}; write ${dtype}(${
+      shape.flat().join(", ")
+    })`,
+  );
 }
 
 /** Refuses what is no column. */

@@ -8,7 +8,7 @@ import { checkInteger, checkOptions, show } from "../ffi/checks.ts";
 import { ReplayError } from "../ffi/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
 import { type ComposedSelector, type PartDrawer, stateless } from "./composed_selector.ts";
-import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 import { uniform } from "./uniform.ts";
 
@@ -60,6 +60,7 @@ export interface LaberOptions<B> {
  * ```
  */
 export function laber<B>(options: LaberOptions<B>): ComposedSelector {
+  checkNoRule("laber()", options, "takes { score, factor, rule, normalize }");
   checkOptions("laber()", options, ["score", "factor", "rule", "normalize"]);
   const { score, rule = uniform(), normalize = "mean" } = options;
   if (typeof score !== "function") {

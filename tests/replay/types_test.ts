@@ -18,7 +18,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {
   using replay = await ExperienceReplay.create({
@@ -80,6 +80,15 @@ Deno.test("many steps are typed by the schema", async () => {
   assertThrows(() => replay.endEpisode(next, {}));
   // @ts-expect-error: the extras are missing.
   assertThrows(() => replay.recordStep(next, [1, 2], 0, 0, false, false, [1, 2]));
+});
+
+Deno.test("a shape is written as arguments, and one written as an array is told so", () => {
+  const loose = float32 as unknown as (...shape: unknown[]) => unknown;
+  const error = assertThrows(() => loose([84, 84]), TypeError);
+  assertStrictEquals(
+    (error as Error).message,
+    "float32() takes each dimension as an argument, got Array(2); write float32(84, 84)",
+  );
 });
 
 Deno.test("what does not fit the schema does not compile", async () => {

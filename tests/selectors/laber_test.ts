@@ -1,4 +1,11 @@
-import { type Batch, type Column, laber, prioritized, type SelectorRule } from "@exrp/replay";
+import {
+  type Batch,
+  type Column,
+  laber,
+  prioritized,
+  type SelectorRule,
+  uniform,
+} from "@exrp/replay";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { ChiSquare } from "../statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
@@ -115,6 +122,11 @@ Deno.test("laber: bad input", async () => {
   const loose = laber as any;
   const score = (): number[] => [1];
   assertThrows(() => loose({}), TypeError, "score");
+  assertThrows(
+    () => loose(uniform()),
+    TypeError,
+    "laber() takes { score, factor, rule, normalize }",
+  );
   assertThrows(() => loose({ score, factor: 0 }), RangeError, "factor");
   assertThrows(() => loose({ score, normalize: "sum" }), TypeError, "normalize");
   assertThrows(() => loose({ score, rule: 1 }), TypeError, "rule");
