@@ -53,11 +53,13 @@ export interface ReplayErrorOptions {
  * An error that a caller may want to handle, told apart by its {@linkcode ReplayError.code}.
  *
  * Arguments of the wrong kind are a `TypeError` and of the wrong size a `RangeError` instead: those are mistakes in a
- * program rather than events in its life. Whatever is thrown, the replay is as it was before the call.
+ * program rather than events in its life. Whatever is thrown, the replay is as it was before the call, unless a user's own rule
+ * threw in the middle of it.
  *
  * | code | when |
  * |---|---|
  * | `empty` | a batch was asked of a table without picks |
+ * | `batch-size` | a batch of `withoutReplacement` is larger than the table |
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or for a handle never given out |
  * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | one open episode for two environments of `recordBatch` |

@@ -176,10 +176,11 @@ export class KeptColumn<
 /**
  * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
  * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
- * Learning", 2019). It comes with each record like any other extra; memory is taken for those that keep it.
+ * Learning", 2019). It is given with each record like any other extra; memory is taken for those that keep it.
  *
  * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
- * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own.
+ * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own. What `drain` and `episodeRecords` give has
+ * one value a step, `[n, ...shape]`, the newest kept one repeated until the next.
  *
  * @param n A whole number from 2.
  * @throws {RangeError} When `n` is out of its range.

@@ -16,7 +16,8 @@ import { uniform } from "./uniform.ts";
 export interface LaberOptions<B> {
   /**
    * Scores candidates: given a batch of `factor` times the size that is drawn, `[candidates]` numbers, finite and 0 or more, such as
-   * absolute TD errors. The batch is lent for the call.
+   * absolute TD errors. The batch is lent for the call. Its type has to be written down: `(candidates: typeof batch)` for a batch that
+   * was drawn from the same pick table before, or `ReturnType<typeof replay.getBatch>` for the first one.
    */
   readonly score: (candidates: B) => ArrayLike<number>;
   /** How many candidates are drawn for each pick that is kept: a whole number from 1; 4 by default. */
