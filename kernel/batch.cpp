@@ -6,6 +6,7 @@ namespace exrp {
 namespace {
 
 constexpr size_t lineBytes = 64;
+constexpr uint32_t stepsBackMax = 4;  // blocks
 constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
 
 void prefetchSpan(const uint8_t* from, size_t bytes) {
@@ -158,8 +159,8 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
   return layout;
 }
 
-void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
-                      const BatchLayout& at, uint8_t* batch, uint32_t* episodes) {
+void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices,
+                      const BatchPlace& place, const BatchLayout& at, uint8_t* batch, uint32_t* episodes) {
   BatchTarget target = {};
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + at.offsets[part]); };
   for (uint32_t index = 0; index < store_->columnCount(); ++index) {
@@ -206,12 +207,25 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const PickTable& table, 
     for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
       const uint32_t column = store_->keptColumn(kept);
       const size_t bytes = store_->column(column).bytes;
-      const uint32_t first = pick.position - (pick.position < policy_.before ? pick.position : policy_.before);
-      memcpy(target.columns[column] + index * bytes, store_->keptBefore(column, pick.slot, pick.position, first), bytes);
+      memcpy(target.columns[column] + index * bytes, keptRow(blocks, column, pick), bytes);
     }
     if (plain) copyPick(episode, pick, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
+}
+
+/// The newest row kept at or before the first that a batch shows of a pick. It is near where such rows are, else the index knows.
+const uint8_t* BatchMaker::keptRow(const BlockIndex& blocks, uint32_t column, const Pick& pick) const {
+  const uint32_t first = pick.position - (pick.position < policy_.before ? pick.position : policy_.before);
+  const uint32_t found = first - first % store_->column(column).every;
+  uint32_t block = store_->blockOf(pick.slot);
+  uint32_t steps = store_->ordinalOf(pick.position) - store_->ordinalOf(found);
+  if (steps > stepsBackMax) {
+    block = blocks.find(*store_, store_->block(block).handle, store_->ordinalOf(found));
+    steps = 0;
+  }
+  for (; steps > 0; --steps) block = store_->block(block).previous;
+  return store_->keptAt(column, block, found);
 }
 
 inline void BatchMaker::lookUp(const PickTable& table, uint32_t index, Pick* pick) const { pick->slot = table.slot(index); }

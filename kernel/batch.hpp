@@ -13,6 +13,7 @@
 // Cost: near that of moving the bytes; no allocation.
 #pragma once
 
+#include "kernel/block_index.hpp"
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_table.hpp"
 #include "kernel/window.hpp"
@@ -47,7 +48,7 @@ class BatchMaker {
 
   /// Copies the picks at `indices` to their place in `batch`, which is laid out as `at`, layout(place.total), and writes the index
   /// of each pick's episode to `episodes`. Everything but probability and importance weight.
-  void copy(const EpisodeTable& episodeTable, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
+  void copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
             const BatchLayout& at, uint8_t* batch, uint32_t* episodes);
 
  private:
@@ -72,6 +73,7 @@ class BatchMaker {
   };
   using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
 
+  const uint8_t* keptRow(const BlockIndex& blocks, uint32_t column, const Pick& pick) const;
   void lookUp(const PickTable& table, uint32_t index, Pick* pick) const;
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;

@@ -96,7 +96,7 @@ extern "C" {
 #define EXRP_POLICY_BEFORE 4      /* records before the pick's position that come along, where the episode has them */
 #define EXRP_POLICY_STACK 5       /* frames stacked into one state, >= 1 */
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
-#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns */
+#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; of as many bytes as its elements */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
 #define EXRP_POLICY_COUNT 16
 

@@ -35,6 +35,7 @@ class Journal {
   }
   uint32_t read(uint32_t* events, uint32_t countMax) {
     const uint32_t given = count() < countMax ? static_cast<uint32_t>(count()) : countMax;
+    if (given == 0) return 0;  // a journal that was never opened has no memory to read from
     __builtin_memcpy(events, events_.data() + 2 * read_, size_t{8} * given);
     read_ += given;
     if (read_ == written_) read_ = written_ = 0;

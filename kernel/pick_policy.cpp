@@ -51,12 +51,16 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
   return Status::ok;
 }
 
-uint32_t PickPolicy::validEnd(uint32_t count, bool ended) const {
-  if (whole) return ended && count > 0 && count <= length ? 1 : 0;
-  if (ended && allowShort) return count;
-  // Without an end, the records after the last one's have to be there, for its next states.
-  const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
-  return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
+bool PickPolicy::fitsReward(uint32_t itemBytes) const {
+  if (nStepCount == 0) return true;
+  switch (rewardType) {
+    case EXRP_TYPE_FLOAT64: return itemBytes == 8;
+    case EXRP_TYPE_FLOAT32:
+    case EXRP_TYPE_INT32: return itemBytes == 4;
+    case EXRP_TYPE_FLOAT16:
+    case EXRP_TYPE_INT16: return itemBytes == 2;
+    default: return itemBytes == 1;
+  }
 }
 
 }  // namespace exrp

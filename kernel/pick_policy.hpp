@@ -35,6 +35,8 @@ struct PickPolicy {
   /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
+  /// Whether n-step returns, if there are any, can be had of rewards whose elements have so many bytes.
+  bool fitsReward(uint32_t itemBytes) const;
   /// Rows a pick has in a batch.
   uint64_t rows() const { return uint64_t{before} + length; }
   /// Frames a pick's states have in a batch: of each row its stack, or each frame once.
@@ -52,7 +54,13 @@ struct PickPolicy {
   uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
 
   /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
-  uint32_t validEnd(uint32_t count, bool ended) const;
+  uint32_t validEnd(uint32_t count, bool ended) const {
+    if (whole) return ended && count > 0 && count <= length ? 1 : 0;
+    if (ended && allowShort) return count;
+    // Without an end, the records after the last one's have to be there, for its next states.
+    const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
+    return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
+  }
   /// How many they are.
   uint32_t validCount(uint32_t count, bool ended) const {
     const uint32_t end = validEnd(count, ended);

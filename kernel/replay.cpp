@@ -71,6 +71,7 @@ Status Replay::parse(const double* config, uint32_t configCount, const PickPolic
     recordBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
+  if (!pick.fitsReward(columns[6])) return fail(Status::argument, 3, pick.rewardType);
   const double bytesNeeded = ByteLimit::episodeBytes(to.columns, columnCount, to.capacity);
   const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
   if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
@@ -229,6 +230,7 @@ Status Replay::evictAged() {
 }
 
 void Replay::removeEpisode(uint32_t index) {
+  cursorRow_ = -1;
   const Episode episode = episodes_[index];
   for (uint32_t table = 0; table < tableCount_; ++table) {
     tables_[table]->picks.removeEpisode(store_, index, episode.firstBlock, episode.count);
@@ -290,6 +292,7 @@ void Replay::endEpisodeAt(uint32_t index, const uint8_t* finalState, uint32_t st
   const uint32_t slot = appendSlot(index);
   memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
   episodes_[index].state = state;
+  cursorRow_ = -1;
   pushAllPicks(index, episodes_[index].count);
   bytes_.finalStateAdded();
   if (eviction_ != nullptr) eviction_->ended(index, endedPickCount(episodes_[index].count));
@@ -364,6 +367,7 @@ Table* Replay::findTable(uint32_t table) const {
 
 Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
   if (tableCount_ == EXRP_LIMIT_TABLES) return fail(Status::limit, EXRP_LIMIT_TABLES);
+  if (!policy.fitsReward(store_.column(2).itemBytes)) return fail(Status::argument, 2, policy.rewardType);
   // No episode is longer than a segment.
   if (policy.length > config_.segmentLength) return fail(Status::capacity, config_.segmentLength, policy.length, config_.capacity);
   std::unique_ptr<Table> made(new (std::nothrow) Table);
@@ -577,7 +581,7 @@ Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* 
 void Replay::finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place,
                          double beta, double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch) {
   const uint32_t count = place.count;
-  table.batches.copy(episodes_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
+  table.batches.copy(episodes_, index_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
 
   auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]) + place.first;

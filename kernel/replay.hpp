@@ -165,7 +165,25 @@ class Replay {
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
-  void copyStep(uint32_t episode, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
+  /// Where the columns of many steps come from and go to, so that a step is copied without looking anything up.
+  struct StepColumns {
+    struct Dense {
+      const uint8_t* from;
+      uint8_t* to;
+      size_t stride;
+      size_t bytes;
+    };
+    struct Kept {
+      const uint8_t* from;
+      uint32_t column;
+    };
+    Dense dense[columnMax];
+    uint32_t denseCount = 0;
+    Kept kept[EXRP_LIMIT_KEPT];
+    uint32_t keptCount = 0;
+  };
+  void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
+  void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
@@ -234,7 +252,8 @@ class Replay {
   uint32_t cursorEpisode_ = episodeNone;
   uint32_t cursorBlock_ = blockNone;
   uint32_t cursorPosition_ = 0;
-  double cursorRow_ = -1;
+  double cursorRow_ = -1;         // none: episodes came, ended or went since
+  uint64_t cursorRecorded_ = 0;   // records ever written when it was put there
   uint32_t loadSection_ = 0;
   double loadItem_ = 0;
   uint64_t loadExpected_[2] = {};  // episodes, records

@@ -140,14 +140,18 @@ Status Replay::numberEpisodes() {
 
 /// Puts the cursor on stored row `row`: records and final states in order of episode and time.
 Status Replay::seekRow(double row) {
-  if (row == cursorRow_) return Status::ok;
+  if (row == cursorRow_ && cursorRecorded_ == recordedCount_) return Status::ok;
+  cursorRecorded_ = recordedCount_;
   cursorRow_ = 0;
   cursorEpisode_ = episodes_.oldest();
   while (cursorEpisode_ != episodeNone && cursorRow_ + storedRows(episodes_[cursorEpisode_]) <= row) {
     cursorRow_ += storedRows(episodes_[cursorEpisode_]);
     cursorEpisode_ = episodes_[cursorEpisode_].newer;
   }
-  if (cursorEpisode_ == episodeNone) return fail(Status::argument, 3, row);
+  if (cursorEpisode_ == episodeNone) {
+    cursorRow_ = -1;
+    return fail(Status::argument, 3, row);
+  }
   cursorPosition_ = static_cast<uint32_t>(row - cursorRow_);
   cursorBlock_ = index_.find(store_, episodes_[cursorEpisode_].handle, store_.ordinalOf(cursorPosition_));
   cursorRow_ = row;
@@ -366,8 +370,8 @@ Status Replay::writeCounters(const uint8_t* items) {
   if (item.tableCount != tableCount_) {
     return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, tableCount_, static_cast<double>(item.tableCount));
   }
-  const bool possible = item.recordCount <= config_.capacity && item.episodeCount <= store_.blockCountMax() && item.episodeCount <= item.nextHandle &&
-                        item.evictedCount <= item.nextHandle && item.nextHandle < (uint64_t{1} << 53) &&
+  const bool possible = item.recordCount <= config_.capacity && item.episodeCount <= store_.blockCountMax() && item.nextHandle < (uint64_t{1} << 53) &&
+                        item.evictedCount <= item.nextHandle && item.episodeCount <= item.nextHandle - item.evictedCount &&
                         item.recordCount <= item.recordedCount && item.recordedCount < (uint64_t{1} << 53);
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   if (item.hasPriorities > 1) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);

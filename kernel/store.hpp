@@ -78,13 +78,6 @@ class Store {
   const uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) const {
     return kept_[columns_[column].group].data() + keptOffset(column, block, position);
   }
-  /// The newest row kept at or before `position`, of the episode whose record `from`, at or after it, stands at `slot`.
-  const uint8_t* keptBefore(uint32_t column, uint32_t slot, uint32_t from, uint32_t position) const {
-    const uint32_t found = position - position % columns_[column].every;
-    uint32_t block = blockOf(slot);
-    for (uint32_t steps = ordinalOf(from) - ordinalOf(found); steps > 0; --steps) block = blocks_[block].previous;
-    return keptAt(column, block, found);
-  }
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }
 

@@ -263,7 +263,7 @@ export class Batch<
   /** The shapes of all parts. */
   readonly shape: BatchShape<S, A, R, X>;
   readonly #key: string;
-  readonly #policy: PickPolicy;
+  #policy: PickPolicy;
   readonly #memory: Uint8Array<ArrayBuffer>;
 
   /** Makes room for a batch; `getBatch` does. */
@@ -373,7 +373,12 @@ export class Batch<
     );
   }
 
-  /** The pick policy that a batch was made by; undefined for what is no batch. */
+  /** Says by which pick policy the picks were chosen that are in a batch now. */
+  static setPolicy(batch: Batch<Column, Column, Column, Columns>, policy: PickPolicy): void {
+    batch.#policy = policy;
+  }
+
+  /** The pick policy of the picks in a batch; undefined for what is no batch. */
   static policyOf(value: object): PickPolicy | undefined {
     return #policy in value ? value.#policy : undefined;
   }

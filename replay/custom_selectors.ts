@@ -180,12 +180,19 @@ class TableCustoms {
 
   /** Adds a rule, which hears of the `pickCount` picks that are there now. */
   add(id: number, selector: CustomSelector, pickCount: number): void {
-    if (this.#all.length > 0) this.drain(id);
+    // Those who heard of the table so far may all have been removed; what waits is not for this one.
+    this.drain(id);
     selector.refill(pickCount);
     this.#tellFirstPriorities(id, selector, pickCount);
     selector.checkSound();
     if (this.#all.length === 0) this.openJournal(id);
     this.#all.push(selector);
+  }
+
+  /** Forgets a rule that was just added. */
+  remove(selector: CustomSelector): void {
+    const index = this.#all.indexOf(selector);
+    if (index >= 0) this.#all.splice(index, 1);
   }
 
   /** Tells a new rule of the priorities that came with records. */
@@ -276,6 +283,11 @@ export class CustomSelectors {
     customs = new TableCustoms(this.#kernel, table);
     customs.add(id, selector, pickCount);
     this.#tables.set(table, customs);
+  }
+
+  /** Forgets a rule that was just added to a table. */
+  remove(table: number, selector: CustomSelector): void {
+    this.#tables.get(table)?.remove(selector);
   }
 
   /** From now on the kernel replay `id` keeps a journal of each table that has custom selectors. */

@@ -120,7 +120,8 @@ export class Drained<
   readonly lastNextState: ColumnArray<S>;
   /**
    * How many records were forgotten before they were handed out, since the last drain that handed out any. Above 0 the capacity is
-   * too small for what is recorded between two drains, or {@linkcode ExperienceReplay.evict} was called.
+   * too small for what is recorded between two drains, or {@linkcode ExperienceReplay.evict} was called. Not counted yet, and 0,
+   * while fewer records came since then than were asked for.
    */
   readonly lost: number;
   /** `[n, ...shape]` of the columns, with all of their dimensions. */

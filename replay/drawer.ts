@@ -19,14 +19,13 @@ import {
   EXRP_TABLE_PICK_COUNT,
 } from "../ffi/symbols.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
-import type { ComposedSelector } from "../selectors/composed_selector.ts";
 import {
   checkSelectorRule,
-  isComposed,
   type Selection,
   type SelectorRule,
 } from "../selectors/pick_selector.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
+import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
 import { TableEntry } from "./_table_entry.ts";
 import { Batch, type BatchLayout } from "./batch.ts";
 import type { BatchStreamSource } from "./batches.ts";
@@ -141,44 +140,62 @@ export class Drawer {
     return info[EXRP_TABLE_PICK_COUNT] ?? 0;
   }
 
-  /** Adds a selector. */
+  /** Adds a selector: of one made of others the parts first. */
   newPickSelector(value: SelectorRule, table = 0): Selector {
     const core = this.#core;
     core.checkUsable("newPickSelector()");
-    const rule = checkSelectorRule("newPickSelector()", value);
-    if (rule instanceof NativeSelector) {
-      const numbers = new Float64Array(Math.max(1, rule.numbers.length));
-      numbers.set(rule.numbers);
-      const status = core.kernel.symbols.exrp_selector_create(
-        core.id,
-        table,
-        rule.native,
-        numbers,
-        rule.numbers.length,
-        this.#number,
-      );
-      core.check("newPickSelector()", status);
-      return this.addNative(rule, this.#number[0] ?? 0, table);
+    const plan = planSelector(checkSelectorRule("newPickSelector()", value));
+    const plans = inOrder(plan);
+    const { entries, customs } = this;
+    const nativeCount = entries.filter(({ native }) => native !== undefined).length;
+    checkPlans(plans, nativeCount, (rule) => entries.some(({ custom }) => custom?.rule === rule));
+    // The rules in TypeScript first: they hear of all picks, and may throw.
+    const added = new Map<SelectorPlan, CustomSelector>();
+    try {
+      for (const [k, each] of plans.entries()) {
+        if (each.kind !== "custom") continue;
+        const custom = new CustomSelector(each.rule, core.seed, entries.length + k);
+        customs.add(core.id, table, custom, this.pickCount(table));
+        added.set(each, custom);
+      }
+      return this.#addPlanned(plan, table, added);
+    } catch (error) {
+      for (const custom of added.values()) customs.remove(table, custom);
+      throw error;
     }
-    if (this.entries.some(({ custom }) => custom?.rule === rule)) {
-      throw new TypeError(
-        `newPickSelector(): the object ${rule.name} serves a selector of this replay already; make another`,
-      );
-    }
-    if (isComposed(rule)) return this.#addComposed(rule, table);
-    const custom = new CustomSelector(rule, core.seed, this.entries.length);
-    this.customs.add(core.id, table, custom, this.pickCount(table));
-    return this.#add({ ...NO_RULE, custom }, rule.name, table);
   }
 
-  /** Adds the parts, then what is made of them. */
-  #addComposed(rule: ComposedSelector, table: number): Selector {
-    const composition = rule.begin();
-    const parts = rule.parts.map((part) => this.newPickSelector(part, table));
+  #addPlanned(
+    plan: SelectorPlan,
+    table: number,
+    customs: ReadonlyMap<SelectorPlan, CustomSelector>,
+  ): Selector {
+    if (plan.kind === "native") return this.#createNative(plan.rule, table);
+    const { name } = plan.rule;
+    if (plan.kind === "custom") {
+      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, name, table);
+    }
+    const parts = plan.parts.map((part) => this.#addPlanned(part, table, customs));
     const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
     const random = new RandomStream(this.#core.seed, this.entries.length);
-    const composed = new ComposedEntry(rule, composition, entries, random);
-    return this.#add({ ...NO_RULE, composed }, rule.name, table, parts);
+    const composed = new ComposedEntry(plan.rule, plan.composition, entries, random);
+    return this.#add({ ...NO_RULE, composed }, name, table, parts);
+  }
+
+  #createNative(rule: NativeSelector, table: number): Selector {
+    const core = this.#core;
+    const numbers = new Float64Array(Math.max(1, rule.numbers.length));
+    numbers.set(rule.numbers);
+    const status = core.kernel.symbols.exrp_selector_create(
+      core.id,
+      table,
+      rule.native,
+      numbers,
+      rule.numbers.length,
+      this.#number,
+    );
+    core.check("newPickSelector()", status);
+    return this.addNative(rule, this.#number[0] ?? 0, table);
   }
 
   /** Takes note of a selector that the kernel has. */
@@ -358,6 +375,8 @@ export class Drawer {
     }
     const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
     this.#fill(entry, { layout, batch, beta, external }, 0, size);
+    // The picks of another table may be laid out alike: whoever reads the batch goes by what it holds now.
+    if (into !== undefined) Batch.setPolicy(batch, layout.policy);
     return batch as B;
   }
 
@@ -470,6 +489,12 @@ export class Drawer {
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {
+        if (Batch.memoryOf(candidates).length === 0 || Batch.memoryOf(filling.batch).length === 0) {
+          throw new ReplayError(
+            "rule",
+            `the selector ${selector.kind} took away the memory of candidates or of the batch: both are lent for the call only`,
+          );
+        }
         Batch.copyPicks(candidates, index, filling.batch, first + from);
         for (let k = 0; k < index.length; k++) {
           const at = first + from + k;

@@ -25,7 +25,12 @@ import {
   rowsOf,
 } from "./_hindsight_rows.ts";
 import type { PickPolicy } from "./pick_options.ts";
-import { allocateRows, type AnyColumnArray, type RecordReader } from "./records.ts";
+import {
+  allocateRows,
+  type AnyColumnArray,
+  type EpisodeCounts,
+  type RecordReader,
+} from "./records.ts";
 import type { Column, Columns, NoColumns } from "./schema.ts";
 
 /** What was done to a batch. */
@@ -244,7 +249,7 @@ export class Relabeller {
   #choose(batch: AnyBatch): Choice {
     const { strategy, share } = this.#config;
     const random = this.#random;
-    const { counts, states } = this.#reader.counts(OPERATION, batch.pickEpisode);
+    const { counts, states } = this.#countsOf(batch.pickEpisode);
     const all = strategy === "random" && share > 0 ? this.#allRecords() : undefined;
     const picks: number[] = [];
     const episodes: number[] = [];
@@ -270,6 +275,23 @@ export class Relabeller {
       positions.push(position);
     }
     return { picks, episodes, positions, keptCount };
+  }
+
+  /** How the picks' episodes stand: after a load, one that was not begun yet is none, as one that was evicted. */
+  #countsOf(handles: Float64Array<ArrayBuffer>): EpisodeCounts {
+    const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
+    const begun = handles.filter((handle) => !(handle >= next));
+    const found = this.#reader.counts(OPERATION, begun);
+    if (begun.length === handles.length) return found;
+    const counts = new Uint32Array(handles.length);
+    const states = new Uint32Array(handles.length).fill(abi.EXRP_EPISODE_EVICTED);
+    let at = 0;
+    for (const [k, handle] of handles.entries()) {
+      if (handle >= next) continue;
+      counts[k] = found.counts[at] as number;
+      states[k] = found.states[at++] as number;
+    }
+    return { counts, states };
   }
 
   /** How many records of an episode have achieved a goal that is known: its first ones. */

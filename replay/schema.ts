@@ -176,7 +176,8 @@ export class KeptColumn<
 /**
  * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
  * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
- * Learning", 2019). It is given with each record like any other extra; memory is taken for those that keep it.
+ * Learning", 2019). It is given with each record like any other extra. Memory is taken for as many as there can be in a block of
+ * records, at least one: with n above `blockLength` (16 by default) for one a block.
  *
  * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
  * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own. What `drain` and `episodeRecords` give has

@@ -126,9 +126,9 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
       return {
         runs: runs(where, selector.runs),
         name: string(`${where}.name`, selector.name),
-        table: count(`${where}.table`, selector.table),
+        table: count(`${where}.table`, selector.table, NUMBER_MAX),
         parts: array(`${where}.parts`, selector.parts).map((part) => count(`${where}.parts`, part)),
-        native: count(`${where}.native`, selector.native),
+        native: count(`${where}.native`, selector.native, NUMBER_MAX),
         options: options(`${where}.options`, selector.options),
         numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
         bytes: count(`${where}.bytes`, selector.bytes),
@@ -200,8 +200,13 @@ function number(where: string, value: unknown): number {
   return value;
 }
 
-function count(where: string, value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw malformed(where);
+/** What the kernel takes as a number of one of its things. */
+const NUMBER_MAX = 2 ** 32 - 1;
+
+function count(where: string, value: unknown, largest = Number.MAX_SAFE_INTEGER): number {
+  const isCount = Number.isSafeInteger(value) && (value as number) >= 0 &&
+    (value as number) <= largest;
+  if (!isCount) throw malformed(where);
   return value as number;
 }
 

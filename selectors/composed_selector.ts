@@ -46,6 +46,10 @@ export interface Composition {
  * user may write more. Given to `newPickSelector`, its parts become selectors of their own, right before it: they are
  * `selector.parts`. Priorities that are set are set with every part.
  *
+ * Where a draw fails half way, be it that a part refuses its share or that user's code throws, the composition is as it was before,
+ * but parts that had drawn by then have drawn: their random numbers and counts are further, and a batch given as `into` holds some
+ * of their picks.
+ *
  * @example A rule that draws by turns with one part and the other
  * ```ts
  * import { type ComposedSelector, ExperienceReplay, float32, newest, oldest } from "@exrp/replay";

@@ -38,7 +38,7 @@ export interface LaberOptions<B> {
  * own weights. `probability` is that with which the pick was drawn from the candidates. Where all scores are 0 each candidate is as
  * likely as any other.
  *
- * The candidates count as drawn for eviction policies and for rules that count draws. Cost: the candidates' batch, the scoring, and one copy of the picks kept.
+ * The candidates count as drawn for eviction policies and for rules that count draws, even if `score` then throws. Cost: the candidates' batch, the scoring, and one copy of the picks kept.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range; when drawing, where there would be more than 2^24 candidates.

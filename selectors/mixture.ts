@@ -8,6 +8,9 @@ import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
 import type { ComposedSelector, Composition } from "./composed_selector.ts";
 import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 
+/** Sums of shares are off by less. */
+const ROUNDING = 1e-9;
+
 /** One rule of a {@linkcode mixture}. */
 export interface MixturePart {
   /** The rule. */
@@ -68,42 +71,63 @@ export function mixture(parts: readonly MixturePart[]): ComposedSelector {
   };
 }
 
-/** Knows how far each part is behind. */
+/**
+ * Knows how far each part is behind.
+ *
+ * To keep every part within `#most` of its share for ever, what is left over goes to the part that would be too far behind the
+ * soonest, among those that would not come too far ahead: earliest deadline first, by which there always is a part to take
+ * (Tijdeman, "The chairman assignment problem", 1980; known here from descriptions). To give it to the part that is owed most
+ * lets some fall behind by more than one.
+ */
 class Mixture implements Composition {
   readonly #proportions: readonly number[];
-  /** Picks that each part is owed, less than 1 either way; they sum to 0. */
+  /** Picks that each part is owed, at most `#most` either way; they sum to 0. */
   #owed: Float64Array<ArrayBuffer>;
+  /** The most that a part can be off by. */
+  readonly #most: number;
 
   constructor(proportions: readonly number[]) {
     this.#proportions = proportions;
     this.#owed = new Float64Array(proportions.length);
+    this.#most = 1 - 1 / Math.max(2, 2 * proportions.length - 2);
   }
 
   compose(count: number, drawer: Parameters<Composition["compose"]>[1]): void {
     const wanted = this.#proportions.map((proportion, k) =>
-      Math.max(0, count * proportion + (this.#owed[k] ?? 0))
+      count * proportion + (this.#owed[k] ?? 0)
     );
-    const counts = wanted.map(Math.floor);
-    // What is left over goes to the parts that are owed the largest fractions; of equal ones to the first.
+    const counts = this.#share(count, wanted);
+    for (const [k, part] of counts.entries()) drawer.draw(k, part);
+    this.#owed = Float64Array.from(wanted, (part, k) => part - (counts[k] ?? 0));
+  }
+
+  /** How many picks each part draws, of `count` in all. */
+  #share(count: number, wanted: readonly number[]): readonly number[] {
+    const most = this.#most;
+    const counts = wanted.map((part) => Math.max(0, Math.ceil(part - most - ROUNDING)));
+    // Picks of the parts' own pace until one more is late.
+    const slack = wanted.map((part, k) =>
+      (most + (counts[k] ?? 0) - part) / (this.#proportions[k] ?? 1)
+    );
+    const isEarly = (k: number): boolean =>
+      (counts[k] ?? 0) + 1 > (wanted[k] ?? 0) + most + ROUNDING;
+    const parts = [...counts.keys()];
+    const order = parts.sort((a, b) =>
+      Number(isEarly(a)) - Number(isEarly(b)) || (slack[a] ?? 0) - (slack[b] ?? 0) || a - b
+    );
     let left = count - counts.reduce((sum, part) => sum + part, 0);
-    const byFraction = [...wanted.keys()].sort((a, b) =>
-      (wanted[b] ?? 0) % 1 - (wanted[a] ?? 0) % 1 || a - b
-    );
-    for (let k = 0; left > 0; k = (k + 1) % byFraction.length, left--) {
-      const part = byFraction[k] ?? 0;
+    // Once round, but after a state that was made up.
+    for (let k = 0; left > 0; k = (k + 1) % order.length, left--) {
+      const part = order[k] ?? 0;
       counts[part] = (counts[part] ?? 0) + 1;
     }
-    for (let k = byFraction.length - 1; left < 0; k = (k || byFraction.length) - 1) {
-      const part = byFraction[k] ?? 0;
+    for (let k = order.length - 1; left < 0; k = (k || order.length) - 1) {
+      const part = order[k] ?? 0;
       if ((counts[part] ?? 0) === 0) continue;
       counts[part] = (counts[part] ?? 0) - 1;
       left++;
     }
-    for (const [k, part] of counts.entries()) drawer.draw(k, part);
-    this.#owed = Float64Array.from(
-      this.#owed,
-      (owed, k) => owed + count * (this.#proportions[k] ?? 0) - (counts[k] ?? 0),
-    );
+    return counts;
   }
 
   save(): Uint8Array {

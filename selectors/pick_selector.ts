@@ -139,6 +139,9 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
     if (!Array.isArray(value.parts) || value.parts.length === 0) {
       throw new TypeError(`${where}: the selector ${rule.name} is composed of no parts`);
     }
+    if (typeof value.begin !== "function") {
+      throw new TypeError(`${where}: the selector ${rule.name} has no method begin()`);
+    }
     for (const [k, part] of value.parts.entries()) {
       checkSelectorRule(`${where}: part ${k} of ${rule.name}`, part);
     }

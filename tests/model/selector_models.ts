@@ -152,20 +152,23 @@ export function partCounts(
   // Proportions as the library rounds them: divided by the largest share first.
   const largest = Math.max(...spec.parts.map(({ share }) => share));
   const sum = spec.parts.reduce((total, { share }) => total + share / largest, 0);
-  const due = spec.parts.map(({ share }) => count * (share / largest / sum));
-  const wanted = due.map((part, k) => Math.max(0, part + at(owed, k)));
-  const counts = wanted.map(Math.floor);
-  const order = range(counts.length).sort((a, b) => at(wanted, b) % 1 - at(wanted, a) % 1 || a - b);
-  const missing = (): number => count - counts.reduce((total, part) => total + part, 0);
-  for (let k = 0; missing() > 0; k++) {
-    const part = at(order, k % order.length);
-    counts[part] = at(counts, part) + 1;
-  }
-  while (missing() < 0) {
-    const k = order.findLast((part) => at(counts, part) > 0) ?? 0;
-    counts[k] = at(counts, k) - 1;
-  }
-  for (const k of counts.keys()) owed[k] = at(owed, k) + at(due, k) - at(counts, k);
+  const proportions = spec.parts.map(({ share }) => share / largest / sum);
+  const wanted = proportions.map((proportion, k) => count * proportion + at(owed, k));
+  // No part may be off by more than this.
+  const most = 1 - 1 / Math.max(2, 2 * spec.parts.length - 2);
+  const counts = wanted.map((part) => Math.max(0, Math.ceil(part - most - 1e-9)));
+  // One more each for those that would be late the soonest, as long as it does not make them early.
+  const picksUntilLate = wanted.map((part, k) =>
+    (most + at(counts, k) - part) / at(proportions, k)
+  );
+  const mayTake = range(counts.length).filter((k) =>
+    at(counts, k) + 1 <= at(wanted, k) + most + 1e-9
+  );
+  mayTake.sort((a, b) => at(picksUntilLate, a) - at(picksUntilLate, b) || a - b);
+  const missing = count - counts.reduce((total, part) => total + part, 0);
+  if (missing < 0 || missing > mayTake.length) throw new Error(`no way to share ${count} picks`);
+  for (const k of mayTake.slice(0, missing)) counts[k] = at(counts, k) + 1;
+  for (const k of counts.keys()) owed[k] = at(wanted, k) - at(counts, k);
   return counts;
 }
 

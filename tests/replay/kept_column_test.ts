@@ -56,6 +56,46 @@ Deno.test("every(): a pick has the newest value kept at or before its first row"
   }
 });
 
+Deno.test("every(): kept far back in a long episode, among others", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 2000,
+    segmentLength: 600,
+    state: int32(),
+    extras: { near: every(5, int32()), far: every(128, int32()), first: every(10_000, int32()) },
+    pick: { burnIn: 3 },
+    blockLength: 4,
+    seed: 1,
+  });
+  // By turns, so that blocks of one episode do not stand together.
+  const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
+  for (let t = 0; t < 500; t++) {
+    const values = [t, 1000 + t];
+    const extras = { near: values, far: values, first: values };
+    replay.recordBatch(episodes, { state: values, action: [0, 0], reward: [0, 0], extras });
+  }
+  replay.evict(0);
+  replay.recordMany(0, {
+    state: new Int32Array(500).map((_, t) => 2000 + t),
+    action: new Int32Array(500),
+    reward: new Float32Array(500),
+    extras: Object.fromEntries(
+      ["near", "far", "first"].map((name) => [name, new Int32Array(500).map((_, t) => 2000 + t)]),
+    ) as Record<"near" | "far" | "first", Int32Array>,
+  });
+  const batch = replay.getBatch(3000, replay.newPickSelector(uniform()));
+  for (const [k, position] of batch.pickPosition.entries()) {
+    const begin = batch.pickEpisode[k] === 1 ? 1000 : 2000;
+    const first = Math.max(0, position - 3);
+    for (const [name, n] of [["near", 5], ["far", 128], ["first", 10_000]] as const) {
+      assertStrictEquals(
+        batch.extras[name][k],
+        begin + first - first % n,
+        `${name} at ${position}`,
+      );
+    }
+  }
+});
+
 Deno.test("every(): recordMany, recordBatch and recordStep keep the same rows as record", async () => {
   using replay = await keptReplay();
   const hidden = Array.from({ length: 14 }, (_, k) => k);

@@ -117,6 +117,25 @@ Deno.test("laber: all scores zero is all alike; bad scores are refused and name 
   assertEquals(replay.getBatch(4, selector).size, 4);
 });
 
+Deno.test("laber: a score that takes memory away is refused by name", async () => {
+  using replay = await smallReplay({ seed: 3 });
+  recordEpisode(replay, 5);
+  let take: (candidates: Small) => Small = (candidates) => candidates;
+  const selector = replay.newPickSelector(laber({
+    score: (candidates: Small) => {
+      const scores = candidates.state.map(() => 1);
+      const { bytes } = take(candidates);
+      structuredClone(bytes, { transfer: [bytes.buffer] });
+      return scores;
+    },
+  }));
+  const candidatesError = assertReplayError(() => replay.getBatch(4, selector), "rule");
+  assert(candidatesError.message.includes("laber"), candidatesError.message);
+  const into = replay.getBatch(4, replay.newPickSelector(uniform()));
+  take = () => into;
+  assertReplayError(() => replay.getBatch(4, selector, { into }), "rule");
+});
+
 Deno.test("laber: bad input", async () => {
   // deno-lint-ignore no-explicit-any
   const loose = laber as any;

@@ -43,6 +43,23 @@ Deno.test("mixture: what can't be halved is made up for", async () => {
   assertEquals(olds, [2, 1, 2, 1]);
 });
 
+Deno.test("mixture: ten parts of very unequal shares stay within one pick, batch after batch", async () => {
+  // Where what is left over went to the part that was owed most, one was two picks behind after 128.
+  const shares = [1, 2, 3, 3, 2, 3, 56, 1, 1, 56];
+  const drawn = shares.map(() => 0);
+  using replay = await smallReplay();
+  recordEpisode(replay, 4);
+  const parts = shares.map((share, k) => ({ rule: counting(drawn, k), share }));
+  const selector = replay.newPickSelector(mixture(parts));
+  for (let total = 1; total <= 640; total++) {
+    replay.getBatch(1, selector);
+    for (const [part, share] of shares.entries()) {
+      assertLess(Math.abs((drawn[part] ?? 0) - total * share / 128), 1, `part ${part} of ${total}`);
+    }
+    if (total % 128 === 0) assertEquals(drawn, shares.map((share) => share * total / 128));
+  }
+});
+
 /** A rule that only counts what it is asked for. */
 function counting(counts: number[], part: number): PickSelector {
   return {
@@ -59,13 +76,13 @@ function counting(counts: number[], part: number): PickSelector {
   };
 }
 
-Deno.test("mixture: over any batches no part is ever off by two picks", async () => {
+Deno.test("mixture: over any batches no part is ever off by one pick", async () => {
   const seed = 20261121;
   const random = testRandom(seed);
   for (let round = 0; round < 40; round++) {
     using replay = await smallReplay();
     recordEpisode(replay, 4);
-    const shares = Array.from({ length: 2 + random(4) }, () => 1 + random(20));
+    const shares = Array.from({ length: 2 + random(8) }, () => 1 + random(20) ** 3);
     const sum = shares.reduce((a, b) => a + b, 0);
     const drawn = shares.map(() => 0);
     const parts = shares.map((share, k) => ({ rule: counting(drawn, k), share }));
@@ -77,7 +94,7 @@ Deno.test("mixture: over any batches no part is ever off by two picks", async ()
       replay.getBatch(size, selector);
       for (const [part, share] of shares.entries()) {
         const off = Math.abs((drawn[part] ?? 0) - total * share / sum);
-        assertLess(off, 2, `seed ${seed}, round ${round}, shares ${shares}, batch ${batch}`);
+        assertLess(off, 1, `seed ${seed}, round ${round}, shares ${shares}, batch ${batch}`);
       }
     }
     assertEquals(drawn.reduce((a, b) => a + b, 0), total);
