@@ -58,6 +58,9 @@ export type {
   StackPadding,
 } from "./replay/pick_options.ts";
 export { PickTable } from "./replay/pick_table.ts";
+export type { BatchesOptions } from "./replay/batches.ts";
+export { ReplayView } from "./replay/replay_view.ts";
+export type { ViewParts } from "./replay/replay_view.ts";
 export type { PickTableOwner } from "./replay/pick_table.ts";
 export type {
   EndEpisodeOptions,

@@ -1,7 +1,7 @@
 /**
  * The speeds that must never be worse: `deno bench` figures for what `bench/floors.ts` compares with its floors.
  *
- * Run it: `deno task bench bench/floors_bench.ts`, or `deno task bench:floors` for the comparison.
+ * Run it: `deno bench -A bench/floors_bench.ts`, or `deno task bench:floors` for the comparison.
  *
  * @module
  */

@@ -99,6 +99,15 @@ export const symbols = {
     ],
     result: "i32",
   },
+  /** `(replay, selector, count, beta, batch, batch_size, order)` */
+  exrp_batch_order: {
+    parameters: ["u32", "u32", "u32", "f64", "buffer", "f64", "buffer"],
+    result: "i32",
+  },
+  /** `(replay, batch, batch_size)` */
+  exrp_batch_run: { parameters: ["u32", "buffer", "f64"], result: "i32", nonblocking: true },
+  /** `(replay, order)` */
+  exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
   /** `(replay, table, episodes, positions, count, indices)` */
   exrp_pick_find: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
@@ -150,6 +159,7 @@ export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
 export const EXRP_LIMIT_SELECTORS = 64;
 export const EXRP_LIMIT_TABLES = 16;
+export const EXRP_LIMIT_ORDERS = 32;
 export const EXRP_LIMIT_KEPT = 8;
 export const EXRP_LIMIT_N_STEPS = 8;
 export const EXRP_LIMIT_WINDOW = 65536;

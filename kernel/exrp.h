@@ -12,7 +12,8 @@
  *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
  *  6. No callbacks, no variable arguments, no structs by value.
  *  7. Bytes in memory are in the order of the machine, which is little-endian on every platform supported.
- *  8. Thread safety: ids may be created, used and destroyed from any thread; calls on one replay are the caller's to serialise.
+ *  8. Thread safety: ids may be created, used and destroyed from any thread; calls on one replay are the caller's to serialise,
+ *     but for EXRP_SLOW ones, which bindings make from another thread, at any time.
  *  9. exrp_error_detail tells up to four numbers about this thread's last failure; what they are stands at each status.
  */
 #ifndef EXRP_H
@@ -29,6 +30,8 @@
 #else
 #define EXRP_API __attribute__((visibility("default")))
 #endif
+
+#define EXRP_SLOW EXRP_API
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,6 +69,7 @@ extern "C" {
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_TABLES 16
+#define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that are kept for some records only */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
@@ -316,6 +320,15 @@ EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t fir
 EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities,
                                    uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
                                    uint32_t weighted, uint8_t* batch, double batch_size);
+
+/* Orders a batch of `count`, to be drawn as of now: by exrp_batch_run, or by the next call of whatever kind on this replay, whichever
+ * comes first. `batch` has to stay where it is until exrp_batch_take, or until the replay is destroyed and exrp_batch_run has returned. */
+EXRP_API int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch,
+                                  double batch_size, double* order);
+/* Draws what was ordered and is not drawn yet. `batch` is the order's, so that bindings keep it. */
+EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, uint8_t* batch, double batch_size);
+/* What exrp_batch_get would have answered; the order is then forgotten. */
+EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 
 /* ---- a pick table, for rules written outside the kernel ---- */
 

@@ -63,12 +63,4 @@ bool PickPolicy::fitsReward(uint32_t itemBytes) const {
   }
 }
 
-uint32_t PickPolicy::validEnd(uint32_t count, bool ended) const {
-  if (whole) return ended && count > 0 && count <= length ? 1 : 0;
-  if (ended && allowShort) return count;
-  // Without an end, the records after the last one's have to be there, for its next states.
-  const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
-  return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
-}
-
 }  // namespace exrp

@@ -54,7 +54,13 @@ struct PickPolicy {
   uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
 
   /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
-  uint32_t validEnd(uint32_t count, bool ended) const;
+  uint32_t validEnd(uint32_t count, bool ended) const {
+    if (whole) return ended && count > 0 && count <= length ? 1 : 0;
+    if (ended && allowShort) return count;
+    // Without an end, the records after the last one's have to be there, for its next states.
+    const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
+    return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
+  }
   /// How many they are.
   uint32_t validCount(uint32_t count, bool ended) const {
     const uint32_t end = validEnd(count, ended);

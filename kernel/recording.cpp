@@ -221,14 +221,25 @@ void Replay::copyKept(uint32_t index, uint32_t column, const uint8_t* from) {
   memcpy(store_.keptAt(column, episode.lastBlock, episode.count), from, store_.column(column).bytes);
 }
 
-void Replay::copyStep(uint32_t index, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step) {
+void Replay::findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns) {
   for (uint32_t column = 0; column < store_.columnCount(); ++column) {
-    const size_t bytes = store_.column(column).bytes;
+    const uint8_t* from = steps + layout.columns[column];
     if (store_.isKept(column)) {
-      copyKept(index, column, steps + layout.columns[column] + step * bytes);
-      continue;
+      columns->kept[columns->keptCount++] = {from, column};
+    } else {
+      columns->dense[columns->denseCount++] = {from, store_.at(column, 0), store_.stride(column), store_.column(column).bytes};
     }
-    copySmall(store_.at(column, slot), steps + layout.columns[column] + step * bytes, bytes);
+  }
+}
+
+inline void Replay::copyStep(uint32_t index, uint32_t slot, const StepColumns& columns, size_t step) {
+  for (uint32_t at = 0; at < columns.denseCount; ++at) {
+    const StepColumns::Dense& column = columns.dense[at];
+    copySmall(column.to + slot * column.stride, column.from + step * column.bytes, column.bytes);
+  }
+  for (uint32_t at = 0; at < columns.keptCount; ++at) {
+    const StepColumns::Kept& column = columns.kept[at];
+    copyKept(index, column.column, column.from + step * store_.column(column.column).bytes);
   }
 }
 
@@ -257,6 +268,8 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
   if (status == Status::ok) status = prepareRecords(left, episodeCount, blockCount);
   if (status != Status::ok) return status;
 
+  StepColumns columns;
+  findColumns(steps, layout, &columns);
   uint32_t step = first;
   for (; step < end; ++step) {
     const uint32_t own = step + 1 == count ? flags : 0;
@@ -264,7 +277,7 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
-    copyStep(index, slot, steps, layout, step);
+    copyStep(index, slot, columns, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     current = finishRecord(index, own, steps + layout.finalState, priority);
   }
@@ -334,6 +347,8 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
   if (status == Status::ok) status = prepareRecords(end - first, 2 * (end - first), blocks);
   if (status != Status::ok) return status;
 
+  StepColumns columns;
+  findColumns(steps, layout, &columns);
   uint32_t step = first;
   for (; step < end; ++step) {
     uint32_t index = scratchEpisode_[step];
@@ -345,7 +360,7 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
-    copyStep(index, slot, steps, layout, step);
+    copyStep(index, slot, columns, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
     handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes, priority);
   }

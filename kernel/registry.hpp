@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 
 #include "kernel/replay.hpp"
@@ -42,13 +43,27 @@ class Registry {
     return ids_[place].load(std::memory_order_relaxed) == id ? replay : nullptr;
   }
 
-  /// Takes the replay out; null where there is none.
-  Replay* remove(uint32_t id) {
+  /// The replay, for a thread that is not its caller's: remove() waits until it leaves. Null where there is none.
+  Replay* enter(uint32_t id) {
     const std::scoped_lock lock(mutex_);
+    Replay* replay = find(id);
+    if (replay != nullptr) ++replay->runnerCount;
+    return replay;
+  }
+  void leave(Replay* replay) {
+    const std::scoped_lock lock(mutex_);
+    --replay->runnerCount;
+    left_.notify_all();
+  }
+
+  /// Takes the replay out, once no other thread is in it; null where there is none.
+  Replay* remove(uint32_t id) {
+    std::unique_lock lock(mutex_);
     Replay* replay = find(id);
     if (replay == nullptr) return nullptr;
     places_[id & 0xFFFF].store(nullptr, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
+    left_.wait(lock, [&] { return replay->runnerCount == 0; });
     return replay;
   }
 
@@ -58,6 +73,7 @@ class Registry {
   static constexpr uint32_t placeCount = EXRP_LIMIT_REPLAYS;
 
   std::mutex mutex_;
+  std::condition_variable left_;
   std::atomic<Replay*> places_[placeCount] = {};
   std::atomic<uint32_t> ids_[placeCount] = {};
   uint16_t generations_[placeCount] = {};

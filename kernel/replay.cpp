@@ -539,6 +539,30 @@ Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_
   return Status::ok;
 }
 
+Status Replay::orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order) {
+  BatchOrder made = {};
+  made.selector = selector;
+  made.count = count;
+  made.beta = beta;
+  made.batch = batch;
+  made.batchBytes = batchBytes;
+  const double id = orders_.give(made);
+  if (id == 0) return fail(Status::limit, EXRP_LIMIT_ORDERS);
+  *order = id;
+  return Status::ok;
+}
+
+void Replay::runOrders() {
+  orders_.run([this](const BatchOrder& order) {
+    return getBatch(order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+  });
+}
+
+Status Replay::takeBatch(double order) {
+  Status status = Status::ok;
+  return orders_.take(order, &status) ? status : fail(Status::argument, 2, order);
+}
+
 Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                            double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
   BatchLayout layout;

@@ -17,6 +17,7 @@
 #include "eviction/eviction_policy.hpp"
 #include "kernel/age_limit.hpp"
 #include "kernel/batch.hpp"
+#include "kernel/batch_orders.hpp"
 #include "kernel/block_index.hpp"
 #include "kernel/byte_limit.hpp"
 #include "kernel/episode_table.hpp"
@@ -97,6 +98,18 @@ class Replay {
   Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
+  // Batches ordered ahead.
+  Status orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
+  Status takeBatch(double order);
+  /// Draws what was ordered before; every call but these three comes here first.
+  void settle() {
+    if (orders_.waiting() > 0) runOrders();
+  }
+  /// From any thread.
+  void runOrders();
+  /// Threads that are in runOrders() from outside: the registry's business.
+  uint32_t runnerCount = 0;
+
   // The picks of a table.
   Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
   Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
@@ -152,7 +165,25 @@ class Replay {
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   uint32_t recordsAtOnce(uint32_t count);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
-  void copyStep(uint32_t episode, uint32_t slot, const uint8_t* steps, const StepsLayout& layout, uint32_t step);
+  /// Where the columns of many steps come from and go to, so that a step is copied without looking anything up.
+  struct StepColumns {
+    struct Dense {
+      const uint8_t* from;
+      uint8_t* to;
+      size_t stride;
+      size_t bytes;
+    };
+    struct Kept {
+      const uint8_t* from;
+      uint32_t column;
+    };
+    Dense dense[columnMax];
+    uint32_t denseCount = 0;
+    Kept kept[EXRP_LIMIT_KEPT];
+    uint32_t keptCount = 0;
+  };
+  void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
+  void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
@@ -202,6 +233,7 @@ class Replay {
   uint32_t rowColumns_[columnMax] = {};
   uint32_t rowFinalState_ = 0;
   InitialPriorities initial_;
+  BatchOrders orders_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

@@ -28,6 +28,7 @@ import { RandomStream } from "../selectors/random_stream.ts";
 import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
 import { TableEntry } from "./_table_entry.ts";
 import { Batch, type BatchLayout } from "./batch.ts";
+import type { BatchStreamSource } from "./batches.ts";
 import { ComposedEntry } from "./composed_entry.ts";
 import type { ReplayCore } from "./core.ts";
 import { CustomSelector, CustomSelectors } from "./custom_selectors.ts";
@@ -376,6 +377,56 @@ export class Drawer {
     this.#fill(entry, { layout, batch, beta, external }, 0, size);
     // The picks of another table may be laid out alike: whoever reads the batch goes by what it holds now.
     if (into !== undefined) Batch.setPolicy(batch, layout.policy);
+    return batch as B;
+  }
+
+  /** What batches of `size` are drawn with, one after the other; the selector's and the size's mistakes are found now. */
+  source<B extends Batch<Column, Column, Column, Columns>>(
+    size: number,
+    selector: Selector,
+    external: ExternalEviction | undefined,
+  ): BatchStreamSource<B> {
+    this.#core.checkUsable("batches()");
+    const { native } = this.#entry("batches()", selector);
+    (this.#tables[selector.table] as TableEntry).layout(size);
+    const draw: BatchStreamSource<B>["draw"] = (beta, into) =>
+      this.getBatch<B>(size, selector, into === undefined ? { beta } : { beta, into }, external);
+    return {
+      draw,
+      // Rules in TypeScript have to be asked on this thread.
+      order: (beta, into) =>
+        native === undefined || external !== undefined
+          ? undefined
+          : this.#order(size, selector, beta, into, draw),
+    };
+  }
+
+  async #order<B extends Batch<Column, Column, Column, Columns>>(
+    size: number,
+    selector: Selector,
+    beta: number,
+    into: B | undefined,
+    draw: BatchStreamSource<B>["draw"],
+  ): Promise<B> {
+    const core = this.#core;
+    const operation = "batches()";
+    core.checkUsable(operation);
+    const { id, kernel: { symbols } } = core;
+    const entry = this.#entry(operation, selector);
+    const layout = (this.#tables[selector.table] as TableEntry).layout(size);
+    const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
+    const bytes = Batch.memoryOf(batch);
+    const order = new Float64Array(1);
+    const { nativeId } = entry;
+    core.check(
+      operation,
+      symbols.exrp_batch_order(id, nativeId, size, beta, bytes, bytes.length, order),
+    );
+    const ran = await symbols.exrp_batch_run(id, bytes, bytes.length);
+    // A snapshot took the replay's place meanwhile: the batch is drawn from what there is now.
+    if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
+    core.check(operation, ran);
+    core.check(operation, symbols.exrp_batch_take(id, order[0] ?? 0));
     return batch as B;
   }
 

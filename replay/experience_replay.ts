@@ -5,13 +5,12 @@
  */
 
 import { openKernel } from "../ffi/library.ts";
-import * as abi from "../ffi/symbols.ts";
 import type { SelectorRule } from "../selectors/pick_selector.ts";
 import type { Batch } from "./batch.ts";
 import { ReplayCore } from "./core.ts";
-import { describeReplay, type ReplayDescription } from "./describe.ts";
 import type { Drained } from "./drained.ts";
 import { Drainer, type DrainOptions } from "./drainer.ts";
+import { type BatchesOptions, streamBatches } from "./batches.ts";
 import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
 import { type Hindsight, Relabeller } from "./hindsight.ts";
 import { checkHindsight, type GoalColumn, type HindsightOptions } from "./hindsight_options.ts";
@@ -20,7 +19,6 @@ import type { OnlyPickOptions, PickOptions, StackedState } from "./pick_options.
 import type { PickTable } from "./pick_table.ts";
 import {
   type EndEpisodeOptions,
-  type EpisodeInfo,
   Recorder,
   type RecordOptions,
   type RecordRest,
@@ -30,6 +28,7 @@ import {
 import { type EpisodeRecords, RecordReader } from "./records.ts";
 import { Saver } from "./saver.ts";
 import type { Column, Columns, ColumnValue, NoColumns } from "./schema.ts";
+import { ReplayView } from "./replay_view.ts";
 import type { Selector } from "./selector.ts";
 import { SideState } from "./side_state.ts";
 import type { BatchSteps, ManySteps } from "./steps_recorder.ts";
@@ -102,7 +101,7 @@ export class ExperienceReplay<
   R extends Column = Column<"float32", readonly []>,
   X extends Columns = NoColumns,
   T extends Column = S,
-> implements Disposable {
+> extends ReplayView {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
   readonly #drawer: Drawer;
@@ -112,9 +111,7 @@ export class ExperienceReplay<
   readonly #side: SideState;
 
   private constructor(parts: Parts) {
-    if (!(parts?.core instanceof ReplayCore)) {
-      throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
-    }
+    super(parts);
     this.#core = parts.core;
     this.#recorder = parts.recorder;
     this.#drawer = parts.drawer;
@@ -412,11 +409,6 @@ export class ExperienceReplay<
     return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
   }
 
-  /** The pick tables, in order of creation; the first is the one of `create`. */
-  get pickTables(): readonly PickTable[] {
-    return this.#drawer.tables;
-  }
-
   /**
    * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
    * of its own. Picks that are there already have the rule's initial priority.
@@ -472,6 +464,51 @@ export class ExperienceReplay<
     options?: GetBatchOptions,
   ): Batch<Column, Column, Column, Columns> {
     return this.#drawer.getBatch(size, selector, options, this.#recorder.external);
+  }
+
+  /**
+   * Draws batches one after the other, for `for await`: while the learner works on one, the next is copied by another thread.
+   *
+   * A batch that is drawn ahead is drawn as of the moment at which the one before is handed out: it does not know of what is recorded
+   * or set after that. So the same seed and the same calls give the same batches, however fast the other thread is. With
+   * `prefetch: 0`, with rules or an eviction policy in TypeScript, and with composed selectors each is drawn when it is asked for.
+   * There is no end: leave by `break`, or by the signal. It saves the time of copying large batches, and costs about 20 µs a batch:
+   * for batches that take less, `getBatch` is faster.
+   *
+   * @param size How many picks: 1 to 2^24.
+   * @throws {ReplayError} As `getBatch`, when the batch is awaited.
+   * @throws {RangeError} For a number out of its range.
+   * @throws {TypeError} For an unknown option or one of the wrong kind.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const selector = replay.newPickSelector(uniform());
+   * replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
+   * let updates = 0;
+   * for await (const batch of replay.batches(32, selector, { prefetch: 2, reuse: true })) {
+   *   assertStrictEquals(batch.state[31], 1); // learn from it
+   *   if (++updates === 5) break;
+   * }
+   * ```
+   */
+  batches<B = unknown>(
+    size: number,
+    selector: Selector<B>,
+    options: BatchesOptions = {},
+  ): AsyncGenerator<BatchOf<B, Batch<T, A, R, X>>, void, void> {
+    const source = this.#drawer.source<Batch<Column, Column, Column, Columns>>(
+      size,
+      selector,
+      this.#recorder.external,
+    );
+    return streamBatches(source, options) as AsyncGenerator<unknown, void, void> as AsyncGenerator<
+      BatchOf<B, Batch<T, A, R, X>>,
+      void,
+      void
+    >;
   }
 
   /**
@@ -652,25 +689,6 @@ export class ExperienceReplay<
   }
 
   /**
-   * How an episode stands: `open`, `terminated`, `truncated` or `evicted`, and how many records of it are stored.
-   *
-   * @throws {ReplayError} `episode-unknown` for a handle never given out.
-   * @example
-   * ```ts
-   * import { ExperienceReplay, float32 } from "@exrp/replay";
-   * import { assertEquals } from "@std/assert";
-   *
-   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * const episode = replay.newEpisode();
-   * replay.record(episode, [1], 0, 0);
-   * assertEquals(replay.episode(episode), { handle: episode, state: "open", recordCount: 1 });
-   * ```
-   */
-  episode(handle: number): EpisodeInfo {
-    return this.#recorder.episode("episode()", handle);
-  }
-
-  /**
    * All records of one episode: each column as one typed array of its own memory.
    *
    * @throws {ReplayError} `record-unknown` when the episode was evicted, `episode-unknown` for a handle never given out.
@@ -692,102 +710,5 @@ export class ExperienceReplay<
    */
   episodeRecords(handle: number): EpisodeRecords<S, A, R, X> {
     return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S, A, R, X>;
-  }
-
-  /**
-   * The handles of all episodes in the store, oldest first.
-   *
-   * @example
-   * ```ts
-   * import { ExperienceReplay, float32 } from "@exrp/replay";
-   * import { assertEquals } from "@std/assert";
-   *
-   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * const [first, second] = [replay.newEpisode(), replay.newEpisode()];
-   * assertEquals([...replay.episodes()], [first, second]);
-   * ```
-   */
-  episodes(): Float64Array<ArrayBuffer> {
-    return this.#recorder.episodes();
-  }
-
-  /** The selectors, in order of creation. */
-  get selectors(): readonly Selector[] {
-    return this.#drawer.entries.map(({ selector }) => selector);
-  }
-
-  /** How many episodes the store holds. */
-  get episodeCount(): number {
-    return this.#info("episodeCount", abi.EXRP_INFO_EPISODE_COUNT);
-  }
-
-  /** How many records the store holds: at most `capacity`. */
-  get recordCount(): number {
-    return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
-  }
-
-  /** How many picks of the first pick table may be drawn now. */
-  get pickCount(): number {
-    return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
-  }
-
-  /** Bytes of memory in use in the kernel. */
-  get memoryBytes(): number {
-    return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
-  }
-
-  /** How many records the store holds at most: with `capacityBytes`, what it has room for where that is less. */
-  get capacity(): number {
-    return this.#core.config.capacity;
-  }
-
-  /** The number from which all draws follow. */
-  get seed(): number {
-    return this.#core.seed;
-  }
-
-  /** True once the replay was freed. */
-  get isDisposed(): boolean {
-    return this.#core.isDisposed;
-  }
-
-  #info(operation: string, index: number): number {
-    return this.#core.info(operation)[index] ?? 0;
-  }
-
-  /**
-   * Everything worth knowing about the replay, as a plain object; as a string it is a table for people.
-   *
-   * @example
-   * ```ts
-   * import { ExperienceReplay, float32 } from "@exrp/replay";
-   * import { assertStrictEquals, assertStringIncludes } from "@std/assert";
-   *
-   * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4) });
-   * const description = replay.describe();
-   * assertStrictEquals(description.recordCount, 0);
-   * assertStringIncludes(String(description), "0 of 1_000");
-   * ```
-   */
-  describe(): ReplayDescription {
-    return describeReplay(this.#core, this.#drawer);
-  }
-
-  /** A table for people, as `describe()` gives. */
-  toString(): string {
-    return this.isDisposed ? "ExperienceReplay (disposed)" : String(this.describe());
-  }
-
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.toString();
-  }
-
-  /**
-   * Frees the replay's memory. A second time does nothing; anything else afterwards throws a `ReplayError` of code
-   * `disposed`.
-   */
-  [Symbol.dispose](): void {
-    this.#core.dispose();
   }
 }

@@ -2,7 +2,8 @@
  * Reads kernel/exrp.h: its functions and its pinned constants, and refuses what the rules of the ABI forbid.
  *
  * It understands the C of that header and no more: `#define EXRP_… number`, enums whose every number is written
- * out, and prototypes that begin with `EXRP_API`. Everything else is an error with its line, so that nothing can
+ * out, and prototypes that begin with `EXRP_API`, or `EXRP_SLOW` where a call is made from another
+ * thread. Everything else is an error with its line, so that nothing can
  * stand in the header and be missing in the binding.
  *
  * @module
@@ -27,6 +28,8 @@ export interface AbiFunction {
   readonly parameters: readonly AbiParameter[];
   /** Its result. */
   readonly result: Exclude<SymbolType, "buffer"> | "void";
+  /** True when it is called from another thread, and its result is a promise. */
+  readonly isSlow?: true;
 }
 
 /** A constant of the header. */
@@ -138,7 +141,9 @@ export function parseAbiHeader(text: string): AbiHeader {
     const define = /^\s*#\s*define\s+(\w+)(\(?)(.*)$/s.exec(directive ?? "");
     if (!define) return;
     const [, name = "", parenthesis, value = ""] = define;
-    if (name === "EXRP_API" || value.trim() === "" && parenthesis === "") return;
+    if (name === "EXRP_API" || name === "EXRP_SLOW" || value.trim() === "" && parenthesis === "") {
+      return;
+    }
     if (!name.startsWith("EXRP_")) {
       throw new AbiHeaderError(line, `the macro ${name}; constants are named EXRP_<GROUP>_<NAME>`);
     }
@@ -165,10 +170,10 @@ export function parseAbiHeader(text: string): AbiHeader {
       addConstant(name, value, itemLine);
     }
   });
-  take(/\bEXRP_API\b([^;]*);/g, ([, prototype = ""], line) => {
+  take(/\bEXRP_(API|SLOW)\b([^;]*);/g, ([, kind, prototype = ""], line) => {
     const made = parsePrototype(prototype, line);
     declare(made.name, line);
-    functions.push(made);
+    functions.push(kind === "SLOW" ? { ...made, isSlow: true } : made);
   });
 
   const left = /\S/.exec(rest);

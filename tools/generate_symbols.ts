@@ -12,10 +12,12 @@ const bindingPath = inRepository("ffi", "symbols.ts");
 
 /** The text of ffi/symbols.ts for a header, before formatting. */
 export function renderSymbols(header: AbiHeader): string {
-  const functions = header.functions.map(({ name, parameters, result }) => {
+  const functions = header.functions.map(({ name, parameters, result, isSlow }) => {
     const names = parameters.map((parameter) => parameter.name).join(", ");
     const types = parameters.map((parameter) => JSON.stringify(parameter.type)).join(", ");
-    return `  /** \`(${names})\` */\n  ${name}: { parameters: [${types}], result: "${result}" },\n`;
+    return `  /** \`(${names})\` */\n  ${name}: { parameters: [${types}], result: "${result}"${
+      isSlow ? ", nonblocking: true" : ""
+    } },\n`;
   });
   const constants = header.constants.map(({ name, value }) => `export const ${name} = ${value};\n`);
   return `/**

@@ -16,7 +16,7 @@ namespace {
 /// Episodes of records that are never written, and the picks at the multiples of `stride`.
 struct Episodes {
   Episodes(uint32_t blockLength, uint32_t chosenStride) : stride(chosenStride) {
-    const Column column = {4, 1, 4, 0, 0};
+    const Column column = {4, 1, 4, 1, 0, 0};
     CHECK_EQUAL(store.create(&column, 1, blockLength, blockMax), Status::ok);
     CHECK_EQUAL(blocks.create(4), Status::ok);
     PickPolicy policy;

@@ -1,0 +1,91 @@
+/**
+ * Builds and opens what `bench/limit.cpp` and `bench/limit_selector.cpp` make.
+ *
+ * @module
+ */
+
+import { exists, inRepository, run, seconds } from "../tools/_repository.ts";
+import { findZig } from "../tools/_zig.ts";
+
+const folder = inRepository(".cache", "bench");
+
+const limitSymbols = {
+  limit_nothing: { parameters: ["u32"], result: "u32" },
+  limit_create: { parameters: ["u32", "u32"], result: "u32" },
+  limit_destroy: { parameters: ["u32"], result: "void" },
+  limit_variants: { parameters: ["u32"], result: "u32" },
+  limit_run: { parameters: ["u32", "u32", "u32", "u32"], result: "f64" },
+  limit_check: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "u32" },
+} as const;
+
+const selectorSymbols = {
+  limit_selector_create: { parameters: ["u32"], result: "u32" },
+  limit_selector_draw: { parameters: ["u32", "u32"], result: "f64" },
+  limit_selector_update: { parameters: ["u32", "u32"], result: "f64" },
+} as const;
+
+/** The functions of both. */
+export interface LimitLibrary {
+  /** Those of `bench/limit.cpp`. */
+  readonly limit: Deno.DynamicLibrary<typeof limitSymbols>["symbols"];
+  /** Those of `bench/limit_selector.cpp`. */
+  readonly selector: Deno.DynamicLibrary<typeof selectorSymbols>["symbols"];
+  /** The instructions that the limit may use; the kernel's are always the baseline's. */
+  readonly cpu: string;
+}
+
+/** Whether this processor has the vectors of x86-64-v3. */
+async function hasAvx2(): Promise<boolean> {
+  if (Deno.build.arch !== "x86_64" || Deno.build.os !== "linux") return false;
+  return (await Deno.readTextFile("/proc/cpuinfo")).includes(" avx2 ");
+}
+
+async function isNewer(library: string, sources: readonly string[]): Promise<boolean> {
+  if (!await exists(library)) return false;
+  const built = (await Deno.stat(library)).mtime ?? new Date(0);
+  for (const source of sources) {
+    if (((await Deno.stat(inRepository(source))).mtime ?? new Date()) > built) return false;
+  }
+  return true;
+}
+
+async function compile(name: string, sources: string[], flags: string[]): Promise<string> {
+  const extension = Deno.build.os === "windows" ? "dll" : "so";
+  const library = `${folder}/${name}.${extension}`;
+  const depends = name === "limit_selector" ? [...sources, "selectors/sum_tree.hpp"] : sources;
+  if (await isNewer(library, depends)) return library;
+  await Deno.mkdir(folder, { recursive: true });
+  console.error(`compiling ${sources[0]} (the first time one to two minutes) ...`);
+  const start = performance.now();
+  const zig = await findZig((line) => console.error(line));
+  const built = await run([
+    ...zig.command,
+    "c++",
+    ...flags,
+    ...["-fPIC", "-shared", "-I.", ...sources, "-o", `${library}.${Deno.pid}`],
+  ]);
+  if (!built.success) throw new Error(`${sources[0]} could not be compiled:\n${built.stderr}`);
+  await Deno.rename(`${library}.${Deno.pid}`, library);
+  console.error(`compiled in ${seconds(performance.now() - start)}`);
+  return library;
+}
+
+/** Builds both where they are older than their sources, and opens them. */
+export async function openLimitLibrary(): Promise<LimitLibrary> {
+  const kernelFlags = (await Deno.readTextFile(inRepository("kernel", "flags.txt"))).trim().split(
+    /\s+/,
+  );
+  const cpu = await hasAvx2() ? "x86_64_v3" : "baseline";
+  // The copies' loops must stay as they are written, hence the kernel's flags; only the instructions differ.
+  const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);
+  const selector = await compile(
+    "limit_selector",
+    ["bench/limit_selector.cpp", "kernel/memory.cpp"],
+    [...kernelFlags, "-DNDEBUG", "-mcpu=baseline"],
+  );
+  return {
+    limit: Deno.dlopen(limit, limitSymbols).symbols,
+    selector: Deno.dlopen(selector, selectorSymbols).symbols,
+    cpu,
+  };
+}

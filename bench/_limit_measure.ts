@@ -1,0 +1,345 @@
+/**
+ * The workloads of `bench:limit` and `bench:check`: each of ours beside its limit.
+ *
+ * @module
+ */
+
+import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
+import { type LimitLibrary, openLimitLibrary } from "./_limit_library.ts";
+import { fillFrames, fillVectors, stackSelector } from "./_picks_workload.ts";
+import { calls, type Contestant, median, takeTurns, type Turns } from "./_turns.ts";
+import { checkBatch, fill } from "./_workload.ts";
+
+/** What one workload took. */
+export interface LimitResult {
+  /** The workload. */
+  readonly name: string;
+  /** Nanoseconds of ours. */
+  readonly ours: Turns;
+  /** Nanoseconds of the limit, by its fastest variant. */
+  readonly limit: Turns;
+  /** The fastest variant. */
+  readonly variant: number;
+  /** The median of ours ÷ limit, turn by turn. */
+  readonly ratio: number;
+  /** What the ratio may be at most by the floors; none where there is none. */
+  readonly floor?: number;
+  /** What is to be known of the comparison. */
+  readonly note?: string;
+}
+
+/** How to measure. */
+export interface LimitOptions {
+  /** A tenth of the turns, and no pool of 2^23. */
+  readonly quick: boolean;
+  /** Only workloads whose name has this in it. */
+  readonly filter: string;
+}
+
+// The numbers by which limit.cpp knows its workloads.
+const KIND = {
+  gather: 0,
+  gatherSequences: 1,
+  gatherPaper: 2,
+  stacks: 3,
+  draw: 4,
+  update: 5,
+  recordSmall: 6,
+  record: 7,
+};
+
+/** A workload of ours with the limit that it is held against. */
+interface Comparison {
+  readonly name: string;
+  readonly ours: Contestant;
+  readonly batch: number;
+  readonly floor?: number;
+  readonly note?: string;
+}
+
+/** Measures comparisons with one workload of the limit, one after the other. */
+class Measurer {
+  readonly results: LimitResult[] = [];
+  readonly #library: LimitLibrary;
+  readonly #options: LimitOptions;
+
+  constructor(library: LimitLibrary, options: LimitOptions) {
+    this.#library = library;
+    this.#options = options;
+  }
+
+  /** Makes the limit's workload, measures with it what is asked for, and frees it and what `make` opened. */
+  async with(
+    kind: number,
+    count: number,
+    names: readonly string[],
+    make: () => Promise<{ comparisons: Comparison[]; close: () => void }>,
+  ): Promise<void> {
+    const { quick, filter } = this.#options;
+    if (quick && count >= 2 ** 23) return;
+    if (!names.some((name) => name.includes(filter))) return;
+    console.error(`filling for ${names[0]} ...`);
+    const { limit } = this.#library;
+    const id = limit.limit_create(kind, count);
+    if (id === 0xffffffff) throw new Error(`limit.cpp has no workload ${kind}`);
+    const { comparisons, close } = await make();
+    for (const comparison of comparisons) {
+      if (comparison.name.includes(filter)) this.#compare(id, comparison);
+    }
+    close();
+    limit.limit_destroy(id);
+  }
+
+  #compare(id: number, { name, ours, batch, floor, note }: Comparison): void {
+    const { limit } = this.#library;
+    const [rounds, turnMs] = this.#options.quick ? [15, 4] : [60, 10];
+    const variants: Record<string, Contestant> = {};
+    for (let variant = 0; variant < limit.limit_variants(id); variant++) {
+      const text = new Uint8Array(256);
+      if (limit.limit_check(id, variant, batch, text, text.length) !== 0) {
+        const what = new TextDecoder().decode(text.subarray(0, text.indexOf(0)));
+        throw new Error(`${name}: variant ${variant} of the limit: ${what}`);
+      }
+      variants[variant] = (repeats) => limit.limit_run(id, variant, batch, repeats);
+    }
+    const tried = takeTurns(variants, 5, turnMs).means;
+    const [best = "0"] = Object.keys(variants).toSorted((a, b) =>
+      median(tried[a] ?? []) - median(tried[b] ?? [])
+    );
+    const bare = variants[best] as Contestant;
+    const turns = takeTurns({ ours, limit: bare }, rounds, turnMs);
+    const ratio = median(
+      turns.means.ours.map((value, turn) => value / (turns.means.limit[turn] ?? NaN)),
+    );
+    this.results.push({
+      name,
+      ours: turns.ours,
+      limit: turns.limit,
+      variant: Number(best),
+      ratio,
+      ...(floor === undefined ? {} : { floor }),
+      ...(note === undefined ? {} : { note }),
+    });
+    console.error(
+      `${name.padEnd(56)} ${micro(turns.ours.min)} ÷ ${micro(turns.limit.min)} µs = ${
+        (turns.ours.min / turns.limit.min).toFixed(2)
+      }, median ${ratio.toFixed(2)}${floor === undefined ? "" : ` (floor ${floor})`}`,
+    );
+  }
+}
+
+function micro(ns: number): string {
+  return (ns / 1e3).toFixed(ns < 1e4 ? 3 : 1).padStart(9);
+}
+
+const BATCHES = [32, 256, 5000];
+
+/** Uniform draws of single steps at 2^20. */
+async function uniformDraws(measurer: Measurer): Promise<void> {
+  const floors: Record<number, number> = { 32: 2, 256: 1.4, 5000: 1.25 };
+  const names = BATCHES.map((batch) => `uniform, batch of ${batch} at 2^20`);
+  await measurer.with(KIND.gather, 2 ** 20, names, async () => {
+    const replay = await fillVectors(2 ** 20);
+    const selector = replay.newPickSelector(uniform());
+    const comparisons = BATCHES.map((batch, k) => {
+      const into = replay.getBatch(batch, selector);
+      return {
+        name: names[k] ?? "",
+        batch,
+        ours: calls(() => replay.getBatch(batch, selector, { into })),
+        floor: floors[batch] ?? NaN,
+      };
+    });
+    return { comparisons, close: () => replay[Symbol.dispose]() };
+  });
+}
+
+/** Sequences of 8 steps. */
+async function sequences(measurer: Measurer): Promise<void> {
+  for (const power of [20, 23]) {
+    const names = [
+      `get_5000, length 8 at 2^${power}`,
+      `get_5000, length 8 at 2^${power}, a fresh batch each time`,
+      `get_5000, length 8 at 2^${power}, right after a record`,
+    ];
+    await measurer.with(KIND.gatherSequences, 2 ** power, names, async () => {
+      const replay = await fillVectors(2 ** power);
+      const table = replay.newPickTable({ length: 8 });
+      const selector = table.newPickSelector(uniform());
+      const into = replay.getBatch(5000, selector);
+      let episode = replay.newEpisode();
+      const [state, action] = [new Float32Array(15), new Float32Array(3)];
+      const ours = [
+        calls(() => replay.getBatch(5000, selector, { into })),
+        calls(() => replay.getBatch(5000, selector)),
+        calls(() => {
+          episode = replay.record(episode, state, action, 1);
+          replay.getBatch(5000, selector, { into });
+        }),
+      ];
+      const comparisons = ours.map((call, k) => ({
+        name: names[k] ?? "",
+        batch: 5000,
+        ours: call,
+        ...(k === 1 ? { note: "the engine hands out zeroed memory" } : { floor: 1.3 }),
+      }));
+      return { comparisons, close: () => replay[Symbol.dispose]() };
+    });
+    const name = `get_5000 of the paper, 4-float states at 2^${power}`;
+    await measurer.with(KIND.gatherPaper, 2 ** power, [name], async () => {
+      const { replay, selector } = await fill({
+        capacity: 2 ** power,
+        episodeLength: 200,
+        pickLength: 8,
+        selector: uniform(),
+      });
+      const into = replay.getBatch(5000, selector);
+      checkBatch(into, 8);
+      const ours = calls(() => replay.getBatch(5000, selector, { into }));
+      return {
+        comparisons: [{ name, batch: 5000, ours }],
+        close: () => replay[Symbol.dispose](),
+      };
+    });
+  }
+}
+
+/** Stacks of frames. */
+async function stacks(measurer: Measurer): Promise<void> {
+  const name = "256 stacks and next stacks of 4 frames of 84 x 84";
+  await measurer.with(KIND.stacks, 20_000, [name], async () => {
+    const replay = await fillFrames(20_000);
+    const selector = stackSelector(replay, {});
+    const into = replay.getBatch(256, selector);
+    const ours = calls(() => replay.getBatch(256, selector, { into }));
+    return {
+      comparisons: [{ name, batch: 256, ours, floor: 1.2 }],
+      close: () => replay[Symbol.dispose](),
+    };
+  });
+}
+
+/** Prioritized draws and updates at 2^20: the selector by itself, and the whole calls. */
+async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Promise<void> {
+  const count = 2 ** 20;
+  const { selector: native } = library;
+  const drawNames = BATCHES.map((batch) => `prioritized, draw of ${batch} alone at 2^20`);
+  const wholeNames = BATCHES.map((batch) => `prioritized, batch of ${batch} at 2^20`);
+  await measurer.with(KIND.draw, count, [...drawNames, ...wholeNames], async () => {
+    if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
+    const replay = await fillVectors(count);
+    const selector = replay.newPickSelector(prioritized());
+    const comparisons: Comparison[] = [];
+    for (const [k, batch] of BATCHES.entries()) {
+      comparisons.push({
+        name: drawNames[k] ?? "",
+        batch,
+        ours: (repeats) => native.limit_selector_draw(batch, repeats),
+        floor: 1.5,
+        note: "the kernel's selector, called from C++",
+      });
+      const into = replay.getBatch(batch, selector);
+      comparisons.push({
+        name: wholeNames[k] ?? "",
+        batch,
+        ours: calls(() => replay.getBatch(batch, selector, { into })),
+        note: "the whole call; the limit draws and copies nothing",
+      });
+    }
+    return { comparisons, close: () => replay[Symbol.dispose]() };
+  });
+  const bareNames = BATCHES.map((batch) => `prioritized, update of ${batch} alone at 2^20`);
+  const setNames = BATCHES.map((batch) => `prioritized, setPriority of ${batch} at 2^20`);
+  await measurer.with(KIND.update, count, [...bareNames, ...setNames], async () => {
+    if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
+    const replay = await fillVectors(count);
+    const selector = replay.newPickSelector(prioritized());
+    const comparisons: Comparison[] = [];
+    for (const [k, batch] of BATCHES.entries()) {
+      comparisons.push({
+        name: bareNames[k] ?? "",
+        batch,
+        ours: (repeats) => native.limit_selector_update(batch, repeats),
+        note: "the kernel's selector, called from C++, with the sums added up and one draw",
+      });
+      // New picks each turn, as a learner has them.
+      const drawn = Array.from({ length: 64 }, () => replay.getBatch(batch, selector));
+      const priorities = Float32Array.from({ length: batch }, () => 0.5 + Math.random());
+      let turn = 0;
+      comparisons.push({
+        name: setNames[k] ?? "",
+        batch,
+        ours: calls(() => {
+          const { pickEpisode, pickPosition } = drawn[turn++ % drawn.length] ?? drawn[0] ?? into();
+          replay.setPriority(selector, pickEpisode, pickPosition, priorities);
+        }),
+        note:
+          "the whole call: finds each pick by episode and position; sums are added up by the next draw",
+      });
+      const into = () => replay.getBatch(batch, selector);
+    }
+    return { comparisons, close: () => replay[Symbol.dispose]() };
+  });
+}
+
+/** Recording. */
+async function recording(measurer: Measurer): Promise<void> {
+  const one = "record, 4-float state";
+  await measurer.with(KIND.recordSmall, 2 ** 20, [one], async () => {
+    const replay = await ExperienceReplay.create({
+      capacity: 2 ** 20,
+      state: float32(4),
+      segmentLength: 200,
+      seed: 1,
+    });
+    const state = new Float32Array(4);
+    let episode = replay.newEpisode();
+    const record = (): void => {
+      episode = replay.record(episode, state, 1, 1);
+    };
+    for (let count = 0; count < 2 ** 20; count++) record();
+    return {
+      comparisons: [{ name: one, batch: 1, ours: calls(record), note: "evicting" }],
+      close: () => replay[Symbol.dispose](),
+    };
+  });
+  const many = "recordMany of 100 steps, 15-float state";
+  await measurer.with(KIND.record, 2 ** 20, [many], async () => {
+    const replay = await fillVectors(2 ** 20);
+    const steps = {
+      state: new Float32Array(1500),
+      action: new Float32Array(300),
+      reward: new Float32Array(100),
+    };
+    let episode = replay.newEpisode();
+    const ours = calls(() => {
+      episode = replay.recordMany(episode, steps);
+    });
+    return {
+      comparisons: [{ name: many, batch: 100, ours, note: "evicting" }],
+      close: () => replay[Symbol.dispose](),
+    };
+  });
+}
+
+/** `record` beside an empty call of a native function: the difference is what counts, not the ratio. */
+export interface CallCost {
+  /** Nanoseconds of an empty call with one number. */
+  readonly emptyCall: number;
+  /** Nanoseconds of `record` of a 4-float state into a full replay. */
+  readonly record: number;
+}
+
+/** Runs all workloads. */
+export async function measureLimit(
+  options: LimitOptions,
+): Promise<{ workloads: LimitResult[]; cpu: string }> {
+  const library = await openLimitLibrary();
+  const measurer = new Measurer(library, options);
+  await uniformDraws(measurer);
+  await sequences(measurer);
+  await stacks(measurer);
+  await prioritizedDraws(measurer, library);
+  await recording(measurer);
+  return { workloads: measurer.results, cpu: library.cpu };
+}

@@ -1,0 +1,68 @@
+/**
+ * Measuring in turns: what is compared takes turns within one process, so that what else the machine does meets all of it alike.
+ *
+ * @module
+ */
+
+/** One of those that are compared: runs `repeats` times, and says the mean nanoseconds of one. */
+export type Contestant = (repeats: number) => number;
+
+/** What turns gave for one contestant. */
+export interface Turns {
+  /** Nanoseconds: the smallest mean of a turn. */
+  readonly min: number;
+  /** Nanoseconds: the median of the means. */
+  readonly median: number;
+}
+
+/** A contestant that is a function of TypeScript. */
+export function calls(call: () => void): Contestant {
+  return (repeats) => {
+    const start = performance.now();
+    for (let repeat = 0; repeat < repeats; repeat++) call();
+    return (performance.now() - start) * 1e6 / repeats;
+  };
+}
+
+/** The middle of some numbers. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+}
+
+/**
+ * Lets contestants take `rounds` turns of about `turnMs` each, after one to get warm and to find how many repeats a turn is.
+ * Each turn begins with a few that don't count, as the others have had the caches meanwhile.
+ */
+export function takeTurns<Name extends string>(
+  contestants: Readonly<Record<Name, Contestant>>,
+  rounds: number,
+  turnMs: number,
+): Record<Name, Turns> & { readonly means: Record<Name, number[]> } {
+  const names = Object.keys(contestants) as Name[];
+  const means = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<
+    Name,
+    number[]
+  >;
+  const repeats = new Map<Name, number>();
+  for (const name of names) {
+    let count = 1;
+    let mean = contestants[name](count);
+    while (mean * count < turnMs * 1e6 / 4) {
+      count = Math.ceil(Math.min(count * 10, turnMs * 1e6 / Math.max(mean, 1)));
+      mean = contestants[name](count);
+    }
+    repeats.set(name, Math.max(1, Math.round(turnMs * 1e6 / mean)));
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const name of names) {
+      const count = repeats.get(name) ?? 1;
+      contestants[name](Math.ceil(count / 4));
+      means[name].push(contestants[name](count));
+    }
+  }
+  const results = names.map((name) => [name, {
+    min: Math.min(...means[name]),
+    median: median(means[name]),
+  }]);
+  return { ...Object.fromEntries(results), means };
+}

@@ -1,0 +1,505 @@
+// limit.cpp: for each workload of the comparison the shortest native loop that moves the same bytes. It is the line to stop at.
+//
+// It is no replay: nothing is checked, forgotten or looked up, no episode ends, and each number drawn is at once a place in memory.
+// What it does have is what a replay can't do without: the draw of random places, and a copy of the records to where the learner
+// wants them, column by column. Records stand side by side as the kernel's do, the next state in the row after; memory is in huge
+// pages where the system grants them. A workload has several variants (how far ahead lines are asked for, and so on), and whoever
+// measures takes the fastest.
+//
+// Built by bench/limit.ts, for the processor's own vectors (x86-64-v3 where there is AVX2); the kernel is built for baseline x86-64.
+// Thread safety: none. Each workload's answer is checked by check() before it is timed.
+// It does not fail gracefully: without memory it ends the process.
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define LIMIT_API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+/// Memory in huge pages where there are any, all touched.
+template <typename T>
+class Pages {
+ public:
+  explicit Pages(size_t count) : bytes_((count * sizeof(T) + hugeBytes - 1) / hugeBytes * hugeBytes) {
+    data_ = static_cast<T*>(std::aligned_alloc(hugeBytes, bytes_));
+    if (data_ == nullptr) {
+      std::fprintf(stderr, "limit: no memory for %zu bytes\n", bytes_);
+      std::abort();
+    }
+#if defined(__linux__)
+    madvise(data_, bytes_, MADV_HUGEPAGE);
+#endif
+    std::memset(static_cast<void*>(data_), 0, bytes_);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { std::free(data_); }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](size_t index) { return data_[index]; }
+  const T& operator[](size_t index) const { return data_[index]; }
+
+ private:
+  static constexpr size_t hugeBytes = size_t{2} << 20;
+  size_t bytes_;
+  T* data_;
+};
+
+/// xoshiro256++, as the kernel's.
+class Random {
+ public:
+  uint64_t next() {
+    const uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
+    const uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = rotate(state_[3], 45);
+    return result;
+  }
+  uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
+  float unit() { return static_cast<float>(next() >> 40) * 0x1p-24f; }
+
+ private:
+  static uint64_t rotate(uint64_t value, int count) { return (value << count) | (value >> (64 - count)); }
+  uint64_t state_[4] = {0x9E3779B97F4A7C15u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu, 0xD1342543DE82EF95u};
+};
+
+template <int near>
+inline void prefetch(const void* from, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{63};
+  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
+  for (uintptr_t line = first; line < end; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(line), 0, near);
+}
+
+/// What is measured: run() does `batch` of it, check() says what is wrong with what run() made.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual uint32_t variants() const { return 1; }
+  virtual void run(uint32_t variant, uint32_t batch) = 0;
+  virtual const char* check(uint32_t batch) = 0;
+};
+
+/// Sequences of `length` records from random places: states, actions, rewards and next states.
+template <uint32_t stateSize, uint32_t actionSize, uint32_t length>
+class Gather final : public Workload {
+ public:
+  explicit Gather(uint32_t rowCount)
+      : rowCount_(rowCount), rows_(size_t{rowCount} + 1), state_(batchMax * length * stateSize), action_(batchMax * length * actionSize),
+        reward_(batchMax * length), next_(batchMax * length * stateSize) {
+    for (uint32_t at = 0; at <= rowCount; ++at) rows_[at] = rowAt(at);
+  }
+
+  uint32_t variants() const override { return 8; }
+  void run(uint32_t variant, uint32_t batch) override {
+    switch (variant) {
+      case 0: return gather<4, 3>(batch);
+      case 1: return gather<8, 3>(batch);
+      case 2: return gather<16, 3>(batch);
+      case 3: return gather<32, 3>(batch);
+      case 4: return gather<4, 2>(batch);
+      case 5: return gather<8, 2>(batch);
+      case 6: return gather<16, 2>(batch);
+      default: return gather<32, 2>(batch);
+    }
+  }
+
+  const char* check(uint32_t batch) override {
+    uint32_t first = UINT32_MAX;
+    bool differ = false;
+    for (uint32_t pick = 0; pick < batch; ++pick) {
+      const auto start = static_cast<uint32_t>(reward_[size_t{pick} * length]);
+      differ = differ || (first != UINT32_MAX && start != first);
+      first = start;
+      for (uint32_t step = 0; step < length; ++step) {
+        const size_t to = size_t{pick} * length + step;
+        const Row row = rowAt(start + step);
+        const Row after = rowAt(start + step + 1);
+        if (reward_[to] != row.reward) return "a reward is wrong";
+        if (std::memcmp(&state_[to * stateSize], row.state, sizeof row.state) != 0) return "a state is wrong";
+        if (std::memcmp(&action_[to * actionSize], row.action, sizeof row.action) != 0) return "an action is wrong";
+        if (std::memcmp(&next_[to * stateSize], after.state, sizeof row.state) != 0) return "a next state is wrong";
+      }
+    }
+    return differ || batch < 2 ? nullptr : "all picks are one";
+  }
+
+ private:
+  static constexpr size_t batchMax = 5000;
+  struct Row {
+    float state[stateSize];
+    float action[actionSize];
+    float reward;
+  };
+
+  static Row rowAt(uint32_t at) {
+    Row row;
+    for (uint32_t k = 0; k < stateSize; ++k) row.state[k] = static_cast<float>((at * 31 + k) & 0xffffff);
+    for (uint32_t k = 0; k < actionSize; ++k) row.action[k] = static_cast<float>((at * 17 + k) & 0xffffff);
+    row.reward = static_cast<float>(at);
+    return row;
+  }
+
+  template <uint32_t ahead, int near>
+  void gather(uint32_t batch) {
+    uint32_t ring[ahead];
+    const Row* rows = rows_.data();
+    float* state = state_.data();
+    float* action = action_.data();
+    float* reward = reward_.data();
+    float* next = next_.data();
+    for (uint32_t step = 0; step < batch + ahead; ++step) {
+      if (step >= ahead) {
+        const Row* row = rows + ring[step % ahead];
+        for (uint32_t k = 0; k < length; ++k, ++row) {
+          std::memcpy(state, row->state, sizeof row->state);
+          std::memcpy(action, row->action, sizeof row->action);
+          *reward++ = row->reward;
+          std::memcpy(next, row[1].state, sizeof row->state);
+          state += stateSize;
+          action += actionSize;
+          next += stateSize;
+        }
+      }
+      if (step < batch) {
+        const uint32_t at = random_.below(rowCount_ - length + 1);
+        ring[step % ahead] = at;
+        prefetch<near>(rows + at, length * sizeof(Row) + sizeof Row::state);
+      }
+    }
+  }
+
+  uint32_t rowCount_;
+  Random random_;
+  Pages<Row> rows_;
+  Pages<float> state_;
+  Pages<float> action_;
+  Pages<float> reward_;
+  Pages<float> next_;
+};
+
+/// Stacks of four frames of 84 x 84 bytes and their next stacks.
+class Stacks final : public Workload {
+ public:
+  explicit Stacks(uint32_t frameCount)
+      : frameCount_(frameCount), frames_(size_t{frameCount} * frameBytes), state_(batchMax * stackBytes), next_(batchMax * stackBytes) {
+    for (uint32_t frame = 0; frame < frameCount; ++frame) {
+      std::memset(&frames_[size_t{frame} * frameBytes], static_cast<int>(frame % 251), frameBytes);
+    }
+  }
+
+  uint32_t variants() const override { return 3; }
+  void run(uint32_t variant, uint32_t batch) override {
+    for (uint32_t pick = 0; pick < batch; ++pick) {
+      const uint8_t* from = &frames_[size_t{random_.below(frameCount_ - 4)} * frameBytes];
+      uint8_t* state = &state_[pick * stackBytes];
+      uint8_t* next = &next_[pick * stackBytes];
+      if (variant == 0) {
+        std::memcpy(state, from, stackBytes);
+        std::memcpy(next, from + frameBytes, stackBytes);
+      } else if (variant == 1) {
+        both<false>(state, next, from);
+      } else {
+        both<true>(state, next, from);
+      }
+    }
+  }
+
+  const char* check(uint32_t batch) override {
+    for (size_t pick = 0; pick < batch; ++pick) {
+      const uint8_t* state = &state_[pick * stackBytes];
+      const uint8_t* next = &next_[pick * stackBytes];
+      for (size_t frame = 0; frame < 4; ++frame) {
+        for (size_t at = 0; at < frameBytes; ++at) {
+          if (state[frame * frameBytes + at] != (state[0] + frame) % 251) return "a stack is wrong";
+          if (next[frame * frameBytes + at] != (state[0] + frame + 1) % 251) return "a next stack is wrong";
+        }
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t frameBytes = 84 * 84;
+  static constexpr size_t stackBytes = 4 * frameBytes;
+  static constexpr size_t batchMax = 256;
+
+  /// Each frame read once and written to both, with stores that pass the caches by or without. frameBytes is a multiple of 16.
+  template <bool streaming>
+  static void both(uint8_t* state, uint8_t* next, const uint8_t* from) {
+#if defined(__SSE2__)
+    const auto store = [](uint8_t* to, __m128i value) {
+      if constexpr (streaming) {
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to), value);
+      } else {
+        _mm_store_si128(reinterpret_cast<__m128i*>(to), value);
+      }
+    };
+    const auto load = [](const uint8_t* at) { return _mm_load_si128(reinterpret_cast<const __m128i*>(at)); };
+    for (size_t at = 0; at < frameBytes; at += 16) store(state + at, load(from + at));
+    for (size_t at = frameBytes; at < stackBytes; at += 16) {
+      const __m128i value = load(from + at);
+      store(state + at, value);
+      store(next + at - frameBytes, value);
+    }
+    for (size_t at = stackBytes; at < stackBytes + frameBytes; at += 16) store(next + at - frameBytes, load(from + at));
+    if constexpr (streaming) _mm_sfence();
+#else
+    for (size_t frame = 0; frame < 5; ++frame) {
+      if (frame < 4) std::memcpy(state + frame * frameBytes, from + frame * frameBytes, frameBytes);
+      if (frame > 0) std::memcpy(next + (frame - 1) * frameBytes, from + frame * frameBytes, frameBytes);
+    }
+#endif
+  }
+
+  uint32_t frameCount_;
+  Random random_;
+  Pages<uint8_t> frames_;
+  Pages<uint8_t> state_;
+  Pages<uint8_t> next_;
+};
+
+/// A tree of nodes of 16 running sums in single precision, a cache line each: stratified draws in proportion to the weights, 16 of
+/// them in flight; and new weights, whose differences are added to the running sums on the way up.
+class Tree final : public Workload {
+ public:
+  Tree(uint32_t count, bool updates) : count_(count), updates_(updates), nodes_(nodeTotal(count) * 16), index_(batchMax) {
+    uint64_t nodes = count;
+    while (nodes > 1) {
+      nodes = (nodes + 15) / 16;
+      start_[depth_++] = used_;
+      used_ += nodes;
+    }
+    for (uint32_t leaf = 0; leaf < count; ++leaf) weightOf(leaf) = 0.5f + random_.unit();
+    // From weights to running sums, level by level.
+    for (uint32_t level = 0; level < depth_; ++level) {
+      const uint64_t end = level + 1 < depth_ ? start_[level + 1] : used_;
+      for (uint64_t node = start_[level]; node < end; ++node) {
+        float* sums = &nodes_[node * 16];
+        for (int k = 1; k < 16; ++k) sums[k] += sums[k - 1];
+        if (level + 1 < depth_) nodes_[start_[level + 1] * 16 + (node - start_[level])] = sums[15];
+      }
+    }
+  }
+
+  uint32_t variants() const override { return 3; }
+  void run(uint32_t variant, uint32_t batch) override {
+    if (updates_) return variant == 0 ? update<8>(batch) : variant == 1 ? update<16>(batch) : update<32>(batch);
+    if (variant == 0) return draw<8>(batch);
+    return variant == 1 ? draw<16>(batch) : draw<32>(batch);
+  }
+
+  const char* check(uint32_t batch) override {
+    double sum = 0;
+    for (uint32_t leaf = 0; leaf < count_; ++leaf) sum += static_cast<double>(weightAt(leaf));
+    const auto total = static_cast<double>(nodes_[start_[depth_ - 1] * 16 + 15]);
+    if (std::abs(sum - total) > 1e-3 * sum) return "the tree's total is not the sum of its weights";
+    if (updates_) return nullptr;
+    // Pick k lies where the weights before it add up to k/n to (k + 1)/n of the whole.
+    double before = 0;
+    uint32_t leaf = 0;
+    for (uint32_t k = 0; k < batch; ++k) {
+      if (index_[k] >= count_ || index_[k] < leaf) return "draws are out of order";
+      for (; leaf < index_[k]; ++leaf) before += static_cast<double>(weightAt(leaf));
+      const double low = sum * k / batch;
+      const double slack = 1e-3 * sum / batch + 1e-5 * sum;
+      if (before + 2 < low - slack || before > low + sum / batch + slack) return "a draw is not where its point is";
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t batchMax = 5000;
+  static uint64_t nodeTotal(uint64_t count) {
+    uint64_t total = 0;
+    while (count > 1) total += count = (count + 15) / 16;
+    return total;
+  }
+  float& weightOf(uint32_t leaf) { return nodes_[leaf]; }
+  float weightAt(uint32_t leaf) const { return nodes_[leaf] - (leaf % 16 == 0 ? 0.0f : nodes_[leaf - 1]); }
+
+  /// How many of the 15 first running sums are at most r, and what r is beyond them.
+  static uint32_t childAt(const float* sums, float& r) {
+#if defined(__AVX2__)
+    const __m256 point = _mm256_set1_ps(r);
+    const auto low = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(sums), point, _CMP_LE_OQ)));
+    const auto high = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_load_ps(sums + 8), point, _CMP_LE_OQ)));
+    const auto child = static_cast<uint32_t>(__builtin_popcount((low | high << 8) & 0x7fff));
+#elif defined(__SSE2__)
+    const __m128 point = _mm_set1_ps(r);
+    uint32_t bits = 0;
+    for (int k = 0; k < 4; ++k) {
+      bits |= static_cast<uint32_t>(_mm_movemask_ps(_mm_cmple_ps(_mm_load_ps(sums + 4 * k), point))) << (4 * k);
+    }
+    const auto child = static_cast<uint32_t>(__builtin_ctz(~bits | 0x8000));
+#else
+    uint32_t child = 0;
+    for (int k = 0; k < 15; ++k) child += sums[k] <= r ? 1 : 0;
+#endif
+    r -= child == 0 ? 0.0f : sums[child - 1];
+    return child;
+  }
+
+  template <uint32_t flight>
+  void draw(uint32_t batch) {
+    const float total = nodes_[start_[depth_ - 1] * 16 + 15];
+    for (uint32_t first = 0; first < batch; first += flight) {
+      const uint32_t n = batch - first < flight ? batch - first : flight;
+      float r[flight];
+      uint32_t at[flight] = {};
+      const float each = total / static_cast<float>(batch);
+      for (uint32_t k = 0; k < n; ++k) r[k] = (static_cast<float>(first + k) + random_.unit()) * each;
+      for (uint32_t level = depth_; level-- > 0;) {
+        for (uint32_t k = 0; k < n; ++k) {
+          at[k] = at[k] * 16 + childAt(&nodes_[(start_[level] + at[k]) * 16], r[k]);
+          if (level > 0) __builtin_prefetch(&nodes_[(start_[level - 1] + at[k]) * 16]);
+        }
+      }
+      for (uint32_t k = 0; k < n; ++k) index_[first + k] = at[k] < count_ ? at[k] : count_ - 1;
+    }
+  }
+
+  template <uint32_t flight>
+  void update(uint32_t batch) {
+    for (uint32_t first = 0; first < batch; first += flight) {
+      const uint32_t n = batch - first < flight ? batch - first : flight;
+      uint32_t leaf[flight];
+      for (uint32_t k = 0; k < n; ++k) {
+        leaf[k] = random_.below(count_);
+        for (uint32_t level = 0; level < 3 && level < depth_; ++level) {
+          __builtin_prefetch(&nodes_[(start_[level] + (leaf[k] >> (4 * level + 4))) * 16], 1);
+        }
+      }
+      for (uint32_t k = 0; k < n; ++k) {
+        const float difference = 0.5f + random_.unit() - weightAt(leaf[k]);
+        for (uint32_t level = 0; level < depth_; ++level) {
+          float* sums = &nodes_[(start_[level] + (leaf[k] >> (4 * level + 4))) * 16];
+          const auto child = static_cast<int32_t>(leaf[k] >> (4 * level) & 15);
+          for (int32_t at = 0; at < 16; ++at) sums[at] += at >= child ? difference : 0.0f;
+        }
+      }
+    }
+  }
+
+  uint32_t count_;
+  bool updates_;
+  Random random_;
+  uint64_t start_[8] = {};  // the first node of each level, leaves' parents first
+  uint32_t depth_ = 0;
+  uint64_t used_ = 0;
+  Pages<float> nodes_;
+  Pages<uint32_t> index_;
+};
+
+/// `batch` steps, one after the other, from the arrays of a caller to a ring of records.
+template <uint32_t stateSize, uint32_t actionSize>
+class Record final : public Workload {
+ public:
+  explicit Record(uint32_t rowCount) : rowCount_(rowCount), rows_(rowCount), from_(batchMax * sizeof(Row) / sizeof(float)) {
+    for (size_t k = 0; k < batchMax * sizeof(Row) / sizeof(float); ++k) from_[k] = static_cast<float>(k);
+  }
+  void run(uint32_t, uint32_t batch) override {
+    const float* state = from_.data();
+    const float* action = state + batch * stateSize;
+    const float* reward = action + batch * actionSize;
+    for (uint32_t step = 0; step < batch; ++step) {
+      Row& row = rows_[head_];
+      std::memcpy(row.state, state + step * stateSize, sizeof row.state);
+      std::memcpy(row.action, action + step * actionSize, sizeof row.action);
+      row.reward = reward[step];
+      head_ = head_ + 1 == rowCount_ ? 0 : head_ + 1;
+    }
+  }
+  const char* check(uint32_t batch) override {
+    for (uint32_t step = 0; step < batch; ++step) {
+      const Row& row = rows_[(head_ + rowCount_ - batch + step) % rowCount_];
+      if (row.state[stateSize - 1] != static_cast<float>(step * stateSize + stateSize - 1)) return "a state is wrong";
+      if (row.action[0] != static_cast<float>(batch * stateSize + step * actionSize)) return "an action is wrong";
+      if (row.reward != static_cast<float>(batch * (stateSize + actionSize) + step)) return "a reward is wrong";
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t batchMax = 1000;
+  struct Row {
+    float state[stateSize];
+    float action[actionSize];
+    float reward;
+  };
+  uint32_t rowCount_;
+  uint32_t head_ = 0;
+  Pages<Row> rows_;
+  Pages<float> from_;
+};
+
+constexpr uint32_t workloadMax = 64;
+Workload* workloads[workloadMax];
+
+Workload* make(uint32_t kind, uint32_t count) {
+  switch (kind) {
+    case 0: return new Gather<15, 3, 1>(count);
+    case 1: return new Gather<15, 3, 8>(count);
+    case 2: return new Gather<4, 1, 8>(count);
+    case 3: return new Stacks(count);
+    case 4: return new Tree(count, false);
+    case 5: return new Tree(count, true);
+    case 6: return new Record<4, 1>(count);
+    case 7: return new Record<15, 3>(count);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+/// An empty call: what any call of a native function costs.
+LIMIT_API uint32_t limit_nothing(uint32_t value) { return value; }
+
+/// Makes a workload over `count` records (frames, picks); its number, or UINT32_MAX.
+LIMIT_API uint32_t limit_create(uint32_t kind, uint32_t count) {
+  for (uint32_t id = 0; id < workloadMax; ++id) {
+    if (workloads[id] != nullptr) continue;
+    workloads[id] = make(kind, count);
+    return workloads[id] == nullptr ? UINT32_MAX : id;
+  }
+  return UINT32_MAX;
+}
+
+LIMIT_API void limit_destroy(uint32_t id) {
+  delete workloads[id];
+  workloads[id] = nullptr;
+}
+
+LIMIT_API uint32_t limit_variants(uint32_t id) { return workloads[id]->variants(); }
+
+/// Nanoseconds of one run, the mean of `repeats`.
+LIMIT_API double limit_run(uint32_t id, uint32_t variant, uint32_t batch, uint32_t repeats) {
+  const auto start = std::chrono::steady_clock::now();
+  for (uint32_t repeat = 0; repeat < repeats; ++repeat) workloads[id]->run(variant, batch);
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  return elapsed.count() / repeats;
+}
+
+/// What is wrong with what a fresh run made, into `text`; 0 where nothing is.
+LIMIT_API uint32_t limit_check(uint32_t id, uint32_t variant, uint32_t batch, char* text, uint32_t textBytes) {
+  workloads[id]->run(variant, batch);
+  const char* wrong = workloads[id]->check(batch);
+  if (wrong == nullptr) return 0;
+  std::snprintf(text, textBytes, "%s", wrong);
+  return 1;
+}

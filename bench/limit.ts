@@ -1,0 +1,23 @@
+/**
+ * How far this library is from the limit: each workload beside the shortest native loop that moves the same bytes
+ * (`bench/limit.cpp`), in turns within one process. Ours is the whole public call from TypeScript, batches reused, unless a
+ * workload says otherwise.
+ *
+ * Run it: `deno task bench:limit`; `--quick` for a tenth of the time, `--filter=<part of a name>`, `--save` to put the results
+ * where `docs/benchmarks.md` and `bench:check` look for them.
+ *
+ * @module
+ */
+
+import { measureLimit } from "./_limit_measure.ts";
+import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { render } from "./report/limit.ts";
+
+checkOptionNames(["quick", "filter", "save"]);
+const { workloads, cpu } = await measureLimit({
+  quick: option("quick") !== undefined,
+  filter: option("filter") ?? "",
+});
+const results = { ...await origin("limit"), limitCpu: cpu, workloads };
+console.log(render(JSON.stringify(results)));
+if (option("save") !== undefined) await saveResults(results);

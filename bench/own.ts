@@ -1,0 +1,42 @@
+/**
+ * Runs `deno bench bench/own` and keeps what it says for `docs/benchmarks.md`.
+ *
+ * Run it: `deno task bench:own`; `--save` to put the results where the documentation is made of them.
+ *
+ * @module
+ */
+
+import { inRepository } from "../tools/_repository.ts";
+import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { type OwnResult, type OwnResults, render } from "./report/own.ts";
+
+/** As `deno bench --json` says it. */
+interface BenchJson {
+  readonly benches: readonly {
+    readonly name: string;
+    readonly group: string | null;
+    readonly baseline: boolean;
+    readonly results: readonly {
+      readonly ok?: { readonly min: number; readonly p75: number; readonly avg: number };
+    }[];
+  }[];
+}
+
+checkOptionNames(["save"]);
+console.error("deno bench, a minute or two ...");
+const { success, stdout } = await new Deno.Command(Deno.execPath(), {
+  args: ["bench", "--json", "-A", inRepository("bench", "own")],
+  stdout: "piped",
+  stderr: "inherit",
+}).output();
+if (!success) Deno.exit(1);
+const { benches } = JSON.parse(new TextDecoder().decode(stdout)) as BenchJson;
+const measured = benches.map(({ name, group, baseline, results }): OwnResult => {
+  const found = results[0]?.ok;
+  if (found === undefined) throw new Error(`deno bench told nothing of "${name}"`);
+  const { min, avg, p75 } = found;
+  return { name, group: group ?? "", baseline, min, avg, p75 };
+});
+const results: OwnResults = { ...await origin("own"), benches: measured };
+console.log(render(JSON.stringify(results)));
+if (option("save") !== undefined) await saveResults(results);

@@ -1,0 +1,81 @@
+/**
+ * What recording costs, by the call that is used: 64 steps of a 4-float state into a full replay of 2^20.
+ *
+ * @module
+ */
+
+import { uniform } from "@exrp/replay";
+import { fill } from "../_workload.ts";
+
+const STEPS = 64;
+const filled = () =>
+  fill({ capacity: 2 ** 20, episodeLength: 200, pickLength: 1, selector: uniform() });
+
+{
+  const { record } = await filled();
+  Deno.bench({
+    name: `${STEPS} calls of record`,
+    group: "recording of 64 steps",
+    baseline: true,
+    fn: () => record(STEPS),
+  });
+}
+
+{
+  const { replay } = await filled();
+  const state = new Float32Array(4);
+  const nextState = new Float32Array(4);
+  let episode = replay.newEpisode();
+  Deno.bench({
+    name: `${STEPS} calls of recordStep`,
+    group: "recording of 64 steps",
+    fn: () => {
+      for (let k = 0; k < STEPS; k++) {
+        episode = replay.recordStep(episode, state, 1, 1, false, false, nextState);
+      }
+    },
+  });
+}
+
+{
+  const { replay } = await filled();
+  const steps = {
+    state: new Float32Array(4 * STEPS),
+    action: new Int32Array(STEPS),
+    reward: new Float32Array(STEPS),
+  };
+  let episode = replay.newEpisode();
+  Deno.bench({
+    name: `recordMany: ${STEPS} steps of one episode`,
+    group: "recording of 64 steps",
+    fn: () => {
+      episode = replay.recordMany(episode, steps);
+    },
+  });
+}
+
+{
+  const { replay } = await filled();
+  const episodes = Float64Array.from({ length: STEPS }, () => replay.newEpisode());
+  const steps = {
+    state: new Float32Array(4 * STEPS),
+    action: new Int32Array(STEPS),
+    reward: new Float32Array(STEPS),
+    nextState: new Float32Array(4 * STEPS),
+    terminated: new Uint8Array(STEPS),
+  };
+  let turn = 0;
+  const record = (): void => {
+    // Each environment is done once in 200 steps, one after the other.
+    const done = turn++ % 200;
+    if (done < STEPS) steps.terminated[done] = 1;
+    replay.recordBatch(episodes, steps);
+    if (done < STEPS) steps.terminated[done] = 0;
+  };
+  for (let call = 0; call < 2 ** 15; call++) record();
+  Deno.bench({
+    name: `recordBatch: a step of each of ${STEPS} environments`,
+    group: "recording of 64 steps",
+    fn: record,
+  });
+}

@@ -1,0 +1,85 @@
+/**
+ * The experiment of the paper this library is after (Chen and Wang, section 4): k = 5 to 11 and s = 6 to 12 in half steps, 169
+ * cells of 2^k episodes of 2^s records; `record_100` and `get_5000`, the smallest of five runs; tables like its tables 1 to 3, the
+ * surface and the curve over N as pictures. This library, a replay in plain TypeScript, and this library with the kernel that
+ * the system's compiler made, where that is there (`deno task build:cmake`).
+ *
+ * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results and the pictures where
+ * `docs/benchmarks.md` has them.
+ *
+ * @module
+ */
+
+import { builtLibraryPath, exists, inRepository } from "../tools/_repository.ts";
+import { basename } from "node:path";
+import { type Cell, type CellSize, counts, measureOurs, measurePlain } from "./_paper_measure.ts";
+import { curveSvg, surfaceSvg } from "./_paper_pictures.ts";
+import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { type PaperResults, render, type VariantName } from "./report/paper.ts";
+
+checkOptionNames(["quick", "save"]);
+const quick = option("quick") !== undefined;
+const [step, repeats, batches] = quick ? [1, 2, 20] : [0.5, 5, 50];
+
+const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
+const hasCmake = await exists(cmakePath);
+if (!hasCmake) console.error("no kernel in build/cmake (deno task build:cmake): left out");
+
+const measures: Partial<Record<VariantName, (size: CellSize) => Cell | Promise<Cell>>> = {
+  ours: (size) => measureOurs(size, batches),
+  ...(hasCmake ? { cmake: (size) => measureOurs(size, batches, cmakePath) } : {}),
+  plain: (size) => measurePlain(size, batches),
+};
+const variants = Object.keys(measures) as VariantName[];
+
+const sizes: CellSize[] = [];
+for (let k = 5; k <= 11; k += step) {
+  for (let s = 6; s <= 12; s += step) sizes.push({ k, s });
+}
+const cells: (CellSize & { [name in VariantName]?: Cell })[] = sizes.map((size) => ({ ...size }));
+
+const recordsOfAll = sizes.reduce((sum, size) => {
+  const { episodes, records } = counts(size);
+  return sum + episodes * records;
+}, 0);
+const start = performance.now();
+let shownAt = start;
+let done = 0;
+for (let repeat = 0; repeat < repeats; repeat++) {
+  for (const cell of cells) {
+    for (const name of variants) {
+      const found = await measures[name]?.(cell);
+      if (found === undefined) continue;
+      const best = cell[name] ?? found;
+      cell[name] = {
+        record100: Math.min(best.record100, found.record100),
+        get5000: Math.min(best.get5000, found.get5000),
+      };
+    }
+    const { episodes, records } = counts(cell);
+    done += episodes * records;
+    if (performance.now() - shownAt < (Deno.stderr.isTerminal() ? 300 : 10_000)) continue;
+    shownAt = performance.now();
+    const share = done / (recordsOfAll * repeats);
+    const left = (shownAt - start) / share * (1 - share) / 1000;
+    const line = `run ${repeat + 1} of ${repeats}, k = ${cell.k}, s = ${cell.s}: ${
+      (100 * share).toFixed(0)
+    } %, about ${left.toFixed(0)} s left`;
+    console.error(line);
+  }
+}
+
+const results: PaperResults = { ...await origin("paper"), repeats, batches, cells };
+console.log(render(JSON.stringify(results)));
+if (option("save") !== undefined) {
+  await saveResults(results);
+  const pictures = {
+    surface: await surfaceSvg(results),
+    curve: await curveSvg(results),
+  };
+  for (const [name, svg] of Object.entries(pictures)) {
+    const path = inRepository("docs", "images", `bench_paper_${name}.svg`);
+    await Deno.writeTextFile(path, svg + "\n");
+    console.error(`written: ${path}`);
+  }
+}

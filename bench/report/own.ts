@@ -1,0 +1,56 @@
+/**
+ * The section of `docs/benchmarks.md` on this library's own figures.
+ *
+ * @module
+ */
+
+import { type Origin, originLine } from "../_results.ts";
+
+/** What `deno bench` says of one bench, in nanoseconds. */
+export interface OwnResult {
+  readonly name: string;
+  readonly group: string;
+  /** Whether the others of its group are compared with it. */
+  readonly baseline: boolean;
+  readonly min: number;
+  readonly avg: number;
+  readonly p75: number;
+}
+
+/** What `bench:own` saves. */
+export interface OwnResults extends Origin {
+  readonly benches: readonly OwnResult[];
+}
+
+/** Markdown of the results, given as the text of their file. */
+export function render(text: string): string {
+  const results = JSON.parse(text) as OwnResults;
+  const groups = [...new Set(results.benches.map(({ group }) => group))].map((group) => {
+    const members = results.benches.filter((bench) => bench.group === group);
+    const baseline = members.find((bench) => bench.baseline)?.min ?? NaN;
+    const rows = members.map(({ name, min, avg, p75, baseline: isBaseline }) =>
+      `| ${name} | ${micro(min)} | ${micro(avg)} | ${micro(p75)} | ${
+        isBaseline ? "1" : (min / baseline).toFixed(2)
+      } |`
+    );
+    return `### ${group}
+
+| | min | mean | 75 % | min ÷ baseline |
+|---|---:|---:|---:|---:|
+${rows.join("\n")}
+`;
+  });
+  return `## Our own figures
+
+\`deno task bench:own --save\`: what \`deno bench bench/own\` says, µs a call; states of 4 float32 (\`plain_bench.ts\`, \`batches_bench.ts\`: 15, and 3 of action), episodes of 200 records. Batches are reused unless said.
+*Plain TypeScript* is \`bench/_plain_replay.ts\`: typed arrays in a ring, records side by side, a binary sum tree; it was seen to give the same batches.
+
+${originLine(results)}
+
+${groups.join("\n")}`;
+}
+
+function micro(ns: number): string {
+  const us = ns / 1e3;
+  return us < 10 ? us.toPrecision(3) : us < 1000 ? us.toFixed(1) : us.toFixed(0);
+}

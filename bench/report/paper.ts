@@ -1,0 +1,148 @@
+/**
+ * The section of `docs/benchmarks.md` on the paper's experiment.
+ *
+ * @module
+ */
+
+import type { Cell, CellSize } from "../_paper_measure.ts";
+import { type Origin, originLine } from "../_results.ts";
+
+/** Those that are measured: this library, the same by the system's compiler, a replay in plain TypeScript. */
+export type VariantName = "ours" | "cmake" | "plain";
+
+/** What each variant took in one cell. */
+export type PaperCell = CellSize & { readonly [name in VariantName]?: Cell };
+
+/** What `bench:paper` saves. */
+export interface PaperResults extends Origin {
+  /** Runs of which the smallest counts. */
+  readonly repeats: number;
+  /** Batches a run. */
+  readonly batches: number;
+  /** All cells. */
+  readonly cells: readonly PaperCell[];
+}
+
+/** The names that people read. */
+export const VARIANT_NAMES: Readonly<Record<VariantName, string>> = {
+  ours: "@exrp/replay",
+  cmake: "@exrp/replay, kernel by the system's compiler",
+  plain: "plain TypeScript",
+};
+
+/** One point of the curve over N. */
+export interface CurvePoint {
+  readonly variant: VariantName;
+  /** The binary logarithm of N. */
+  readonly power: number;
+  readonly record100: number;
+  readonly get5000: number;
+}
+
+/** The means of the cells of each N = 2^(k + s), as in the paper's figure 5. */
+export function curve({ cells }: PaperResults): CurvePoint[] {
+  const points: CurvePoint[] = [];
+  for (const variant of Object.keys(VARIANT_NAMES) as VariantName[]) {
+    const byPower = new Map<number, Cell[]>();
+    for (const cell of cells) {
+      const measured = cell[variant];
+      if (measured === undefined) continue;
+      const power = cell.k + cell.s;
+      byPower.set(power, [...byPower.get(power) ?? [], measured]);
+    }
+    for (const [power, found] of [...byPower].toSorted(([a], [b]) => a - b)) {
+      points.push({
+        variant,
+        power,
+        record100: mean(found.map((cell) => cell.record100)),
+        get5000: mean(found.map((cell) => cell.get5000)),
+      });
+    }
+  }
+  return points;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Markdown of the results, given as the text of their file. */
+export function render(text: string): string {
+  const results = JSON.parse(text) as PaperResults;
+  const hasCmake = results.cells.some(({ cmake }) => cmake !== undefined);
+  return `## The paper's experiment
+
+\`deno task bench:paper --save\`: Chen and Wang, "Design of experience-replay module with high performance", section 4. 2^k episodes of 2^s records each (4 float32 of
+state, an int32 action, a float32 reward; the paper doesn't say how large its states are) are recorded one by one into an empty replay: \`record_100\` is the time of 100 of these calls.
+Then batches of 5000 sequences of 8 are drawn: \`get_5000\` is the time of one. All in µs, the smallest of ${results.repeats} runs; ${results.batches} batches a run (the paper: 10,000). Batches are reused.
+*Plain TypeScript* is \`bench/_plain_replay.ts\`: typed arrays in a ring, which gives the same records.
+
+The paper's own figures, on a Core i7-7700K, are of another machine and of states of unknown size: record_100 about 700 µs, get_5000 up to 800 µs, and above 33,000 µs without its C++ kernel.
+
+${originLine(results)}
+
+![get_5000 and record_100 over k and s](images/bench_paper_surface.svg)
+
+![get_5000 over N](images/bench_paper_curve.svg)
+
+${curveTable(results, hasCmake)}
+
+${grid(results, "Table 1: record_100, @exrp/replay", ({ ours }) => ours?.record100)}
+
+${grid(results, "Table 2: get_5000, @exrp/replay", ({ ours }) => ours?.get5000)}
+
+${grid(results, "Table 3a: record_100, plain TypeScript", ({ plain }) => plain?.record100)}
+
+${grid(results, "Table 3b: get_5000, plain TypeScript", ({ plain }) => plain?.get5000)}
+`;
+}
+
+function curveTable(results: PaperResults, hasCmake: boolean): string {
+  const points = curve(results);
+  const at = (variant: VariantName, power: number) =>
+    points.find((point) => point.variant === variant && point.power === power);
+  const powers = points.filter(({ variant }) => variant === "ours").map(({ power }) => power);
+  const shown = powers.filter(Number.isInteger);
+  const cmakeHead = hasCmake ? " kernel by the system's compiler |" : "";
+  const rule = hasCmake ? "---:|" : "";
+  const rows = shown.map((power) => {
+    const [ours, cmake, plain] = [at("ours", power), at("cmake", power), at("plain", power)];
+    const columns = (["record100", "get5000"] as const).map((figure) =>
+      `${figureText(ours?.[figure])} |${hasCmake ? ` ${figureText(cmake?.[figure])} |` : ""} ${
+        figureText(plain?.[figure])
+      } | ${((plain?.[figure] ?? NaN) / (ours?.[figure] ?? NaN)).toFixed(1)} |`
+    );
+    return `| 2^${power} | ${columns.join(" ")}`;
+  });
+  return `Means over the cells of one N:
+
+| N | record_100: @exrp/replay |${cmakeHead} plain | plain ÷ ours | get_5000: @exrp/replay |${cmakeHead} plain | plain ÷ ours |
+|---|---:|${rule}---:|---:|---:|${rule}---:|---:|
+${rows.join("\n")}`;
+}
+
+function grid(
+  { cells }: PaperResults,
+  title: string,
+  figure: (cell: PaperCell) => number | undefined,
+): string {
+  const ks = [...new Set(cells.map(({ k }) => k))];
+  const ss = [...new Set(cells.map(({ s }) => s))];
+  const rows = ks.map((k) => {
+    const values = ss.map((s) => {
+      const cell = cells.find((cell) => cell.k === k && cell.s === s);
+      return figureText(cell === undefined ? undefined : figure(cell));
+    });
+    return `| ${k} | ${values.join(" | ")} |`;
+  });
+  return `**${title}** (rows k, columns s)
+
+| k \\ s | ${ss.join(" | ")} |
+|---|${ss.map(() => "---:|").join("")}
+${rows.join("\n")}`;
+}
+
+function figureText(value: number | undefined): string {
+  if (value === undefined) return "–";
+  return value < 10 ? value.toFixed(1) : value.toFixed(0);
+}

@@ -1,0 +1,161 @@
+/**
+ * What can be seen of a replay, whatever is in it.
+ *
+ * @module
+ */
+
+import * as abi from "../ffi/symbols.ts";
+import { ReplayCore } from "./core.ts";
+import { describeReplay, type ReplayDescription } from "./describe.ts";
+import type { Drawer } from "./drawer.ts";
+import type { PickTable } from "./pick_table.ts";
+import type { EpisodeInfo, Recorder } from "./recorder.ts";
+import type { Selector } from "./selector.ts";
+
+/** What a view looks at. */
+export interface ViewParts {
+  /** The replay's place in the kernel. */
+  readonly core: ReplayCore;
+  /** What records into it. */
+  readonly recorder: Recorder;
+  /** What draws from it. */
+  readonly drawer: Drawer;
+}
+
+/** What can be seen of a replay: {@linkcode ExperienceReplay} is one, and does the rest. */
+export class ReplayView implements Disposable {
+  readonly #core: ReplayCore;
+  readonly #recorder: Recorder;
+  readonly #drawer: Drawer;
+
+  /** Looks at these parts; `ExperienceReplay.create` makes them. */
+  protected constructor(parts: ViewParts) {
+    if (!(parts?.core instanceof ReplayCore)) {
+      throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
+    }
+    this.#core = parts.core;
+    this.#recorder = parts.recorder;
+    this.#drawer = parts.drawer;
+  }
+
+  /** The pick tables, in order of creation; the first is the one of `create`. */
+  get pickTables(): readonly PickTable[] {
+    return this.#drawer.tables;
+  }
+
+  /**
+   * How an episode stands: `open`, `terminated`, `truncated` or `evicted`, and how many records of it are stored.
+   *
+   * @throws {ReplayError} `episode-unknown` for a handle never given out.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1], 0, 0);
+   * assertEquals(replay.episode(episode), { handle: episode, state: "open", recordCount: 1 });
+   * ```
+   */
+  episode(handle: number): EpisodeInfo {
+    return this.#recorder.episode("episode()", handle);
+  }
+
+  /**
+   * The handles of all episodes in the store, oldest first.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * const [first, second] = [replay.newEpisode(), replay.newEpisode()];
+   * assertEquals([...replay.episodes()], [first, second]);
+   * ```
+   */
+  episodes(): Float64Array<ArrayBuffer> {
+    return this.#recorder.episodes();
+  }
+
+  /** The selectors, in order of creation. */
+  get selectors(): readonly Selector[] {
+    return this.#drawer.entries.map(({ selector }) => selector);
+  }
+
+  /** How many episodes the store holds. */
+  get episodeCount(): number {
+    return this.#info("episodeCount", abi.EXRP_INFO_EPISODE_COUNT);
+  }
+
+  /** How many records the store holds: at most `capacity`. */
+  get recordCount(): number {
+    return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
+  }
+
+  /** How many picks of the first pick table may be drawn now. */
+  get pickCount(): number {
+    return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
+  }
+
+  /** Bytes of memory in use in the kernel. */
+  get memoryBytes(): number {
+    return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
+  }
+
+  /** How many records the store holds at most: with `capacityBytes`, what it has room for where that is less. */
+  get capacity(): number {
+    return this.#core.config.capacity;
+  }
+
+  /** The number from which all draws follow. */
+  get seed(): number {
+    return this.#core.seed;
+  }
+
+  /** True once the replay was freed. */
+  get isDisposed(): boolean {
+    return this.#core.isDisposed;
+  }
+
+  #info(operation: string, index: number): number {
+    return this.#core.info(operation)[index] ?? 0;
+  }
+
+  /**
+   * Everything worth knowing about the replay, as a plain object; as a string it is a table for people.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals, assertStringIncludes } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4) });
+   * const description = replay.describe();
+   * assertStrictEquals(description.recordCount, 0);
+   * assertStringIncludes(String(description), "0 of 1_000");
+   * ```
+   */
+  describe(): ReplayDescription {
+    return describeReplay(this.#core, this.#drawer);
+  }
+
+  /** A table for people, as `describe()` gives. */
+  toString(): string {
+    return this.isDisposed ? "ExperienceReplay (disposed)" : String(this.describe());
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("Deno.customInspect")](): string {
+    return this.toString();
+  }
+
+  /**
+   * Frees the replay's memory. A second time does nothing; anything else afterwards throws a `ReplayError` of code
+   * `disposed`.
+   */
+  [Symbol.dispose](): void {
+    this.#core.dispose();
+  }
+}
