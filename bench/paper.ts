@@ -12,8 +12,9 @@
 
 import { builtLibraryPath, exists, inRepository } from "../tools/_repository.ts";
 import { basename } from "node:path";
-import { type Cell, type CellSize, counts, measureOurs, measurePlain } from "./_paper_measure.ts";
+import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
 import { curveSvg, surfaceSvg } from "./_paper_pictures.ts";
+import { PaperWorker } from "./_paper_worker.ts";
 import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
 import { type PaperResults, render, type VariantName } from "./report/paper.ts";
 
@@ -25,12 +26,13 @@ const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
 const hasCmake = await exists(cmakePath);
 if (!hasCmake) console.error("no kernel in build/cmake (deno task build:cmake): left out");
 
-const measures: Partial<Record<VariantName, (size: CellSize) => Cell | Promise<Cell>>> = {
-  ours: (size) => measureOurs(size, batches),
-  ...(hasCmake ? { cmake: (size) => measureOurs(size, batches, cmakePath) } : {}),
-  plain: (size) => measurePlain(size, batches),
-};
-const variants = Object.keys(measures) as VariantName[];
+const workers = new Map<VariantName, PaperWorker>([
+  ["ours", new PaperWorker("ours")],
+  ...(hasCmake ? [["cmake", new PaperWorker("cmake", cmakePath)] as const] : []),
+  ["plain", new PaperWorker("plain")],
+]);
+// So that no first cell is measured before V8 has compiled anything.
+for (const worker of workers.values()) await worker.measure({ k: 8, s: 8 }, batches);
 
 const sizes: CellSize[] = [];
 for (let k = 5; k <= 11; k += step) {
@@ -47,9 +49,8 @@ let shownAt = start;
 let done = 0;
 for (let repeat = 0; repeat < repeats; repeat++) {
   for (const cell of cells) {
-    for (const name of variants) {
-      const found = await measures[name]?.(cell);
-      if (found === undefined) continue;
+    for (const [name, worker] of workers) {
+      const found = await worker.measure(cell, batches);
       const best = cell[name] ?? found;
       cell[name] = {
         record100: Math.min(best.record100, found.record100),
@@ -68,6 +69,7 @@ for (let repeat = 0; repeat < repeats; repeat++) {
     console.error(line);
   }
 }
+for (const worker of workers.values()) await worker[Symbol.asyncDispose]();
 
 const results: PaperResults = { ...await origin("paper"), repeats, batches, cells };
 console.log(render(JSON.stringify(results)));
