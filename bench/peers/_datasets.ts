@@ -69,7 +69,7 @@ export function listDatasets(quick: boolean): Dataset[] {
   const sizes = [32, 256, 5000];
   const capacities = quick ? [2 ** 12, 2 ** 16] : [2 ** 12, 2 ** 16, 2 ** 20, 2 ** 23];
   const long = quick ? [2 ** 16] : [2 ** 20, 2 ** 23];
-  const memory = quick ? 2 ** 14 : 2 ** 18;
+  const memory = quick ? 2 ** 18 : 2 ** 20;
   const seed003 = {
     capacity: 2 ** 12,
     adds: Array.from({ length: 11 }, (_, k) => 1 + 10 * k),

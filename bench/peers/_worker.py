@@ -4,7 +4,7 @@ A worker is one process with one peer in it. The driver writes one JSON object a
 its standard output:
 
     {"op": "hello"}                             -> {"version", "python", "packages"}
-    {"op": "open", "dataset": {...}}            -> {"calls": [names], "absent": {name: why}, "note", "bytes"}
+    {"op": "open", "dataset": {...}}            -> {"calls": [names], "absent": {name: why}, "note", "bytes", "records"}
     {"op": "check"}                             -> {"columns": {name: {dtype, shape, base64}}, "crosses", "pairs"}
     {"op": "time", "call": name, "seconds": s}  -> {"seconds": of one call, "calls": how many were made}
     {"op": "close"}                             -> {}
@@ -16,6 +16,7 @@ Record g of a dataset is the one at position p = g % EPISODE of episode e = g //
 """
 
 import base64
+import ctypes
 import gc
 import importlib.metadata
 import json
@@ -69,8 +70,8 @@ def steps(first, count):
     }
 
 
-def chunks(count, size=2**15):
-    """Chunks of `steps` that make `count` records."""
+def chunks(count, size=2**12):
+    """Chunks of `steps` that make `count` records; small ones, as the memory that they take is measured too."""
     for first in range(0, count, size):
         yield steps(first, min(size, count - first))
 
@@ -128,6 +129,8 @@ class Peer:
     """One peer. A worker has a class of its own with a method `open_<kind>` for each kind of dataset that it can do."""
 
     packages = ()
+    # At most so many where only memory is measured.
+    memory_records = 2**23
 
     def open(self, dataset):
         method = getattr(self, "open_" + dataset["kind"], None)
@@ -149,9 +152,17 @@ def encode(array):
 
 
 def resident_bytes():
-    """Bytes of physical memory that this process has."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Bytes of physical memory that this process has, when what is free was given back."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        pass
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 class Server:
@@ -171,17 +182,23 @@ class Server:
     def open(self, command):
         self.close(command)
         before = resident_bytes()
+        dataset = command["dataset"]
+        if dataset["memory"]:
+            dataset = dataset | {"capacity": min(dataset["capacity"], self.peer.memory_records)}
         try:
-            self.opened = self.peer.open(command["dataset"])
+            self.opened = self.peer.open(dataset)
         except Absent as error:
-            return {"calls": [], "absent": {"*": str(error)}, "note": "", "bytes": 0}
-        gc.collect()
+            return {"calls": [], "absent": {"*": str(error)}, "note": "", "bytes": 0, "records": 0}
         opened = self.opened
+        # What is there now is not looked through again after every call that is timed.
+        gc.collect()
+        gc.freeze()
         return {
             "calls": list(opened.calls),
             "absent": opened.absent,
             "note": opened.note,
             "bytes": resident_bytes() - before,
+            "records": dataset["capacity"],
         }
 
     def check(self, _):
@@ -194,7 +211,6 @@ class Server:
         call = self.opened.calls[command["call"]]
         least = command["seconds"]
         key = (command["call"], least)
-        gc.collect()
         gc.disable()
         try:
             if key not in self.counts:
@@ -209,6 +225,7 @@ class Server:
     def close(self, _):
         self.opened = None
         self.counts = {}
+        gc.unfreeze()
         gc.collect()
         return {}
 

@@ -19,7 +19,10 @@ export interface OpenedThere {
   readonly calls: readonly string[];
   readonly absent: Readonly<Record<string, string>>;
   readonly note: string;
+  /** What the process grew by. */
   readonly bytes: number;
+  /** Records that it holds: fewer than asked for where only memory is measured, and so many would take too long. */
+  readonly records: number;
 }
 
 interface EncodedColumn {

@@ -79,7 +79,7 @@ class Flashbax(Peer):
 
         example = jax.tree.map(lambda column: jnp.asarray(column[0]), timestep(steps(0, 1)))
         held = Held(build(min(256, capacity)), example)
-        for chunk in chunks(capacity, min(capacity, 2**15)):
+        for chunk in chunks(capacity):
             held.add(timestep(chunk))
         adds = {}
         for count in dataset["adds"]:

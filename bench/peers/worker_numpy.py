@@ -242,7 +242,7 @@ class Numpy(Peer):
         Transition = namedtuple("Transition", ("reward", "mask", "state", "action", "next_state"))
         rows, named = [], []
         matrix = np.empty((capacity, 2 + OBS + ACT + OBS), np.float32)
-        for first, chunk in zip(range(0, capacity, 2**15), chunks(capacity)):
+        for first, chunk in zip(range(0, capacity, 2**12), chunks(capacity, 2**12)):
             parts = [chunk["rew"], 1 - chunk["done"], chunk["obs"], chunk["act"], chunk["next_obs"]]
             stop = first + len(parts[0])
             matrix[first:stop] = np.hstack([part.reshape(len(part), -1) for part in parts])

@@ -15,8 +15,11 @@ TABLE = "replay"
 
 class Reverb(Peer):
     packages = ("dm-reverb", "tensorflow", "numpy")
+    memory_records = CAPACITY_MAX
 
     def why(self, kind):
+        if kind == "images":
+            return "not tried: it compresses what it stores, and these images would shrink to nothing"
         return "not tried: every sequence is an item of its own, and takes about 160 µs to write"
 
     def fill(self, dataset, sampler):

@@ -36,7 +36,8 @@ class TorchRL(Peer):
     def adds(self, buffer, dataset):
         calls = {}
         for count in dataset["adds"]:
-            chunk = tensors({k: v.astype(dataset["dtype"]) for k, v in steps(0, count).items()})
+            # Of the storage's own dtype: it takes no other.
+            chunk = tensors(steps(0, count))
             if count == 1:
                 calls["add 1"] = lambda row=chunk[0]: buffer.add(row)
             else:
