@@ -17,10 +17,10 @@ export interface Point {
   readonly us: number;
 }
 
-/** Twelve colours that can be told apart; the first two are for ours. */
+/** Colours that can be told apart; the first two are for ours. */
 const COLOURS = [
   ...["#d62728", "#ff9896", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#17becf"],
-  ...["#bcbd22", "#7f7f7f", "#aec7e8", "#98df8a"],
+  ...["#bcbd22", "#7f7f7f", "#aec7e8", "#98df8a", "#c5b0d5"],
 ];
 
 async function draw(spec: TopLevelSpec): Promise<string> {
@@ -51,19 +51,22 @@ interface Colour {
   readonly scale: { domain: string[]; range: string[] };
 }
 
-function colour(points: readonly Point[]): Colour {
-  const domain = distinct(points.map(({ system }) => system));
+/** Each system's colour is that of its place in `systems`, whatever the chart shows of them. */
+function colour(points: readonly Point[], systems: readonly string[]): Colour {
+  const domain = systems.filter((system) => points.some((point) => point.system === system));
+  const range = domain.map((system) => COLOURS[systems.indexOf(system) % COLOURS.length] ?? "");
   return {
     field: "system",
     type: "nominal",
     title: null,
-    scale: { domain, range: COLOURS.slice(0, domain.length) },
+    scale: { domain, range },
   };
 }
 
 /** Time against `x`, a line for each system, a panel beside the other; both axes logarithmic unless `linear`. */
 export function lineChart(
   points: readonly Point[],
+  systems: readonly string[],
   xTitle: string,
   options: { readonly linear?: boolean } = {},
 ): Promise<string> {
@@ -80,14 +83,17 @@ export function lineChart(
       encoding: {
         x: { field: "x", type: "quantitative", title: xTitle, scale, axis: { tickCount: 5 } },
         y: TIME,
-        color: colour(points),
+        color: colour(points, systems),
       },
     },
   });
 }
 
 /** Time of each system as a dot, a row for each panel; the axis is logarithmic. */
-export function dotChart(points: readonly Point[]): Promise<string> {
+export function dotChart(
+  points: readonly Point[],
+  systems: readonly string[],
+): Promise<string> {
   return draw({
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     background: "white",
@@ -104,7 +110,7 @@ export function dotChart(points: readonly Point[]): Promise<string> {
         sort: distinct(points.map((p) => p.panel)),
         axis: { labelLimit: 320, grid: true },
       },
-      color: colour(points),
+      color: colour(points, systems),
     },
   });
 }

@@ -26,8 +26,8 @@ export interface OurCall {
 /** A filled replay. */
 export interface OpenedHere extends Disposable {
   readonly calls: ReadonlyMap<string, OurCall>;
-  /** Draws a batch to be checked. */
-  readonly check: () => DrawnBatch;
+  /** Draws a batch of each form, to be checked. */
+  readonly check: () => DrawnBatch[];
   /** Bytes of all memory that the replay holds. */
   readonly bytes: number;
   readonly note: string;
@@ -63,11 +63,13 @@ export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
       into: () => replay.getBatch(size, from, { ...options, into }),
     };
   };
+  const selectors = [selector];
   for (const size of dataset.batches) calls.set(`sample ${size}`, draw(size, selector));
   if (dataset.kind === "sequences") {
     const table = replay.newPickTable({ length: dataset.length });
     const withNext = table.newPickSelector(uniform());
-    const [add] = [adder(replay, 1)];
+    selectors.push(withNext);
+    const add = adder(replay, 1);
     for (const size of dataset.batches) {
       const { fresh, into } = draw(size, selector);
       calls.set(`sample ${size} with next obs`, draw(size, withNext));
@@ -83,7 +85,8 @@ export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
   for (const count of dataset.adds) calls.set(`add ${count}`, { fresh: adder(replay, count) });
   return {
     calls,
-    check: () => drawnVectors(replay.getBatch(256, selector, options), dataset.length),
+    check: () =>
+      selectors.map((from) => drawnVectors(replay.getBatch(256, from, options), dataset.length)),
     bytes: replay.describe().memory.total,
     note: dataset.kind === "sequences"
       ? `${NOTE} Two pick tables serve the two kinds of batches.`
@@ -126,17 +129,18 @@ function updater(
   size: number,
 ): () => void {
   const anywhere = replay.newPickSelector(uniform());
-  const sets = Array.from({ length: 16 }, () => {
-    const { pickEpisode, pickPosition } = replay.getBatch(size, anywhere);
-    const priorities = Float32Array.from({ length: size }, () => 0.01 + Math.random());
-    return { pickEpisode, pickPosition, priorities };
-  });
+  const picks = Array.from({ length: 16 }, () => replay.getBatch(size, anywhere));
+  // Fewer, so that no pick is given the priority that it has: that may cost nothing.
+  const priorities = Array.from(
+    { length: 15 },
+    () => Float32Array.from({ length: size }, () => 0.01 + Math.random()),
+  );
   let turn = 0;
   return () => {
-    const set = sets[turn];
-    turn = (turn + 1) % sets.length;
-    if (set === undefined) return;
-    replay.setPriority(selector, set.pickEpisode, set.pickPosition, set.priorities);
+    const [batch, priority] = [picks[turn % picks.length], priorities[turn % priorities.length]];
+    turn += 1;
+    if (batch === undefined || priority === undefined) return;
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priority);
   };
 }
 
@@ -208,7 +212,7 @@ async function openImages(dataset: Dataset): Promise<OpenedHere> {
   };
   return {
     calls,
-    check: drawn,
+    check: () => [drawn()],
     bytes: replay.describe().memory.total,
     note: "One frame a step; stacks and next stacks are made by each batch.",
     [Symbol.dispose]: () => replay[Symbol.dispose](),

@@ -28,7 +28,7 @@ const GROUPS: readonly Group[] = [
     id: "uniform",
     title: "Uniform",
     text:
-      `Records of ${RECORD}: 148 bytes, of which ours keeps 76, as next obs are the obs of the next record.`,
+      `Records of ${RECORD}: 140 bytes, of which ours keeps 76, as next obs are the obs of the next record.`,
     chart: "size",
   },
   {
@@ -82,7 +82,7 @@ const GROUPS: readonly Group[] = [
     id: "memory, uniform",
     title: "Memory, uniform",
     text:
-      "Bytes a record of a full buffer: what the process grew by, or what our replay says it holds. 148 bytes are the values with next obs, 76 without.",
+      "Bytes a record of a full buffer: what the process grew by, or what our replay says it holds. 140 bytes are the values with next obs, 76 without.",
     chart: "none",
   },
   {
@@ -204,7 +204,11 @@ function absences(rows: readonly Row[], systems: readonly string[]): string[] {
   return lines;
 }
 
-function chartOf({ chart }: Group, rows: readonly Row[]): Promise<string> | undefined {
+function chartOf(
+  { chart }: Group,
+  rows: readonly Row[],
+  systems: readonly string[],
+): Promise<string> | undefined {
   const points = rows.flatMap(({ system, call, capacity, value }): Point[] => {
     if (value === undefined) return [];
     const us = value * 1e6;
@@ -216,10 +220,10 @@ function chartOf({ chart }: Group, rows: readonly Row[]): Promise<string> | unde
     return [{ system, panel, x: capacity, us }];
   });
   if (points.length === 0 || chart === "none") return undefined;
-  if (chart === "dots") return dotChart(points);
+  if (chart === "dots") return dotChart(points, systems);
   return chart === "size"
-    ? lineChart(points.filter(({ panel }) => !panel.startsWith("add")), "N")
-    : lineChart(points, "records", { linear: true });
+    ? lineChart(points.filter(({ panel }) => !panel.startsWith("add")), systems, "N")
+    : lineChart(points, systems, "records", { linear: true });
 }
 
 function introduction(results: PeersResults): string {
@@ -277,7 +281,7 @@ export const peersSection: Section = {
         .map(({ system, text }) => `- ${system}: ${text}`);
       const remarks = [...absences(rows, order), ...notes];
       if (remarks.length > 0) parts.push(remarks.join("\n"));
-      const svg = await chartOf(group, rows);
+      const svg = await chartOf(group, rows, order);
       if (svg === undefined) continue;
       const name = `bench_peers_${group.id.replaceAll(/[^a-z0-9]+/g, "_")}.svg`;
       images.set(name, svg);

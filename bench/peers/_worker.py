@@ -89,10 +89,11 @@ def stacks(p):
 
 
 def spread_indices(capacity, count, seed=1):
-    """Sets of different indices, spread over the buffer, for updates that no sample went before."""
+    """Sets of indices all over the buffer, and sets of priorities; fewer of these, so that both in turns never meet again soon: a
+    priority that is what it was before may cost nothing to set."""
     rng = np.random.default_rng(seed)
-    sets = [rng.integers(0, capacity, count) for _ in range(16)]
-    return sets, [np.abs(rng.standard_normal(count)).astype(np.float32) + 0.01 for _ in sets]
+    indices = [rng.integers(0, capacity, count) for _ in range(16)]
+    return indices, [np.abs(rng.standard_normal(count)).astype(np.float32) + 0.01 for _ in range(15)]
 
 
 class Turns:
@@ -260,7 +261,8 @@ def serve(peer):
             answer = {"ok": getattr(server, command["op"])(command)}
         except Exception as error:  # pylint: disable=broad-except
             traceback.print_exc()
-            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+            where = traceback.extract_tb(error.__traceback__)[-1].name
+            answer = {"error": f"{type(error).__name__} in {where}(): {error}"[:300].strip(" :")}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     # Libraries with threads of their own may hang in their destructors.

@@ -65,8 +65,8 @@ export class WorkerProcess {
   /** Starts `script` with an interpreter. */
   constructor(python: string, script: string) {
     this.#child = new Deno.Command(python, {
-      // -E: this environment's own packages only, whatever PYTHONPATH says.
-      args: ["-E", "-s", script],
+      // This environment's own packages only, whatever PYTHONPATH says; no bytecode beside the scripts.
+      args: ["-E", "-s", "-B", script],
       env: { ...ONE_THREAD, JAX_PLATFORMS: "cpu", CUDA_VISIBLE_DEVICES: "" },
       stdin: "piped",
       stdout: "piped",

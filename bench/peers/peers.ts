@@ -4,6 +4,7 @@
  *
  *   --install            first makes the virtual environments that are missing, in .cache/peers (8 GB with all peers)
  *   --only=cpprb,numpy   these peers only
+ *   --groups=uniform     only groups of workloads whose names begin so; writes build/peers_part.json
  *   --quick              small buffers and short windows: shows that everything works, in minutes
  *   --out=FILE           writes there instead; a quick run writes build/peers_quick.json
  *
@@ -39,6 +40,7 @@ interface Options {
   readonly only: readonly string[];
   readonly install: boolean;
   readonly quick: boolean;
+  readonly groups: readonly string[] | undefined;
   readonly out: string;
 }
 
@@ -61,6 +63,7 @@ function parseOptions(args: string[]): Options {
       only: { type: "string" },
       install: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
+      groups: { type: "string" },
       out: { type: "string" },
     },
   });
@@ -70,9 +73,20 @@ function parseOptions(args: string[]): Options {
   if (unknown !== undefined) {
     throw new RangeError(`--only: there is no peer ${unknown}; there are ${known.join(", ")}`);
   }
-  const name = values.quick ? "../../build/peers_quick.json" : "../results/peers.json";
+  const groups = values.groups?.split(",").map((name) => name.trim());
+  const all = listDatasets(true).map(({ group }) => group);
+  const stranger = groups?.find((name) => !all.some((group) => group.startsWith(name)));
+  if (stranger !== undefined) {
+    const names = [...new Set(all)].join("; ");
+    throw new RangeError(`--groups: none begins with ${stranger}; there are ${names}`);
+  }
+  const name = groups !== undefined
+    ? "../../build/peers_part.json"
+    : values.quick
+    ? "../../build/peers_quick.json"
+    : "../results/peers.json";
   const out = values.out ?? fileURLToPath(new URL(name, import.meta.url));
-  return { only, install: values.install, quick: values.quick, out };
+  return { only, install: values.install, quick: values.quick, groups, out };
 }
 
 /** One run: what it found so far. */
@@ -229,6 +243,9 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
     if (!run.check(dataset, peer.name, await worker.check())) return [];
     if (dataset.memory) {
       const { bytes, records } = opened;
+      if (records < dataset.capacity) {
+        run.note(dataset.group, peer.name, `Held 2^${Math.log2(records)} records only.`);
+      }
       const found = bytes > 0 ? { value: bytes / records } : { why: "not known on this system" };
       run.put(dataset, MEMORY_CALL, peer.name, found);
       return [];
@@ -293,7 +310,7 @@ function missingCall(call: string): never {
 async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
   using ours = await openOurs(dataset);
   run.note(dataset.group, FRESH, ours.note);
-  if (!run.check(dataset, FRESH, ours.check())) return;
+  if (!ours.check().every((batch) => run.check(dataset, FRESH, batch))) return;
   if (dataset.memory) {
     run.put(dataset, MEMORY_CALL, FRESH, { value: ours.bytes / dataset.capacity });
   }
@@ -330,7 +347,11 @@ async function main(args: string[]): Promise<number> {
   }
   const found = await findPeers(run, options);
   try {
-    for (const dataset of listDatasets(options.quick)) {
+    const { groups, quick } = options;
+    const datasets = listDatasets(quick).filter(({ group }) =>
+      groups === undefined || groups.some((name) => group.startsWith(name))
+    );
+    for (const dataset of datasets) {
       const able = dataset.kind === "comparison" ? found.filter(({ id }) => id === "numpy") : found;
       for (const group of groupByMemory(dataset, able)) {
         const names = [FRESH, ...group.map(({ name }) => name)].join(", ");

@@ -48,7 +48,12 @@ class Reverb(Peer):
             source = reverb.TimestepDataset(
                 f"localhost:{server.port}", TABLE, max_in_flight_samples_per_worker=100, **spec
             )
-            iterator = iter(source.batch(size))
+            batched = source.batch(size)
+            # Nor may whole batches be made ahead while others are timed.
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            options.experimental_optimization.inject_prefetch = False
+            iterator = iter(batched.with_options(options))
             return lambda: next(iterator)
 
         return server, client, add, batches
@@ -71,8 +76,8 @@ class Reverb(Peer):
             return {name: np.asarray(column).astype(np.float32) for name, column in zip(NAMES, data)}
 
         note = (
-            "Server and client in one process, on every core; batches from a dataset that is kept open and fetches ahead, "
-            "without importance weights."
+            "Server and client in one process, on every core; batches from a dataset that is kept open and has up to "
+            "100 records ahead, without importance weights."
         )
         return Opened(calls, check, note=note, keep=(server, client)), client
 
@@ -96,7 +101,7 @@ class Reverb(Peer):
                 continue
             _, priorities = spread_indices(8, size)
             keys = [[item.info.key for (item,) in client.sample(TABLE, size)] for _ in range(4)]
-            updates = Turns([dict(zip(k, map(float, p))) for k, p in zip(keys, priorities)])
+            updates = Turns([dict(zip(k, map(float, p))) for p in priorities for k in keys])
             opened.calls[f"update {size}"] = lambda u=updates: client.mutate_priorities(TABLE, updates=u())
         opened.calls |= adds
         return opened
