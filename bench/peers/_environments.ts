@@ -63,6 +63,15 @@ async function readOrNothing(path: string): Promise<string | undefined> {
   }
 }
 
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(path)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
 /** Runs a program; why it failed, or undefined. */
 async function attempt(program: string, ...args: string[]): Promise<string | undefined> {
   try {
@@ -90,7 +99,9 @@ export async function findEnvironment(id: string): Promise<Found> {
     const found = await findEnvironment(shared);
     if ("why" in found) return { why: `${shared}: ${found.why}` };
   }
-  const installed = await readOrNothing(`${cache}${id}.installed.txt`);
+  const installed = await isFile(pythonOf(id))
+    ? await readOrNothing(`${cache}${id}.installed.txt`)
+    : undefined;
   if (installed === text) return { python: pythonOf(id) };
   return {
     why: installed === undefined

@@ -28,14 +28,14 @@ export interface OpenedHere extends Disposable {
   readonly calls: ReadonlyMap<string, OurCall>;
   /** Draws a batch of each form, to be checked. */
   readonly check: () => DrawnBatch[];
-  /** Bytes of all memory that the replay holds. */
+  /** Bytes of all memory that the replay holds: what it says, or what the process grew by if that is more. */
   readonly bytes: number;
   readonly note: string;
 }
 
 const BETA = 0.4;
 const NOTE =
-  "next obs are stored once; a batch also has every pick's episode and position, its probability, weight and discount.";
+  "Next obs are stored once; a batch also has every pick's episode and position, its probability, weight and discount.";
 
 type VectorReplay = ExperienceReplay<
   Column<"float32", readonly [15]>,
@@ -45,14 +45,22 @@ type VectorBatch = Batch<Column<"float32", readonly [15]>, Column<"float32", rea
 
 /** Fills a replay as a dataset says. */
 export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
-  if (dataset.kind === "images") return await openImages(dataset);
+  // A small one first, as the peers do, so that what is compiled and loaded does not count.
+  if (dataset.memory) (await openVectors({ ...dataset, capacity: 2 ** 12 }))[Symbol.dispose]();
+  const before = Deno.memoryUsage().rss;
+  const opened = dataset.kind === "images" ? await openImages(dataset) : await openVectors(dataset);
+  return { ...opened, bytes: Math.max(opened.bytes, Deno.memoryUsage().rss - before) };
+}
+
+async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   const replay = await createVectors(dataset);
   const isPrioritized = dataset.kind.startsWith("prioritized");
   const selector = replay.newPickSelector(
     isPrioritized ? prioritized({ alpha: dataset.alpha }) : uniform(),
   );
+  const columns = episodeColumns(0);
   for (let e = 0; e < dataset.capacity / EPISODE_LENGTH; e++) {
-    replay.recordMany(replay.newEpisode(), episodeColumns(e));
+    replay.recordMany(replay.newEpisode(), episodeColumns(e, EPISODE_LENGTH, columns));
   }
   const calls = new Map<string, OurCall>();
   const options = isPrioritized ? { beta: BETA } : {};
@@ -88,11 +96,18 @@ export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
     check: () =>
       selectors.map((from) => drawnVectors(replay.getBatch(256, from, options), dataset.length)),
     bytes: replay.describe().memory.total,
-    note: dataset.kind === "sequences"
-      ? `${NOTE} Two pick tables serve the two kinds of batches.`
-      : NOTE,
+    note: noteOf(dataset),
     [Symbol.dispose]: () => replay[Symbol.dispose](),
   };
+}
+
+function noteOf({ kind, dtype, memory }: Dataset): string {
+  if (memory) return "Next obs are stored once.";
+  if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
+  if (dtype === "float64") {
+    return `${NOTE} Is given float32, as TorchRL is: the others get the seed's float64.`;
+  }
+  return NOTE;
 }
 
 function createVectors({ capacity, length, kind }: Dataset): Promise<VectorReplay> {

@@ -58,23 +58,26 @@ export interface EpisodeColumns {
   readonly finalState: Float32Array<ArrayBuffer>;
 }
 
-/** Episode e's first `length` records, and the state after them. */
-export function episodeColumns(e: number, length = EPISODE_LENGTH): EpisodeColumns {
-  const state = new Float32Array((length + 1) * STATE_SIZE);
-  const action = new Float32Array(length * ACTION_SIZE);
-  const reward = new Float32Array(length);
-  for (let p = 0; p <= length; p++) {
+/** Episode e's first `length` records, and the state after them; written into `into` if there is one of that length. */
+export function episodeColumns(
+  e: number,
+  length: number = EPISODE_LENGTH,
+  into?: EpisodeColumns,
+): EpisodeColumns {
+  const columns = into ?? {
+    state: new Float32Array(length * STATE_SIZE),
+    action: new Float32Array(length * ACTION_SIZE),
+    reward: new Float32Array(length),
+    finalState: new Float32Array(STATE_SIZE),
+  };
+  const { state, action, reward, finalState } = columns;
+  for (let p = 0; p < length; p++) {
     for (let k = 0; k < STATE_SIZE; k++) state[p * STATE_SIZE + k] = stateOf(e, p, k);
-    if (p === length) break;
     for (let k = 0; k < ACTION_SIZE; k++) action[p * ACTION_SIZE + k] = actionOf(e, p, k);
     reward[p] = rewardOf(e, p);
   }
-  return {
-    state: state.subarray(0, length * STATE_SIZE),
-    action,
-    reward,
-    finalState: state.subarray(length * STATE_SIZE),
-  };
+  for (let k = 0; k < STATE_SIZE; k++) finalState[k] = stateOf(e, length, k);
+  return columns;
 }
 
 /** An episode's frames, and the one after them. */
