@@ -25,15 +25,6 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   return Status::ok;
 }
 
-void PickTable::push(uint32_t slot) {
-  const uint32_t index = count_;
-  slots_[index] = slot;
-  places_[slot] = index + 1;
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
-  if (journal_.isOpen()) journal_.add(pickNone, index);
-  if (++count_ > countHighWater_) countHighWater_ = count_;
-}
-
 void PickTable::setFirstPriority(double priority) {
   const uint32_t index = count_ - 1;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->setPriority(&index, &priority, 1);

@@ -32,7 +32,14 @@ class PickTable {
   /// Whether one push() on a slot that was prepared before needs no prepare().
   bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
 
-  void push(uint32_t slot);
+  void push(uint32_t slot) {
+    const uint32_t index = count_;
+    slots_[index] = slot;
+    places_[slot] = index + 1;
+    for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
+    if (journal_.isOpen()) journal_.add(pickNone, index);
+    if (++count_ > countHighWater_) countHighWater_ = count_;
+  }
   /// Gives the last pick its first priority, with every selector.
   void setFirstPriority(double priority);
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.

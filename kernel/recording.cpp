@@ -108,7 +108,7 @@ Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index)
   if (ages_.isDue(recordedCount_)) {
     const Status status = evictAged();
     if (status != Status::ok) return status;
-    if (*index != episodeNone) *index = findEpisode(handle);
+    if (*index != episodeNone && !isLive(*index, handle)) *index = episodeNone;
   }
   const uint32_t blockCount = blocksNeeded(*index, flags);
   // A record that cuts a segment takes a block.
@@ -119,7 +119,7 @@ Status Replay::makeRoomForRecord(double handle, uint32_t flags, uint32_t* index)
   const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position), *index);
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
-  if (*index != episodeNone) *index = findEpisode(handle);
+  if (*index != episodeNone && !isLive(*index, handle)) *index = episodeNone;
   return Status::ok;
 }
 
@@ -148,18 +148,17 @@ Status Replay::checkPriorities(const uint8_t* priorities, uint32_t first, uint32
   return Status::ok;
 }
 
-/// Counts the record that was copied to the next slot. The handle to go on with.
-double Replay::finishRecord(uint32_t index, uint32_t flags, const uint8_t* finalState, double priority) {
-  Episode& episode = episodes_[index];
+/// Counts the record that was copied to the next slot. After it, `index` is the episode to go on with.
+void Replay::finishRecord(uint32_t* index, uint32_t flags, const uint8_t* finalState, double priority) {
+  Episode& episode = episodes_[*index];
   if (initial_.inUse()) initial_.set(store_.slotAt(episode.lastBlock, episode.count), priority);
   const uint32_t countBefore = episode.count++;
   bytes_.recordAdded(countBefore);
   ++recordCount_;
   ++recordedCount_;
-  pushAllPicks(index, countBefore);
-  if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(index, finalState, endState(flags));
-  if ((flags & EXRP_RECORD_BEGINS) != 0) index = addEpisode();
-  return static_cast<double>(episodes_[index].handle);
+  pushAllPicks(*index, countBefore);
+  if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(*index, finalState, endState(flags));
+  if ((flags & EXRP_RECORD_BEGINS) != 0) *index = addEpisode();
 }
 
 // ---- one record ----
@@ -190,7 +189,8 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
     const uint32_t column = store_.keptColumn(kept);
     copyKept(index, column, row + rowColumns_[column]);
   }
-  handle = finishRecord(index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
+  finishRecord(&index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
+  handle = handleAt(index);
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
 }
@@ -279,24 +279,28 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
     copyStep(index, slot, columns, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
-    current = finishRecord(index, own, steps + layout.finalState, priority);
+    finishRecord(&index, own, steps + layout.finalState, priority);
+    current = handleAt(index);
   }
   *handle = current;
   *done = step;
   return Status::ok;
 }
 
-/// The episodes of a batch's handles, in scratchEpisode_; an error when one can't be recorded into, or is there twice.
+/// The episodes of a batch's handles, in environments_; an error when one can't be recorded into, or is there twice.
 Status Replay::findBatchEpisodes(const double* handles, uint32_t first, uint32_t count) {
   constexpr uint32_t seen = 0x80000000u;
-  uint32_t* found = scratchEpisode_.data();
+  uint32_t* found = environments_.data();
   Status status = Status::ok;
   uint32_t end = first;
   for (; end < count && status == Status::ok; ++end) {
-    found[end] = episodeNone;
-    status = checkHandle(handles[end]);
-    if (status == Status::ok) found[end] = findEpisode(handles[end]);
-    if (found[end] == episodeNone) continue;
+    const uint32_t guess = found[end];
+    if (guess >= episodes_.highWater() || !isLive(guess, handles[end])) {
+      found[end] = episodeNone;
+      status = checkHandle(handles[end]);
+      if (status == Status::ok) found[end] = findEpisode(handles[end]);
+      if (found[end] == episodeNone) continue;
+    }
     const Episode& episode = episodes_[found[end]];
     const uint32_t slot = store_.slotAt(episode.lastBlock, episode.count);
     prefetchLine(store_.groupRow(0, slot));
@@ -335,7 +339,7 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
   }
   const double needed = static_cast<double>(layout.finalState) + (any != 0 ? double{1} * count * static_cast<double>(stateBytes) : 0);
   if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
-  if (!scratchEpisode_.commit(count)) return fail(Status::memory, 4.0 * count);
+  if (!environments_.commit(count)) return fail(Status::memory, 4.0 * count);
   status = findBatchEpisodes(handles, first, count);
   if (status == Status::ok && hasPriorities) {
     status = checkPriorities(steps + layout.priorities, first, count);
@@ -351,18 +355,17 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
   findColumns(steps, layout, &columns);
   uint32_t step = first;
   for (; step < end; ++step) {
-    uint32_t index = scratchEpisode_[step];
+    uint32_t& index = environments_[step];
     // The records before may have evicted it, and its place in the table may be another's by now.
-    const bool live = index != episodeNone && episodes_[index].state == EXRP_EPISODE_OPEN &&
-                      static_cast<double>(episodes_[index].handle) == handles[step];
-    if (!live) index = episodeNone;
+    if (index != episodeNone && !isLive(index, handles[step])) index = episodeNone;
     status = makeRoomForRecord(handles[step], own[step], &index);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
     copyStep(index, slot, columns, step);
     const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
-    handles[step] = finishRecord(index, own[step], steps + layout.finalState + step * stateBytes, priority);
+    finishRecord(&index, own[step], steps + layout.finalState + step * stateBytes, priority);
+    handles[step] = handleAt(index);
   }
   *done = step;
   return Status::ok;

@@ -116,9 +116,9 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   if (status == Status::ok) status = createTable(pick, &table);
   if (status != Status::ok) return status;
   bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
-  const double scratchBytes = 16.0 * EXRP_LIMIT_BATCH;
+  const double scratchBytes = 20.0 * EXRP_LIMIT_BATCH;
   if (!scratchIndex_.create(EXRP_LIMIT_BATCH, Pages::small) || !scratchEpisode_.create(EXRP_LIMIT_BATCH, Pages::small) ||
-      !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small)) {
+      !scratchReal_.create(EXRP_LIMIT_BATCH, Pages::small) || !environments_.create(EXRP_LIMIT_BATCH, Pages::small)) {
     return fail(Status::memory, scratchBytes);
   }
 

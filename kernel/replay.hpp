@@ -138,6 +138,12 @@ class Replay {
   StepsLayout layoutSteps(uint32_t count) const;
 
   uint32_t findEpisode(double handle) const;
+  /// Whether the episode at `index` is the one of this handle still, and not forgotten.
+  bool isLive(uint32_t index, double handle) const {
+    return handleAt(index) == handle && episodes_[index].state != EXRP_EPISODE_EVICTED;
+  }
+  /// By way of a signed number, as handles are below 2^53: one instruction instead of many.
+  double handleAt(uint32_t index) const { return static_cast<double>(static_cast<int64_t>(episodes_[index].handle)); }
   Status checkHandle(double handle) const;
   Status findRows(uint32_t column, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength,
                   uint32_t* slots) const;
@@ -159,7 +165,7 @@ class Replay {
   Status openEpisode(double handle, uint32_t* episode) const;
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
   uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
-  double finishRecord(uint32_t episode, uint32_t flags, const uint8_t* finalState, double priority);
+  void finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState, double priority);
   Status beginPriorities();
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
@@ -244,6 +250,8 @@ class Replay {
   ReservedArray<uint32_t> scratchIndex_;
   ReservedArray<uint32_t> scratchEpisode_;
   ReservedArray<double> scratchReal_;
+  /// The episode of each environment of a recordBatch; after it a guess for the next, which saves looking it up.
+  ReservedArray<uint32_t> environments_;
 
   // Where a snapshot being read or written stands.
   ReservedArray<uint32_t> ordinals_;          // episode index -> ordinal by age

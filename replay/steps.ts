@@ -77,8 +77,9 @@ export class StepsColumn {
 
   /** The values, when there are as many as the steps take. */
   check(value: unknown): Values {
-    const values = checkValues(this.#operation, this.#named, value);
-    const { length } = this.#view;
+    const { length, constructor } = this.#view;
+    const isOurs = ArrayBuffer.isView(value) && value.constructor === constructor;
+    const values = isOurs ? value as Values : checkValues(this.#operation, this.#named, value);
     if (values.length === length) return values;
     const { elementCount } = this.#named.column;
     throw new RangeError(
