@@ -28,6 +28,8 @@ class AgeLimit {
   bool isSet() const { return ageMax_ != 0; }
   /// Whether an episode is too old for another record, of which `recordedCount` were written so far: the oldest is, then.
   bool isDue(uint64_t recordedCount) const { return recordedCount >= due_; }
+  /// How many records can follow, of which none finds an episode too old. Not for when one is.
+  uint64_t recordsLeft(uint64_t recordedCount) const { return due_ - recordedCount; }
 
   uint64_t birth(uint32_t episode) const { return births_[episode]; }
   /// The episode began when `recordedCount` records had been written.

@@ -25,6 +25,16 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   return Status::ok;
 }
 
+void PickTable::pushRun(uint32_t slot, uint32_t count) {
+  const uint32_t first = count_;
+  for (uint32_t k = 0; k < count; ++k) slots_[first + k] = slot + k;
+  for (uint32_t k = 0; k < count; ++k) places_[slot + k] = first + k + 1;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushedRun(first, count);
+  for (uint32_t k = 0; journal_.isOpen() && k < count; ++k) journal_.add(pickNone, first + k);
+  count_ += count;
+  if (count_ > countHighWater_) countHighWater_ = count_;
+}
+
 void PickTable::setFirstPriority(double priority) {
   const uint32_t index = count_ - 1;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->setPriority(&index, &priority, 1);
@@ -56,7 +66,36 @@ void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   places_[slot] = index + 1;
 }
 
-/// Asks early for what removing the picks of a block's slots will touch: where they stand in the table.
+/// Removes the `count` picks from `index` on, of the slots from `removed` on: the last pick takes the first one's place, the one
+/// before it the second one's, and so on.
+void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
+  const uint32_t last = count_ - 1;
+  for (uint32_t k = 0; k < count; ++k) places_[removed + k] = 0;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedRun(last, index, count);
+  if (journal_.isOpen()) {
+    for (uint32_t k = 0; k < count; ++k) {
+      journal_.add(last - k, index + k);
+      journal_.add(last - k, pickNone);
+    }
+  }
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t slot = slots_[last - k];
+    slots_[index + k] = slot;
+    places_[slot] = index + k + 1;
+  }
+  count_ -= count;
+}
+
+/// How many of an episode's picks, of those at `slot` and behind it, stand side by side from `index` on and have their places taken by
+/// picks of others: at least one, at most `countMax`. (It ends before the places that it takes from, as its own picks are no others'.)
+uint32_t PickTable::runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const {
+  uint32_t run = 1;
+  while (run < countMax && places_[slot + run] == index + run + 1 && !isOf(store, episode, count_ - 1 - run)) {
+    ++run;
+  }
+  return run;
+}
+
 void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
   const uint32_t first = store.firstSlot(block);
   for (uint32_t slot = first; slot < first + store.blockLength(); ++slot) {
@@ -74,7 +113,8 @@ void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t fir
     ahead = store.block(ahead).next;
   }
   uint32_t block = firstBlock;
-  for (uint32_t position = 0; position < recordCount; ++position) {
+  uint32_t position = 0;
+  while (position < recordCount) {
     if (position > 0 && store.within(position) == 0) {
       block = store.block(block).next;
       if (ahead != blockNone) {
@@ -82,13 +122,24 @@ void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t fir
         ahead = store.block(ahead).next;
       }
     }
-    const uint32_t slot = store.slotAt(block, position);
-    const uint32_t index = place(slot);  // step 1
-    if (index == pickNone) continue;
-    // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
-    while (count_ > index && store.block(store.blockOf(slots_[count_ - 1])).episode == episode) popLast();
-    if (index >= count_) continue;
-    moveLastTo(index, slot);  // steps 5 to 7
+    const uint32_t inBlock = store.blockLength() - store.within(position);
+    const uint32_t end = recordCount - position < inBlock ? recordCount : position + inBlock;
+    while (position < end) {
+      const uint32_t slot = store.slotAt(block, position);
+      const uint32_t index = place(slot);  // step 1
+      uint32_t run = 1;
+      if (index != pickNone) {
+        // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
+        while (count_ > index && isOf(store, episode, count_ - 1)) popLast();
+        if (index < count_) {
+          run = runToMove(store, episode, index, slot, end - position);
+          // Steps 5 to 7.
+          if (run == 1) moveLastTo(index, slot);
+          else moveRunTo(index, slot, run);
+        }
+      }
+      position += run;
+    }
   }
 }
 

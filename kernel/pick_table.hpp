@@ -40,6 +40,8 @@ class PickTable {
     if (journal_.isOpen()) journal_.add(pickNone, index);
     if (++count_ > countHighWater_) countHighWater_ = count_;
   }
+  /// The same for each of `count` slots from `slot` on.
+  void pushRun(uint32_t slot, uint32_t count);
   /// Gives the last pick its first priority, with every selector.
   void setFirstPriority(double priority);
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
@@ -66,6 +68,11 @@ class PickTable {
   void prefetchRemoval(const Store& store, uint32_t block) const;
   void popLast();
   void moveLastTo(uint32_t index, uint32_t removed);
+  void moveRunTo(uint32_t index, uint32_t removed, uint32_t count);
+  uint32_t runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const;
+  bool isOf(const Store& store, uint32_t episode, uint32_t index) const {
+    return store.block(store.blockOf(slots_[index])).episode == episode;
+  }
 
   PickPolicy policy_;
   ReservedArray<uint32_t> slots_;   // by index

@@ -29,7 +29,7 @@ uint32_t endState(uint32_t flags) {
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
 
-/// The sizes that nearly all columns of small states have, without a call of memcpy.
+/// Copies a row, without a call of memcpy for the sizes that nearly all columns of small states have.
 inline void copySmall(uint8_t* to, const uint8_t* from, size_t bytes) {
   switch (bytes) {
     case 4: memcpy(to, from, 4); break;
@@ -37,6 +37,25 @@ inline void copySmall(uint8_t* to, const uint8_t* from, size_t bytes) {
     case 16: memcpy(to, from, 16); break;
     default: memcpy(to, from, bytes); break;
   }
+}
+
+/// Copies `count` rows that lie side by side to places `stride` apart; what size they have is asked once.
+void copyRows(uint8_t* to, size_t stride, const uint8_t* from, size_t bytes, uint32_t count) {
+  const auto eachRow = [&](auto copyRow) {
+    for (uint32_t row = 0; row < count; ++row, to += stride, from += bytes) copyRow();
+  };
+  switch (bytes) {
+    case 4: return eachRow([&] { memcpy(to, from, 4); });
+    case 8: return eachRow([&] { memcpy(to, from, 8); });
+    case 12: return eachRow([&] { memcpy(to, from, 12); });
+    case 16: return eachRow([&] { memcpy(to, from, 16); });
+    default: break;
+  }
+  if (bytes < 16 || bytes > columnAloneBytes) return eachRow([&] { memcpy(to, from, bytes); });
+  return eachRow([&] {
+    for (size_t at = 0; at + 16 < bytes; at += 16) memcpy(to + at, from + at, 16);
+    memcpy(to + bytes - 16, from + bytes - 16, 16);
+  });
 }
 
 /// Parts begin at multiples of this, so that every element is aligned.
@@ -148,14 +167,32 @@ Status Replay::checkPriorities(const uint8_t* priorities, uint32_t first, uint32
   return Status::ok;
 }
 
-/// Counts the record that was copied to the next slot. After it, `index` is the episode to go on with.
-void Replay::finishRecord(uint32_t* index, uint32_t flags, const uint8_t* finalState, double priority) {
+/// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
+uint32_t Replay::recordsAlike(uint32_t index, uint32_t count) const {
+  if (store_.keptCount() > 0) return 0;
+  const uint32_t position = episodes_[index].count;
+  uint64_t alike = store_.blockLength() - 1 - store_.within(position);
+  const uint64_t limits[] = {count, uint64_t{config_.segmentLength} - 1 - position, bytes_.recordMax() - recordCount_ - 1,
+                             ages_.recordsLeft(recordedCount_) - 1};
+  for (const uint64_t limit : limits) alike = limit < alike ? limit : alike;
+  return static_cast<uint32_t>(alike);
+}
+
+/// Counts the `count` records that were copied to the next slots, all in one block; `priorities` are doubles, or null. After it, `index`
+/// is the episode to go on with.
+void Replay::finishRecords(uint32_t* index, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState) {
   Episode& episode = episodes_[*index];
-  if (initial_.inUse()) initial_.set(store_.slotAt(episode.lastBlock, episode.count), priority);
-  const uint32_t countBefore = episode.count++;
-  bytes_.recordAdded(countBefore);
-  ++recordCount_;
-  ++recordedCount_;
+  const uint32_t countBefore = episode.count;
+  if (initial_.inUse()) {
+    const uint32_t slot = store_.slotAt(episode.lastBlock, countBefore);
+    for (uint32_t k = 0; k < count; ++k) {
+      initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : realAt(priorities + k * sizeof(double)));
+    }
+  }
+  bytes_.recordAdded(countBefore);  // where it matters, they come one by one
+  episode.count += count;
+  recordCount_ += count;
+  recordedCount_ += count;
   pushAllPicks(*index, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(*index, finalState, endState(flags));
   if ((flags & EXRP_RECORD_BEGINS) != 0) *index = addEpisode();
@@ -189,7 +226,7 @@ Status Replay::record(uint8_t* row, uint32_t flags) {
     const uint32_t column = store_.keptColumn(kept);
     copyKept(index, column, row + rowColumns_[column]);
   }
-  finishRecord(&index, flags, row + rowFinalState_, hasPriority ? realAt(row + rowPriorityOffset) : InitialPriorities::none);
+  finishRecords(&index, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
   handle = handleAt(index);
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
@@ -243,6 +280,15 @@ inline void Replay::copyStep(uint32_t index, uint32_t slot, const StepColumns& c
   }
 }
 
+/// Copies `count` steps from `first` on, all to one block; more than one only where no column is kept for some records only.
+inline void Replay::copySteps(uint32_t index, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count) {
+  if (count == 1) return copyStep(index, slot, columns, first);
+  for (uint32_t at = 0; at < columns.denseCount; ++at) {
+    const StepColumns::Dense& column = columns.dense[at];
+    copyRows(column.to + slot * column.stride, column.stride, column.from + first * column.bytes, column.bytes, count);
+  }
+}
+
 Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
@@ -270,17 +316,21 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
 
   StepColumns columns;
   findColumns(steps, layout, &columns);
+  const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
   uint32_t step = first;
-  for (; step < end; ++step) {
+  while (step < end) {
     const uint32_t own = step + 1 == count ? flags : 0;
     status = makeRoomForRecord(current, own, &index);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + size_t{step} * stateBytes);
-    copyStep(index, slot, columns, step);
-    const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
-    finishRecord(&index, own, steps + layout.finalState, priority);
+    // The last record of all, which may end the episode, comes alone.
+    const uint32_t plainEnd = flags != 0 && end == count ? end - 1 : end;
+    const uint32_t run = own != 0 ? 1 : 1 + recordsAlike(index, plainEnd - step - 1);
+    copySteps(index, slot, columns, step, run);
+    finishRecords(&index, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own, steps + layout.finalState);
     current = handleAt(index);
+    step += run;
   }
   *handle = current;
   *done = step;
@@ -363,8 +413,8 @@ Status Replay::recordBatch(double* handles, const uint8_t* steps, double stepsBy
     if (status != Status::ok) break;
     const uint32_t slot = nextSlot(&index, steps + layout.columns[0] + step * stateBytes);
     copyStep(index, slot, columns, step);
-    const double priority = hasPriorities ? realAt(steps + layout.priorities + size_t{step} * sizeof(double)) : InitialPriorities::none;
-    finishRecord(&index, own[step], steps + layout.finalState + step * stateBytes, priority);
+    const uint8_t* const priority = hasPriorities ? steps + layout.priorities + size_t{step} * sizeof(double) : nullptr;
+    finishRecords(&index, 1, priority, own[step], steps + layout.finalState + step * stateBytes);
     handles[step] = handleAt(index);
   }
   *done = step;

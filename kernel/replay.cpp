@@ -316,12 +316,22 @@ void Replay::pushNewPicks(PickTable& picks, uint32_t index, uint32_t validBefore
   const uint32_t stride = picks.policy().stride;
   uint32_t position = validBefore;
   if (stride > 1) position = (validBefore + stride - 1) / stride * stride;
-  for (; position < valid; position += stride) {
+  // A block at a time, where every record begins a pick and none has a priority of its own.
+  const bool inRuns = stride == 1 && !initial_.inUse();
+  uint32_t run = stride;
+  for (; position < valid; position += run) {
     // The last block is at hand, as picks become valid near the end; further back, the index finds it.
     const uint32_t ordinal = store_.ordinalOf(position);
     const uint32_t block = store_.block(episode.lastBlock).ordinal == ordinal ? episode.lastBlock
                                                                               : index_.find(store_, episode.handle, ordinal);
     const uint32_t slot = store_.slotAt(block, position);
+    if (inRuns) {
+      run = store_.blockLength() - store_.within(position);
+      if (run > valid - position) run = valid - position;
+      if (run == 1) picks.push(slot);
+      else picks.pushRun(slot, run);
+      continue;
+    }
     picks.push(slot);
     if (const double priority = initial_.get(slot); priority >= 0) picks.setFirstPriority(priority);
   }

@@ -165,7 +165,8 @@ class Replay {
   Status openEpisode(double handle, uint32_t* episode) const;
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
   uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
-  void finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState, double priority);
+  void finishRecords(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState);
+  uint32_t recordsAlike(uint32_t episode, uint32_t count) const;
   Status beginPriorities();
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
@@ -190,6 +191,7 @@ class Replay {
   };
   void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
   void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
+  void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
   void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);

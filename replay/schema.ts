@@ -398,3 +398,12 @@ export function viewOf(
       return new Float64Array(buffer, offset, count);
   }
 }
+
+const ARRAY_TYPES: ReadonlyMap<DType, { readonly name: string }> = new Map(
+  DTYPES.map((dtype) => [dtype, viewOf(dtype, new ArrayBuffer(0), 0, 0).constructor]),
+);
+
+/** What constructs the typed arrays of a dtype. */
+export function arrayTypeOf(dtype: DType): { readonly name: string } | undefined {
+  return ARRAY_TYPES.get(dtype);
+}

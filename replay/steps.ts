@@ -13,7 +13,14 @@ import {
 } from "../ffi/symbols.ts";
 import type { ReplayCore } from "./core.ts";
 import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
-import { type ArrayOfDType, type Column, type DType, type NamedColumn, viewOf } from "./schema.ts";
+import {
+  type ArrayOfDType,
+  arrayTypeOf,
+  type Column,
+  type DType,
+  type NamedColumn,
+  viewOf,
+} from "./schema.ts";
 
 /** An array of values, in whatever kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
@@ -25,12 +32,12 @@ export function checkValues(
   value: unknown,
 ): Values {
   if (Array.isArray(value)) return value;
-  const wanted = viewOf(column.dtype, new ArrayBuffer(0), 0, 0).constructor;
+  const wanted = arrayTypeOf(column.dtype);
   if (ArrayBuffer.isView(value) && value.constructor === wanted) {
     return value as ArrayOfDType[DType];
   }
   throw new TypeError(
-    `${operation}: ${name} is ${column} and takes the values of all steps as one ${wanted.name} or plain array, got ${
+    `${operation}: ${name} is ${column} and takes the values of all steps as one ${wanted?.name} or plain array, got ${
       show(value)
     }`,
   );
@@ -77,9 +84,8 @@ export class StepsColumn {
 
   /** The values, when there are as many as the steps take. */
   check(value: unknown): Values {
-    const { length, constructor } = this.#view;
-    const isOurs = ArrayBuffer.isView(value) && value.constructor === constructor;
-    const values = isOurs ? value as Values : checkValues(this.#operation, this.#named, value);
+    const values = checkValues(this.#operation, this.#named, value);
+    const { length } = this.#view;
     if (values.length === length) return values;
     const { elementCount } = this.#named.column;
     throw new RangeError(

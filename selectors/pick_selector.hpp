@@ -2,7 +2,7 @@
 //
 // A selector knows dense indices 0..count-1 only: what they stand for is the pick table's business. The table tells it of
 // every change, in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the place of
-// a removed one, popped(last) right after that or alone. A selector never fails on those three: what they need was reserved at
+// a removed one, popped(last) right after that or alone; runs of them in one call. A selector never fails on those three: what they need was reserved at
 // creation, for `countMax` picks.
 //
 // Thread safety: none of its own; the replay's caller serialises.
@@ -35,6 +35,18 @@ class PickSelector {
   virtual void moved(uint32_t from, uint32_t to) = 0;
   /// The last pick, at `index`, is gone.
   virtual void popped(uint32_t index) = 0;
+
+  /// What pushed() of `first` and of each that follows would do, for `count` picks. Rules that can do it sooner say how.
+  virtual void pushedRun(uint32_t first, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k) pushed(first + k);
+  }
+  /// What moved(last, to), popped(last), moved(last - 1, to + 1), popped(last - 1), ... would do, for `count` picks.
+  virtual void movedRun(uint32_t last, uint32_t to, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k) {
+      moved(last - k, to + k);
+      popped(last - k);
+    }
+  }
 
   /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0 (checked by the caller).
   /// The same index may come twice: the last wins.
