@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-#define EXRP_AVX2 __attribute__((target("avx2")))
+#define EXRP_AVX2 __attribute__((target("avx2,popcnt")))
 
 namespace exrp {
 
@@ -19,7 +19,9 @@ inline bool hasAvx2() {
   unsigned d = 0;
   constexpr unsigned osxsave = 1u << 27;
   constexpr unsigned avx = 1u << 28;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & osxsave) == 0 || (c & avx) == 0) return false;
+  constexpr unsigned popcnt = 1u << 23;
+  constexpr unsigned needed = osxsave | avx | popcnt;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & needed) != needed) return false;
   // XCR0: the system keeps both halves of the registers when it switches threads.
   unsigned low = 0;
   unsigned high = 0;
