@@ -136,14 +136,14 @@ class ProportionalSelector : public PickSelector {
 
   /// The weights for `n` <= pieceMax priorities; the running maximum hears of them.
   void weigh(const double* priority, uint32_t n, float* weight) {
-    double value[pieceMax];
+    double value[pieceMax] = {};
     double power[pieceMax];
     const double maxBefore = priorityMax_;
     for (uint32_t k = 0; k < n; ++k) {
       value[k] = base(priority[k]);
       priorityMax_ = priority[k] > priorityMax_ ? priority[k] : priorityMax_;
     }
-    portablePowMany(value, options_.alpha, power, n);
+    portablePowMany(value, options_.alpha, power, n, avx2_);
     for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k]);
     if (priorityMax_ > maxBefore) weightOfNew_ = weightOf(priorityMax_);
   }
@@ -174,6 +174,7 @@ class ProportionalSelector : public PickSelector {
 
   ProportionalOptions options_;
   Random random_;
+  bool avx2_ = hasAvx2();
   uint32_t countMax_;
   uint32_t count_ = 0;
   double priorityMax_;
