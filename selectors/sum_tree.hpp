@@ -80,7 +80,7 @@ class SumTree {
   bool commit(uint32_t count) { return leaves_.commit(padded(count)); }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
-  void prefetch(uint32_t index) const { prefetchLine(&leaves_[index]); }
+  void prefetch(uint32_t index) const { prefetchLineFar(&leaves_[index]); }
 
   void set(uint32_t index, Leaf weight) {
     leaves_[index] = weight;
