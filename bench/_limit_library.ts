@@ -14,7 +14,7 @@ const selectorHeaders = [
   "selectors/_proportional_draw.hpp",
   "selectors/_proportional_selector.hpp",
   "selectors/_wide_node.hpp",
-  "selectors/_wide_search.hpp",
+  "selectors/_wide_vectors.hpp",
   "selectors/sum_tree.hpp",
   "kernel/portable_math.hpp",
 ];

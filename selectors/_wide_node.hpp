@@ -1,5 +1,5 @@
 // The arithmetic of one node of 16 children of a SumTree: its sum, its smallest positive value, what is before each child, and the
-// child at a point r by the rule. (Where r lies by running sums, which is faster: _wide_search.hpp.)
+// child at a point r by the rule. (In wider vectors, and where r lies by running sums, which is faster: _wide_vectors.hpp.)
 //
 // Sums are added pairwise, (0 + 1), (2 + 3), ..., then pairs of pairs, and so on. The way down by the rule is: to the right half if
 // r >= the left's sum and the right's isn't 0, taking the left's off r; else to the left.

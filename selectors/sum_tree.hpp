@@ -11,12 +11,12 @@
 // The rule of going down at r: to the right if r >= sum of the left and the right isn't 0, taking the left's sum off r; else to the
 // left. A subtree that is 0 is never entered while the total isn't 0, whatever the rounding: so a weight of 0 can't be drawn.
 // That takes four steps a node, each waiting for the one before. What is done first instead is a search among the running sums of
-// each node: the last child that what is before it is at most r (_wide_search.hpp). It ends at the same leaf unless r is so close to
+// each node: the last child that what is before it is at most r (_wide_vectors.hpp). It ends at the same leaf unless r is so close to
 // one of its ends that rounding decides; then, and only then, the rule is followed. So draws are the rule's, to the bit, however the
 // search adds up, and it may be coarse: right above the leaves, where most of its memory is, running sums are float32.
 // How close is too close? With u = 2^-24 and y the point's rest within its node of level 2: y as a float32 is off by u y, what is
 // taken off it by u y, and their difference by u y: 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's way, are
-// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _wide_search.hpp. Up to 2^28 weights, whatever
+// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _wide_vectors.hpp. Up to 2^28 weights, whatever
 // they are, not one point in 5,000 is too close, on average; but sums that near the largest float32 are gone through by the rule.
 //
 // Thread safety: none of its own.
@@ -26,7 +26,7 @@
 //   2. Likewise every stored minimum is the smallest positive one of its children, 0 if there is none.
 //   3. A node of level 1 is in the list of noted nodes once if its bit is set, else not at all; above level 1 no bit is set.
 //   4. Every weight is finite and >= 0.
-// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 1.4 bytes an index, 0.3 more with the minimum.
+// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 1.1 bytes an index, 0.3 more with the minimum.
 // It doesn't check its arguments: weights are finite and >= 0, r is in [0, total()], and total() is more than 0.
 #pragma once
 
@@ -37,7 +37,7 @@
 #include "kernel/memory.hpp"
 #include "kernel/prefetch.hpp"
 #include "selectors/_wide_node.hpp"
-#include "selectors/_wide_search.hpp"
+#include "selectors/_wide_vectors.hpp"
 
 namespace exrp {
 
@@ -91,19 +91,8 @@ class SumTree {
 
   /// Brings all sums up to date with the weights.
   void settle() {
-    uint32_t count = notedCount_;
-    notedCount_ = 0;
-    for (uint32_t level = 1; count > 0; ++level) {
-      uint32_t parents = 0;  // they overwrite the list in place: never more than what was read
-      for (uint32_t k = 0; k < count; ++k) {
-        if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
-        const uint32_t node = noted_[k];
-        addUp(level, node);
-        const uint32_t parent = node >> wideBits;
-        if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
-      }
-      count = parents;
-    }
+    if (avx2_) return settleAvx2();
+    settleBy<WidePlain>();
   }
 
   bool settled() const { return notedCount_ == 0; }
@@ -290,14 +279,34 @@ class SumTree {
     return (node << wideBits) + wideDescend(leavesBelow(node), r);
   }
 
-  void addUp(uint32_t level, uint32_t node) {
+  EXRP_AVX2 void settleAvx2() { settleBy<WideAvx2>(); }
+
+  template <typename Wide>
+  __attribute__((always_inline)) void settleBy() {
+    uint32_t count = notedCount_;
+    notedCount_ = 0;
+    for (uint32_t level = 1; count > 0; ++level) {
+      uint32_t parents = 0;  // they overwrite the list in place: never more than what was read
+      for (uint32_t k = 0; k < count; ++k) {
+        if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
+        const uint32_t node = noted_[k];
+        addUp<Wide>(level, node);
+        const uint32_t parent = node >> wideBits;
+        if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
+      }
+      count = parents;
+    }
+  }
+
+  template <typename Wide>
+  __attribute__((always_inline)) void addUp(uint32_t level, uint32_t node) {
     const uint64_t at = offset_[level] + node;
     if (level == 1) {
-      sums_[at] = wideSum(leavesBelow(node));
+      sums_[at] = Wide::sum(leavesBelow(node));
     } else if (level == 2) {
-      sums_[at] = wideBefore(sumsBelow(level, node), &near_[size_t{node} << wideBits]);
+      sums_[at] = Wide::before(sumsBelow(level, node), &near_[size_t{node} << wideBits]);
     } else {
-      sums_[at] = wideBefore(sumsBelow(level, node), &far_[at << wideBits]);
+      sums_[at] = Wide::before(sumsBelow(level, node), &far_[at << wideBits]);
     }
     if (trackMin_) mins_[at] = minBelow(level, node);
     bits_[bitOffset_[level] + (node >> 6)] &= ~(uint64_t{1} << (node & 63));

@@ -1,17 +1,21 @@
-// Where a point r lies in a node of 16 children, by running sums: the child is the last one that what is before it is at most r.
-// All 16 are compared at once, and no branch hangs on where r lies.
+// What is done most in nodes of 16 children, in two ways of the same results: WidePlain, in vectors of 16 bytes, which every platform
+// has, and WideAvx2, in those of 32.
 //
-// Two ways that find the same: WidePlain in vectors of 16 bytes, which every platform has, and WideAvx2 in those of 32.
-// Among leaves the running sums are not stored; they are added up in float32. Rounding makes them wrong by a little, so the answer
-// comes with whether it is sure: r keeps away from both ends of the leaf by `slack`, which is what r itself may be off, and by 2^-21
-// of the leaf's end, which is more than the rounding here: four sums, and float32 of a double where the leaves are, by 2^-24 each.
+// - sum() and before() are wideSum() and wideBefore() of _wide_node.hpp, to the bit.
+// - child() is where a point r lies by running sums: the last child that what is before it is at most r. All 16 are compared at once,
+//   and no branch hangs on where r lies.
+// - leaf() is the same among leaves, whose running sums are not stored but added up in float32. Rounding makes them wrong by a
+//   little, so the answer comes with whether it is sure: r keeps away from both ends of the leaf by `slack`, which is what r itself
+//   may be off, and by 2^-21 of the leaf's end, which is more than the rounding here: of four sums, and of float32 from a double
+//   where the leaves are doubles, by 2^-24 each. The two ways may differ in when they are sure, not in what they are sure of.
 //
 // Thread safety: pure functions. Cost: 2-5 ns when the node is in the cache.
-// It doesn't check its arguments: before[0] is 0, and r is finite and >= 0.
+// They don't check their arguments: before[0] is 0, and r is finite and >= 0.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "kernel/cpu.hpp"
 #include "selectors/_wide_node.hpp"
@@ -36,6 +40,15 @@ inline bool wideWithin(float r, float start, float end, float slack) {
 }
 
 struct WidePlain {
+  template <typename T>
+  static double sum(const T* child) {
+    return wideSum(child);
+  }
+  template <typename T>
+  static double before(const double* child, T* before) {
+    return wideBefore(child, before);
+  }
+
   static uint32_t child(const float* before, float r) {
     WideInts count = {};
     for (int i = 0; i < 4; ++i) {
@@ -94,6 +107,40 @@ struct WidePlain {
 
 #if defined(__x86_64__)
 struct WideAvx2 {
+  EXRP_AVX2 static double sum(const float* child) {
+    __m256d quad[4];
+    for (int i = 0; i < 4; ++i) quad[i] = _mm256_cvtps_pd(_mm_loadu_ps(child + 4 * i));
+    return sums(quad).all;
+  }
+  EXRP_AVX2 static double sum(const double* child) {
+    __m256d quad[4];
+    for (int i = 0; i < 4; ++i) quad[i] = _mm256_loadu_pd(child + 4 * i);
+    return sums(quad).all;
+  }
+
+  template <typename T>
+  EXRP_AVX2 static double before(const double* child, T* before) {
+    __m256d quad[4];
+    for (int i = 0; i < 4; ++i) quad[i] = _mm256_loadu_pd(child + 4 * i);
+    const Sums sum = sums(quad);
+    for (__m256d& each : quad) {
+      const __m256d pairs = _mm256_add_pd(each, _mm256_permute_pd(each, 0x5));
+      const __m256d first = _mm256_permute2f128_pd(pairs, pairs, 0x08);  // in the place of the second
+      each = _mm256_add_pd(first, _mm256_unpacklo_pd(_mm256_setzero_pd(), each));
+    }
+    const __m256d left = _mm256_set1_pd(sum.left);
+    quad[1] = _mm256_add_pd(quad[1], _mm256_set1_pd(sum.quad0));
+    quad[3] = _mm256_add_pd(quad[3], _mm256_set1_pd(sum.quad2));
+    quad[2] = _mm256_add_pd(quad[2], left);
+    quad[3] = _mm256_add_pd(quad[3], left);
+    const __m256d all = _mm256_set1_pd(sum.all);
+    const __m256d infinity = _mm256_set1_pd(std::numeric_limits<double>::infinity());
+    for (int i = 0; i < 4; ++i)
+      store(before + 4 * i, _mm256_blendv_pd(infinity, quad[i], _mm256_cmp_pd(quad[i], all, _CMP_LT_OQ)));
+    before[0] = 0;
+    return sum.all;
+  }
+
   EXRP_AVX2 static uint32_t child(const float* before, float r) {
     return trueCount(_mm256_loadu_ps(before), _mm256_loadu_ps(before + 8), r) - 1;
   }
@@ -118,6 +165,23 @@ struct WideAvx2 {
   }
 
  private:
+  struct Sums {
+    double quad0;  // of children 0..3
+    double quad2;  // of 8..11
+    double left;   // of 0..7
+    double all;
+  };
+  EXRP_AVX2 static Sums sums(const __m256d* quad) {
+    const __m256d left = _mm256_hadd_pd(quad[0], quad[1]);  // the first pair of each, then the second of each
+    const __m256d right = _mm256_hadd_pd(quad[2], quad[3]);
+    const __m128d leftQuads = _mm_add_pd(_mm256_castpd256_pd128(left), _mm256_extractf128_pd(left, 1));
+    const __m128d rightQuads = _mm_add_pd(_mm256_castpd256_pd128(right), _mm256_extractf128_pd(right, 1));
+    const __m128d halves = _mm_hadd_pd(leftQuads, rightQuads);
+    return {_mm_cvtsd_f64(leftQuads), _mm_cvtsd_f64(rightQuads), _mm_cvtsd_f64(halves), _mm_cvtsd_f64(_mm_hadd_pd(halves, halves))};
+  }
+  EXRP_AVX2 static void store(double* to, __m256d value) { _mm256_storeu_pd(to, value); }
+  EXRP_AVX2 static void store(float* to, __m256d value) { _mm_storeu_ps(to, _mm256_cvtpd_ps(value)); }
+
   EXRP_AVX2 static uint32_t bitCount(__m256i bytes) {
     return static_cast<uint32_t>(__builtin_popcount(static_cast<uint32_t>(_mm256_movemask_epi8(bytes))));
   }
