@@ -274,11 +274,11 @@ class Stacks final : public Workload {
   Pages<uint8_t> next_;
 };
 
-/// A tree of nodes of 16 running sums in single precision, a cache line each: stratified draws in proportion to the weights, 16 of
-/// them in flight; and new weights, whose differences are added to the running sums on the way up.
+/// A tree of nodes of 16 running sums in single precision, a cache line each: stratified draws in proportion to the weights, 32 or 64
+/// of them in flight; and new weights, whose differences are added to the running sums on the way up.
 class Tree final : public Workload {
  public:
-  Tree(uint32_t count, bool updates) : count_(count), updates_(updates), nodes_(nodeTotal(count) * 16), index_(batchMax) {
+  Tree(uint32_t count, bool updates) : count_(count), updates_(updates), memory_((nodeTotal(count) + 1) * 16), nodes_(memory_.data() + 16), index_(batchMax) {
     uint64_t nodes = count;
     while (nodes > 1) {
       nodes = (nodes + 15) / 16;
@@ -300,8 +300,8 @@ class Tree final : public Workload {
   uint32_t variants() const override { return 3; }
   void run(uint32_t variant, uint32_t batch) override {
     if (updates_) return variant == 0 ? update<8>(batch) : variant == 1 ? update<16>(batch) : update<32>(batch);
-    if (variant == 0) return draw<8>(batch);
-    return variant == 1 ? draw<16>(batch) : draw<32>(batch);
+    if (variant == 0) return draw<32, 3>(batch);
+    return variant == 1 ? draw<32, 2>(batch) : draw<64, 2>(batch);
   }
 
   const char* check(uint32_t batch) override {
@@ -351,11 +351,17 @@ class Tree final : public Workload {
     uint32_t child = 0;
     for (int k = 0; k < 15; ++k) child += sums[k] <= r ? 1 : 0;
 #endif
-    r -= child == 0 ? 0.0f : sums[child - 1];
+    // Without a branch on where the point lies, which no processor can guess; before the first node there is one of zeros.
+    uint32_t before;
+    std::memcpy(&before, sums + static_cast<int32_t>(child) - 1, sizeof before);
+    before &= child == 0 ? 0u : ~0u;
+    float taken;
+    std::memcpy(&taken, &before, sizeof taken);
+    r -= taken;
     return child;
   }
 
-  template <uint32_t flight>
+  template <uint32_t flight, int near>
   void draw(uint32_t batch) {
     const float total = nodes_[start_[depth_ - 1] * 16 + 15];
     for (uint32_t first = 0; first < batch; first += flight) {
@@ -367,7 +373,7 @@ class Tree final : public Workload {
       for (uint32_t level = depth_; level-- > 0;) {
         for (uint32_t k = 0; k < n; ++k) {
           at[k] = at[k] * 16 + childAt(&nodes_[(start_[level] + at[k]) * 16], r[k]);
-          if (level > 0) __builtin_prefetch(&nodes_[(start_[level - 1] + at[k]) * 16]);
+          if (level > 0) __builtin_prefetch(&nodes_[(start_[level - 1] + at[k]) * 16], 0, near);
         }
       }
       for (uint32_t k = 0; k < n; ++k) index_[first + k] = at[k] < count_ ? at[k] : count_ - 1;
@@ -402,7 +408,8 @@ class Tree final : public Workload {
   uint64_t start_[8] = {};  // the first node of each level, leaves' parents first
   uint32_t depth_ = 0;
   uint64_t used_ = 0;
-  Pages<float> nodes_;
+  Pages<float> memory_;  // a node of zeros, then
+  float* nodes_;         // the tree's
   Pages<uint32_t> index_;
 };
 

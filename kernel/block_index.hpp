@@ -34,10 +34,10 @@ class BlockIndex {
     }
   }
   /// Asks for the cache lines that find() reads first, in two steps.
-  void prefetchTable(uint64_t handle, uint32_t ordinal) const { prefetchLine(&table_[home(handle, ordinal)]); }
+  void prefetchTable(uint64_t handle, uint32_t ordinal) const { prefetchLineFar(&table_[home(handle, ordinal)]); }
   void prefetchBlock(const Store& store, uint64_t handle, uint32_t ordinal) const {
     const uint32_t entry = table_[home(handle, ordinal)];
-    if (entry != 0) prefetchLine(&store.block(entry - 1));
+    if (entry != 0) prefetchLineFar(&store.block(entry - 1));
   }
 
   uint32_t count() const { return count_; }

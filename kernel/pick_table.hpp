@@ -57,7 +57,7 @@ class PickTable {
   /// The index of the pick that starts at `slot`, or pickNone.
   uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
-  void prefetchPlace(uint32_t slot) const { prefetchLine(&places_[slot]); }
+  void prefetchPlace(uint32_t slot) const { prefetchLineFar(&places_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }
   double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }

@@ -605,10 +605,20 @@ void Replay::finishBatch(Table& table, const uint32_t* indices, const double* pr
       if (probabilities[index] < smallest) smallest = probabilities[index];
     }
   }
-  // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
   for (uint32_t index = 0; index < count; ++index) {
     probability[index] = static_cast<float>(probabilities[index]);
-    weight[index] = weighted ? static_cast<float>(portablePow(smallest / probabilities[index], beta)) : 1.0f;
+    weight[index] = 1.0f;
+  }
+  if (!weighted) return;
+  // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
+  constexpr uint32_t pieceMax = 64;
+  double share[pieceMax] = {};
+  double power[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    for (uint32_t at = 0; at < piece; ++at) share[at] = smallest / probabilities[first + at];
+    portablePowMany(share, beta, power, piece, avx2_);
+    for (uint32_t at = 0; at < piece; ++at) weight[first + at] = static_cast<float>(power[at]);
   }
 }
 

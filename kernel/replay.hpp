@@ -20,6 +20,7 @@
 #include "kernel/batch_orders.hpp"
 #include "kernel/block_index.hpp"
 #include "kernel/byte_limit.hpp"
+#include "kernel/cpu.hpp"
 #include "kernel/episode_table.hpp"
 #include "kernel/initial_priorities.hpp"
 #include "kernel/pick_table.hpp"
@@ -242,6 +243,7 @@ class Replay {
   uint32_t rowFinalState_ = 0;
   InitialPriorities initial_;
   BatchOrders orders_;
+  bool avx2_ = hasAvx2();
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

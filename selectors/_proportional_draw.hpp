@@ -24,13 +24,13 @@ void drawProportional(const SumTree<Leaf>& tree, uint32_t pickCount, bool indepe
     for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0 / pickCount;
     return;
   }
-  // The points stand where their probabilities will: both are doubles, and find() reads a point before its own is written.
+  // Points, then weights, then probabilities stand in the same place: all are doubles.
   for (uint32_t k = 0; k < count; ++k) probability[k] = random.uniform();
   if (!independent)
     for (uint32_t k = 0; k < count; ++k) probability[k] = (static_cast<double>(k) + probability[k]) / count;
   for (uint32_t k = 0; k < count; ++k) probability[k] *= total;
-  tree.findMany(probability, count, index);
-  for (uint32_t k = 0; k < count; ++k) probability[k] = static_cast<double>(tree.get(index[k])) / total;
+  tree.findMany(probability, count, !independent, index, probability);
+  for (uint32_t k = 0; k < count; ++k) probability[k] /= total;
 }
 
 /// The smallest probability that drawProportional() can report; settled, with trackMin.

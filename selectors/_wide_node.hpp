@@ -1,15 +1,14 @@
-// The arithmetic of one node of 16 children of a SumTree: its sum, its smallest positive value, and the child at a point r.
+// The arithmetic of one node of 16 children of a SumTree: its sum, its smallest positive value, what is before each child, and the
+// child at a point r by the rule. (In wider vectors, and where r lies by running sums, which is faster: _wide_vectors.hpp.)
 //
-// The way down is: to the right if r >= the left's sum and the right's isn't 0, taking the left's off r; else to the left.
-// A node is a binary tree of its own. Its bounds lie in heap order in 16 doubles: at 1 the one between the halves, at 2 and 3
-// between quarters, at 4..7 between pairs, at 8..15 between children; index 0 is unused. A bound is the left's sum, or infinity
-// where the right's is 0, so that "right if r >= bound" is the whole rule.
-// Thread safety: pure functions. Invariant: sums are added pairwise, (0 + 1), (2 + 3), ..., then pairs of pairs; the compiler must
-// not reorder or contract them (no -ffast-math, -ffp-contract=off).
-// Cost: 5-15 ns when the node is in the cache; no branch depends on the data.
+// Sums are added pairwise, (0 + 1), (2 + 3), ..., then pairs of pairs, and so on. The way down by the rule is: to the right half if
+// r >= the left's sum and the right's isn't 0, taking the left's off r; else to the left.
+// What is before a child is added up of the same sums of 2, 4 and 8, the largest first; so it never falls from child to child, stays
+// the same after a child of 0, and after the last child that isn't 0 is the sum of all, to the bit.
+// Thread safety: pure functions. Invariant: the compiler must not reorder or contract sums (no -ffast-math, -ffp-contract=off).
+// Cost: 3-15 ns when the node is in the cache; the way down by the rule 20-40.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -25,7 +24,7 @@ struct WideVector {
   typedef T type __attribute__((vector_size(16)));
 };
 using WideDoubles = WideVector<double>::type;
-using WideMask = WideVector<int64_t>::type;
+using WideFloats = WideVector<float>::type;
 
 /// The sum of the 16 children.
 template <typename T>
@@ -37,25 +36,44 @@ inline double wideSum(const T* child) {
   return left + right;
 }
 
-/// Adds neighbours: sum of 2 vectors into 1, and the bound between each two. Explicit, because left to itself the compiler goes
-/// through memory.
-inline WideDoubles wideFold(WideDoubles low, WideDoubles high, double* bound) {
-  const WideDoubles left = __builtin_shufflevector(low, high, 0, 2);
-  const WideDoubles right = __builtin_shufflevector(low, high, 1, 3);
-  const WideDoubles bounds = right > WideDoubles{} ? left : WideDoubles{} + std::numeric_limits<double>::infinity();
-  std::memcpy(bound, &bounds, sizeof bounds);
-  return left + right;
+/// Four children: the sum of all, and of those before each.
+struct WideQuad {
+  double sum;
+  WideDoubles before[2];
+};
+/// Explicit, because left to itself the compiler goes through memory.
+inline WideQuad wideQuad(const double* child) {
+  const WideDoubles zero = {};
+  WideDoubles low;
+  WideDoubles high;
+  std::memcpy(&low, child, sizeof low);
+  std::memcpy(&high, child + 2, sizeof high);
+  const WideDoubles pairs = __builtin_shufflevector(low, high, 0, 2) + __builtin_shufflevector(low, high, 1, 3);
+  const WideDoubles first = __builtin_shufflevector(pairs, pairs, 0, 0);
+  return {pairs[0] + pairs[1],
+          {__builtin_shufflevector(zero, low, 0, 2), first + __builtin_shufflevector(zero, high, 0, 2)}};
 }
 
-/// Writes all bounds, and returns the sum of the 16 children.
-inline double wideBounds(const double* child, double* bound) {
-  WideDoubles sum[8];
-  std::memcpy(sum, child, sizeof sum);
-  for (int i = 0; i < 4; ++i) sum[i] = wideFold(sum[2 * i], sum[2 * i + 1], bound + 8 + 2 * i);
-  for (int i = 0; i < 2; ++i) sum[i] = wideFold(sum[2 * i], sum[2 * i + 1], bound + 4 + 2 * i);
-  sum[0] = wideFold(sum[0], sum[1], bound + 2);
-  bound[1] = sum[0][1] > 0.0 ? sum[0][0] : std::numeric_limits<double>::infinity();
-  return sum[0][0] + sum[0][1];
+/// Writes the sum of the children before each child, infinity where that is the sum of all, so that nothing is at or after it; and
+/// returns the sum of the 16 children.
+template <typename T>
+inline double wideBefore(const double* child, T* before) {
+  WideQuad quad[4];
+  for (int i = 0; i < 4; ++i) quad[i] = wideQuad(child + 4 * i);
+  const double left = quad[0].sum + quad[1].sum;
+  const double sum = left + (quad[2].sum + quad[3].sum);
+  for (int i = 0; i < 2; ++i) {
+    quad[1].before[i] += quad[0].sum;
+    quad[3].before[i] += quad[2].sum;
+    quad[2].before[i] += left;
+    quad[3].before[i] += left;
+  }
+  double all[wideWidth];
+  for (int i = 0; i < 4; ++i) std::memcpy(all + 4 * i, quad[i].before, sizeof quad[i].before);
+  for (uint32_t i = 0; i < wideWidth; ++i)
+    before[i] = all[i] < sum ? static_cast<T>(all[i]) : std::numeric_limits<T>::infinity();
+  before[0] = 0;
+  return sum;
 }
 
 /// The smallest positive child, 0 if there is none.
@@ -76,41 +94,9 @@ inline T wideMinPositive(const T* child) {
   return result == infinity ? 0 : result;
 }
 
-/// One step down from place `at` of the heap order: right if r >= bound, and then bound is taken off r (the lower lane).
-inline void wideStep(double bound, WideDoubles& r, uint32_t& at) {
-  const WideDoubles bounds = {bound, 0.0};
-  const WideMask right = r >= bounds;
-  r -= reinterpret_cast<WideDoubles>(reinterpret_cast<WideMask>(bounds) & right);
-  at = 2 * at - static_cast<uint32_t>(right[0]);
-}
-
-/// The child at r; r becomes the rest within it.
-inline uint32_t wideDescend(const double* bound, WideDoubles& r) {
-  uint32_t at = 1;
-  for (int step = 0; step < 4; ++step) wideStep(bound[at], r, at);
-  return at - wideWidth;
-}
-
-/// The child at r among leaves, whose bounds are not stored. It doesn't look whether the right is 0: if it was once, and mattered,
-/// the leaf it returns is 0.
+/// The child at r by the rule; r becomes the rest within it. The sum of the children is more than 0.
 template <typename T>
-inline uint32_t wideDescendLeaves(const T* child, WideDoubles r) {
-  double pair[8];
-  double left[8];
-  for (int i = 0; i < 8; ++i) pair[i] = static_cast<double>(child[2 * i]) + static_cast<double>(child[2 * i + 1]);
-  for (int i = 0; i < 4; ++i) left[4 + i] = pair[2 * i];
-  left[2] = pair[0] + pair[1];
-  left[3] = pair[4] + pair[5];
-  left[1] = left[2] + (pair[2] + pair[3]);
-  uint32_t at = 1;
-  for (int step = 0; step < 3; ++step) wideStep(left[at], r, at);
-  wideStep(static_cast<double>(child[2 * (at - 8)]), r, at);
-  return at - wideWidth;
-}
-
-/// The same by the whole rule. The sum of the children is more than 0.
-template <typename T>
-inline uint32_t wideDescendCarefully(const T* child, double r) {
+inline uint32_t wideDescend(const T* child, double& r) {
   uint32_t low = 0;
   for (uint32_t half = wideWidth / 2; half >= 1; half /= 2) {
     double sum[2][wideWidth / 2];

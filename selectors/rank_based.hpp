@@ -188,7 +188,7 @@ class RankBasedSelector final : public PickSelector {
     while (weighed_ < count_) {
       const uint32_t n = count_ - weighed_ < piece ? count_ - weighed_ : piece;
       for (uint32_t k = 0; k < n; ++k) power[k] = static_cast<double>(weighed_ + k) + 1.0;
-      portablePowMany(power, -options_.alpha, power, n);
+      portablePowMany(power, -options_.alpha, power, n, avx2_);
       for (uint32_t k = 0; k < n; ++k) weights_.set(weighed_++, power[k]);
     }
     while (weighed_ > count_) weights_.set(--weighed_, 0.0);
@@ -224,6 +224,7 @@ class RankBasedSelector final : public PickSelector {
 
   RankBasedOptions options_;
   Random random_;
+  bool avx2_ = hasAvx2();
   uint32_t countMax_;
   uint32_t count_ = 0;
   uint32_t weighed_ = 0;       // ranks that have their weight

@@ -2,42 +2,52 @@
 // smallest positive weight.
 //
 // The sums are those of a binary tree: sum [lo, hi) = sum [lo, mid) + sum [mid, hi) in double, over ranges whose length is a
-// power of two and which begin at a multiple of it; a leaf is its weight, 0 where none was set. It is stored in nodes of 16
-// children, every fourth level; of the three levels between only the bounds are kept, which is what going down needs, and right
-// above the leaves not even those: they are added up again on the way. Levels above the ones in use would add zeros, so totals
-// and draws don't depend on countMax. Sums are always added up from children, never patched by differences.
+// power of two and which begin at a multiple of it; a leaf is its weight, 0 where none was set. Only those of nodes of 16 children,
+// every fourth level, are stored. Levels above the ones in use would add zeros, so totals and draws don't depend on countMax. Sums
+// are always added up from children, never patched by differences.
 //
 // set() only writes the leaf and notes its node; settle() then adds up each noted node once, level by level.
-// Going down at r: to the right if r >= sum of the left and the right isn't 0, taking the left's sum off r; else to the left.
-// A subtree that is 0 is never entered while the total isn't 0, whatever the rounding: so a weight of 0 can't be drawn.
-// Among the last 16 the fast way leaves out "and the right isn't 0". That differs from the rule only where it enters a subtree
-// of sum 0, and then it arrives at a weight of 0: whoever arrives at one goes there again, carefully.
+//
+// The rule of going down at r: to the right if r >= sum of the left and the right isn't 0, taking the left's sum off r; else to the
+// left. A subtree that is 0 is never entered while the total isn't 0, whatever the rounding: so a weight of 0 can't be drawn.
+// That takes four steps a node, each waiting for the one before. What is done first instead is a search among the running sums of
+// each node: the last child that what is before it is at most r (_wide_vectors.hpp). It ends at the same leaf unless r is so close to
+// one of its ends that rounding decides; then, and only then, the rule is followed. So draws are the rule's, to the bit, however the
+// search adds up, and it may be coarse: right above the leaves, where most of its memory is, running sums are float32.
+// How close is too close? With u = 2^-24 and y the point's rest within its node of level 2: y as a float32 is off by u y, what is
+// taken off it by u y, and their difference by u y: 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's way, are
+// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _wide_vectors.hpp. Up to 2^28 weights, whatever
+// they are, not one point in 5,000 is too close, on average; but sums that near the largest float32 are gone through by the rule.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Every stored sum that isn't noted, nor above one that is, is the sum of its 16 children in the order above, to the bit,
-//      and so are its bounds.
+//      and the running sums are those of wideBefore().
 //   2. Likewise every stored minimum is the smallest positive one of its children, 0 if there is none.
 //   3. A node of level 1 is in the list of noted nodes once if its bit is set, else not at all; above level 1 no bit is set.
 //   4. Every weight is finite and >= 0.
-// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 1.4 bytes an index, 0.3 more with the minimum.
+// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 1.1 bytes an index, 0.3 more with the minimum.
 // It doesn't check its arguments: weights are finite and >= 0, r is in [0, total()], and total() is more than 0.
 #pragma once
 
+#include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "kernel/memory.hpp"
 #include "kernel/prefetch.hpp"
 #include "selectors/_wide_node.hpp"
+#include "selectors/_wide_vectors.hpp"
 
 namespace exrp {
 
 template <typename Leaf>
 class SumTree {
  public:
-  /// Takes address space for `countMax` weights; all but the leaves is usable at once.
-  bool create(uint32_t countMax, bool trackMin = false) {
+  /// Takes address space for `countMax` weights; all but the leaves is usable at once. Results don't depend on `avx2`.
+  bool create(uint32_t countMax, bool trackMin = false, bool avx2 = hasAvx2()) {
     trackMin_ = trackMin;
+    avx2_ = avx2;
     depth_ = 1;
     used_ = 0;
     notedCount_ = 0;
@@ -57,18 +67,20 @@ class SumTree {
       end += padded(nodeCount_[level]);
       bitEnd += (nodeCount_[level] + 63) / 64;
     }
-    const uint64_t boundEnd = offset_[1] * wideWidth;
-    if (!leaves_.create(leaves) || !sums_.create(end) || !bounds_.create(boundEnd)) return false;
+    const uint64_t farEnd = topLevel_ > 2 ? offset_[2] * wideWidth : 0;
+    const uint64_t nearEnd = topLevel_ >= 2 ? padded(nodeCount_[2]) * wideWidth : 0;
+    if (!leaves_.create(leaves) || !sums_.create(end) || !far_.create(farEnd) || !near_.create(nearEnd)) return false;
     if (!bits_.create(bitEnd) || !noted_.create(nodeCount_[1])) return false;
     if (trackMin_ && !(mins_.create(end) && mins_.commit(end))) return false;
-    return sums_.commit(end) && bounds_.commit(boundEnd) && bits_.commit(bitEnd) && noted_.commit(nodeCount_[1]);
+    if (!sums_.commit(end) || !far_.commit(farEnd) || !near_.commit(nearEnd)) return false;
+    return bits_.commit(bitEnd) && noted_.commit(nodeCount_[1]);
   }
 
   /// Makes the weights of indices 0..count-1 settable.
   bool commit(uint32_t count) { return leaves_.commit(padded(count)); }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
-  void prefetch(uint32_t index) const { prefetchLine(&leaves_[index]); }
+  void prefetch(uint32_t index) const { prefetchLineFar(&leaves_[index]); }
 
   void set(uint32_t index, Leaf weight) {
     leaves_[index] = weight;
@@ -79,19 +91,8 @@ class SumTree {
 
   /// Brings all sums up to date with the weights.
   void settle() {
-    uint32_t count = notedCount_;
-    notedCount_ = 0;
-    for (uint32_t level = 1; count > 0; ++level) {
-      uint32_t parents = 0;  // they overwrite the list in place: never more than what was read
-      for (uint32_t k = 0; k < count; ++k) {
-        if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
-        const uint32_t node = noted_[k];
-        addUp(level, node);
-        const uint32_t parent = node >> wideBits;
-        if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
-      }
-      count = parents;
-    }
+    if (avx2_) return settleAvx2();
+    settleBy<WidePlain>();
   }
 
   bool settled() const { return notedCount_ == 0; }
@@ -102,33 +103,24 @@ class SumTree {
 
   /// The index at r; settled, total() > 0.
   uint32_t find(double r) const {
-    WideDoubles rest = {r, 0.0};
-    uint32_t node = 0;
-    for (uint32_t level = depth_; level >= 2; --level) node = (node << wideBits) + wideDescend(boundsOf(level, node), rest);
-    return leafAt(node, rest);
+    uint32_t index = 0;
+    double weight = 0.0;
+    findMany(&r, 1, false, &index, &weight);
+    return index;
   }
 
-  /// find() for each of `count` points; the cache misses of 16 at a time overlap.
-  void findMany(const double* points, uint32_t count, uint32_t* index) const {
-    constexpr uint32_t flight = 16;
-    for (uint32_t first = 0; first < count; first += flight) {
-      const uint32_t n = count - first < flight ? count - first : flight;
-      uint32_t node[flight] = {};
-      WideDoubles rest[flight] = {};
-      for (uint32_t k = 0; k < n; ++k) rest[k][0] = points[first + k];
-      for (uint32_t level = depth_; level >= 2; --level)
-        for (uint32_t k = 0; k < n; ++k) {
-          node[k] = (node[k] << wideBits) + wideDescend(boundsOf(level, node[k]), rest[k]);
-          prefetchWayDown(level - 1, node[k]);
-        }
-      for (uint32_t k = 0; k < n; ++k) index[first + k] = leafAt(node[k], rest[k]);
-    }
+  /// find() for each of `count` points, and the weight of each index; `weight` may be `points`. Cache misses overlap. Where points
+  /// are said to be `ascending` they must be; the upper levels are then gone through for a few of them only.
+  void findMany(const double* points, uint32_t count, bool ascending, uint32_t* index, double* weight) const {
+    const Search search = {points, count, ascending, index, weight};
+    if (avx2_) return findAvx2(search);
+    findBy<WidePlain>(search);
   }
 
   /// Bytes in use for `count` weights.
   double memoryBytes(uint32_t count) const {
     const double nodes = static_cast<double>(count) / (wideWidth - 1);
-    const double nodeBytes = 2 * sizeof(double) + sizeof(uint32_t) + 0.125 + (trackMin_ ? sizeof(Leaf) : 0);
+    const double nodeBytes = sizeof(double) + sizeof(float) + sizeof(uint32_t) + 0.125 + (trackMin_ ? sizeof(Leaf) : 0);
     return static_cast<double>(count) * sizeof(Leaf) + nodes * nodeBytes;
   }
 
@@ -150,6 +142,7 @@ class SumTree {
 
  private:
   static constexpr uint32_t levelMax = 8;  // 16^8 = 2^32
+  static constexpr uint32_t flight = 64;
   static uint64_t padded(uint64_t count) { return (count + wideWidth - 1) / wideWidth * wideWidth; }
 
   const Leaf* leavesBelow(uint32_t node) const { return &leaves_[size_t{node} << wideBits]; }
@@ -159,8 +152,8 @@ class SumTree {
   const Leaf* minsBelow(uint32_t level, uint32_t node) const {
     return level == 1 ? leavesBelow(node) : &mins_[offset_[level - 1] + (size_t{node} << wideBits)];
   }
-  double* boundsOf(uint32_t level, uint32_t node) { return &bounds_[(offset_[level] + node) << wideBits]; }
-  const double* boundsOf(uint32_t level, uint32_t node) const { return &bounds_[(offset_[level] + node) << wideBits]; }
+  const float* nearOf(uint64_t node) const { return &near_[node << wideBits]; }
+  const double* farOf(uint32_t level, uint64_t node) const { return &far_[(offset_[level] + node) << wideBits]; }
   Leaf minBelow(uint32_t level, uint32_t node) const { return wideMinPositive(minsBelow(level, node)); }
 
   void prefetchChildren(uint32_t level, uint32_t node) const {
@@ -173,33 +166,164 @@ class SumTree {
     }
   }
 
-  void prefetchWayDown(uint32_t level, uint32_t node) const {
-    if (level == 1) return prefetchChildren(level, node);
-    prefetchLine(boundsOf(level, node));
-    prefetchLine(boundsOf(level, node) + 8);
+  /// What findMany() is asked for.
+  struct Search {
+    const double* points;
+    uint32_t count;
+    bool ascending;
+    uint32_t* index;
+    double* weight;
+  };
+  /// Where the search begins: a node, what is before it, and where it ends. Points below its end are taken to lie in it.
+  struct Start {
+    uint32_t level;
+    uint32_t node;
+    double first;
+    double end;
+  };
+
+  EXRP_AVX2 void findAvx2(const Search& search) const { findBy<WideAvx2>(search); }
+
+  template <typename Wide>
+  __attribute__((always_inline)) void findBy(const Search& search) const {
+    Start start = {depth_, 0, 0.0, std::numeric_limits<double>::infinity()};
+    if (search.ascending) {
+      // As low as still has several points a node, so that going on to the next node is rare.
+      while (start.level > 2 && uint64_t{8} * nodesAt(start.level - 1) <= search.count) --start.level;
+      if (start.level < depth_) start.end = 0.0;
+    }
+    for (uint32_t first = 0; first < search.count; first += flight) {
+      const uint32_t n = search.count - first < flight ? search.count - first : flight;
+      findFlight<Wide>(search.points + first, n, start, search.index + first, search.weight + first);
+    }
   }
 
-  uint32_t leafAt(uint32_t node, WideDoubles rest) const {
-    const Leaf* below = leavesBelow(node);
-    uint32_t child = wideDescendLeaves(below, rest);
-    if (!(below[child] > 0)) child = wideDescendCarefully(below, rest[0]);
-    return (node << wideBits) + child;
+  /// Up to `flight` points, level by level, so that each waits for its cache lines while the others go on.
+  template <typename Wide>
+  __attribute__((always_inline)) void findFlight(const double* points, uint32_t n, Start& start, uint32_t* index, double* weight) const {
+    uint32_t node[flight];
+    double rest[flight];
+    for (uint32_t k = 0; k < n; ++k) {
+      if (points[k] >= start.end) start = startAt<Wide>(start.level, points[k]);
+      node[k] = start.node;
+      rest[k] = points[k] > start.first ? points[k] - start.first : 0.0;
+    }
+    uint32_t level = start.level;
+    for (; level > 2; --level) {
+      const bool wait = nodesAt(level - 1) > 256;  // else the level below stays in the cache
+      for (uint32_t k = 0; k < n; ++k) {
+        const double* before = farOf(level, node[k]);
+        const uint32_t child = Wide::child(before, rest[k]);
+        rest[k] -= before[child];
+        node[k] = (node[k] << wideBits) + child;
+        if (wait) prefetchSearch(level - 1, node[k]);
+      }
+    }
+    float near[flight];
+    float slack[flight];
+    const auto slackOfDoubles = static_cast<float>(total() * 0x1p-44) + 0x1p-140f;
+    for (uint32_t k = 0; k < n; ++k) {
+      constexpr double largest = std::numeric_limits<float>::max();
+      near[k] = static_cast<float>(rest[k] < largest ? rest[k] : largest);
+      slack[k] = rest[k] < largest ? slackOfDoubles + near[k] * 0x1p-22f : std::numeric_limits<float>::infinity();
+    }
+    for (uint32_t k = 0; level == 2 && k < n; ++k) {
+      const float* before = nearOf(node[k]);
+      const uint32_t child = Wide::child(before, near[k]);
+      near[k] -= before[child];
+      node[k] = (node[k] << wideBits) + child;
+      prefetchSearch(1, node[k]);
+    }
+    for (uint32_t k = 0; k < n; ++k) {
+      assert(node[k] < nodesAt(1));
+      const WideLeaf leaf = Wide::leaf(leavesBelow(node[k]), near[k], slack[k]);
+      const uint32_t found = leaf.sure ? (node[k] << wideBits) + leaf.index : findByRule(points[k]);
+      index[k] = found;
+      weight[k] = static_cast<double>(leaves_[found]);
+    }
   }
 
-  void addUp(uint32_t level, uint32_t node) {
-    sums_[offset_[level] + node] =
-        level == 1 ? wideSum(leavesBelow(node)) : wideBounds(sumsBelow(level, node), boundsOf(level, node));
-    if (trackMin_) mins_[offset_[level] + node] = minBelow(level, node);
+  template <typename Wide>
+  __attribute__((always_inline)) Start startAt(uint32_t level, double point) const {
+    Start start = {level, 0, 0.0, 0.0};
+    for (uint32_t above = depth_; above > level; --above) {
+      const double* before = farOf(above, start.node);
+      const uint32_t child = Wide::child(before, point > start.first ? point - start.first : 0.0);
+      start.first += before[child];
+      start.node = (start.node << wideBits) + child;
+    }
+    start.end = start.first + sums_[offset_[level] + start.node];
+    return start;
+  }
+
+  /// How many nodes of a level are in use.
+  uint32_t nodesAt(uint32_t level) const { return ((used_ - 1) >> (wideBits * level)) + 1; }
+
+  /// Many lines are asked for at once.
+  void prefetchSearch(uint32_t level, uint32_t node) const {
+    if (level == 1) {
+      prefetchLineFar(leavesBelow(node));
+      if constexpr (sizeof(Leaf) == 8) prefetchLineFar(leavesBelow(node) + 8);
+    } else if (level == 2) {
+      prefetchLineFar(nearOf(node));
+    } else {
+      prefetchLineFar(farOf(level, node));
+      prefetchLineFar(farOf(level, node) + 8);
+    }
+  }
+
+  /// find() by the rule alone.
+  __attribute__((noinline)) uint32_t findByRule(double r) const {
+    uint32_t node = 0;
+    for (uint32_t level = depth_; level >= 2; --level) node = (node << wideBits) + wideDescend(sumsBelow(level, node), r);
+    return (node << wideBits) + wideDescend(leavesBelow(node), r);
+  }
+
+  EXRP_AVX2 void settleAvx2() { settleBy<WideAvx2>(); }
+
+  template <typename Wide>
+  __attribute__((always_inline)) void settleBy() {
+    uint32_t count = notedCount_;
+    notedCount_ = 0;
+    for (uint32_t level = 1; count > 0; ++level) {
+      uint32_t parents = 0;  // they overwrite the list in place: never more than what was read
+      for (uint32_t k = 0; k < count; ++k) {
+        if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
+        const uint32_t node = noted_[k];
+        addUp<Wide>(level, node);
+        const uint32_t parent = node >> wideBits;
+        if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
+      }
+      count = parents;
+    }
+  }
+
+  template <typename Wide>
+  __attribute__((always_inline)) void addUp(uint32_t level, uint32_t node) {
+    const uint64_t at = offset_[level] + node;
+    if (level == 1) {
+      sums_[at] = Wide::sum(leavesBelow(node));
+    } else if (level == 2) {
+      sums_[at] = Wide::before(sumsBelow(level, node), &near_[size_t{node} << wideBits]);
+    } else {
+      sums_[at] = Wide::before(sumsBelow(level, node), &far_[at << wideBits]);
+    }
+    if (trackMin_) mins_[at] = minBelow(level, node);
     bits_[bitOffset_[level] + (node >> 6)] &= ~(uint64_t{1} << (node & 63));
   }
 
   bool sumsRight(uint32_t level, uint32_t node) const {
     const double sum = sums_[offset_[level] + node];
     if (level == 1) return sum == wideSum(leavesBelow(node));
-    double bound[wideWidth];
-    if (sum != wideBounds(sumsBelow(level, node), bound)) return false;
-    for (uint32_t at = 1; at < wideWidth; ++at)
-      if (bound[at] != boundsOf(level, node)[at]) return false;
+    return level == 2 ? beforeRight(sum, sumsBelow(level, node), nearOf(node))
+                      : beforeRight(sum, sumsBelow(level, node), farOf(level, node));
+  }
+  template <typename T>
+  static bool beforeRight(double sum, const double* children, const T* stored) {
+    T before[wideWidth];
+    if (sum != wideBefore(children, before)) return false;
+    for (uint32_t k = 0; k < wideWidth; ++k)
+      if (before[k] != stored[k]) return false;
     return true;
   }
 
@@ -243,7 +367,8 @@ class SumTree {
 
   ReservedArray<Leaf> leaves_;
   ReservedArray<double> sums_;      // node j of level l is at offset_[l] + j; its children are 16j.. of level l - 1
-  ReservedArray<double> bounds_;     // the bounds of that node, from level 2 up, are at 16 (offset_[l] + j)
+  ReservedArray<double> far_;       // the running sums of that node, from level 3 up, are at 16 (offset_[l] + j)
+  ReservedArray<float> near_;       // and those of node j of level 2 at 16 j
   ReservedArray<Leaf> mins_;        // as sums_, with trackMin
   ReservedArray<uint64_t> bits_;    // bit j of level l, from word bitOffset_[l]: node j is noted
   ReservedArray<uint32_t> noted_;   // nodes of level 1 whose leaves changed since settle()
@@ -255,6 +380,7 @@ class SumTree {
   uint32_t topLevel_ = 1;  // levels there is room for
   uint32_t used_ = 0;      // no index at or above it was ever set
   bool trackMin_ = false;
+  bool avx2_ = false;
 };
 
 }  // namespace exrp

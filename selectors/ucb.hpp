@@ -20,7 +20,7 @@
 //   4. Greedy: the tournament has each group's head, unless the maximum has risen since the last draw.
 //   Those of the parts: 10 + DrawGroups', 20 and 30 + the trees', 40 + the tournament's.
 // Cost: see bench/probe/selectors.cpp. pushed, moved, popped O(1) or, of a drawn pick, O(log N); a draw O(log N).
-// Memory: 24 bytes a pick, 8 to 32 more once it was drawn (10 measured), 5.4 more if proportional, and about 90 a group.
+// Memory: 24 bytes a pick, 8 to 32 more once it was drawn (10 measured), 5.1 more if proportional, and about 90 a group.
 #pragma once
 
 #include <algorithm>

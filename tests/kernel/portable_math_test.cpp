@@ -94,8 +94,10 @@ void manyIsTheSameToTheBit() {
     std::vector<double> base(1001);
     for (double& x : base) x = random.below(10) == 0 ? 0.0 : randomBase(random, 1e-310, 1e300);
     std::vector<double> result(base.size());
-    portablePowMany(base.data(), exponent, result.data(), static_cast<uint32_t>(base.size()));
-    for (size_t i = 0; i < base.size(); ++i) CHECK_EQUAL(result[i], portablePow(base[i], exponent));
+    for (const bool avx2 : {false, hasAvx2()}) {
+      portablePowMany(base.data(), exponent, result.data(), static_cast<uint32_t>(base.size()), avx2);
+      for (size_t i = 0; i < base.size(); ++i) CHECK_EQUAL(result[i], portablePow(base[i], exponent));
+    }
   }
 }
 
