@@ -5,22 +5,9 @@
 namespace exrp {
 namespace {
 
-constexpr size_t lineBytes = 64;
 constexpr uint32_t stepsBackMax = 4;  // blocks
-constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
-
-template <void (*ask)(const void*) = prefetchLine>
-void prefetchSpan(const uint8_t* from, size_t bytes) {
-  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
-  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
-  uint32_t lines = 0;
-  for (uintptr_t line = first; line < end && lines < prefetchLinesMax; line += lineBytes, ++lines) {
-    ask(reinterpret_cast<const void*>(line));
-  }
-}
 
 }  // namespace
-
 /// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
 /// row after them.
 inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
@@ -97,104 +84,6 @@ BatchMaker::CopyFused BatchMaker::copierOf(uint32_t stateBytes, uint32_t fusedCo
   return found;
 }
 
-/// The whole pipeline for plain batches of small columns, see kernel/plain_walk.hpp.
-template <uint32_t stateBytes, bool single>
-void BatchMaker::walkPlain(const BatchMaker& maker, const Walk& walk) {
-  struct Found {
-    const uint8_t* row;
-    uint64_t handle;
-    Pick pick;
-  };
-  constexpr uint32_t d = walkDistance;
-  const Store& store = *maker.store_;
-  const BatchTarget& target = walk.target;
-  const uint32_t length = single ? 1 : maker.policy_.length;
-  const uint32_t count = walk.place.count;
-  const size_t first = walk.place.first;
-  const uint8_t* const rows = store.groupRow(0, 0);
-  const size_t stride = store.groupStride(0);
-  const size_t stateOffset = store.column(0).offset;
-  const Block* const blocks = &store.block(0);
-  const uint32_t blockShift = store.blockShift();
-  const uint32_t blockLength = store.blockLength();
-  const size_t spanBytes = size_t{length} * stride + stateOffset + stateBytes;
-  const uint32_t* const indices = walk.indices;
-  uint32_t* const pickedEpisodes = walk.pickedEpisodes;
-  double* const pickEpisode = walk.pickEpisode + first;
-  int32_t* const pickPosition = walk.pickPosition + first;
-  float* const discount = target.discount;
-  uint8_t* state = target.columns[0] + first * length * stateBytes;
-  uint8_t* nextState = target.nextState + first * length * stateBytes;
-  SmallColumn small[columnMax];
-  const uint32_t smallCount = store.columnCount() - 1;
-  for (uint32_t index = 0; index < smallCount; ++index) {
-    const Column& column = store.column(index + 1);
-    small[index] = {column.offset, column.bytes, target.columns[index + 1] + first * length * column.bytes};
-  }
-  for (uint32_t index = 0; index < count; ++index) target.seqLen[first + index] = static_cast<int32_t>(length);
-  for (uint32_t index = 0; index < count; ++index) target.nextSeqLen[first + index] = static_cast<int32_t>(length);
-
-  Found ring[walkRing];
-  for (uint32_t step = 0; step < count + 3 * d; ++step) {
-    if (step < count) walk.table.prefetchSlotFar(indices[step]);
-    if (step >= d && step - d < count) {
-      Found& found = ring[(step - d) % walkRing];
-      found.pick.slot = walk.table.slot(indices[step - d]);
-      prefetchLineFar(&blocks[found.pick.slot >> blockShift]);
-    }
-    if (step >= 2 * d && step - 2 * d < count) {
-      Found& found = ring[(step - 2 * d) % walkRing];
-      Pick& pick = found.pick;
-      const uint32_t index = pick.slot >> blockShift;
-      const Block block = blocks[index];
-      const uint32_t within = pick.slot & (blockLength - 1);
-      const uint32_t run = blockLength - within;
-      const uint32_t two = static_cast<uint32_t>(block.next == index + 1) & static_cast<uint32_t>(run + blockLength > length);
-      pick.joined = static_cast<uint32_t>(run > length) | two;
-      pick.episode = block.episode;
-      pick.position = (block.ordinal << blockShift) + within;
-      found.handle = block.handle;
-      found.row = rows + size_t{pick.slot} * stride;
-      prefetchLineFar(&walk.episodes[block.episode]);
-      if (pick.joined != 0) {
-        prefetchSpan<prefetchLineFar>(found.row, spanBytes);
-      } else {
-        maker.prefetchChain(pick.slot, block.next);
-      }
-    }
-    if (step < 3 * d) continue;
-    const uint32_t done = step - 3 * d;
-    const Found& found = ring[done % walkRing];
-    const Pick& pick = found.pick;
-    const Episode& episode = walk.episodes[pick.episode];
-    pickEpisode[done] = static_cast<double>(static_cast<int64_t>(found.handle));
-    pickPosition[done] = static_cast<int32_t>(pick.position);
-    pickedEpisodes[done] = pick.episode;
-    const uint32_t left = episode.count - pick.position;
-    const uint32_t known = left - (episode.ended() ? 0 : 1);
-    if (pick.joined != 0 && known >= length) {
-      if (left == length && episode.state == EXRP_EPISODE_TERMINATED) discount[(first + done + 1) * length - 1] = 0.0f;
-      copyStates<stateBytes>(state, nextState, found.row + stateOffset, stride, length);
-      for (uint32_t index = 0; index < smallCount; ++index) {
-        const SmallColumn& column = small[index];
-        copySmall(column.to + size_t{done} * length * column.bytes, found.row + column.offset, column.bytes, stride, length);
-      }
-    } else {
-      maker.copyPick(episode, pick, first + done, target);
-    }
-    state += size_t{length} * stateBytes;
-    nextState += size_t{length} * stateBytes;
-  }
-}
-
-/// The walk for a state of 4 x one of `words` bytes; null for another width.
-template <uint32_t... words>
-BatchMaker::WalkPlain BatchMaker::walkOf(uint32_t stateBytes, bool single) {
-  WalkPlain found = nullptr;
-  ((stateBytes == words * 4 ? (found = single ? walkPlain<words * 4, true> : walkPlain<words * 4, false>, 0) : 0), ...);
-  return found;
-}
-
 Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
@@ -210,10 +99,7 @@ Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t
   }
   bool allSmall = store.groupCount() == 1 && store.keptCount() == 0;
   for (uint32_t column = 1; column < store.columnCount(); ++column) allSmall = allSmall && isSmall(store.column(column).bytes);
-  if (allSmall) {
-    walkPlain_ = walkOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
-                        30, 31, 32>(state.bytes, policy.length == 1);
-  }
+  if (allSmall) walkPlain_ = plainWalk(state.bytes, policy.length == 1);
   for (uint32_t column = 1; column < store.columnCount(); ++column) {
     const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
     if (!isFused && !store.isKept(column)) rest_[restCount_++] = column;
@@ -390,7 +276,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   }
 }
 
-inline void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
+void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
   const uint32_t length = policy_.length;
   const uint32_t left = episode.count - pick.position;
   const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known

@@ -3,8 +3,9 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows. Where all columns are small the pipeline is the tighter one of kernel/plain_walk.hpp. What was tried and what it gave: docs/performance.md. Where the policy asks for more than records
-// and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
+// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp. What
+// was tried and what it gave: docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step
+// returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -107,6 +108,7 @@ class BatchMaker {
   using WalkPlain = void (*)(const BatchMaker& maker, const Walk& walk);
   template <uint32_t... words>
   static WalkPlain walkOf(uint32_t stateBytes, bool single);
+  static WalkPlain plainWalk(uint32_t stateBytes, bool single);
   template <uint32_t... words>
   static CopyFused copierOf(uint32_t stateBytes, uint32_t fusedCount);
 
