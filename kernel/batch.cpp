@@ -8,6 +8,7 @@ namespace {
 constexpr uint32_t stepsBackMax = 4;  // blocks
 
 }  // namespace
+
 /// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
 /// row after them.
 inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
