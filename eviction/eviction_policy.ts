@@ -69,10 +69,15 @@ export type EvictionRule = NativeEviction | EvictionPolicy;
 
 const METHODS = ["created", "removed", "victim"] as const;
 
+/** Whether it has neither a name nor a method of a policy, as a selector has not. */
+function isNothingLikeIt(value: object): boolean {
+  return !("name" in value) && METHODS.every((method) => !(method in value));
+}
+
 /** Refuses what is no rule. */
 export function checkEviction(where: string, value: unknown): EvictionRule {
   if (value instanceof NativeEviction) return value;
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || isNothingLikeIt(value)) {
     throw new TypeError(
       `${where} must be fifo(), secondChance(), lru(), lfu(), lowestPriorityFirst(), afterDraws(), reservoir() or an object like EvictionPolicy, got ${
         show(value)

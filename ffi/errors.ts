@@ -53,11 +53,13 @@ export interface ReplayErrorOptions {
  * An error that a caller may want to handle, told apart by its {@linkcode ReplayError.code}.
  *
  * Arguments of the wrong kind are a `TypeError` and of the wrong size a `RangeError` instead: those are mistakes in a
- * program rather than events in its life. Whatever is thrown, the replay is as it was before the call.
+ * program rather than events in its life. Whatever is thrown, the replay is as it was before the call, unless a user's own rule
+ * threw in the middle of it.
  *
  * | code | when |
  * |---|---|
  * | `empty` | a batch was asked of a table without picks |
+ * | `batch-size` | a batch of `withoutReplacement` is larger than the table |
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or for a handle never given out |
  * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | one open episode for two environments of `recordBatch` |
@@ -161,7 +163,9 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_EPISODE_TWICE:
       return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
     case abi.EXRP_STATUS_EMPTY:
-      return `there is no pick to draw yet (${a} records are stored): a pick takes pick.length records of one episode, and the state after them (with pick.nStep, so many records on) unless pick.allowOpenEnd is set; with pick.whole, an episode that has ended`;
+      return `there is no pick to draw yet (${
+        a === 1 ? "1 record is" : `${a} records are`
+      } stored): a pick takes pick.length records of one episode, and the state after them (with pick.nStep, so many records on) unless pick.allowOpenEnd is set; with pick.whole, an episode that has ended`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
       return `episode ${a} has ended with ${b} records; newEpisode() begins another (if it was not ended by you, it was cut at segmentLength: go on with the handle that the last record() returned)`;
     case abi.EXRP_STATUS_FULL:

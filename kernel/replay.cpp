@@ -94,7 +94,9 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
   double recordBytes = 0;
   for (uint32_t index = 0; index < config.columnCount; ++index) {
-    recordBytes += double{1} * config.columns[index].bytes / config.columns[index].every;
+    // A column that not all records keep has at least one row a block.
+    const double rows = (config.blockLength + config.columns[index].every - 1) / config.columns[index].every;
+    recordBytes += config.columns[index].bytes * rows / config.blockLength;
   }
   const double available = physicalMemoryBytes();
   if (available > 0 && recordBytes * config.capacity > available) {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../ffi/checks.ts";
+import { checkOptions, show } from "../ffi/checks.ts";
 import type { Batch } from "./batch.ts";
 import type { PickPolicy } from "./pick_options.ts";
 import { allocateRows, type AnyColumnArray } from "./records.ts";
@@ -82,12 +82,15 @@ function arrayLike(
   name: string,
   value: unknown,
   count: number,
+  hint = "",
 ): ArrayLike<unknown> {
   const isArray = Array.isArray(value) ||
     (ArrayBuffer.isView(value) && !(value instanceof DataView));
   if (!isArray) {
     throw new TypeError(
-      `${operation}: reward() must return ${name} as a plain or typed array, got ${show(value)}`,
+      `${operation}: reward() must return ${name} as a plain or typed array${hint}, got ${
+        show(value)
+      }`,
     );
   }
   const array = value as ArrayLike<unknown>;
@@ -97,6 +100,9 @@ function arrayLike(
   );
 }
 
+/** What `reward()` may return beside rewards alone. */
+const PARTS = ["reward", "terminated"] as const;
+
 /** Rewards in the column's own array, and what terminates; refuses all else. */
 export function checkAnswer(
   operation: string,
@@ -104,11 +110,15 @@ export function checkAnswer(
   count: number,
   column: Column,
 ): { rewards: AnyColumnArray; terminated: ArrayLike<unknown> | undefined } {
-  const isObject = typeof answer === "object" && answer !== null;
-  const parts = isObject && "reward" in answer
-    ? answer as { readonly reward: unknown; readonly terminated?: unknown }
-    : { reward: answer, terminated: undefined };
-  const values = arrayLike(operation, "rewards", parts.reward, count * column.elementCount);
+  const isParts = typeof answer === "object" && answer !== null && !Array.isArray(answer) &&
+    !ArrayBuffer.isView(answer);
+  if (isParts) checkOptions(`${operation}: what reward() returned`, answer, PARTS);
+  const parts: { readonly reward?: unknown; readonly terminated?: unknown } = isParts
+    ? answer
+    : { reward: answer };
+  const hint = isParts && "reward" in answer ? "" : ", or { reward, terminated }";
+  const wanted = count * column.elementCount;
+  const values = arrayLike(operation, "rewards", parts.reward, wanted, hint);
   const rewards = allocateRows(operation, column, count);
   for (let k = 0; k < values.length; k++) {
     const value = values[k];

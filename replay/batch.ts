@@ -218,7 +218,8 @@ export class Batch<
   readonly bytes: Uint8Array<ArrayBuffer>;
   /**
    * `[batch, length, ...shape]`: the states; with frame stacks `[batch, length, stack, ...shape]`, oldest frame first. Where
-   * next states overlap one row more, and where stacks are compact `[batch, stack - 1 + length, ...shape]`.
+   * next states overlap one row more. Where stacks are compact `[batch, stack - 1 + length + 1, ...shape]`, and without the 1
+   * where `nextState` is `false`.
    */
   readonly state: ColumnArray<S>;
   /** `[batch, length, ...shape]`: the actions. */
@@ -229,7 +230,10 @@ export class Batch<
   readonly nextState: ColumnArray<S>;
   /** `[batch, length, ...shape]` of each extra, by name; `[batch, ...shape]` of one made by {@linkcode every}. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
-  /** `[batch]`: rows from this one on are padding; how many records of each pick are real. */
+  /**
+   * `[batch]`: rows from this one on are padding. Rows before the pick (`burnIn`, `before`) count too; those of `before` that
+   * lie before the episode are padding as well: `contextMask` says which are real.
+   */
   readonly seqLen: Int32Array<ArrayBuffer>;
   /** `[batch]`: next states are known for rows before this one. */
   readonly nextSeqLen: Int32Array<ArrayBuffer>;
@@ -239,7 +243,11 @@ export class Batch<
   readonly pickPosition: Int32Array<ArrayBuffer>;
   /** `[batch]`: the probability with which each pick was drawn. */
   readonly probability: Float32Array<ArrayBuffer>;
-  /** `[batch]`: what to multiply into each pick's loss; the largest is 1. */
+  /**
+   * `[batch]`: what to multiply into each pick's loss, (N · P)^-beta divided by the largest of the batch, which so is 1. With
+   * `normalize: "table"` it is divided by the largest of the table, and is at most 1; that of {@linkcode laber} is 1 on average.
+   * 1 for every pick of rules that do not weigh. Each part of a selector made of others weighs its own picks.
+   */
   readonly importanceWeight: Float32Array<ArrayBuffer>;
   /**
    * `[batch, length]`: gamma, or 0 where the step terminated its episode or its next state is not known. The target

@@ -100,7 +100,7 @@ export class Drained<
   readonly action: ColumnArray<A>;
   /** `[n, ...shape]`: the rewards. */
   readonly reward: ColumnArray<R>;
-  /** `[n, ...shape]` of each extra, by name. */
+  /** `[n, ...shape]` of each extra, by name; of one made by {@linkcode every}, each step has the newest value kept. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
   /** `[n]`: gamma, or 0 where the step terminated its episode. */
   readonly discount: Float32Array<ArrayBuffer>;

@@ -18,7 +18,7 @@ import {
   EXRP_TABLE_INFO_COUNT,
   EXRP_TABLE_PICK_COUNT,
 } from "../ffi/symbols.ts";
-import { NativeSelector } from "../selectors/native_selector.ts";
+import type { NativeSelector } from "../selectors/native_selector.ts";
 import {
   checkSelectorRule,
   type Selection,

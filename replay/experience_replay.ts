@@ -73,7 +73,7 @@ interface Parts {
  * Its type says what is in it: `ExperienceReplay<Column<"float32", readonly [4]>>` is one of 4-float states with the
  * default action and reward and no extras. {@linkcode AnyReplay} is one of any schema.
  *
- * A call that throws has changed nothing. Free a replay by `using` or `[Symbol.dispose]()`; one that was forgotten is
+ * A call that throws has changed nothing, unless what throws is a user's own rule in the middle of it. Free a replay by `using` or `[Symbol.dispose]()`; one that was forgotten is
  * freed some time after nothing refers to it any more.
  *
  * @example A replay from the first record to a prioritized batch
@@ -302,12 +302,13 @@ export class ExperienceReplay<
    * episode ends with `nextState` as its final state, and another begins by itself.
    *
    * @param state What the action was chosen from.
-   * @param terminated Whether the task ended the episode.
-   * @param truncated Whether it was cut off, so that learners bootstrap; it counts only when `terminated` is false.
+   * @param terminated Whether the task ended the episode: a truth, or 1 or 0.
+   * @param truncated Whether it was cut off, so that learners bootstrap, likewise; it counts only when `terminated` is false.
    * @param nextState What `step()` returned; read only when the episode ended, as every other one comes with the next step.
    * @returns The handle to give with the next step: a fresh episode's after one that ended.
    * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
-   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype.
+   * @throws {RangeError} When an array has another length than its column, an integer does not fit the dtype, or `terminated` or
+   * `truncated` is a number but 0 and 1.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
    * @example
    * ```ts
@@ -327,8 +328,8 @@ export class ExperienceReplay<
     state: ColumnValue<S>,
     action: ColumnValue<A>,
     reward: ColumnValue<R>,
-    terminated: boolean,
-    truncated: boolean,
+    terminated: boolean | number,
+    truncated: boolean | number,
     nextState: ColumnValue<S>,
     ...options: StepRest<X>
   ): number;
@@ -375,7 +376,7 @@ export class ExperienceReplay<
    * Adds a pick table: another way to draw from the same records, with selectors of its own. Nothing is stored twice; a table
    * costs 4 bytes a pick and 4 a slot. What is stored already is in it.
    *
-   * @param options Its pick policy, whatever that of `create` is. `length` may not exceed `segmentLength`.
+   * @param options Its pick policy: what is left out is as by default, not as in `pick` of `create`. `length` may not exceed `segmentLength`.
    * @throws {TypeError} For an unknown option, one of the wrong kind, or options that can't be had together.
    * @throws {RangeError} For a number out of its range.
    * @throws {ReplayError} `limit` for more than 16 tables.
@@ -413,7 +414,8 @@ export class ExperienceReplay<
    * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
    * of its own. Picks that are there already have the rule's initial priority.
    *
-   * @param rule `uniform()`, `prioritized()`, `ucb()`, or an object like {@linkcode PickSelector}.
+   * @param rule `uniform()`, `prioritized()` or another rule of the library; one made of others, such as `mixture()`; or an object
+   * like {@linkcode PickSelector} or {@linkcode ComposedSelector}.
    * @throws {TypeError} When it is no rule.
    * @throws {ReplayError} `limit` for more than 64 of the kernel's.
    * @example
@@ -431,13 +433,13 @@ export class ExperienceReplay<
   }
 
   /**
-   * Draws a batch, with replacement.
+   * Draws a batch by the selector's rule: by most of them with replacement, so that a pick may come several times.
    *
    * @param size How many picks: 1 to 2^24.
    * @returns A new batch, or the one passed as `into`; see {@linkcode Batch} for its parts. A large batch costs a third
    * to a half less with `into`, as no memory has to be cleared.
-   * @throws {ReplayError} `empty` when there is no pick; `foreign-selector`; `rule` when the user's selector drew what
-   * is not there; `memory`.
+   * @throws {ReplayError} `empty` when there is no pick; `batch-size` when `withoutReplacement` has fewer picks than `size`;
+   * `foreign-selector`; `rule` when the user's selector drew what is not there; `memory`.
    * @throws {RangeError} When `size` is no whole number of its range, or `into` is of another size.
    * @throws {TypeError} When `into` is of another schema, or an option is unknown.
    * @example
@@ -517,7 +519,7 @@ export class ExperienceReplay<
    * Picks that were evicted since are skipped. If a pick comes twice, the last one wins. `batch.pickEpisode`,
    * `batch.pickPosition` and a `Float32Array` or `Float64Array` of priorities are taken as they are; other arrays are copied.
    *
-   * @returns How many were applied.
+   * @returns How many were applied: those of picks that are there. Rules that ignore priorities count them alike.
    * @throws {ReplayError} `invalid-priority` for one that is NaN, negative or infinite; `episode-unknown` for a handle
    * never given out; `foreign-selector`.
    * @throws {RangeError} When the lengths differ, or a position is negative.

@@ -62,7 +62,8 @@ export interface Relabelled {
  * | `random` | any of the store |
  *
  * The pick's episode is what is stored under its handle: a very long one was cut at `segmentLength`, and one that is open has
- * the records it has so far. A pick whose episode was evicted since keeps its goal.
+ * the records it has so far. A pick whose episode was evicted since keeps its goal. A batch that is relabelled twice has its picks chosen
+ * afresh: those not chosen again keep the goal of the first time.
  *
  * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Not those with n-step returns, which are
  * sums of the rewards before; and where goals are parts of the state, not those with stacks or without next states of their own.

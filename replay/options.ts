@@ -5,10 +5,16 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkInteger, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkOptions, show } from "../ffi/checks.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
-import { checkPick, kernelPolicy, type PickOptions, type PickPolicy } from "./pick_options.ts";
+import {
+  checkPick,
+  isPickOption,
+  kernelPolicy,
+  type PickOptions,
+  type PickPolicy,
+} from "./pick_options.ts";
 import {
   checkColumn,
   type Column,
@@ -116,10 +122,12 @@ const WHERE = "ExperienceReplay.create()";
 
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
-  checkOptions(WHERE, options, OPTIONS);
+  checkNames(options);
   const extras: Columns | NoColumns = options.extras ?? {};
-  if (typeof extras !== "object" || extras === null) {
-    throw new TypeError(`${WHERE}: extras must be an object of columns by name`);
+  if (typeof extras !== "object" || extras === null || Array.isArray(extras)) {
+    throw new TypeError(
+      `${WHERE}: extras must be an object of columns by name, got ${show(extras)}`,
+    );
   }
   const columns: NamedColumn[] = [
     { name: "state", column: checkColumn(`${WHERE}: state`, options.state) },
@@ -166,6 +174,17 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
   };
+}
+
+/** Refuses unknown options; of those of `pick` it says where they belong. */
+function checkNames(options: CreateOptions): void {
+  for (const key in options) {
+    if (!isPickOption(key)) continue;
+    throw new TypeError(
+      `${WHERE} has no option ${JSON.stringify(key)}; it is an option of pick: { ${key}: … }`,
+    );
+  }
+  checkOptions(WHERE, options, OPTIONS);
 }
 
 /** A segment length that can be one, or undefined. */

@@ -20,7 +20,10 @@ export type NextStateMode = "copy" | "overlap" | false;
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
  */
 export interface PickOptions {
-  /** How many records a pick has; 1 by default. With `whole` at most so many; `segmentLength` by default. */
+  /**
+   * How many records a pick has; 1 by default. With `whole` at most so many, and `segmentLength` by default, so that batches have
+   * as many rows a pick.
+   */
   readonly length?: number;
   /** Picks begin at position 0, `stride`, 2 `stride`, … of their episode; 1 by default. They overlap by `length - stride`. */
   readonly stride?: number;
@@ -55,7 +58,10 @@ export interface PickOptions {
   readonly stack?: number;
   /** What stands in a stack for frames before an episode's start; `"repeat"` by default. */
   readonly stackPadding?: StackPadding;
-  /** Gives each frame once instead of stacks: `batch.state` is `[batch, stack - 1 + rows, ...shape]` (false by default). */
+  /**
+   * Gives each frame once instead of stacks: `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`, without the 1, which is the
+   * next state, where `nextState` is `false` (false by default).
+   */
   readonly stackCompact?: boolean;
   /**
    * n of one or several (at most 8) n-step returns, each 1 to 65536: see {@linkcode Batch.nStep}. An open episode's newest n
@@ -111,6 +117,11 @@ const OPTIONS = [
   "nextState",
   "masks",
 ] as const;
+
+/** Whether the pick policy has an option of this name. */
+export function isPickOption(name: string): boolean {
+  return (OPTIONS as readonly string[]).includes(name);
+}
 
 /** Options that can't be had together: the first with any of the others. */
 const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =

@@ -164,8 +164,8 @@ export class Recorder {
   ): number {
     const operation = "recordStep()";
     const turn = this.#writeRow(operation, episode, state, action, reward);
-    const isTerminated = checkBoolean(`${operation}: terminated`, terminated);
-    const isTruncated = checkBoolean(`${operation}: truncated`, truncated);
+    const isTerminated = checkTruth(`${operation}: terminated`, terminated);
+    const isTruncated = checkTruth(`${operation}: truncated`, truncated);
     if (options !== undefined) checkOptions(operation, options, STEP_OPTIONS);
     const extras = options?.extras;
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
@@ -358,6 +358,14 @@ export class Recorder {
     this.external?.removed(handle);
     return true;
   }
+}
+
+/** True or false, also as the 1 and 0 of environments that give bytes. */
+function checkTruth(where: string, value: unknown): boolean {
+  if (value === true || value === 1) return true;
+  if (value === false || value === 0) return false;
+  const message = `${where} must be true, false, 1 or 0, got ${show(value)}`;
+  throw typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
 function stateText(state: number): EpisodeInfo["state"] {

@@ -40,7 +40,7 @@ export interface EpisodeRecords<
   readonly action: ColumnArray<A>;
   /** `[size, ...shape]`: the rewards. */
   readonly reward: ColumnArray<R>;
-  /** `[size, ...shape]` of each extra, by name. */
+  /** `[size, ...shape]` of each extra, by name; of one made by {@linkcode every}, each record has the newest value kept. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
   /** `[...shape]`: the state after the last record; undefined while the episode is open. */
   readonly finalState: ColumnArray<S> | undefined;

@@ -62,7 +62,9 @@ export function checkElement(place: ColumnPlace, value: unknown, index: number):
   }
   if (typeof value !== "number") {
     throw new TypeError(
-      `${placeText(place, index)} must be a number (it is ${place.shapeText}), got ${show(value)}`,
+      `${placeText(place, index)} must be a number (it is ${place.shapeText}), got ${show(value)}${
+        index < 0 ? "" : nestedHint(value)
+      }`,
     );
   }
   const range = INTEGER_RANGE[dtype];
@@ -74,6 +76,13 @@ export function checkElement(place: ColumnPlace, value: unknown, index: number):
     );
   }
   return value;
+}
+
+/** What to say where an element is an array itself; nothing where it is none. */
+export function nestedHint(element: unknown): string {
+  return Array.isArray(element) || ArrayBuffer.isView(element)
+    ? "; an array is flat, in row-major order"
+    : "";
 }
 
 function placeText({ operation, name }: ColumnPlace, index: number): string {
@@ -211,7 +220,9 @@ export class RowColumn {
   #checkLength(value: ArrayLike<unknown>): void {
     if (value.length === this.#count) return;
     throw new RangeError(
-      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}`,
+      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}${
+        nestedHint(value[0])
+      }`,
     );
   }
 

@@ -128,11 +128,13 @@ export class Column<
   /**
    * Makes a column.
    *
+   * @throws {TypeError} When a dimension is no number.
    * @throws {RangeError} When a dimension is not a whole number of at least 1, or they are more than 2^28 elements.
    */
   constructor(dtype: D, shape: S, every = 1) {
     let elementCount = 1;
     for (const [axis, size] of shape.entries()) {
+      checkDimension(dtype, shape, size);
       elementCount *= checkInteger(`${dtype}(): dimension ${axis}`, size, 1, ELEMENTS_MAX);
     }
     checkInteger(
@@ -174,11 +176,12 @@ export class KeptColumn<
 /**
  * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
  * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
- * Learning", 2019). It comes with each record like any other extra. Memory is taken for as many as there can be in a block of
+ * Learning", 2019). It is given with each record like any other extra. Memory is taken for as many as there can be in a block of
  * records, at least one: with n above `blockLength` (16 by default) for one a block.
  *
  * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
- * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own.
+ * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own. What `drain` and `episodeRecords` give has
+ * one value a step, `[n, ...shape]`, the newest kept one repeated until the next.
  *
  * @param n A whole number from 2.
  * @throws {RangeError} When `n` is out of its range.
@@ -347,6 +350,16 @@ export interface NamedColumn {
   readonly name: string;
   /** The column. */
   readonly column: Column;
+}
+
+/** Refuses a shape given as an array. */
+function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown): void {
+  if (!Array.isArray(size)) return;
+  throw new TypeError(
+    `${dtype}() takes each dimension as an argument, got ${show(size)}; write ${dtype}(${
+      shape.flat().join(", ")
+    })`,
+  );
 }
 
 /** Refuses what is no column. */

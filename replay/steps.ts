@@ -12,7 +12,7 @@ import {
   EXRP_STEPS_PRIORITY,
 } from "../ffi/symbols.ts";
 import type { ReplayCore } from "./core.ts";
-import { checkElement, type ColumnPlace } from "./row.ts";
+import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 import { type ArrayOfDType, type Column, type DType, type NamedColumn, viewOf } from "./schema.ts";
 
 /** An array of values, in whatever kind of array. */
@@ -42,7 +42,9 @@ export function countSteps(operation: string, named: NamedColumn, values: Values
   const count = values.length / elementCount;
   if (Number.isInteger(count) && count > 0) return count;
   throw new RangeError(
-    `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${values.length}`,
+    `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${values.length}${
+      nestedHint(values[0])
+    }`,
   );
 }
 
@@ -82,7 +84,7 @@ export class StepsColumn {
     throw new RangeError(
       `${this.#operation}: ${this.#named.name} is ${this.#named.column} and takes ${length} values for ${
         length / elementCount
-      } steps, got ${values.length}`,
+      } steps, got ${values.length}${nestedHint(values[0])}`,
     );
   }
 

@@ -47,18 +47,31 @@ export function checkRows(
   const length = batch === 0 ? 0 : array.length / batch;
   if (!Number.isInteger(length) || batch * length !== array.length) {
     throw new RangeError(
-      `${where}: ${name} must be [batch, length], but ${array.length} numbers are not ${batch} rows, which seqLen has`,
+      `${where}: ${name} must be [batch, length], but ${array.length} numbers are not ${batch} rows, which seqLen has${
+        packedHint(array, seqLen)
+      }`,
     );
   }
   for (let row = 0; row < batch; row++) {
     const steps = seqLen[row] as number;
     if (!(Number.isInteger(steps) && steps >= 0 && steps <= length)) {
       throw new RangeError(
-        `${where}: seqLen[${row}] must be an integer from 0 to ${length}, got ${steps}`,
+        `${where}: seqLen[${row}] must be an integer from 0 to ${length}, got ${steps}${
+          packedHint(array, seqLen)
+        }`,
       );
     }
   }
   return length;
+}
+
+/** What to say where the numbers are just those of packed rows; else nothing. */
+function packedHint(array: Numbers, seqLen: Numbers): string {
+  let sum = 0;
+  for (let row = 0; row < seqLen.length; row++) sum += seqLen[row] as number;
+  return sum === array.length && sum > 0
+    ? "; rows without padding, as those of drain(), need packed: true"
+    : "";
 }
 
 function checkPacked(where: string, name: string, array: Numbers, seqLen: Numbers): void {

@@ -8,7 +8,7 @@ import { checkInteger, checkOptions } from "../ffi/checks.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
 import { type ComposedSelector, stateless } from "./composed_selector.ts";
-import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 
 /** The options of {@linkcode combined}. */
 export interface CombinedOptions {
@@ -43,6 +43,7 @@ export interface CombinedOptions {
  * ```
  */
 export function combined(options: CombinedOptions): ComposedSelector {
+  checkNoRule("combined()", options, "takes { newest, rest }");
   checkOptions("combined()", options, ["newest", "rest"]);
   const newest = checkInteger("combined(): newest", options.newest ?? 1, 1, EXRP_LIMIT_BATCH);
   const rest = checkSelectorRule("combined(): rest", options.rest);

@@ -8,7 +8,7 @@ import { checkInteger, checkOptions, show } from "../ffi/checks.ts";
 import { ReplayError } from "../ffi/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
 import { type ComposedSelector, type PartDrawer, stateless } from "./composed_selector.ts";
-import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 import { uniform } from "./uniform.ts";
 
@@ -16,7 +16,8 @@ import { uniform } from "./uniform.ts";
 export interface LaberOptions<B> {
   /**
    * Scores candidates: given a batch of `factor` times the size that is drawn, `[candidates]` numbers, finite and 0 or more, such as
-   * absolute TD errors. The batch is lent for the call.
+   * absolute TD errors. The batch is lent for the call. Its type has to be written down: `(candidates: typeof batch)` for a batch that
+   * was drawn from the same pick table before, or `ReturnType<typeof replay.getBatch>` for the first one.
    */
   readonly score: (candidates: B) => ArrayLike<number>;
   /** How many candidates are drawn for each pick that is kept: a whole number from 1; 4 by default. */
@@ -60,6 +61,7 @@ export interface LaberOptions<B> {
  * ```
  */
 export function laber<B>(options: LaberOptions<B>): ComposedSelector {
+  checkNoRule("laber()", options, "takes { score, factor, rule, normalize }");
   checkOptions("laber()", options, ["score", "factor", "rule", "normalize"]);
   const { score, rule = uniform(), normalize = "mean" } = options;
   if (typeof score !== "function") {

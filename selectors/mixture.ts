@@ -6,7 +6,7 @@
 
 import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
 import type { ComposedSelector, Composition } from "./composed_selector.ts";
-import { checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 
 /** Sums of shares are off by less. */
 const ROUNDING = 1e-9;
@@ -53,6 +53,7 @@ export function mixture(parts: readonly MixturePart[]): ComposedSelector {
   }
   const list: readonly MixturePart[] = parts;
   const rules = list.map((part, k) => {
+    checkNoRule(`mixture(): part ${k}`, part, "must be { rule, share }");
     checkOptions(`mixture(): part ${k}`, part, ["rule", "share"]);
     return checkSelectorRule(`mixture(): the rule of part ${k}`, part.rule);
   });

@@ -98,6 +98,19 @@ export function isComposed(rule: object): rule is ComposedSelector {
   return !(rule instanceof NativeSelector) && "begin" in rule && "parts" in rule;
 }
 
+/** Whether it is a selector of a replay: `Selector`, which this folder does not know. */
+function isReference(value: object): boolean {
+  return !("name" in value) && "kind" in value && "table" in value && "parts" in value;
+}
+
+/** Refuses a rule where an object that holds one is needed. */
+export function checkNoRule(where: string, value: unknown, needed: string): void {
+  if (typeof value !== "object" || value === null) return;
+  const isRule = value instanceof NativeSelector || isComposed(value) || isReference(value) ||
+    METHODS.every((method) => method in value);
+  if (isRule) throw new TypeError(`${where} ${needed}, got ${show(value)}`);
+}
+
 /** Refuses what is no rule. */
 export function checkSelectorRule(where: string, value: unknown): SelectorRule {
   if (value instanceof NativeSelector) return value;
@@ -111,6 +124,11 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
       `${where} takes uniform(), prioritized() or another rule of the library, or an object like PickSelector, got ${
         show(value)
       }`,
+    );
+  }
+  if (isReference(value)) {
+    throw new TypeError(
+      `${where} takes a rule such as uniform(), got a Selector, which newPickSelector() made`,
     );
   }
   const rule = value as Partial<Record<string, unknown>>;

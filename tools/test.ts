@@ -38,6 +38,7 @@ const permissions = [
 const examples = [
   ...["mod.ts", "replay", "selectors", "eviction", "returns", "testing"],
   ...["README.md", "docs/returns.md", "docs/hindsight.md", "docs/on_policy.md", "docs/picks.md"],
+  "docs/selectors.md",
 ];
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */

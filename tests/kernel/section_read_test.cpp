@@ -99,7 +99,7 @@ void testRewardTypes() {
   CHECK_EQUAL(Numbers().create(&id), 0);
   uint32_t table = 0;
   CHECK_EQUAL(exrp_table_create(id, numbers.policy, EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
-  for (const uint32_t type : {EXRP_TYPE_FLOAT64, EXRP_TYPE_INT8}) {
+  for (const uint32_t type : {uint32_t{EXRP_TYPE_FLOAT64}, uint32_t{EXRP_TYPE_INT8}}) {
     numbers.policy[EXRP_POLICY_REWARD_TYPE] = type;
     CHECK_EQUAL(exrp_table_create(id, numbers.policy, EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
   }

@@ -68,7 +68,7 @@ export class HindsightModel {
       const own = episodes.find(({ handle }) => handle === pick.episode);
       const isKnown = spec.inState === undefined || pick.isKnown;
       const last = Math.max(...pick.rows.values());
-      // Evicted; or of before a load, after which another episode has its handle.
+      // Evicted; or of before a load, after which another episode has its handle, or none yet.
       if (own === undefined || own.goals.length <= last || !isKnown) return "kept";
       const all = episodes.flatMap(({ handle, goals }) =>
         goals.map((goal, position) => ({ episode: handle, position, goal }))

@@ -519,7 +519,6 @@ export class ReplayModel {
     column: number,
     goalOf: (row: Uint8Array) => Uint8Array,
   ): ModelGoal[] {
-    for (const { episode } of picks) this.#checkHandle(episode);
     const goals: EpisodeGoals[] = [...this.#episodes.values()].map((episode) => {
       // In the state, a step's goal is that of its next state.
       const rows = episode.records.map((record, position) =>

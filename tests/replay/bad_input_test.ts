@@ -102,6 +102,16 @@ const RECORDS: [string, typeof TypeError | typeof RangeError, RegExp, unknown[]]
     0,
   ]],
   ["a state of text", TypeError, /state\[0\] .* got "1"/, [["1"], 0, 0]],
+  ["a state of rows", RangeError, /state .* got 2; an array is flat, in row-major order/, [
+    [[1], [2]],
+    0,
+    0,
+  ]],
+  ["a state of one row", TypeError, /state\[0\] .* got Array\(1\); an array is flat/, [
+    [[1]],
+    0,
+    0,
+  ]],
   ["no state", TypeError, /state .* got undefined/, [undefined, 0, 0]],
   ["null as state", TypeError, /state .* got null/, [null, 0, 0]],
   ["an array for one number", TypeError, /action must be a number .* got Int32Array\(1\)/, [
@@ -325,6 +335,12 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
   // One record of an open episode: its next state is not known, so there is no pick yet.
   const error = assertReplayError(() => replay.getBatch(1, selector), "empty");
   assertEquals([error.status, error.detail[0]], [20, 1]);
+  assertMatch(error.message, /no pick to draw yet \(1 record is stored\)/);
+  replay.record(replay.newEpisode(), [1], 0, 0);
+  assertMatch(
+    assertReplayError(() => replay.getBatch(1, selector), "empty").message,
+    /\(2 records are stored\)/,
+  );
 });
 
 Deno.test("a selector of another replay is refused", async () => {
@@ -360,6 +376,12 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
     { state: float32 },
     /state must be a column .* got function float32/,
   ],
+  [
+    "an option of pick among its own",
+    { discount: 0.9 },
+    /no option "discount"; it is an option of pick: \{ discount: … \}/,
+  ],
+  ["extras in an array", { extras: [float32()] }, /extras must be an object .* got Array\(1\)/],
   ["extras that are a column", { extras: { a: 3 } }, /extras\.a must be a column/],
   ["an unknown option", { sise: 1 }, /no option "sise"; it has capacity, state/],
   ["an unknown option of pick", { pick: { len: 1 } }, /pick has no option "len"; it has length/],
@@ -374,6 +396,7 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   ["a seed above 2^53", { seed: 2 ** 53 }, /seed must be an integer from 0/],
   ["a block length that is no power of two", { blockLength: 6 }, /power of two, got 6/],
   ["an eviction that is a word", { eviction: "fifo" }, /eviction must be fifo\(\)/],
+  ["a selector as eviction", { eviction: uniform() }, /eviction must be fifo\(\).* got NativeSel/],
   ["an eviction without methods", { eviction: { name: "mine" } }, /mine has no method created\(\)/],
   [
     "a maxAge below one pick",
@@ -420,6 +443,13 @@ Deno.test("newPickSelector() refuses what is no rule", async () => {
     assertMatch((assertThrows(() => add(rule)) as Error).message, text);
   }
   assertEquals(replay.selectors, []);
+  const selector = replay.newPickSelector(uniform());
+  assertThrows(
+    () => add(selector),
+    TypeError,
+    "takes a rule such as uniform(), got a Selector, which newPickSelector() made",
+  );
+  assertEquals(replay.selectors, [selector]);
 });
 
 Deno.test("evict() and episode() refuse unknown handles", async () => {

@@ -386,6 +386,8 @@ Deno.test("what the callback throws or returns wrongly leaves batch and random n
       [() => [0], RangeError, "rewards, got 1"],
       [() => new DataView(new ArrayBuffer(8)), TypeError, "must return rewards"],
       [() => ({ terminated: [] }), TypeError, "must return rewards"],
+      [() => ({}), TypeError, "array, or { reward, terminated }, got undefined"],
+      [() => ({ rewards: [0] }), TypeError, 'no option "rewards"; it has reward, terminated'],
     ];
   for (const [returned, kind, text] of wrong) {
     answer = returned;
@@ -404,6 +406,11 @@ Deno.test("what the callback throws or returns wrongly leaves batch and random n
     [(count) => [...zeros(count - 1), "1"], TypeError, 'got "1" at'],
     [(count) => zeros(count + 1), RangeError, "rewards, got"],
     [(count) => ({ reward: zeros(count), terminated: [0] }), RangeError, "terminated, got 1"],
+    [
+      (count) => ({ reward: zeros(count), done: zeros(count) }),
+      TypeError,
+      'what reward() returned has no option "done"; it has reward, terminated',
+    ],
     [
       (count) => ({ reward: zeros(count), terminated: [...zeros(count - 1), 2] }),
       TypeError,

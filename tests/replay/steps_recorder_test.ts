@@ -292,6 +292,72 @@ Deno.test("recordStep() ends an episode as the environment says, and begins the 
   assertEquals(await replay.serialize(), await twin.serialize());
 });
 
+Deno.test("recordStep() takes 1 and 0 for true and false, as recordBatch() does", async () => {
+  using replay = await smallReplay();
+  using twin = await smallReplay();
+  let [episode, other] = [replay.newEpisode(), twin.newEpisode()];
+  for (const [terminated, truncated] of [[0, 0], [1, 0], [0, 1], [1, 1]] as const) {
+    episode = replay.recordStep(episode, [0], 0, 0, terminated, truncated, [1]);
+    other = twin.recordStep(other, [0], 0, 0, terminated === 1, truncated === 1, [1]);
+  }
+  assertEquals([...replay.episodes()].map((handle) => replay.episode(handle).state), [
+    "terminated",
+    "truncated",
+    "terminated",
+    "open",
+  ]);
+  assertEquals(await replay.serialize(), await twin.serialize());
+});
+
+Deno.test("recordBatch() of those environments that stepped leaves what single records leave", async () => {
+  using replay = await smallReplay();
+  using twin = await smallReplay();
+  const episodes = Float64Array.from({ length: 3 }, () => replay.newEpisode());
+  for (let k = 0; k < 3; k++) twin.newEpisode();
+  const rows = (stepped: readonly number[], t: number): number[] => stepped.map((k) => 10 * k + t);
+  // In step 1 environment 1 ends, in step 2 it only resets.
+  for (const [t, stepped] of [[0, 1, 2], [0, 1, 2], [0, 2], [0, 1, 2]].entries()) {
+    const handles = Float64Array.from(stepped, (k) => episodes[k] ?? NaN);
+    replay.recordBatch(handles, {
+      state: rows(stepped, t),
+      action: stepped.map(() => 0),
+      reward: stepped.map(() => 0),
+      nextState: rows(stepped, t + 1),
+      terminated: stepped.map((k) => k === 1 && t === 1),
+    });
+    stepped.forEach((k, at) => episodes[k] = handles[at] ?? NaN);
+  }
+  assertEquals([...episodes], [0, 3, 2]);
+  for (const [t, stepped] of [[0, 1, 2], [0, 1, 2], [0, 2], [0, 3, 2]].entries()) {
+    for (const episode of stepped) {
+      const state = 10 * (episode === 3 ? 1 : episode) + t;
+      const ends = t === 1 && episode === 1;
+      twin.record(episode, [state], 0, 0, ends ? { finalState: [state + 1] } : {});
+      if (ends) twin.newEpisode();
+    }
+  }
+  assertEquals(await replay.serialize(), await twin.serialize());
+});
+
+Deno.test("recordMany() and recordBatch() say that values come flat", async () => {
+  using replay = await smallReplay();
+  const episode = replay.newEpisode();
+  const many = loose(replay, "recordMany");
+  const message = (steps: unknown): string =>
+    (assertThrows(() => many(episode, steps)) as Error).message;
+  const flat = /; an array is flat, in row-major order$/;
+  const one = { action: [0], reward: [0] };
+  assertMatch(message({ state: [[1]], ...one }), flat);
+  assertMatch(message({ state: [1], ...one, reward: [new Float32Array(1)] }), flat);
+  using wide = await ExperienceReplay.create({ capacity: 10, state: float32(4) });
+  const batch = loose(wide, "recordBatch");
+  const handles = Float64Array.of(wide.newEpisode());
+  assertMatch(
+    (assertThrows(() => batch(handles, { state: [[1, 2, 3, 4]], ...one })) as Error).message,
+    flat,
+  );
+});
+
 Deno.test("endEpisode() leaves what a final state with the last record leaves", async () => {
   // 1 to 20 records: the final state lies in the last block, or takes another.
   for (let count = 1; count <= 20; count++) {
@@ -495,12 +561,12 @@ Deno.test("recordStep() and endEpisode() refuse what is wrong, and nothing has c
   const cases: [() => unknown, RegExp][] = [
     [() => step("0", [0], 0, 0, false, false, [0]), /recordStep\(\): episode must be the number/],
     [
-      () => step(episode, [0], 0, 0, 1, false, [0]),
-      /recordStep\(\): terminated must be true or false, got 1/,
+      () => step(episode, [0], 0, 0, 2, false, [0]),
+      /recordStep\(\): terminated must be true, false, 1 or 0, got 2/,
     ],
     [
       () => step(episode, [0], 0, 0, true, undefined, [0]),
-      /truncated must be true or false, got undefined/,
+      /truncated must be true, false, 1 or 0, got undefined/,
     ],
     [() => step(episode, [0], 0, 0, true, false), /recordStep\(\): nextState .* got undefined/],
     [() => step(episode, [0, 0], 0, 0, true, false, [0]), /recordStep\(\): state .* got 2/],

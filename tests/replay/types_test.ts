@@ -18,7 +18,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {
   using replay = await ExperienceReplay.create({
@@ -80,6 +80,32 @@ Deno.test("many steps are typed by the schema", async () => {
   assertThrows(() => replay.endEpisode(next, {}));
   // @ts-expect-error: the extras are missing.
   assertThrows(() => replay.recordStep(next, [1, 2], 0, 0, false, false, [1, 2]));
+});
+
+Deno.test("an extra may have the name of a column or of an option", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float32(2),
+    extras: { state: float32(), reward: uint8(1), finalState: int32() },
+  });
+  const extras = { state: 5, reward: [6], finalState: 7 };
+  replay.record(replay.newEpisode(), [1, 2], 3, 4, { finalState: [8, 9], extras });
+  const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+  assertEquals([...batch.state, ...batch.action, ...batch.reward], [1, 2, 3, 4]);
+  assertEquals([...batch.extras.state, ...batch.extras.reward, ...batch.extras.finalState], [
+    5,
+    6,
+    7,
+  ]);
+});
+
+Deno.test("a shape is written as arguments, and one written as an array is told so", () => {
+  const loose = float32 as unknown as (...shape: unknown[]) => unknown;
+  const error = assertThrows(() => loose([84, 84]), TypeError);
+  assertStrictEquals(
+    (error as Error).message,
+    "float32() takes each dimension as an argument, got Array(2); write float32(84, 84)",
+  );
 });
 
 Deno.test("what does not fit the schema does not compile", async () => {

@@ -100,6 +100,13 @@ Deno.test("packed rows must add up, and none may be empty", () => {
   assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: 1 as unknown as boolean }), TypeError);
   // Without the word, rows of different lengths are no batch: nothing is taken for another layout than it is.
   assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: false }), RangeError, "not 2 rows");
+  const hint = "as those of drain(), need packed: true";
+  assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: false }), RangeError, hint);
+  const four = [1, 2, 3, 4];
+  assertThrows(() => sequencePriority(four, [1, 3]), RangeError, `seqLen[1] must be an integer`);
+  assertThrows(() => sequencePriority(four, [1, 3]), RangeError, hint);
+  const other = assertThrows(() => sequencePriority(four, [1, 4])) as Error;
+  assertEquals(other.message.includes("packed"), false); // not of packed rows either
   const none = gae({
     reward: [],
     value: [],

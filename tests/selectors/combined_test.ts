@@ -101,6 +101,11 @@ Deno.test("combined: bad input", async () => {
   const loose = combined as any;
   assertThrows(() => loose({ newest: 0, rest: uniform() }), RangeError, "newest");
   assertThrows(() => loose({ rest: "uniform" }), TypeError, "rest");
+  assertThrows(
+    () => loose(uniform()),
+    TypeError,
+    "combined() takes { newest, rest }, got NativeSelector",
+  );
   assertThrows(() => loose({ rest: uniform(), oldest: 1 }), TypeError, "oldest");
   assertThrows(() => loose(), TypeError);
   using replay = await smallReplay();

@@ -141,6 +141,11 @@ Deno.test("laber: bad input", async () => {
   const loose = laber as any;
   const score = (): number[] => [1];
   assertThrows(() => loose({}), TypeError, "score");
+  assertThrows(
+    () => loose(uniform()),
+    TypeError,
+    "laber() takes { score, factor, rule, normalize }",
+  );
   assertThrows(() => loose({ score, factor: 0 }), RangeError, "factor");
   assertThrows(() => loose({ score, normalize: "sum" }), TypeError, "normalize");
   assertThrows(() => loose({ score, rule: 1 }), TypeError, "rule");

@@ -144,6 +144,12 @@ Deno.test("mixture: bad input", () => {
   const loose = mixture as any;
   assertThrows(() => loose([]), TypeError, "one or more");
   assertThrows(() => loose({ rule: uniform() }), TypeError, "one or more");
+  assertThrows(
+    () => loose([{ rule: recent({ newest: 1 }), share: 1 }, uniform()]),
+    TypeError,
+    "mixture(): part 1 must be { rule, share }, got NativeSelector",
+  );
+  assertThrows(() => loose([mixture([{ rule: uniform(), share: 1 }])]), TypeError, "got Object");
   assertThrows(() => loose([{ rule: uniform(), share: 0 }]), RangeError, "share of part 0");
   assertThrows(() => loose([{ rule: uniform(), share: NaN }]), RangeError, "share of part 0");
   assertThrows(() => loose([{ rule: recent, share: 1 }]), TypeError, "rule of part 0");

@@ -186,7 +186,7 @@ Deno.test("conformsEviction() refuses what is no case", () => {
     [policy, {}, /conformsEviction\(\) has no option "\w+"/],
     [{ make: policy }, {}, /make must be a function that makes the rule, got LeastRecent/],
     [{ make: () => policy }, {}, /make gave the same object twice/],
-    [{ make: uniform }, {}, /what make\(\) gives: the policy has no name/],
+    [{ make: uniform }, {}, /what make\(\) gives must be fifo\(\).* got NativeSelector/],
     [{ make: fifo, saveable: false }, {}, /has no option "saveable"/],
     [{ make: fifo, savable: 0 }, {}, /savable must be true or false, got 0/],
     [{ make: fifo }, { seed: 0.5 }, /seed must be an integer .* got 0.5/],

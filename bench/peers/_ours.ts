@@ -1,0 +1,267 @@
+/**
+ * Our side of the comparison: the same datasets, filled into our replay, and the same calls.
+ *
+ * @module
+ */
+
+import {
+  type Batch,
+  type Column,
+  ExperienceReplay,
+  float32,
+  prioritized,
+  type Selector,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { ACTION_SIZE, type Dataset, EPISODE_LENGTH, FRAME_SIDE, STATE_SIZE } from "./_datasets.ts";
+import { type BatchColumn, type DrawnBatch, episodeColumns, episodeFrames } from "./_records.ts";
+
+/** One call: as it comes, and with its outputs reused where it has any. */
+export interface OurCall {
+  readonly fresh: () => unknown;
+  readonly into?: () => unknown;
+}
+
+/** A filled replay. */
+export interface OpenedHere extends Disposable {
+  readonly calls: ReadonlyMap<string, OurCall>;
+  /** Draws a batch of each form, to be checked. */
+  readonly check: () => DrawnBatch[];
+  /** Bytes of all memory that the replay holds: what it says, or what the process grew by if that is more. */
+  readonly bytes: number;
+  readonly note: string;
+}
+
+const BETA = 0.4;
+const NOTE =
+  "Next obs are stored once; a batch also has every pick's episode and position, its probability, weight and discount.";
+
+type VectorReplay = ExperienceReplay<
+  Column<"float32", readonly [15]>,
+  Column<"float32", readonly [3]>
+>;
+type VectorBatch = Batch<Column<"float32", readonly [15]>, Column<"float32", readonly [3]>>;
+
+/** Fills a replay as a dataset says. */
+export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
+  // A small one first, as the peers do, so that what is compiled and loaded does not count.
+  if (dataset.memory) (await openVectors({ ...dataset, capacity: 2 ** 12 }))[Symbol.dispose]();
+  const before = Deno.memoryUsage().rss;
+  const opened = dataset.kind === "images" ? await openImages(dataset) : await openVectors(dataset);
+  return { ...opened, bytes: Math.max(opened.bytes, Deno.memoryUsage().rss - before) };
+}
+
+async function openVectors(dataset: Dataset): Promise<OpenedHere> {
+  const replay = await createVectors(dataset);
+  const isPrioritized = dataset.kind.startsWith("prioritized");
+  const selector = replay.newPickSelector(
+    isPrioritized ? prioritized({ alpha: dataset.alpha }) : uniform(),
+  );
+  const columns = episodeColumns(0);
+  for (let e = 0; e < dataset.capacity / EPISODE_LENGTH; e++) {
+    replay.recordMany(replay.newEpisode(), episodeColumns(e, EPISODE_LENGTH, columns));
+  }
+  const calls = new Map<string, OurCall>();
+  const options = isPrioritized ? { beta: BETA } : {};
+  const draw = (size: number, from: Selector<VectorBatch>): OurCall => {
+    const into = replay.getBatch(size, from, options);
+    return {
+      fresh: () => replay.getBatch(size, from, options),
+      into: () => replay.getBatch(size, from, { ...options, into }),
+    };
+  };
+  const selectors = [selector];
+  for (const size of dataset.batches) calls.set(`sample ${size}`, draw(size, selector));
+  if (dataset.kind === "sequences") {
+    const table = replay.newPickTable({ length: dataset.length });
+    const withNext = table.newPickSelector(uniform());
+    selectors.push(withNext);
+    const add = adder(replay, 1);
+    for (const size of dataset.batches) {
+      const { fresh, into } = draw(size, selector);
+      calls.set(`sample ${size} with next obs`, draw(size, withNext));
+      calls.set(`add 1, sample ${size}`, {
+        fresh: () => (add(), fresh()),
+        into: () => (add(), into?.()),
+      });
+    }
+  }
+  for (const size of dataset.updates) {
+    calls.set(`update ${size}`, { fresh: updater(replay, selector, size) });
+  }
+  for (const count of dataset.adds) calls.set(`add ${count}`, { fresh: adder(replay, count) });
+  return {
+    calls,
+    check: () =>
+      selectors.map((from) => drawnVectors(replay.getBatch(256, from, options), dataset.length)),
+    bytes: replay.describe().memory.total,
+    note: noteOf(dataset),
+    [Symbol.dispose]: () => replay[Symbol.dispose](),
+  };
+}
+
+function noteOf({ kind, dtype, memory }: Dataset): string {
+  if (memory) return "Next obs are stored once.";
+  if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
+  if (dtype === "float64") {
+    return `${NOTE} Is given float32, as TorchRL is: the others get the seed's float64.`;
+  }
+  return NOTE;
+}
+
+function createVectors({ capacity, length, kind }: Dataset): Promise<VectorReplay> {
+  const isSequence = kind === "sequences" || kind === "prioritizedSequences";
+  return ExperienceReplay.create({
+    capacity,
+    state: float32(15),
+    action: float32(3),
+    pick: isSequence ? { length, nextState: false } : {},
+    segmentLength: EPISODE_LENGTH,
+    seed: 1,
+  });
+}
+
+/** Adds the same `count` records in each call, to an episode that is cut after as many as the others have. */
+function adder(replay: VectorReplay, count: number): () => void {
+  const { state, action, reward } = episodeColumns(0, count);
+  let episode = replay.newEpisode();
+  if (count > 1) {
+    const steps = { state, action, reward };
+    return () => {
+      episode = replay.recordMany(episode, steps);
+    };
+  }
+  return () => {
+    episode = replay.record(episode, state, action, 1);
+  };
+}
+
+/** Sets priorities of picks all over the replay, sixteen sets in turns. */
+function updater(
+  replay: VectorReplay,
+  selector: Selector<VectorBatch>,
+  size: number,
+): () => void {
+  const anywhere = replay.newPickSelector(uniform());
+  const picks = Array.from({ length: 16 }, () => replay.getBatch(size, anywhere));
+  // Fewer, so that no pick is given the priority that it has: that may cost nothing.
+  const priorities = Array.from(
+    { length: 15 },
+    () => Float32Array.from({ length: size }, () => 0.01 + Math.random()),
+  );
+  let turn = 0;
+  return () => {
+    const [batch, priority] = [picks[turn % picks.length], priorities[turn % priorities.length]];
+    turn += 1;
+    if (batch === undefined || priority === undefined) return;
+    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priority);
+  };
+}
+
+function drawnVectors(batch: VectorBatch, length: number): DrawnBatch {
+  const rows = length === 1 ? [batch.size] : [batch.size, length];
+  const columns = new Map<string, BatchColumn>([
+    ["obs", { shape: [...rows, STATE_SIZE], values: batch.state }],
+    ["act", { shape: [...rows, ACTION_SIZE], values: batch.action }],
+    ["rew", { shape: rows, values: batch.reward }],
+    ["done", { shape: rows, values: batch.discount.map((discount) => 1 - discount) }],
+  ]);
+  if (batch.nextState.length > 0) {
+    columns.set("next_obs", { shape: [...rows, STATE_SIZE], values: batch.nextState });
+  }
+  return { columns, crosses: false, pairs: false };
+}
+
+async function openImages(dataset: Dataset): Promise<OpenedHere> {
+  const replay = await ExperienceReplay.create({
+    capacity: dataset.capacity,
+    state: uint8(84, 84),
+    pick: { stack: 4 },
+    segmentLength: EPISODE_LENGTH,
+    seed: 1,
+  });
+  const selector = replay.newPickSelector(uniform());
+  const bytes = FRAME_SIDE * FRAME_SIDE;
+  const frames = episodeFrames();
+  const steps = {
+    state: frames.subarray(0, EPISODE_LENGTH * bytes),
+    action: new Int32Array(EPISODE_LENGTH),
+    reward: new Float32Array(EPISODE_LENGTH),
+    finalState: frames.subarray(EPISODE_LENGTH * bytes),
+  };
+  for (let count = 0; count < dataset.capacity; count += EPISODE_LENGTH) {
+    replay.recordMany(replay.newEpisode(), steps);
+  }
+  const calls = new Map<string, OurCall>();
+  for (const size of dataset.batches) {
+    const into = replay.getBatch(size, selector);
+    calls.set(`sample ${size}`, {
+      fresh: () => replay.getBatch(size, selector),
+      into: () => replay.getBatch(size, selector, { into }),
+    });
+  }
+  const frame = frames.slice(9 * bytes, 10 * bytes);
+  let episode = replay.newEpisode();
+  calls.set("add 1", {
+    fresh: () => {
+      episode = replay.record(episode, frame, 0, 0);
+    },
+  });
+  const drawn = (): DrawnBatch => {
+    const { state, nextState, size } = replay.getBatch(256, selector);
+    const corner = (values: Uint8Array, at: number): BatchColumn => ({
+      shape: [size, 4],
+      values: Uint8Array.from({ length: 4 * size }, (_, k) => values[k * bytes + at] ?? 0),
+    });
+    return {
+      columns: new Map([
+        ["obs", corner(state, 0)],
+        ["obs_last", corner(state, bytes - 1)],
+        ["next_obs", corner(nextState, 0)],
+        ["next_obs_last", corner(nextState, bytes - 1)],
+      ]),
+      crosses: false,
+      pairs: false,
+    };
+  };
+  return {
+    calls,
+    check: () => [drawn()],
+    bytes: replay.describe().memory.total,
+    note: "One frame a step; stacks and next stacks are made by each batch.",
+    [Symbol.dispose]: () => replay[Symbol.dispose](),
+  };
+}
+
+/** Seconds of one call, over about so many seconds; what a Python worker does, with the same rule for how many calls. */
+export class OurClock {
+  readonly #counts = new Map<() => unknown, number>();
+
+  /** Times a call. */
+  time(call: () => unknown, seconds: number): number {
+    let count = this.#counts.get(call);
+    if (count === undefined) {
+      call();
+      call();
+      count = calibrated(call, seconds);
+      this.#counts.set(call, count);
+    }
+    return timed(call, count);
+  }
+}
+
+function timed(call: () => unknown, count: number): number {
+  const start = performance.now();
+  for (let k = 0; k < count; k++) call();
+  return (performance.now() - start) / 1e3 / count;
+}
+
+function calibrated(call: () => unknown, seconds: number): number {
+  for (let count = 1;; count *= 4) {
+    const took = timed(call, count) * count;
+    if (took >= seconds / 2 || count >= 1e6) {
+      return Math.max(1, Math.round(count * seconds / Math.max(took, 1e-9)));
+    }
+  }
+}

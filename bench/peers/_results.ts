@@ -1,0 +1,138 @@
+/**
+ * The form of `bench/results/peers.json`.
+ *
+ * @module
+ */
+
+/** One system that was measured, or should have been. */
+export interface System {
+  readonly name: string;
+  readonly version: string;
+  /** How many threads it works with. */
+  readonly threads: string;
+  /** Versions of what it stands on. */
+  readonly packages: Readonly<Record<string, string>>;
+}
+
+/** One figure, or why there is none. */
+export interface Row {
+  readonly group: string;
+  readonly capacity: number;
+  readonly call: string;
+  readonly system: string;
+  /** Seconds of one call, the minimum of the repeats; for `bytes a record`, bytes. Absent where there is none. */
+  readonly value?: number;
+  /** Why there is none. */
+  readonly why?: string;
+}
+
+/** What a reader of the figures of one system in one group should know. */
+export interface Note {
+  readonly group: string;
+  readonly system: string;
+  readonly text: string;
+}
+
+/** One run. */
+export interface PeersResults {
+  readonly format: "exrp-bench-peers";
+  readonly version: 1;
+  /** When it ended, `YYYY-MM-DD`. */
+  readonly date: string;
+  /** Small buffers and short windows, to see that everything works: no figures to quote. */
+  readonly quick: boolean;
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryBytes: number;
+  readonly os: string;
+  readonly deno: string;
+  readonly windowMs: number;
+  readonly repeats: number;
+  readonly systems: readonly System[];
+  /** Peers that were not measured at all, and why. */
+  readonly missing: readonly { readonly name: string; readonly why: string }[];
+  readonly notes: readonly Note[];
+  readonly rows: readonly Row[];
+}
+
+/** What memory is called among the calls. */
+export const MEMORY_CALL = "bytes a record";
+
+type Kind = "string" | "number" | "boolean" | "object";
+
+function demand(where: string, value: unknown, kinds: Readonly<Record<string, Kind>>): void {
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(`${where} must be an object, got ${JSON.stringify(value)}`);
+  }
+  for (const [key, kind] of Object.entries(kinds)) {
+    const isOptional = key.endsWith("?");
+    const name = key.replace("?", "");
+    const found: unknown = Object.getOwnPropertyDescriptor(value, name)?.value;
+    if (isOptional && found === undefined) continue;
+    if (typeof found !== kind || found === null) {
+      throw new TypeError(`${where}.${name} must be a ${kind}, got ${JSON.stringify(found)}`);
+    }
+  }
+  const known = Object.keys(kinds).map((key) => key.replace("?", ""));
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new TypeError(`${where} has an unknown member ${unknown}`);
+}
+
+function demandAll(where: string, values: unknown, kinds: Readonly<Record<string, Kind>>): void {
+  if (!Array.isArray(values)) throw new TypeError(`${where} must be an array`);
+  for (const [k, value] of values.entries()) demand(`${where}[${k}]`, value, kinds);
+}
+
+/** The results in a parsed file; throws a `TypeError` that says what is wrong with it. */
+export function checkPeersResults(value: unknown): PeersResults {
+  demand("peers.json", value, {
+    format: "string",
+    version: "number",
+    date: "string",
+    quick: "boolean",
+    cpu: "string",
+    cores: "number",
+    memoryBytes: "number",
+    os: "string",
+    deno: "string",
+    windowMs: "number",
+    repeats: "number",
+    systems: "object",
+    missing: "object",
+    notes: "object",
+    rows: "object",
+  });
+  const results = value as PeersResults;
+  if (results.format !== "exrp-bench-peers" || results.version !== 1) {
+    throw new TypeError(
+      `peers.json must be exrp-bench-peers, version 1, got ${results.format}, version ${results.version}`,
+    );
+  }
+  demandAll("systems", results.systems, {
+    name: "string",
+    version: "string",
+    threads: "string",
+    packages: "object",
+  });
+  demandAll("missing", results.missing, { name: "string", why: "string" });
+  demandAll("notes", results.notes, { group: "string", system: "string", text: "string" });
+  demandAll("rows", results.rows, {
+    group: "string",
+    capacity: "number",
+    call: "string",
+    system: "string",
+    "value?": "number",
+    "why?": "string",
+  });
+  const known = new Set(results.systems.map(({ name }) => name));
+  for (const [k, { system, value, why }] of results.rows.entries()) {
+    if (!known.has(system)) throw new TypeError(`rows[${k}] is of an unknown system ${system}`);
+    if ((value === undefined) === (why === undefined)) {
+      throw new TypeError(`rows[${k}] must have a value, or say why there is none`);
+    }
+    if (value !== undefined && !(value > 0)) {
+      throw new TypeError(`rows[${k}].value must be positive, got ${value}`);
+    }
+  }
+  return results;
+}

@@ -1,0 +1,394 @@
+/**
+ * Our library beside its peers, on the same workloads, in one run: `deno task bench:peers`. Writes `bench/results/peers.json`, from
+ * which `deno task bench:report` makes a section of `docs/benchmarks.md`.
+ *
+ *   --install            first makes the virtual environments that are missing, in .cache/peers (8 GB with all peers)
+ *   --only=cpprb,numpy   these peers only
+ *   --groups=uniform     only groups of workloads whose names begin so; writes build/peers_part.json
+ *   --quick              small buffers and short windows: shows that everything works, in minutes
+ *   --out=FILE           writes there instead; a quick run writes build/peers_quick.json
+ *
+ * Every system is filled with the same records, a batch of each is checked, and then repeats take turns: ours, the first
+ * peer, the second ... and again; the minimum counts. A peer that cannot be measured is named with the reason. Without
+ * Python ours is measured alone. The status is 1 only where a batch was not what it should be.
+ *
+ * @module
+ */
+
+import { availableParallelism, cpus } from "node:os";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type Dataset, estimateBytes, listCalls, listDatasets } from "./_datasets.ts";
+import {
+  findEnvironment,
+  installEnvironment,
+  type PeerName,
+  peers,
+  workerPath,
+} from "./_environments.ts";
+import { type OpenedHere, openOurs, OurClock } from "./_ours.ts";
+import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_records.ts";
+import { MEMORY_CALL, type Note, type PeersResults, type Row, type System } from "./_results.ts";
+import { WorkerError, WorkerProcess } from "./_worker_process.ts";
+
+/** What ours is called, with fresh and with reused outputs. */
+const FRESH = "exrp";
+const INTO = "exrp, into";
+
+interface Options {
+  readonly only: readonly string[];
+  readonly install: boolean;
+  readonly quick: boolean;
+  readonly groups: readonly string[] | undefined;
+  readonly out: string;
+}
+
+/** One peer that can be measured. */
+interface Peer extends PeerName {
+  readonly python: string;
+  worker: WorkerProcess | undefined;
+}
+
+/** A system whose calls take turns with those of others. */
+interface Timed {
+  readonly system: string;
+  readonly time: (call: string, seconds: number) => number | Promise<number>;
+}
+
+function parseOptions(args: string[]): Options {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: "string" },
+      install: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      groups: { type: "string" },
+      out: { type: "string" },
+    },
+  });
+  const known = peers.map(({ id }) => id);
+  const only = values.only === undefined ? known : values.only.split(",").filter(Boolean);
+  const unknown = only.find((id) => !known.includes(id));
+  if (unknown !== undefined) {
+    throw new RangeError(`--only: there is no peer ${unknown}; there are ${known.join(", ")}`);
+  }
+  const groups = values.groups?.split(",").map((name) => name.trim());
+  const all = listDatasets(true).map(({ group }) => group);
+  const stranger = groups?.find((name) => !all.some((group) => group.startsWith(name)));
+  if (stranger !== undefined) {
+    const names = [...new Set(all)].join("; ");
+    throw new RangeError(`--groups: none begins with ${stranger}; there are ${names}`);
+  }
+  const name = groups !== undefined
+    ? "../../build/peers_part.json"
+    : values.quick
+    ? "../../build/peers_quick.json"
+    : "../results/peers.json";
+  const out = values.out ?? fileURLToPath(new URL(name, import.meta.url));
+  return { only, install: values.install, quick: values.quick, groups, out };
+}
+
+/** One run: what it found so far. */
+class Run {
+  readonly rows: Row[] = [];
+  readonly notes: Note[] = [];
+  readonly systems = new Map<string, System>();
+  readonly missing: { name: string; why: string }[] = [];
+  contentErrors = 0;
+  readonly #repeats: number;
+  readonly #seconds: number;
+
+  constructor(repeats: number, seconds: number) {
+    this.#repeats = repeats;
+    this.#seconds = seconds;
+  }
+
+  say(text: string): void {
+    console.error(text);
+  }
+
+  note(group: string, system: string, text: string): void {
+    if (text === "") return;
+    if (
+      this.notes.some((note) =>
+        note.group === group && note.system === system && note.text === text
+      )
+    ) return;
+    this.notes.push({ group, system, text });
+  }
+
+  /** Puts a figure down; of two for the same, the smaller. */
+  put(
+    { group, capacity }: Dataset,
+    call: string,
+    system: string,
+    found: { value?: number; why?: string },
+  ): void {
+    const at = this.rows.findIndex((row) =>
+      row.group === group && row.capacity === capacity && row.call === call && row.system === system
+    );
+    const before = at < 0 ? undefined : this.rows[at]?.value;
+    if (before !== undefined && found.value !== undefined && before <= found.value) return;
+    const row = { group, capacity, call, system, ...found };
+    if (at < 0) this.rows.push(row);
+    else this.rows[at] = row;
+  }
+
+  /** Checks a batch; false, and said, if it is wrong. */
+  check(dataset: Dataset, system: string, batch: DrawnBatch): boolean {
+    try {
+      if (batch.columns.size === 0) throw new ContentError("there is no batch to check");
+      if (dataset.kind === "images") checkFrames(batch);
+      else checkVectors(batch);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ContentError)) throw error;
+      this.contentErrors += 1;
+      this.say(`WRONG CONTENT: ${system}, ${dataset.group}: ${error.message}`);
+      for (const call of listCalls(dataset)) {
+        this.put(dataset, call, system, { why: `a batch was wrong: ${error.message}` });
+      }
+      return false;
+    }
+  }
+
+  /** Times one call of several systems, in turns. */
+  async takeTurns(dataset: Dataset, call: string, systems: readonly Timed[]): Promise<void> {
+    const minimum = new Map<string, number>();
+    const failed = new Set<string>();
+    for (let repeat = 0; repeat < this.#repeats; repeat++) {
+      for (let k = 0; k < systems.length; k++) {
+        const timed = systems[(repeat + k) % systems.length];
+        if (timed === undefined || failed.has(timed.system)) continue;
+        try {
+          const seconds = await timed.time(call, this.#seconds);
+          minimum.set(timed.system, Math.min(seconds, minimum.get(timed.system) ?? Infinity));
+        } catch (error) {
+          failed.add(timed.system);
+          const why = `failed: ${error instanceof Error ? error.message : error}`;
+          this.put(dataset, call, timed.system, { why });
+        }
+      }
+    }
+    for (const [system, value] of minimum) {
+      if (!failed.has(system)) this.put(dataset, call, system, { value });
+    }
+  }
+}
+
+/** Finds, and with `install` makes, the environments; says what is missing. */
+async function findPeers(run: Run, { only, install }: Options): Promise<Peer[]> {
+  const found: Peer[] = [];
+  for (const peer of peers) {
+    if (!only.includes(peer.id)) {
+      run.missing.push({ name: peer.name, why: "not asked for (--only)" });
+      continue;
+    }
+    const environment = install
+      ? await installEnvironment(peer.id, (text) => run.say(text))
+      : await findEnvironment(peer.id);
+    if ("why" in environment) {
+      run.missing.push({ name: peer.name, why: environment.why });
+      continue;
+    }
+    const worker = new WorkerProcess(environment.python, workerPath(peer.id));
+    try {
+      const { version, packages, python } = await worker.hello();
+      const system = { name: peer.name, version, threads: peer.threads };
+      run.systems.set(peer.name, { ...system, packages: { ...packages, python } });
+      found.push({ ...peer, python: environment.python, worker });
+    } catch (error) {
+      if (!(error instanceof WorkerError)) throw error;
+      await worker.end();
+      run.missing.push({ name: peer.name, why: `does not start: ${error.message}` });
+    }
+  }
+  for (const { name, why } of run.missing) run.say(`without ${name}: ${why}`);
+  return found;
+}
+
+/** Splits peers into groups that fit into memory, each together with ours. */
+function groupByMemory(dataset: Dataset, all: readonly Peer[]): Peer[][] {
+  const room = Deno.systemMemoryInfo().available / 2;
+  const each = estimateBytes(dataset);
+  const size = Math.max(1, Math.floor(room / each) - 1);
+  const groups: Peer[][] = [];
+  for (let k = 0; k < all.length; k += size) groups.push(all.slice(k, k + size));
+  return groups.length === 0 ? [[]] : groups;
+}
+
+async function restart(peer: Peer): Promise<void> {
+  await peer.worker?.end();
+  peer.worker = new WorkerProcess(peer.python, workerPath(peer.id));
+}
+
+/** Fills a peer and checks a batch of it; undefined where it cannot take part, which is put down. */
+async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]> {
+  const calls = dataset.memory ? [MEMORY_CALL] : listCalls(dataset);
+  if (peer.worker === undefined || dataset.memory) await restart(peer);
+  const worker = peer.worker;
+  if (worker === undefined) return [];
+  try {
+    // A small one first, so that what is compiled and cached does not count.
+    if (dataset.memory) await worker.open({ ...dataset, capacity: 2 ** 12 });
+    const opened = await worker.open(dataset);
+    run.note(dataset.group, peer.name, opened.note);
+    const everything = opened.absent["*"];
+    for (const call of calls) {
+      const why = everything ?? opened.absent[call];
+      if (why !== undefined) run.put(dataset, call, peer.name, { why });
+    }
+    if (everything !== undefined) return [];
+    if (!run.check(dataset, peer.name, await worker.check())) return [];
+    if (dataset.memory) {
+      const { bytes, records } = opened;
+      if (records < dataset.capacity) {
+        run.note(dataset.group, peer.name, `Held 2^${Math.log2(records)} records only.`);
+      }
+      const found = bytes > 0 ? { value: bytes / records } : { why: "not known on this system" };
+      run.put(dataset, MEMORY_CALL, peer.name, found);
+      return [];
+    }
+    // A call may be that of a variant, which then is a system of its own.
+    const variants = new Map<string, Set<string>>();
+    for (const name of opened.calls) {
+      const [call = "", system = peer.name] = name.split("/").reverse();
+      variants.set(system, (variants.get(system) ?? new Set()).add(call));
+    }
+    const base = run.systems.get(peer.name);
+    return [...variants].map(([system, known]) => {
+      if (base !== undefined && !run.systems.has(system)) {
+        run.systems.set(system, { ...base, name: system });
+      }
+      for (const call of calls) {
+        if (!known.has(call) && !(call in opened.absent)) {
+          run.put(dataset, call, system, { why: "no such operation" });
+        }
+      }
+      const prefix = system === peer.name ? "" : `${system}/`;
+      return {
+        system,
+        time: (call: string, seconds: number) => worker.time(prefix + call, seconds),
+      };
+    });
+  } catch (error) {
+    if (!(error instanceof WorkerError)) throw error;
+    run.say(`${peer.name}, ${dataset.group}: ${error.message}`);
+    for (const call of calls) {
+      run.put(dataset, call, peer.name, { why: `failed: ${error.message}` });
+    }
+    if (!error.isAlive) {
+      await worker.end();
+      peer.worker = undefined;
+    }
+    return [];
+  }
+}
+
+/** Ours as two systems: with fresh outputs, and with reused ones where there are outputs. */
+function timedOurs(opened: OpenedHere): Timed[] {
+  const clock = new OurClock();
+  return [
+    {
+      system: FRESH,
+      time: (call, seconds) =>
+        clock.time(opened.calls.get(call)?.fresh ?? missingCall(call), seconds),
+    },
+    {
+      system: INTO,
+      time: (call, seconds) =>
+        clock.time(opened.calls.get(call)?.into ?? missingCall(call), seconds),
+    },
+  ];
+}
+
+function missingCall(call: string): never {
+  throw new Error(`ours has no call ${call}`);
+}
+
+async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
+  using ours = await openOurs(dataset);
+  run.note(dataset.group, FRESH, ours.note);
+  if (!ours.check().every((batch) => run.check(dataset, FRESH, batch))) return;
+  if (dataset.memory) {
+    run.put(dataset, MEMORY_CALL, FRESH, { value: ours.bytes / dataset.capacity });
+  }
+  const theirs: Timed[] = [];
+  for (const peer of group) theirs.push(...await openPeer(run, dataset, peer));
+  const [fresh, into] = timedOurs(ours);
+  for (const call of listCalls(dataset)) {
+    const has = (system: string) =>
+      !run.rows.some((row) =>
+        row.group === dataset.group && row.capacity === dataset.capacity && row.call === call &&
+        row.system === system && row.why !== undefined
+      );
+    const systems = theirs.filter(({ system }) => has(system));
+    if (into !== undefined && ours.calls.get(call)?.into !== undefined) systems.unshift(into);
+    if (fresh !== undefined) systems.unshift(fresh);
+    await run.takeTurns(dataset, call, systems);
+  }
+  for (const { worker } of group) {
+    // What is not given back now goes with the next buffer.
+    await worker?.close().catch(() => {});
+  }
+}
+
+async function main(args: string[]): Promise<number> {
+  const options = parseOptions(args);
+  const [windowMs, repeats] = options.quick ? [5, 3] : [40, 7];
+  const run = new Run(repeats, windowMs / 1e3);
+  const packageVersion = JSON.parse(
+    await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
+  ) as { version: string };
+  const packages = { deno: Deno.version.deno, v8: Deno.version.v8 };
+  for (const name of [FRESH, INTO]) {
+    run.systems.set(name, { name, version: packageVersion.version, threads: "one", packages });
+  }
+  const found = await findPeers(run, options);
+  try {
+    const { groups, quick } = options;
+    const datasets = listDatasets(quick).filter(({ group }) =>
+      groups === undefined || groups.some((name) => group.startsWith(name))
+    );
+    for (const dataset of datasets) {
+      const able = dataset.kind === "comparison" ? found.filter(({ id }) => id === "numpy") : found;
+      for (const group of groupByMemory(dataset, able)) {
+        const names = [FRESH, ...group.map(({ name }) => name)].join(", ");
+        run.say(`${dataset.group}, N = 2^${Math.log2(dataset.capacity)}: ${names}`);
+        await measure(run, dataset, group);
+      }
+    }
+  } finally {
+    for (const { worker } of found) await worker?.end();
+  }
+  const results: PeersResults = {
+    format: "exrp-bench-peers",
+    version: 1,
+    date: new Date().toISOString().slice(0, 10),
+    quick: options.quick,
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryBytes: Deno.systemMemoryInfo().total,
+    os: Deno.build.target,
+    deno: Deno.version.deno,
+    windowMs,
+    repeats,
+    systems: [...run.systems.values()],
+    missing: run.missing,
+    notes: run.notes,
+    rows: run.rows,
+  };
+  await Deno.mkdir(dirname(options.out), { recursive: true });
+  await Deno.writeTextFile(options.out, `${JSON.stringify(results, null, 1)}\n`);
+  run.say(
+    `${run.rows.length} figures of ${run.systems.size} systems; ${run.missing.length} peers are missing`,
+  );
+  run.say(
+    `written to ${options.out}; deno task bench:report makes the tables of what is in bench/results`,
+  );
+  if (run.contentErrors > 0) run.say(`${run.contentErrors} batches were wrong`);
+  return run.contentErrors > 0 ? 1 : 0;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
