@@ -4,8 +4,8 @@
  * surface and the curve over N as pictures. This library, a replay in plain TypeScript, and this library with the kernel that
  * the system's compiler made, where that is there (`deno task build:cmake`).
  *
- * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results and the pictures where
- * `docs/benchmarks.md` has them.
+ * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results where
+ * `deno task bench:report` makes `docs/benchmarks.md` of them.
  *
  * @module
  */
@@ -13,7 +13,6 @@
 import { builtLibraryPath, exists, inRepository, listFiles } from "../tools/_repository.ts";
 import { basename } from "node:path";
 import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
-import { curveSvg, surfaceSvg } from "./_paper_pictures.ts";
 import { PaperWorker } from "./_paper_worker.ts";
 import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
 import { type PaperResults, render, type VariantName } from "./report/paper.ts";
@@ -88,15 +87,4 @@ for (const worker of workers.values()) await worker[Symbol.asyncDispose]();
 
 const results: PaperResults = { ...await origin("paper"), repeats, batches, cells };
 console.log(render(JSON.stringify(results)));
-if (option("save") !== undefined) {
-  await saveResults(results);
-  const pictures = {
-    surface: await surfaceSvg(results),
-    curve: await curveSvg(results),
-  };
-  for (const [name, svg] of Object.entries(pictures)) {
-    const path = inRepository("docs", "images", `bench_paper_${name}.svg`);
-    await Deno.writeTextFile(path, svg + "\n");
-    console.error(`written: ${path}`);
-  }
-}
+if (option("save") !== undefined) await saveResults(results);
