@@ -5,18 +5,7 @@
 namespace exrp {
 namespace {
 
-constexpr size_t lineBytes = 64;
 constexpr uint32_t stepsBackMax = 4;  // blocks
-constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
-
-void prefetchSpan(const uint8_t* from, size_t bytes) {
-  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
-  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
-  uint32_t lines = 0;
-  for (uintptr_t line = first; line < end && lines < prefetchLinesMax; line += lineBytes, ++lines) {
-    prefetchLine(reinterpret_cast<const void*>(line));
-  }
-}
 
 }  // namespace
 
@@ -109,6 +98,9 @@ Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t
     copyFused_ = copierOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
                           30, 31, 32>(state.bytes, fusedCount);
   }
+  bool allSmall = store.groupCount() == 1 && store.keptCount() == 0;
+  for (uint32_t column = 1; column < store.columnCount(); ++column) allSmall = allSmall && isSmall(store.column(column).bytes);
+  if (allSmall) walkPlain_ = plainWalk(state.bytes, policy.length == 1);
   for (uint32_t column = 1; column < store.columnCount(); ++column) {
     const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
     if (!isFused && !store.isKept(column)) rest_[restCount_++] = column;
@@ -185,6 +177,10 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
     const auto discount = static_cast<float>(policy_.discount);
     const size_t firstRow = size_t{place.first} * policy_.length;
     for (size_t row = 0; row < size_t{count} * policy_.length; ++row) target.discount[firstRow + row] = discount;
+  }
+
+  if (walkPlain_ != nullptr) {
+    return walkPlain_(*this, {episodeTable, table, indices, place, target, pickEpisode, pickPosition, episodes});
   }
 
   Pick ring[ringCount];
@@ -281,7 +277,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   }
 }
 
-inline void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
+void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
   const uint32_t length = policy_.length;
   const uint32_t left = episode.count - pick.position;
   const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known

@@ -3,8 +3,9 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md. Where the policy asks for more than records
-// and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
+// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp. What
+// was tried and what it gave: docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step
+// returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -16,6 +17,7 @@
 #include "kernel/block_index.hpp"
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_table.hpp"
+#include "kernel/plain_walk.hpp"
 #include "kernel/window.hpp"
 
 namespace exrp {
@@ -54,6 +56,9 @@ class BatchMaker {
  private:
   static constexpr uint32_t stageDistance = 8;
   static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
+  // Further apart, into the second cache: see docs/performance.md, "The plain walk".
+  static constexpr uint32_t walkDistance = 32;
+  static constexpr uint32_t walkRing = 128;
   static constexpr uint32_t fusedMax = 2;
 
   struct Pick {
@@ -71,6 +76,17 @@ class BatchMaker {
     bool whole;  // joined, and neither end is cut: `length` records and as many next states
     size_t to;   // row of the batch
   };
+  /// Where the picks of a batch come from and go to.
+  struct Walk {
+    const EpisodeTable& episodes;
+    const PickTable& table;
+    const uint32_t* indices;
+    BatchPlace place;
+    const BatchTarget& target;
+    double* pickEpisode;
+    int32_t* pickPosition;
+    uint32_t* pickedEpisodes;
+  };
   using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
 
   const uint8_t* keptRow(const BlockIndex& blocks, uint32_t column, const Pick& pick) const;
@@ -87,12 +103,19 @@ class BatchMaker {
 
   template <uint32_t stateBytes, uint32_t fusedCount>
   static void copyFused(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
+  template <uint32_t stateBytes, bool single>
+  static void walkPlain(const BatchMaker& maker, const Walk& walk);
+  using WalkPlain = void (*)(const BatchMaker& maker, const Walk& walk);
+  template <uint32_t... words>
+  static WalkPlain walkOf(uint32_t stateBytes, bool single);
+  static WalkPlain plainWalk(uint32_t stateBytes, bool single);
   template <uint32_t... words>
   static CopyFused copierOf(uint32_t stateBytes, uint32_t fusedCount);
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
   WindowCopier window_;
+  WalkPlain walkPlain_ = nullptr;  // null where columns are wide, kept, or in several groups
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves

@@ -48,6 +48,7 @@ class PickTable {
   /// The index of the pick that starts at `slot`, or pickNone.
   uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
+  void prefetchSlotFar(uint32_t index) const { prefetchLineFar(&slots_[index]); }
   void prefetchPlace(uint32_t slot) const { prefetchLine(&places_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }

@@ -595,10 +595,19 @@ void Replay::finishBatch(Table& table, const uint32_t* indices, const double* pr
       if (probabilities[index] < smallest) smallest = probabilities[index];
     }
   }
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  if (!weighted) {
+    for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
+    return;
+  }
   // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
-  for (uint32_t index = 0; index < count; ++index) {
-    probability[index] = static_cast<float>(probabilities[index]);
-    weight[index] = weighted ? static_cast<float>(portablePow(smallest / probabilities[index], beta)) : 1.0f;
+  constexpr uint32_t pieceMax = 64;
+  double ratio[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
+    portablePowMany(ratio, beta, ratio, piece);
+    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(ratio[index]);
   }
 }
 
