@@ -88,6 +88,7 @@ BatchMaker::CopyFused BatchMaker::copierOf(uint32_t stateBytes, uint32_t fusedCo
 Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
+  walk_.create(store, policy);
   if (!policy.plain()) return window_.create(store, policy, recordCountMax);
   const Column& state = store.column(0);
   if (state.bytes <= columnAloneBytes) {
@@ -98,9 +99,6 @@ Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t
     copyFused_ = copierOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
                           30, 31, 32>(state.bytes, fusedCount);
   }
-  bool allSmall = store.groupCount() == 1 && store.keptCount() == 0;
-  for (uint32_t column = 1; column < store.columnCount(); ++column) allSmall = allSmall && isSmall(store.column(column).bytes);
-  if (allSmall) walkPlain_ = plainWalk(state.bytes, policy.length == 1);
   for (uint32_t column = 1; column < store.columnCount(); ++column) {
     const bool isFused = copyFused_ != nullptr && (column == fused_[0] || column == fused_[1]);
     if (!isFused && !store.isKept(column)) rest_[restCount_++] = column;
@@ -117,11 +115,12 @@ double BatchMaker::bytes(uint32_t count) const {
   return count * (rows * row + static_cast<double>(policy_.frames()) * store_->column(0).bytes + 64);
 }
 
-BatchLayout BatchMaker::layout(uint32_t count) const {
-  BatchLayout layout = {};
+const BatchLayout& BatchMaker::layout(uint32_t count) {
+  if (hasLayout(count)) return layout_;
+  layoutCount_ = count;
   size_t end = 0;
   const auto place = [&](uint32_t part, size_t bytes) {
-    layout.offsets[part] = end;
+    layout_.offsets[part] = end;
     end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
   };
   const size_t rows = size_t{count} * policy_.rows();
@@ -147,13 +146,13 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
   place(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
   place(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
   place(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
-  layout.offsets[EXRP_BATCH_BYTES] = end;
-  return layout;
+  layout_.offsets[EXRP_BATCH_BYTES] = end;
+  return layout_;
 }
 
 void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices,
                       const BatchPlace& place, const BatchLayout& at, uint8_t* batch, uint32_t* episodes) {
-  BatchTarget target = {};
+  BatchTarget target;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + at.offsets[part]); };
   for (uint32_t index = 0; index < store_->columnCount(); ++index) {
     target.columns[index] = batch + at.offsets[EXRP_BATCH_COLUMN + index];
@@ -173,14 +172,17 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   auto* pickPosition = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_PICK_POSITION]);
   const bool plain = policy_.plain();
   const uint32_t count = place.count;
+  if (walk_.takes()) {
+    const WalkJob job = {episodeTable, table, indices, place, target, pickEpisode, pickPosition, episodes};
+    return walk_.run(job, [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+      if (plain) copyPick(episode, pick.slot, pick.position, pick.joined, index, target);
+      else window_.copy(episode, pick.slot, pick.position, pick.joined, index, target);
+    });
+  }
   if (plain) {
     const auto discount = static_cast<float>(policy_.discount);
     const size_t firstRow = size_t{place.first} * policy_.length;
     for (size_t row = 0; row < size_t{count} * policy_.length; ++row) target.discount[firstRow + row] = discount;
-  }
-
-  if (walkPlain_ != nullptr) {
-    return walkPlain_(*this, {episodeTable, table, indices, place, target, pickEpisode, pickPosition, episodes});
   }
 
   Pick ring[ringCount];
@@ -205,7 +207,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
       const size_t bytes = store_->column(column).bytes;
       memcpy(target.columns[column] + index * bytes, keptRow(blocks, column, pick), bytes);
     }
-    if (plain) copyPick(episode, pick, index, target);
+    if (plain) copyPick(episode, pick.slot, pick.position, pick.joined != 0, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
 }
@@ -277,16 +279,17 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   }
 }
 
-void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
+void BatchMaker::copyPick(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index,
+                          const BatchTarget& target) const {
   const uint32_t length = policy_.length;
-  const uint32_t left = episode.count - pick.position;
+  const uint32_t left = episode.count - position;
   const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known
   Rows rows;
-  rows.slot = pick.slot;
+  rows.slot = slot;
   rows.seqLen = left < length ? left : length;
   rows.nextSeqLen = known < length ? known : length;
   rows.count = rows.nextSeqLen + 1 > rows.seqLen ? rows.nextSeqLen + 1 : rows.seqLen;
-  rows.whole = pick.joined != 0 && rows.nextSeqLen == length;
+  rows.whole = joined && rows.nextSeqLen == length;
   rows.to = index * length;
 
   target.seqLen[index] = static_cast<int32_t>(rows.seqLen);

@@ -29,13 +29,6 @@ struct BatchLayout {
   size_t offsets[batchPartMax];
 };
 
-/// Which places of a batch are filled: first..first + count - 1 of `total`.
-struct BatchPlace {
-  uint32_t first;
-  uint32_t count;
-  uint32_t total;
-};
-
 class BatchMaker {
  public:
   /// No episode has more than `recordCountMax` records.
@@ -45,8 +38,10 @@ class BatchMaker {
   uint32_t partCount() const { return EXRP_BATCH_COLUMN + store_->columnCount() + EXRP_BATCH_N_STEP_PARTS * policy_.nStepCount; }
   /// Bytes of a batch of `count`, give or take what parts are rounded up by; whatever the numbers, it does not wrap.
   double bytes(uint32_t count) const;
-  /// Needs bytes(count) far below 2^64.
-  BatchLayout layout(uint32_t count) const;
+  /// Needs bytes(count) far below 2^64. The last one is kept: it is what the next batch most often needs.
+  const BatchLayout& layout(uint32_t count);
+  /// Whether that is the last one.
+  bool hasLayout(uint32_t count) const { return layoutCount_ == count; }
 
   /// Copies the picks at `indices` to their place in `batch`, which is laid out as `at`, layout(place.total), and writes the index
   /// of each pick's episode to `episodes`. Everything but probability and importance weight.
@@ -56,9 +51,6 @@ class BatchMaker {
  private:
   static constexpr uint32_t stageDistance = 8;
   static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
-  // Further apart, into the second cache: see docs/performance.md, "The plain walk".
-  static constexpr uint32_t walkDistance = 32;
-  static constexpr uint32_t walkRing = 128;
   static constexpr uint32_t fusedMax = 2;
 
   struct Pick {
@@ -76,17 +68,6 @@ class BatchMaker {
     bool whole;  // joined, and neither end is cut: `length` records and as many next states
     size_t to;   // row of the batch
   };
-  /// Where the picks of a batch come from and go to.
-  struct Walk {
-    const EpisodeTable& episodes;
-    const PickTable& table;
-    const uint32_t* indices;
-    BatchPlace place;
-    const BatchTarget& target;
-    double* pickEpisode;
-    int32_t* pickPosition;
-    uint32_t* pickedEpisodes;
-  };
   using CopyFused = void (*)(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
 
   const uint8_t* keptRow(const BlockIndex& blocks, uint32_t column, const Pick& pick) const;
@@ -95,7 +76,7 @@ class BatchMaker {
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount) const;
   void prefetchChain(uint32_t slot, uint32_t next) const;
-  void copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const;
+  void copyPick(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
   void copyStateAlone(const Rows& rows, const BatchTarget& target) const;
   void zeroPast(const Rows& rows, const BatchTarget& target) const;
@@ -103,23 +84,19 @@ class BatchMaker {
 
   template <uint32_t stateBytes, uint32_t fusedCount>
   static void copyFused(const BatchMaker& maker, const Rows& rows, const BatchTarget& target);
-  template <uint32_t stateBytes, bool single>
-  static void walkPlain(const BatchMaker& maker, const Walk& walk);
-  using WalkPlain = void (*)(const BatchMaker& maker, const Walk& walk);
-  template <uint32_t... words>
-  static WalkPlain walkOf(uint32_t stateBytes, bool single);
-  static WalkPlain plainWalk(uint32_t stateBytes, bool single);
   template <uint32_t... words>
   static CopyFused copierOf(uint32_t stateBytes, uint32_t fusedCount);
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
   WindowCopier window_;
-  WalkPlain walkPlain_ = nullptr;  // null where columns are wide, kept, or in several groups
+  PlainWalk walk_;
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves
   uint32_t restCount_ = 0;
+  BatchLayout layout_ = {};
+  uint32_t layoutCount_ = 0;  // none
 };
 
 }  // namespace exrp
