@@ -282,8 +282,12 @@ async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Prom
   });
 }
 
-/** Recording. */
-async function recording(measurer: Measurer): Promise<void> {
+/** Recording; what a `record` costs beside an empty call, where that was asked for. */
+async function recording(
+  measurer: Measurer,
+  { limit }: LimitLibrary,
+): Promise<CallCost | undefined> {
+  let cost: CallCost | undefined;
   const one = "record, 4-float state";
   await measurer.with(KIND.recordSmall, 2 ** 20, [one], async () => {
     const replay = await ExperienceReplay.create({
@@ -298,6 +302,12 @@ async function recording(measurer: Measurer): Promise<void> {
       episode = replay.record(episode, state, 1, 1);
     };
     for (let count = 0; count < 2 ** 20; count++) record();
+    let last = 0;
+    const nothing = calls(() => {
+      last = limit.limit_nothing(last);
+    });
+    const turns = takeTurns({ record: calls(record), nothing }, 20, 4);
+    cost = { emptyCall: turns.nothing.min, record: turns.record.min };
     return {
       comparisons: [{ name: one, batch: 1, ours: calls(record), note: "evicting" }],
       close: () => replay[Symbol.dispose](),
@@ -320,9 +330,10 @@ async function recording(measurer: Measurer): Promise<void> {
       close: () => replay[Symbol.dispose](),
     };
   });
+  return cost;
 }
 
-/** `record` beside an empty call of a native function: the difference is what counts, not the ratio. */
+/** `record` beside an empty call of a native function: here the difference counts, not the ratio. */
 export interface CallCost {
   /** Nanoseconds of an empty call with one number. */
   readonly emptyCall: number;
@@ -333,13 +344,17 @@ export interface CallCost {
 /** Runs all workloads. */
 export async function measureLimit(
   options: LimitOptions,
-): Promise<{ workloads: LimitResult[]; cpu: string }> {
+): Promise<{ workloads: LimitResult[]; cpu: string; calls?: CallCost }> {
   const library = await openLimitLibrary();
   const measurer = new Measurer(library, options);
   await uniformDraws(measurer);
   await sequences(measurer);
   await stacks(measurer);
   await prioritizedDraws(measurer, library);
-  await recording(measurer);
-  return { workloads: measurer.results, cpu: library.cpu };
+  const cost = await recording(measurer, library);
+  return {
+    workloads: measurer.results,
+    cpu: library.cpu,
+    ...(cost === undefined ? {} : { calls: cost }),
+  };
 }

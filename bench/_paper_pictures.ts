@@ -95,7 +95,7 @@ export function curveSvg(results: PaperResults): Promise<string> {
         type: "nominal" as const,
         title: null,
         sort: Object.values(VARIANT_NAMES),
-        legend: { orient: "top" as const, labelLimit: 300 },
+        legend: { orient: "top" as const, columns: 1, labelLimit: 400 },
       },
     },
   });

@@ -1,6 +1,6 @@
 /**
- * One variant of `bench:paper` in a process of its own: a process that has opened two kernels calls both at half the speed, as V8
- * makes a call of a native function fast only where it is always the same one.
+ * One variant of `bench:paper` in a process of its own: a process that has opened two kernels records at half the speed, presumably
+ * because V8 makes a call of a native function fast only where it is always the same one.
  *
  * Reads `{ variant, kernelPath?, k, s, batches }` a line, and answers each with a line: its {@linkcode Cell}.
  *

@@ -14,10 +14,10 @@ import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
 import { render } from "./report/limit.ts";
 
 checkOptionNames(["quick", "filter", "save"]);
-const { workloads, cpu } = await measureLimit({
+const { workloads, cpu, calls } = await measureLimit({
   quick: option("quick") !== undefined,
   filter: option("filter") ?? "",
 });
-const results = { ...await origin("limit"), limitCpu: cpu, workloads };
+const results = { ...await origin("limit"), limitCpu: cpu, workloads, ...(calls && { calls }) };
 console.log(render(JSON.stringify(results)));
 if (option("save") !== undefined) await saveResults(results);

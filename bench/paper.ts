@@ -4,16 +4,15 @@
  * surface and the curve over N as pictures. This library, a replay in plain TypeScript, and this library with the kernel that
  * the system's compiler made, where that is there (`deno task build:cmake`).
  *
- * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results and the pictures where
- * `docs/benchmarks.md` has them.
+ * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results where
+ * `deno task bench:report` makes `docs/benchmarks.md` of them.
  *
  * @module
  */
 
-import { builtLibraryPath, exists, inRepository } from "../tools/_repository.ts";
+import { builtLibraryPath, exists, inRepository, listFiles } from "../tools/_repository.ts";
 import { basename } from "node:path";
 import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
-import { curveSvg, surfaceSvg } from "./_paper_pictures.ts";
 import { PaperWorker } from "./_paper_worker.ts";
 import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
 import { type PaperResults, render, type VariantName } from "./report/paper.ts";
@@ -23,8 +22,23 @@ const quick = option("quick") !== undefined;
 const [step, repeats, batches] = quick ? [1, 2, 20] : [0.5, 5, 50];
 
 const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
-const hasCmake = await exists(cmakePath);
-if (!hasCmake) console.error("no kernel in build/cmake (deno task build:cmake): left out");
+const hasCmake = await exists(cmakePath) && await isNewest(cmakePath);
+if (!hasCmake) {
+  console.error(
+    "no kernel in build/cmake, or one older than its sources (deno task build:cmake): left out",
+  );
+}
+
+/** Whether a kernel is newer than all that it is made of. */
+async function isNewest(library: string): Promise<boolean> {
+  const built = (await Deno.stat(library)).mtime ?? new Date(0);
+  for (const folder of ["kernel", "selectors", "eviction"]) {
+    for (const file of await listFiles(folder, ".cpp", ".hpp", ".h", ".txt")) {
+      if (((await Deno.stat(inRepository(file))).mtime ?? new Date()) > built) return false;
+    }
+  }
+  return true;
+}
 
 const workers = new Map<VariantName, PaperWorker>([
   ["ours", new PaperWorker("ours")],
@@ -73,15 +87,4 @@ for (const worker of workers.values()) await worker[Symbol.asyncDispose]();
 
 const results: PaperResults = { ...await origin("paper"), repeats, batches, cells };
 console.log(render(JSON.stringify(results)));
-if (option("save") !== undefined) {
-  await saveResults(results);
-  const pictures = {
-    surface: await surfaceSvg(results),
-    curve: await curveSvg(results),
-  };
-  for (const [name, svg] of Object.entries(pictures)) {
-    const path = inRepository("docs", "images", `bench_paper_${name}.svg`);
-    await Deno.writeTextFile(path, svg + "\n");
-    console.error(`written: ${path}`);
-  }
-}
+if (option("save") !== undefined) await saveResults(results);

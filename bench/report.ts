@@ -9,9 +9,15 @@
 import { fileURLToPath } from "node:url";
 import type { Section } from "./_section.ts";
 import { peersSection } from "./peers/_report.ts";
+import { limitSection, ownSection, paperSection } from "./report/sections.ts";
 
 /** All sections, in their order on the page. */
-export const sections: readonly Section[] = [peersSection];
+export const sections: readonly Section[] = [
+  peersSection,
+  limitSection,
+  paperSection,
+  ownSection,
+];
 
 const HEAD = `# Benchmarks
 

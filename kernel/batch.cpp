@@ -5,18 +5,7 @@
 namespace exrp {
 namespace {
 
-constexpr size_t lineBytes = 64;
 constexpr uint32_t stepsBackMax = 4;  // blocks
-constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
-
-void prefetchSpan(const uint8_t* from, size_t bytes) {
-  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
-  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
-  uint32_t lines = 0;
-  for (uintptr_t line = first; line < end && lines < prefetchLinesMax; line += lineBytes, ++lines) {
-    prefetchLine(reinterpret_cast<const void*>(line));
-  }
-}
 
 }  // namespace
 
@@ -99,6 +88,7 @@ BatchMaker::CopyFused BatchMaker::copierOf(uint32_t stateBytes, uint32_t fusedCo
 Status BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
+  walk_.create(store, policy);
   if (!policy.plain()) return window_.create(store, policy, recordCountMax);
   const Column& state = store.column(0);
   if (state.bytes <= columnAloneBytes) {
@@ -125,11 +115,12 @@ double BatchMaker::bytes(uint32_t count) const {
   return count * (rows * row + static_cast<double>(policy_.frames()) * store_->column(0).bytes + 64);
 }
 
-BatchLayout BatchMaker::layout(uint32_t count) const {
-  BatchLayout layout = {};
+const BatchLayout& BatchMaker::layout(uint32_t count) {
+  if (hasLayout(count)) return layout_;
+  layoutCount_ = count;
   size_t end = 0;
   const auto place = [&](uint32_t part, size_t bytes) {
-    layout.offsets[part] = end;
+    layout_.offsets[part] = end;
     end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
   };
   const size_t rows = size_t{count} * policy_.rows();
@@ -155,13 +146,13 @@ BatchLayout BatchMaker::layout(uint32_t count) const {
   place(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
   place(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
   place(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
-  layout.offsets[EXRP_BATCH_BYTES] = end;
-  return layout;
+  layout_.offsets[EXRP_BATCH_BYTES] = end;
+  return layout_;
 }
 
 void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices,
                       const BatchPlace& place, const BatchLayout& at, uint8_t* batch, uint32_t* episodes) {
-  BatchTarget target = {};
+  BatchTarget target;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + at.offsets[part]); };
   for (uint32_t index = 0; index < store_->columnCount(); ++index) {
     target.columns[index] = batch + at.offsets[EXRP_BATCH_COLUMN + index];
@@ -181,6 +172,13 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   auto* pickPosition = reinterpret_cast<int32_t*>(batch + at.offsets[EXRP_BATCH_PICK_POSITION]);
   const bool plain = policy_.plain();
   const uint32_t count = place.count;
+  if (walk_.takes()) {
+    const WalkJob job = {episodeTable, table, indices, place, target, pickEpisode, pickPosition, episodes};
+    return walk_.run(job, [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+      if (plain) copyPick(episode, pick.slot, pick.position, pick.joined, index, target);
+      else window_.copy(episode, pick.slot, pick.position, pick.joined, index, target);
+    });
+  }
   if (plain) {
     const auto discount = static_cast<float>(policy_.discount);
     const size_t firstRow = size_t{place.first} * policy_.length;
@@ -209,7 +207,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
       const size_t bytes = store_->column(column).bytes;
       memcpy(target.columns[column] + index * bytes, keptRow(blocks, column, pick), bytes);
     }
-    if (plain) copyPick(episode, pick, index, target);
+    if (plain) copyPick(episode, pick.slot, pick.position, pick.joined != 0, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
 }
@@ -281,16 +279,17 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   }
 }
 
-inline void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const {
+void BatchMaker::copyPick(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index,
+                          const BatchTarget& target) const {
   const uint32_t length = policy_.length;
-  const uint32_t left = episode.count - pick.position;
+  const uint32_t left = episode.count - position;
   const uint32_t known = left - (episode.ended() ? 0 : 1);  // records whose next state is known
   Rows rows;
-  rows.slot = pick.slot;
+  rows.slot = slot;
   rows.seqLen = left < length ? left : length;
   rows.nextSeqLen = known < length ? known : length;
   rows.count = rows.nextSeqLen + 1 > rows.seqLen ? rows.nextSeqLen + 1 : rows.seqLen;
-  rows.whole = pick.joined != 0 && rows.nextSeqLen == length;
+  rows.whole = joined && rows.nextSeqLen == length;
   rows.to = index * length;
 
   target.seqLen[index] = static_cast<int32_t>(rows.seqLen);

@@ -3,8 +3,9 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md. Where the policy asks for more than records
-// and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
+// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp. What
+// was tried and what it gave: docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step
+// returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -16,6 +17,7 @@
 #include "kernel/block_index.hpp"
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_table.hpp"
+#include "kernel/plain_walk.hpp"
 #include "kernel/window.hpp"
 
 namespace exrp {
@@ -27,13 +29,6 @@ struct BatchLayout {
   size_t offsets[batchPartMax];
 };
 
-/// Which places of a batch are filled: first..first + count - 1 of `total`.
-struct BatchPlace {
-  uint32_t first;
-  uint32_t count;
-  uint32_t total;
-};
-
 class BatchMaker {
  public:
   /// No episode has more than `recordCountMax` records.
@@ -43,8 +38,10 @@ class BatchMaker {
   uint32_t partCount() const { return EXRP_BATCH_COLUMN + store_->columnCount() + EXRP_BATCH_N_STEP_PARTS * policy_.nStepCount; }
   /// Bytes of a batch of `count`, give or take what parts are rounded up by; whatever the numbers, it does not wrap.
   double bytes(uint32_t count) const;
-  /// Needs bytes(count) far below 2^64.
-  BatchLayout layout(uint32_t count) const;
+  /// Needs bytes(count) far below 2^64. The last one is kept: it is what the next batch most often needs.
+  const BatchLayout& layout(uint32_t count);
+  /// Whether that is the last one.
+  bool hasLayout(uint32_t count) const { return layoutCount_ == count; }
 
   /// Copies the picks at `indices` to their place in `batch`, which is laid out as `at`, layout(place.total), and writes the index
   /// of each pick's episode to `episodes`. Everything but probability and importance weight.
@@ -79,7 +76,7 @@ class BatchMaker {
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount) const;
   void prefetchChain(uint32_t slot, uint32_t next) const;
-  void copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const;
+  void copyPick(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
   void copyStateAlone(const Rows& rows, const BatchTarget& target) const;
   void zeroPast(const Rows& rows, const BatchTarget& target) const;
@@ -93,10 +90,13 @@ class BatchMaker {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   WindowCopier window_;
+  PlainWalk walk_;
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves
   uint32_t restCount_ = 0;
+  BatchLayout layout_ = {};
+  uint32_t layoutCount_ = 0;  // none
 };
 
 }  // namespace exrp

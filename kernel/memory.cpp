@@ -11,7 +11,7 @@
 namespace exrp {
 #if defined(_WIN32)
 
-void* reserveMemory(size_t bytes, Pages) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_READWRITE); }
+void* reserveMemory(size_t* bytes, Pages) { return VirtualAlloc(nullptr, *bytes, MEM_RESERVE, PAGE_READWRITE); }
 bool commitMemory(void* base, size_t bytes) {
   return VirtualAlloc(base, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
@@ -32,31 +32,32 @@ double physicalMemoryBytes() {
 namespace {
 constexpr size_t hugePageBytes = size_t{2} << 20;
 // Below this a 2 MiB page would hold mostly nothing.
-constexpr size_t hugeReservationBytes = size_t{8} << 20;
+constexpr size_t hugeReservationBytes = hugePageBytes / 2;
 }  // namespace
 
-void* reserveMemory(size_t bytes, Pages pages) {
-  const bool huge = pages == Pages::huge && bytes >= hugeReservationBytes;
-  const size_t slack = huge ? hugePageBytes : 0;
-  if (bytes > SIZE_MAX - slack) return nullptr;
-  void* mapped =
-      mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void* reserveMemory(size_t* bytes, Pages pages) {
+  const bool huge = pages == Pages::huge && *bytes >= hugeReservationBytes;
+  if (!huge) {
+    void* mapped = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return mapped == MAP_FAILED ? nullptr : mapped;
+  }
+  // Whole huge pages, the last one too; and as much again as it takes to begin at one.
+  if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
+  const size_t whole = (*bytes + hugePageBytes - 1) & ~(hugePageBytes - 1);
+  const size_t taken = whole + hugePageBytes;
+  void* mapped = mmap(nullptr, taken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  if (!huge) return mapped;
   // Keep only the aligned part, so that releaseMemory needs no more than base and bytes.
   const auto address = reinterpret_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (address + hugePageBytes - 1) & ~(uintptr_t{hugePageBytes} - 1);
   const size_t head = aligned - address;
   if (head > 0) munmap(mapped, head);
-  const auto pageBytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t pageMask = pageBytes - 1;
-  const uintptr_t end = (aligned + bytes + pageMask) & ~pageMask;
-  const uintptr_t mappedEnd = (address + bytes + slack + pageMask) & ~pageMask;
-  if (mappedEnd > end) munmap(reinterpret_cast<void*>(end), mappedEnd - end);
+  if (head < hugePageBytes) munmap(reinterpret_cast<void*>(aligned + whole), hugePageBytes - head);
   void* base = reinterpret_cast<void*>(aligned);
 #if defined(MADV_HUGEPAGE)
-  madvise(base, bytes, MADV_HUGEPAGE);
+  madvise(base, whole, MADV_HUGEPAGE);
 #endif
+  *bytes = whole;
   return base;
 }
 bool commitMemory(void*, size_t) { return true; }

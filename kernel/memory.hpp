@@ -18,12 +18,13 @@ namespace exrp {
 
 enum class Pages { huge, small };
 
-/// Address space of `bytes`; null on failure. With Pages::huge a large one is aligned to 2 MiB and huge pages are asked for where
-/// the platform has them (measured in docs/performance.md); small is for what is reserved large and used little.
-void* reserveMemory(size_t bytes, Pages pages);
+/// Address space of `bytes`, which becomes how many they are; null on failure. With Pages::huge what is not small is aligned to 2 MiB
+/// and rounded up to as much, and huge pages are asked for where the platform has them (measured in docs/performance.md); small is for
+/// what is reserved large and used little.
+void* reserveMemory(size_t* bytes, Pages pages);
 /// Makes the first `bytes` of a reservation usable. Does nothing where memory comes by touching it.
 bool commitMemory(void* base, size_t bytes);
-/// Gives back a reservation of `bytes` made by reserveMemory.
+/// Gives back a reservation of as many `bytes` as reserveMemory made of them.
 void releaseMemory(void* base, size_t bytes);
 
 /// Bytes of memory the machine has, swap aside; 0 where that can't be told.
@@ -44,14 +45,15 @@ class ReservedArray {
     destroy();
     if (countMax == 0) countMax = 1;
     if (countMax > SIZE_MAX / sizeof(T)) return false;
-    data_ = static_cast<T*>(reserveMemory(countMax * sizeof(T), pages));
+    reservedBytes_ = countMax * sizeof(T);
+    data_ = static_cast<T*>(reserveMemory(&reservedBytes_, pages));
     if (data_ == nullptr) return false;
     countMax_ = countMax;
     return true;
   }
 
   void destroy() {
-    if (data_ != nullptr) releaseMemory(data_, countMax_ * sizeof(T));
+    if (data_ != nullptr) releaseMemory(data_, reservedBytes_);
     data_ = nullptr;
     countMax_ = 0;
     committed_ = 0;
@@ -72,6 +74,7 @@ class ReservedArray {
   void swap(ReservedArray& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(countMax_, other.countMax_);
+    std::swap(reservedBytes_, other.reservedBytes_);
     std::swap(committed_, other.committed_);
   }
 
@@ -85,6 +88,7 @@ class ReservedArray {
  private:
   T* data_ = nullptr;
   size_t countMax_ = 0;
+  size_t reservedBytes_ = 0;
   size_t committed_ = 0;
 };
 

@@ -54,6 +54,8 @@ class PickTable {
   const PickPolicy& policy() const { return policy_; }
   uint32_t count() const { return count_; }
   uint32_t slot(uint32_t index) const { return slots_[index]; }
+  /// The slots of all picks, by index.
+  const uint32_t* slots() const { return slots_.data(); }
   /// The index of the pick that starts at `slot`, or pickNone.
   uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }

@@ -1,5 +1,8 @@
-// prefetchLine, prefetchLineFar: ask for a cache line without waiting for it.
+// prefetchLine, prefetchLineFar, prefetchSpan: ask for cache lines without waiting for them.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
 
 namespace exrp {
 
@@ -19,6 +22,20 @@ inline void prefetchLineFar(const void* address) {
 #if defined(__GNUC__) && !defined(__clang__)
   asm volatile("" : : "r"(address));
 #endif
+}
+
+constexpr size_t lineBytes = 64;
+constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
+
+/// The lines of a run of bytes.
+template <void (*ask)(const void*) = prefetchLine>
+inline void prefetchSpan(const uint8_t* from, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
+  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
+  uint32_t lines = 0;
+  for (uintptr_t line = first; line < end && lines < prefetchLinesMax; line += lineBytes, ++lines) {
+    ask(reinterpret_cast<const void*>(line));
+  }
 }
 
 }  // namespace exrp

@@ -509,34 +509,34 @@ Status Replay::setPriority(uint32_t selector, const double* handles, const int32
 
 // ---- batches ----
 
-Status Replay::batchLayout(const Table& table, uint32_t count, double* offsets) const {
+Status Replay::batchLayout(Table& table, uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const double bytes = table.batches.bytes(count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const BatchLayout layout = table.batches.layout(count);
+  const BatchLayout& layout = table.batches.layout(count);
   for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
-/// Checks what a batch is asked with, and says how it is laid out.
-Status Replay::checkBatch(const Table& table, const BatchPlace& place, double beta, double batchBytes, BatchLayout* layout) const {
+/// Checks what a batch is asked with.
+Status Replay::checkBatch(Table& table, const BatchPlace& place, double beta, double batchBytes) const {
   if (place.count < 1 || place.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.count, EXRP_LIMIT_BATCH);
   if (place.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.total, EXRP_LIMIT_BATCH);
   if (place.first > place.total || place.count > place.total - place.first) return fail(Status::batchSize, place.count, place.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  const double bytes = table.batches.bytes(place.total);
-  if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  *layout = table.batches.layout(place.total);
-  const auto needed = static_cast<double>(layout->offsets[EXRP_BATCH_BYTES]);
+  if (!table.batches.hasLayout(place.total)) {
+    const double bytes = table.batches.bytes(place.total);
+    if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
+  }
+  const auto needed = static_cast<double>(table.batches.layout(place.total).offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
   return Status::ok;
 }
 
 Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes) {
-  BatchLayout layout;
   Status status = checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(*selectorTables_[selector], place, beta, batchBytes, &layout);
+  if (status == Status::ok) status = checkBatch(*selectorTables_[selector], place, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = place.count;
   if (!scratchIndex_.commit(count) || !scratchEpisode_.commit(count) || !scratchReal_.commit(count)) {
@@ -547,7 +547,7 @@ Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
   finishBatch(*selectorTables_[selector], scratchIndex_.data(), scratchReal_.data(), place, beta, rule.probabilityMin(),
-              rule.weighted(), layout, batch);
+              rule.weighted(), batch);
   return Status::ok;
 }
 
@@ -577,8 +577,7 @@ Status Replay::takeBatch(double order) {
 
 Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                            double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  BatchLayout layout;
-  const Status status = checkBatch(table, place, beta, batchBytes, &layout);
+  const Status status = checkBatch(table, place, beta, batchBytes);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < place.count; ++index) {
     if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
@@ -586,18 +585,24 @@ Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* 
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!scratchEpisode_.commit(place.count)) return fail(Status::memory, 4.0 * place.count);
-  finishBatch(table, indices, probabilities, place, beta, probabilityMin, weighted, layout, batch);
+  finishBatch(table, indices, probabilities, place, beta, probabilityMin, weighted, batch);
   return Status::ok;
 }
 
 void Replay::finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place,
-                         double beta, double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch) {
+                         double beta, double probabilityMin, bool weighted, uint8_t* batch) {
   const uint32_t count = place.count;
+  const BatchLayout& layout = table.batches.layout(place.total);
   table.batches.copy(episodes_, index_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
 
   auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]) + place.first;
   auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]) + place.first;
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  if (!weighted) {
+    for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
+    return;
+  }
   double smallest = probabilityMin;
   if (!(smallest > 0)) {
     smallest = probabilities[0];
@@ -605,20 +610,15 @@ void Replay::finishBatch(Table& table, const uint32_t* indices, const double* pr
       if (probabilities[index] < smallest) smallest = probabilities[index];
     }
   }
-  for (uint32_t index = 0; index < count; ++index) {
-    probability[index] = static_cast<float>(probabilities[index]);
-    weight[index] = 1.0f;
-  }
-  if (!weighted) return;
   // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
   constexpr uint32_t pieceMax = 64;
-  double share[pieceMax] = {};
+  double ratio[pieceMax] = {};
   double power[pieceMax];
   for (uint32_t first = 0; first < count; first += pieceMax) {
     const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
-    for (uint32_t at = 0; at < piece; ++at) share[at] = smallest / probabilities[first + at];
-    portablePowMany(share, beta, power, piece, avx2_);
-    for (uint32_t at = 0; at < piece; ++at) weight[first + at] = static_cast<float>(power[at]);
+    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
+    portablePowMany(ratio, beta, power, piece, avx2_);
+    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
   }
 }
 

@@ -94,7 +94,7 @@ class Replay {
                      uint32_t prioritySize, uint32_t count, uint32_t* applied);
 
   // Batches.
-  Status batchLayout(const Table& table, uint32_t count, double* offsets) const;
+  Status batchLayout(Table& table, uint32_t count, double* offsets) const;
   Status getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes);
   Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
@@ -199,9 +199,9 @@ class Replay {
   void pushAllPicks(uint32_t episode, uint32_t countBefore);
   bool journalOpen() const;
   bool hasRoomForOne() const;
-  Status checkBatch(const Table& table, const BatchPlace& place, double beta, double batchBytes, BatchLayout* layout) const;
+  Status checkBatch(Table& table, const BatchPlace& place, double beta, double batchBytes) const;
   void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place, double beta,
-                   double probabilityMin, bool weighted, const BatchLayout& layout, uint8_t* batch);
+                   double probabilityMin, bool weighted, uint8_t* batch);
   Status checkSelector(uint32_t selector) const;
 
   // Snapshots.

@@ -61,7 +61,9 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
   }
-  if (!blocks_.create(blockCountMax)) return fail(Status::memory, double{1} * blockCountMax * sizeof(Block));
+  if (!blocks_.create(blockCountMax) || !heads_.create(blockCountMax)) {
+    return fail(Status::memory, double{1} * blockCountMax * (sizeof(Block) + sizeof(BlockHead)));
+  }
   return Status::ok;
 }
 
@@ -69,7 +71,9 @@ Status Store::prepareBlocks(uint32_t count) {
   if (count <= freeCount_) return Status::ok;
   uint32_t needed = highWater_ + (count - freeCount_);
   if (needed > blockCountMax_) needed = blockCountMax_;
-  if (!blocks_.commit(needed)) return fail(Status::memory, double{1} * needed * sizeof(Block));
+  if (!blocks_.commit(needed) || !heads_.commit(needed)) {
+    return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead)));
+  }
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const size_t bytes = size_t{needed} * blockLength_ * groupStride_[group];
     if (!groups_[group].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
@@ -91,6 +95,7 @@ uint32_t Store::takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) {
     index = highWater_++;
   }
   blocks_[index] = Block{handle, ordinal, blockNone, blockNone, episode};
+  heads_[index] = BlockHead{episode, ordinal << 1};
   return index;
 }
 
@@ -103,7 +108,13 @@ void Store::giveChain(uint32_t first, uint32_t last, uint32_t count) {
 
 int32_t Store::check() const {
   uint32_t takenCount = 0;
-  for (uint32_t index = 0; index < highWater_; ++index) takenCount += blocks_[index].taken() ? 1 : 0;
+  for (uint32_t index = 0; index < highWater_; ++index) {
+    const Block& block = blocks_[index];
+    if (!block.taken()) continue;
+    ++takenCount;
+    const uint32_t place = block.ordinal << 1 | (block.next == index + 1 ? 1u : 0u);
+    if (heads_[index].episode != block.episode || heads_[index].place != place) return 3;
+  }
   if (takenCount + freeCount_ != highWater_) return 1;
   uint32_t freeCount = 0;
   for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {

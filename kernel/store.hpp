@@ -8,7 +8,7 @@
 // Invariants:
 //   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
 //   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
-//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone.
+//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says what it does.
 // Cost: taking and giving back are O(1); a chain is given back in one step and comes out again in the same order, so that
 // the next episode's blocks are neighbours where the last one's were.
 // It does not know what an episode is, only the handle, ordinal and index written into its blocks.
@@ -44,6 +44,12 @@ struct Block {
   bool taken() const { return episode != blockNone; }
 };
 
+/// What most batches need of a block, kept a second time: so short that the caches hold more of it.
+struct BlockHead {
+  uint32_t episode;  // the block's
+  uint32_t place;    // twice the block's ordinal; 1 more where the block behind it is its next
+};
+
 class Store {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
@@ -59,6 +65,7 @@ class Store {
   void link(uint32_t last, uint32_t block) {
     blocks_[last].next = block;
     blocks_[block].previous = last;
+    heads_[last].place |= block == last + 1 ? 1u : 0u;
   }
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count);
@@ -90,6 +97,8 @@ class Store {
 
   Block& block(uint32_t index) { return blocks_[index]; }
   const Block& block(uint32_t index) const { return blocks_[index]; }
+  /// The heads of all blocks, by index; of those that no episode owns it says nothing.
+  const BlockHead* heads() const { return heads_.data(); }
   uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
   uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
   uint32_t within(uint32_t slot) const { return slot & (blockLength_ - 1); }
@@ -105,7 +114,7 @@ class Store {
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
   double columnBytes() const { return double{1} * highWater_ * (double{1} * blockLength_ * rowBytes_ + keptBlockBytes_); }
-  double indexBytes() const { return double{1} * highWater_ * sizeof(Block); }
+  double indexBytes() const { return double{1} * highWater_ * (sizeof(Block) + sizeof(BlockHead)); }
 
   int32_t check() const;
 
@@ -132,6 +141,7 @@ class Store {
   double keptBlockBytes_ = 0;
 
   ReservedArray<Block> blocks_;
+  ReservedArray<BlockHead> heads_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   uint32_t blockCountMax_ = 0;

@@ -23,8 +23,11 @@ class UniformSelector final : public PickSelector {
   void setPriority(const uint32_t*, const double*, uint32_t) override {}
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    const double each = 1.0 / count_;
-    for (uint32_t k = 0; k < count; ++k) index[k] = random_.below(count_);
+    const uint32_t pickCount = count_;
+    const double each = 1.0 / pickCount;
+    Random random = random_;  // in registers: what is written might be its state
+    for (uint32_t k = 0; k < count; ++k) index[k] = random.below(pickCount);
+    random_ = random;
     for (uint32_t k = 0; k < count; ++k) probability[k] = each;
     return Status::ok;
   }

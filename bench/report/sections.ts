@@ -1,0 +1,45 @@
+/**
+ * The sections of `docs/benchmarks.md` beside that on peers.
+ *
+ * @module
+ */
+
+import { curveSvg, surfaceSvg } from "../_paper_pictures.ts";
+import type { Section } from "../_section.ts";
+import { render as renderLimit } from "./limit.ts";
+import { render as renderOwn } from "./own.ts";
+import { type PaperResults, render as renderPaper } from "./paper.ts";
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+function section(file: string, render: (text: string) => string): Section {
+  return {
+    file,
+    render: (results) => {
+      if (typeof results !== "object" || results === null || !("machine" in results)) {
+        return Promise.reject(new TypeError(`${file} holds no results`));
+      }
+      return Promise.resolve({ markdown: render(JSON.stringify(results)).trim(), images: NONE });
+    },
+  };
+}
+
+/** Beside the limit of the hardware. */
+export const limitSection: Section = section("limit.json", renderLimit);
+
+/** The paper's experiment, with its pictures. */
+export const paperSection: Section = {
+  file: "paper.json",
+  render: async (results) => {
+    const { markdown } = await section("paper.json", renderPaper).render(results);
+    const found = results as PaperResults;
+    const images = new Map([
+      ["bench_paper_surface.svg", await surfaceSvg(found)],
+      ["bench_paper_curve.svg", await curveSvg(found)],
+    ]);
+    return { markdown, images };
+  },
+};
+
+/** This library's own figures. */
+export const ownSection: Section = section("own.json", renderOwn);

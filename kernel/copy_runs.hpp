@@ -1,0 +1,35 @@
+// CopyRuns: copies one column of the rows of several picks to where a batch has them, one pick's after another.
+//
+// A column's width is covered by one unit (1, 2, 4, 8, 16, 32 bytes) or by several of one size, of which the last two overlap; so there
+// are few ways for all widths up to columnAloneBytes, and none has a branch on the width.
+//
+// Thread safety: they keep nothing.
+// Invariants:
+//   1. They read and write the column's bytes only.
+//   2. With and without wide vectors they write the same bytes.
+// Cost: a load and a store a unit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace exrp {
+
+/// The rows of some picks: those of each stand one after another.
+struct Runs {
+  const uint8_t* const* rows;  // each pick's first
+  uint32_t count;              // picks
+  uint32_t length;             // rows a pick; not looked at where it is known to be 1
+  size_t stride;               // bytes from row to row
+};
+
+/// Copies the column of `bytes` at `offset` of each row to `to`.
+using CopyRuns = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to);
+/// The same, and from the row after each to `next`.
+using CopyBoth = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to, uint8_t* next);
+
+/// How a column is copied: null for a width that these don't know. `single`: of runs of one row; `wide`: the processor has AVX2.
+CopyRuns copyRunsOf(uint32_t bytes, bool single, bool wide);
+CopyBoth copyBothOf(uint32_t bytes, bool single, bool wide);
+
+}  // namespace exrp
