@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t lineBytes = 64;
 constexpr uint32_t stepsBackMax = 4;  // blocks
-constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
+constexpr uint32_t prefetchLinesMax = 16;  // of one run; the processor's own prefetcher does the rest of longer ones of small records
 
 void prefetchSpan(const uint8_t* from, size_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};
@@ -22,7 +22,7 @@ void prefetchSpan(const uint8_t* from, size_t bytes) {
 
 /// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
 /// row after them.
-inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
+uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
   uint32_t run = store_->blockLength() - store_->within(slot);
   if (run >= rowCountMax) return rowCountMax;
   uint32_t block = store_->blockOf(slot);
@@ -253,17 +253,24 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
 
 inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
   for (uint32_t group = 0; group < store_->groupCount(); ++group) {
-    prefetchSpan(store_->groupRow(group, slot), size_t{rowCount} * store_->groupStride(group));
+    const size_t bytes = size_t{rowCount} * store_->groupStride(group);
+    const bool wide = store_->groupStride(group) > columnAloneBytes && bytes > size_t{prefetchLinesMax} * lineBytes;
+    if (wide) prefetchPages(store_->groupRow(group, slot), bytes);
+    else prefetchSpan(store_->groupRow(group, slot), bytes);
   }
 }
 
-/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block.
+/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block or next to it.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
+  const uint32_t index = store_->blockOf(slot);
+  const Block& block = store_->block(index);
   const uint32_t within = store_->within(slot);
+  const uint32_t length = store_->blockLength();
   const uint32_t back = policy_.before + policy_.stack - 1;
-  const uint32_t first = within < back ? within : back;
+  const uint32_t there = within + (block.previous != blockNone && block.previous + 1 == index ? length : 0);
+  const uint32_t first = there < back ? there : back;
   const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
-  const uint32_t run = store_->blockLength() - within;
+  const uint32_t run = length - within + (block.next == index + 1 ? length : 0);
   prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run));
 }
 
@@ -299,6 +306,8 @@ inline void BatchMaker::copyPick(const Episode& episode, const Pick& pick, size_
 
   if (copyFused_ != nullptr) {
     copyFused_(*this, rows, target);
+  } else if (store_->isAlone(0)) {
+    copyStateWide(rows, target);
   } else {
     copyStateAlone(rows, target);
   }
@@ -356,7 +365,8 @@ void BatchMaker::copyColumn(uint32_t column, const Rows& rows, uint8_t* part) co
       case 24: eachRow([&] { __builtin_memcpy(to, from, 24); }); break;
       default:
         if (stride == bytes) {
-          memcpy(to, from, size_t{run} * bytes);
+          if (store_->isAlone(column)) wide_.copy(to, from, size_t{run} * bytes);
+          else memcpy(to, from, size_t{run} * bytes);
           to += size_t{run} * bytes;
         } else {
           eachRow([&] { memcpy(to, from, bytes); });

@@ -3,7 +3,8 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows. What was tried and what it gave: docs/performance.md. Where the policy asks for more than records
+// in one pass over a pick's rows; a state that stands alone, in runs that go to state and next state at once (batch_wide.cpp). What was
+// tried and what it gave: docs/performance.md. Where the policy asks for more than records
 // and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
@@ -82,6 +83,7 @@ class BatchMaker {
   void copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
   void copyStateAlone(const Rows& rows, const BatchTarget& target) const;
+  void copyStateWide(const Rows& rows, const BatchTarget& target) const;
   void zeroPast(const Rows& rows, const BatchTarget& target) const;
   uint32_t runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const;
 
@@ -93,6 +95,7 @@ class BatchMaker {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   WindowCopier window_;
+  WideCopier wide_;
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves

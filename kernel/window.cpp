@@ -5,8 +5,6 @@
 namespace exrp {
 namespace {
 
-uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
-
 /// A record's bytes, without a call of memcpy at the sizes that nearly all columns of small records have.
 inline void copyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
   switch (bytes) {
@@ -156,13 +154,15 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   const uint32_t shownKnown = smaller(window.real, window.known);
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
-  if (policy_.compact) copyFrames(window, index, target.columns[0]);
+  const bool once = policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0);
+  if (once) copyStatesOnce(window, shownKnown, target);
+  else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
   for (uint32_t column = 1; column < store_->columnCount(); ++column) {
     if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
   }
   const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
-  if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
+  if (!once && policy_.nextState == EXRP_NEXT_STATE_COPY) {
     zeroAround(target.nextState, stackBytes, window);
     for (uint32_t at = 0; at < window.real; ++at) {
       uint8_t* to = target.nextState + rowOf(window, at) * stackBytes;
@@ -193,7 +193,8 @@ void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, 
   for (uint32_t at = 0; at < count;) {
     uint32_t run = 1;
     while (at + run < count && slots[at + run] == slots[at] + run) ++run;
-    copyBytes(to, store_->at(column, slots[at]), run * bytes);
+    if (store_->isAlone(column)) wide_.copy(to, store_->at(column, slots[at]), run * bytes);
+    else copyBytes(to, store_->at(column, slots[at]), run * bytes);
     to += run * bytes;
     at += run;
   }
@@ -213,7 +214,7 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
 }
 
 /// The stack of frames that ends with record `at` of the window: where the episode begins too late, it is padded.
-inline void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
+void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
   const size_t bytes = store_->column(0).bytes;
   const uint32_t wanted = policy_.stack;
   const uint32_t there = smaller(wanted, uint64_t{window.back} + at + 1);
@@ -222,7 +223,7 @@ inline void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t 
     if (policy_.zeroPadded) memset(to, 0, bytes);
     else copyBytes(to, store_->at(0, slots[0]), bytes);
   }
-  if (there == 1) copyBytes(to, store_->at(0, slots[0]), bytes);
+  if (there == 1 && !store_->isAlone(0)) copyBytes(to, store_->at(0, slots[0]), bytes);
   else copyRun(to, 0, slots, there);
 }
 

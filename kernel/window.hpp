@@ -6,6 +6,7 @@
 //
 // n-step returns of small records are what most learners ask for here, so they have a path of their own: where the pick's slots stand one
 // after another and the episode does not end among them, the rows are read in one pass.
+// States that stand alone (frames) have another: each is read once and written to all stacks that it is in (window_wide.cpp).
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -22,6 +23,7 @@
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_policy.hpp"
 #include "kernel/store.hpp"
+#include "kernel/wide_copy.hpp"
 
 namespace exrp {
 
@@ -73,12 +75,16 @@ class WindowCopier {
   template <uint32_t... words>
   static CopyJoined joinedCopierOf(uint32_t stateBytes);
 
+  static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
   void listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
   size_t rowOf(const Window& window, uint32_t at) const {
     return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
   }
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
+  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target) const;
+  void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
   void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
   void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
@@ -92,6 +98,7 @@ class WindowCopier {
   PickPolicy policy_;
   CopyJoined copyJoined_ = nullptr;  // null where the policy or the columns ask for more than it does
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
+  WideCopier wide_;
   ReservedArray<uint32_t> slots_;
 };
 
