@@ -7,6 +7,7 @@ namespace {
 
 constexpr size_t lineBytes = 64;
 constexpr uint32_t stepsBackMax = 4;  // blocks
+constexpr uint32_t groupNone = UINT32_MAX;
 constexpr uint32_t prefetchLinesMax = 16;  // of one run; the processor's own prefetcher does the rest of longer ones of small records
 
 void prefetchSpan(const uint8_t* from, size_t bytes) {
@@ -212,6 +213,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
     if (plain) copyPick(episode, pick, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
+  if (!plain) window_.finish(target);
 }
 
 /// The newest row kept at or before the first that a batch shows of a pick. It is near where such rows are, else the index knows.
@@ -245,14 +247,16 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
   if (window_.looksBack()) {
     prefetchWindow(pick->slot);
   } else if (pick->joined != 0) {
-    prefetchRows(pick->slot, rowCount);
+    prefetchRows(pick->slot, rowCount, groupNone);
   } else {
     prefetchChain(pick->slot, block.next);
   }
 }
 
-inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
+/// Asks for the lines of rows that stand one after another, in all groups but one (groupNone: in all).
+inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const {
   for (uint32_t group = 0; group < store_->groupCount(); ++group) {
+    if (group == groupLeft) continue;
     const size_t bytes = size_t{rowCount} * store_->groupStride(group);
     const bool wide = store_->groupStride(group) > columnAloneBytes && bytes > size_t{prefetchLinesMax} * lineBytes;
     if (wide) prefetchPages(store_->groupRow(group, slot), bytes);
@@ -271,7 +275,10 @@ void BatchMaker::prefetchWindow(uint32_t slot) const {
   const uint32_t first = there < back ? there : back;
   const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
   const uint32_t run = length - within + (block.next == index + 1 ? length : 0);
-  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run));
+  const bool whole = there >= back && run >= ahead;
+  // States that wait are asked for when their turn comes.
+  const uint32_t groupLeft = whole && window_.statesWait() ? store_->column(0).group : groupNone;
+  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run), groupLeft);
 }
 
 /// Asks for the lines of a pick's rows, along the chain.
@@ -279,7 +286,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   uint32_t left = policy_.length + policy_.ahead();
   uint32_t run = store_->blockLength() - store_->within(slot);
   while (true) {
-    prefetchRows(slot, run < left ? run : left);
+    prefetchRows(slot, run < left ? run : left, groupNone);
     if (run >= left || next == blockNone) return;
     left -= run;
     run = store_->blockLength();

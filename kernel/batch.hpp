@@ -78,7 +78,7 @@ class BatchMaker {
   void lookUp(const PickTable& table, uint32_t index, Pick* pick) const;
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
-  void prefetchRows(uint32_t slot, uint32_t rowCount) const;
+  void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
   void prefetchChain(uint32_t slot, uint32_t next) const;
   void copyPick(const Episode& episode, const Pick& pick, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;

@@ -63,20 +63,24 @@ Status WindowCopier::create(const Store& store, const PickPolicy& policy, uint32
   return fail(Status::memory, 4.0 * static_cast<double>(needed));
 }
 
-/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start.
-void WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
+/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start. True where they
+/// stand one after another.
+bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
   uint32_t block = store_->blockOf(slot);
   for (uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(start); steps > 0; --steps) {
     block = store_->block(block).previous;
   }
   uint32_t* list = slots_.data();
+  bool joined = true;
   for (uint32_t at = 0; at < count;) {
     const uint32_t first = store_->slotAt(block, start + at);
+    joined = joined && (at == 0 || first == list[at - 1] + 1);
     const uint32_t run = smaller(store_->blockLength() - store_->within(first), count - at);
     for (uint32_t step = 0; step < run; ++step) list[at + step] = first + step;
     at += run;
     if (at < count) block = store_->block(block).next;
   }
+  return joined;
 }
 
 template <uint32_t stateBytes>
@@ -149,12 +153,12 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   // Up to the next state of the last record, or the state that its longest return bootstraps from.
   const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
   window.listed = window.back + ahead;
-  listSlots(slot, position, first - window.back, window.listed);
+  window.joined = listSlots(slot, position, first - window.back, window.listed);
 
   const uint32_t shownKnown = smaller(window.real, window.known);
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
-  const bool once = policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0);
+  const bool once = statesWait();
   if (once) copyStatesOnce(window, shownKnown, target);
   else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
