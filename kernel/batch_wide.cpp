@@ -13,19 +13,15 @@ void BatchMaker::copyStateWide(const Rows& rows, const BatchTarget& target) cons
     uint32_t nextSlot = 0;
     const uint32_t run = runAt(slot, rows.count - done, &nextSlot);
     const uint8_t* const from = store_->at(0, slot);
-    // Row k is state k, and next state k - 1. Of a run, the rows from `both` to `single` are both.
+    // Row k is state k, and next state k - 1: row 0 is no one's next, and after the last state there is one next state more, or none.
     const uint32_t end = done + run;
     const uint32_t stateEnd = end < rows.seqLen ? end : rows.seqLen;
-    const uint32_t nextEnd = end < rows.nextSeqLen + 1 ? end : rows.nextSeqLen + 1;
-    const uint32_t both = done == 0 ? 1 : done;  // row 0 is no one's next
-    const uint32_t single = stateEnd < nextEnd ? stateEnd : nextEnd;
+    const uint32_t both = done == 0 ? 1 : done;
     if (done == 0) wide_.copy(state, from, bytes);
-    if (both < single) {
-      wide_.copyTwice(state + both * bytes, nextState + (both - 1) * bytes, from + (both - done) * bytes, (single - both) * bytes);
+    if (both < stateEnd) {
+      wide_.copyTwice(state + both * bytes, nextState + (both - 1) * bytes, from + (both - done) * bytes, (stateEnd - both) * bytes);
     }
-    const uint32_t left = both > single ? both : single;
-    if (left < stateEnd) wide_.copy(state + left * bytes, from + (left - done) * bytes, (stateEnd - left) * bytes);
-    if (left < nextEnd) wide_.copy(nextState + (left - 1) * bytes, from + (left - done) * bytes, (nextEnd - left) * bytes);
+    if (stateEnd < end) wide_.copy(nextState + (stateEnd - 1) * bytes, from + (stateEnd - done) * bytes, bytes);
     done = end;
     slot = nextSlot;
   }

@@ -15,7 +15,7 @@
 //
 // Thread safety: none of its own; it writes to the batch and to its own list.
 // Invariants:
-//   1. Every byte of the window's rows in every part is written: rows that stand for no record are zero.
+//   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
 //   2. Nothing outside the pick's episode is read.
 // Cost: one copy of the bytes, and 4 bytes a row.
 #pragma once
