@@ -40,13 +40,8 @@
 export { ExperienceReplay } from "./replay/experience_replay.ts";
 export type { AnyReplay } from "./replay/experience_replay.ts";
 export { Batch } from "./replay/batch.ts";
-export type {
-  BatchColumnShape,
-  BatchLayout,
-  BatchShape,
-  BatchSource,
-  NStepPart,
-} from "./replay/batch.ts";
+export type { BatchColumnShape, BatchShape, NStepPart } from "./replay/batch.ts";
+export type { BatchLayout, BatchSource } from "./replay/batch_layout.ts";
 export { Selector } from "./replay/selector.ts";
 export type { CreateOptions } from "./replay/options.ts";
 export type {

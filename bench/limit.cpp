@@ -203,10 +203,12 @@ class Stacks final : public Workload {
     }
   }
 
-  uint32_t variants() const override { return 3; }
+  uint32_t variants() const override { return 4; }
   void run(uint32_t variant, uint32_t batch) override {
+    const uint8_t* following = place();
     for (uint32_t pick = 0; pick < batch; ++pick) {
-      const uint8_t* from = &frames_[size_t{random_.below(frameCount_ - 4)} * frameBytes];
+      const uint8_t* from = following;
+      following = place();
       uint8_t* state = &state_[pick * stackBytes];
       uint8_t* next = &next_[pick * stackBytes];
       if (variant == 0) {
@@ -214,8 +216,11 @@ class Stacks final : public Workload {
         std::memcpy(next, from + frameBytes, stackBytes);
       } else if (variant == 1) {
         both<false>(state, next, from);
-      } else {
+      } else if (variant == 2) {
         both<true>(state, next, from);
+      } else {
+        askForPages(following);
+        wide(state, next, from);
       }
     }
   }
@@ -238,6 +243,37 @@ class Stacks final : public Workload {
   static constexpr size_t frameBytes = 84 * 84;
   static constexpr size_t stackBytes = 4 * frameBytes;
   static constexpr size_t batchMax = 256;
+
+  const uint8_t* place() { return &frames_[size_t{random_.below(frameCount_ - 4)} * frameBytes]; }
+
+  /// The first line of each page of five frames: within a page the processor finds the rest.
+  static void askForPages(const uint8_t* from) {
+    const auto end = reinterpret_cast<uintptr_t>(from) + 5 * frameBytes;
+    __builtin_prefetch(from, 0, 2);
+    for (auto page = (reinterpret_cast<uintptr_t>(from) | 4095) + 1; page < end; page += 4096) {
+      __builtin_prefetch(reinterpret_cast<const void*>(page), 0, 2);
+    }
+  }
+
+  /// Each frame read once and written to both, by vectors of 256 bits.
+  static void wide(uint8_t* state, uint8_t* next, const uint8_t* from) {
+#if defined(__AVX2__)
+    // A frame is no whole number of vectors, but four of them are; the second half of one is written a second time.
+    const auto copy = [](uint8_t* to, uint8_t* also, const uint8_t* source, size_t bytes) {
+      for (size_t at = 0; at < bytes; at += 32) {
+        const size_t where = at + 32 <= bytes ? at : bytes - 32;
+        const __m256i value = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source + where));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + where), value);
+        if (also != nullptr) _mm256_storeu_si256(reinterpret_cast<__m256i*>(also + where), value);
+      }
+    };
+    copy(state, nullptr, from, frameBytes);
+    copy(state + frameBytes, next, from + frameBytes, stackBytes - frameBytes);
+    copy(next + stackBytes - frameBytes, nullptr, from + stackBytes, frameBytes);
+#else
+    both<false>(state, next, from);
+#endif
+  }
 
   /// Each frame read once and written to both, with stores that pass the caches by or without. frameBytes is a multiple of 16.
   template <bool streaming>

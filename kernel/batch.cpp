@@ -6,12 +6,13 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t stepsBackMax = 4;  // blocks
+constexpr uint32_t groupNone = UINT32_MAX;
 
 }  // namespace
 
 /// How many of the next `rowCountMax` rows from `slot` stand one after another, neighbouring blocks included, and the slot of the
 /// row after them.
-inline uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
+uint32_t BatchMaker::runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const {
   uint32_t run = store_->blockLength() - store_->within(slot);
   if (run >= rowCountMax) return rowCountMax;
   uint32_t block = store_->blockOf(slot);
@@ -210,6 +211,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
     if (plain) copyPick(episode, pick.slot, pick.position, pick.joined != 0, index, target);
     else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
   }
+  if (!plain) window_.finish(target);
 }
 
 /// The newest row kept at or before the first that a batch shows of a pick. It is near where such rows are, else the index knows.
@@ -243,26 +245,38 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
   if (window_.looksBack()) {
     prefetchWindow(pick->slot);
   } else if (pick->joined != 0) {
-    prefetchRows(pick->slot, rowCount);
+    prefetchRows(pick->slot, rowCount, groupNone);
   } else {
     prefetchChain(pick->slot, block.next);
   }
 }
 
-inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount) const {
+/// Asks for the lines of rows that stand one after another, in all groups but one (groupNone: in all).
+inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const {
   for (uint32_t group = 0; group < store_->groupCount(); ++group) {
-    prefetchSpan(store_->groupRow(group, slot), size_t{rowCount} * store_->groupStride(group));
+    if (group == groupLeft) continue;
+    const size_t bytes = size_t{rowCount} * store_->groupStride(group);
+    const bool wide = store_->groupStride(group) > columnAloneBytes && bytes > size_t{prefetchLinesMax} * lineBytes;
+    if (wide) prefetchPages(store_->groupRow(group, slot), bytes);
+    else prefetchSpan(store_->groupRow(group, slot), bytes);
   }
 }
 
-/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block.
+/// Asks for the lines of what of a pick's window, with what comes before the pick, lies in its first block or next to it.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
+  const uint32_t index = store_->blockOf(slot);
+  const Block& block = store_->block(index);
   const uint32_t within = store_->within(slot);
+  const uint32_t length = store_->blockLength();
   const uint32_t back = policy_.before + policy_.stack - 1;
-  const uint32_t first = within < back ? within : back;
+  const uint32_t there = within + (block.previous != blockNone && block.previous + 1 == index ? length : 0);
+  const uint32_t first = there < back ? there : back;
   const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
-  const uint32_t run = store_->blockLength() - within;
-  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run));
+  const uint32_t run = length - within + (block.next == index + 1 ? length : 0);
+  const bool whole = there >= back && run >= ahead;
+  // States that wait are asked for when their turn comes.
+  const uint32_t groupLeft = whole && window_.statesWait() ? store_->column(0).group : groupNone;
+  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run), groupLeft);
 }
 
 /// Asks for the lines of a pick's rows, along the chain.
@@ -270,7 +284,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
   uint32_t left = policy_.length + policy_.ahead();
   uint32_t run = store_->blockLength() - store_->within(slot);
   while (true) {
-    prefetchRows(slot, run < left ? run : left);
+    prefetchRows(slot, run < left ? run : left, groupNone);
     if (run >= left || next == blockNone) return;
     left -= run;
     run = store_->blockLength();
@@ -298,6 +312,8 @@ void BatchMaker::copyPick(const Episode& episode, uint32_t slot, uint32_t positi
 
   if (copyFused_ != nullptr) {
     copyFused_(*this, rows, target);
+  } else if (store_->isAlone(0)) {
+    copyStateWide(rows, target);
   } else {
     copyStateAlone(rows, target);
   }
@@ -355,7 +371,8 @@ void BatchMaker::copyColumn(uint32_t column, const Rows& rows, uint8_t* part) co
       case 24: eachRow([&] { __builtin_memcpy(to, from, 24); }); break;
       default:
         if (stride == bytes) {
-          memcpy(to, from, size_t{run} * bytes);
+          if (store_->isAlone(column)) wide_.copy(to, from, size_t{run} * bytes);
+          else memcpy(to, from, size_t{run} * bytes);
           to += size_t{run} * bytes;
         } else {
           eachRow([&] { memcpy(to, from, bytes); });

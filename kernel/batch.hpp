@@ -3,9 +3,10 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp. What
-// was tried and what it gave: docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step
-// returns, rows before the pick, masks, rows backwards) stage 4 is kernel/window.hpp's.
+// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp; a state
+// that stands alone goes in runs to state and next state at once (batch_wide.cpp). What was tried and what it gave:
+// docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step returns, rows before the pick,
+// masks, rows backwards) stage 4 is kernel/window.hpp's.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -74,11 +75,12 @@ class BatchMaker {
   void lookUp(const PickTable& table, uint32_t index, Pick* pick) const;
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
-  void prefetchRows(uint32_t slot, uint32_t rowCount) const;
+  void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
   void prefetchChain(uint32_t slot, uint32_t next) const;
   void copyPick(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target) const;
   void copyColumn(uint32_t column, const Rows& rows, uint8_t* part) const;
   void copyStateAlone(const Rows& rows, const BatchTarget& target) const;
+  void copyStateWide(const Rows& rows, const BatchTarget& target) const;
   void zeroPast(const Rows& rows, const BatchTarget& target) const;
   uint32_t runAt(uint32_t slot, uint32_t rowCountMax, uint32_t* nextSlot) const;
 
@@ -91,6 +93,7 @@ class BatchMaker {
   PickPolicy policy_;
   WindowCopier window_;
   PlainWalk walk_;
+  WideCopier wide_;
   CopyFused copyFused_ = nullptr;  // null where the state stands alone or has an unusual width
   uint32_t fused_[fusedMax] = {};
   uint32_t rest_[columnMax] = {};  // columns that the fused pass leaves

@@ -78,6 +78,8 @@ class Store {
   uint32_t keptCount() const { return keptCount_; }
   uint32_t keptColumn(uint32_t index) const { return keptColumns_[index]; }
   bool isKept(uint32_t column) const { return columns_[column].every > 1; }
+  /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
+  bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// The row of such a column for the record at `position`, a multiple of `every`, in block `block`.
   uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) {
     return kept_[columns_[column].group].data() + keptOffset(column, block, position);

@@ -5,8 +5,6 @@
 namespace exrp {
 namespace {
 
-uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
-
 /// A record's bytes, without a call of memcpy at the sizes that nearly all columns of small records have.
 inline void copyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
   switch (bytes) {
@@ -65,20 +63,24 @@ Status WindowCopier::create(const Store& store, const PickPolicy& policy, uint32
   return fail(Status::memory, 4.0 * static_cast<double>(needed));
 }
 
-/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start.
-void WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
+/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start. True where they
+/// stand one after another.
+bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
   uint32_t block = store_->blockOf(slot);
   for (uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(start); steps > 0; --steps) {
     block = store_->block(block).previous;
   }
   uint32_t* list = slots_.data();
+  bool joined = true;
   for (uint32_t at = 0; at < count;) {
     const uint32_t first = store_->slotAt(block, start + at);
+    joined = joined && (at == 0 || first == list[at - 1] + 1);
     const uint32_t run = smaller(store_->blockLength() - store_->within(first), count - at);
     for (uint32_t step = 0; step < run; ++step) list[at + step] = first + step;
     at += run;
     if (at < count) block = store_->block(block).next;
   }
+  return joined;
 }
 
 template <uint32_t stateBytes>
@@ -151,18 +153,20 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   // Up to the next state of the last record, or the state that its longest return bootstraps from.
   const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
   window.listed = window.back + ahead;
-  listSlots(slot, position, first - window.back, window.listed);
+  window.joined = listSlots(slot, position, first - window.back, window.listed);
 
   const uint32_t shownKnown = smaller(window.real, window.known);
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
-  if (policy_.compact) copyFrames(window, index, target.columns[0]);
+  const bool once = statesWait();
+  if (once) copyStatesOnce(window, shownKnown, target);
+  else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
   for (uint32_t column = 1; column < store_->columnCount(); ++column) {
     if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
   }
   const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
-  if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
+  if (!once && policy_.nextState == EXRP_NEXT_STATE_COPY) {
     zeroAround(target.nextState, stackBytes, window);
     for (uint32_t at = 0; at < window.real; ++at) {
       uint8_t* to = target.nextState + rowOf(window, at) * stackBytes;
@@ -193,7 +197,8 @@ void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, 
   for (uint32_t at = 0; at < count;) {
     uint32_t run = 1;
     while (at + run < count && slots[at + run] == slots[at] + run) ++run;
-    copyBytes(to, store_->at(column, slots[at]), run * bytes);
+    if (store_->isAlone(column)) wide_.copy(to, store_->at(column, slots[at]), run * bytes);
+    else copyBytes(to, store_->at(column, slots[at]), run * bytes);
     to += run * bytes;
     at += run;
   }
@@ -213,7 +218,7 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
 }
 
 /// The stack of frames that ends with record `at` of the window: where the episode begins too late, it is padded.
-inline void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
+void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
   const size_t bytes = store_->column(0).bytes;
   const uint32_t wanted = policy_.stack;
   const uint32_t there = smaller(wanted, uint64_t{window.back} + at + 1);
@@ -222,7 +227,7 @@ inline void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t 
     if (policy_.zeroPadded) memset(to, 0, bytes);
     else copyBytes(to, store_->at(0, slots[0]), bytes);
   }
-  if (there == 1) copyBytes(to, store_->at(0, slots[0]), bytes);
+  if (there == 1 && !store_->isAlone(0)) copyBytes(to, store_->at(0, slots[0]), bytes);
   else copyRun(to, 0, slots, there);
 }
 

@@ -6,6 +6,7 @@
 //
 // n-step returns of small records are what most learners ask for here, so they have a path of their own: where the pick's slots stand one
 // after another and the episode does not end among them, the rows are read in one pass.
+// States that stand alone (frames) have another: each is read once and written to all stacks that it is in (window_wide.cpp).
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -14,7 +15,7 @@
 //
 // Thread safety: none of its own; it writes to the batch and to its own list.
 // Invariants:
-//   1. Every byte of the window's rows in every part is written: rows that stand for no record are zero.
+//   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
 //   2. Nothing outside the pick's episode is read.
 // Cost: one copy of the bytes, and 4 bytes a row.
 #pragma once
@@ -22,6 +23,7 @@
 #include "kernel/episode_table.hpp"
 #include "kernel/pick_policy.hpp"
 #include "kernel/store.hpp"
+#include "kernel/wide_copy.hpp"
 
 namespace exrp {
 
@@ -48,10 +50,14 @@ class WindowCopier {
   Status create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
   /// True where windows reach to slots before the pick's.
   bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
+  /// True where states of windows that stand in one piece wait for finish().
+  bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
   /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch. `joined`: the slots of its records, and of as
   /// many as the policy looks ahead, stand one after another.
   void copy(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target);
+  /// To be called after the last copy to a batch: some states may wait until then.
+  void finish(const BatchTarget& target);
 
  private:
   /// One pick's window. Rows are counted within it; `slots_` begins `back` rows before its first.
@@ -62,6 +68,7 @@ class WindowCopier {
     uint32_t known;   // the first so many records have a next state, counted from the window's first and beyond its last
     uint32_t back;    // frames listed before the window's first
     uint32_t listed;  // slots listed in all
+    bool joined;      // those slots stand one after another
     bool terminates;  // the last record with a next state ended the episode by the task's rule
     size_t row;       // of the batch
   };
@@ -73,12 +80,26 @@ class WindowCopier {
   template <uint32_t... words>
   static CopyJoined joinedCopierOf(uint32_t stateBytes);
 
-  void listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
+  static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
+  bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
   size_t rowOf(const Window& window, uint32_t at) const {
     return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
   }
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
+  /// A window whose states are not copied yet.
+  struct Waiting {
+    uint32_t slot;  // of its first frame
+    size_t row;     // of the batch
+  };
+  static constexpr uint32_t waitingMax = 32;
+  static constexpr uint32_t askedAhead = 2;
+
+  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target);
+  void copyStatesOf(const Window& window, uint32_t shownKnown, const BatchTarget& target) const;
+  void copyWhole(const Waiting& waiting, const BatchTarget& target) const;
+  void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
   void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
   void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
@@ -92,6 +113,9 @@ class WindowCopier {
   PickPolicy policy_;
   CopyJoined copyJoined_ = nullptr;  // null where the policy or the columns ask for more than it does
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
+  WideCopier wide_;
+  Waiting waiting_[waitingMax] = {};
+  uint32_t waitingCount_ = 0;
   ReservedArray<uint32_t> slots_;
 };
 

@@ -6,7 +6,7 @@
 
 import { checkInteger } from "../ffi/checks.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
-import { BatchLayout } from "./batch.ts";
+import { BatchLayout } from "./batch_layout.ts";
 import type { ReplayCore } from "./core.ts";
 import { describeLayout, rowCount } from "./pick_options.ts";
 import type { PickTable } from "./pick_table.ts";

@@ -1,22 +1,13 @@
 /**
- * A batch: what `getBatch` returns, and how its parts lie in memory.
+ * A batch: what `getBatch` returns.
  *
  * @module
  */
 
-import { checkStatus, type Kernel } from "../ffi/library.ts";
-import { ReplayError } from "../ffi/errors.ts";
 import * as abi from "../ffi/symbols.ts";
-import { type PickPolicy, rowCount } from "./pick_options.ts";
-import {
-  type Column,
-  type ColumnArray,
-  type Columns,
-  type KeptColumn,
-  type NamedColumn,
-  type NoColumns,
-  viewOf,
-} from "./schema.ts";
+import type { BatchLayout } from "./batch_layout.ts";
+import type { PickPolicy } from "./pick_options.ts";
+import type { Column, ColumnArray, Columns, KeptColumn, NoColumns } from "./schema.ts";
 
 /** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` of one that not all records keep. */
 export type BatchColumnShape<C extends Column> = C extends KeptColumn
@@ -60,108 +51,6 @@ export interface BatchShape<
   readonly contextMask: readonly [number, number];
 }
 
-/** What the batches of one pick table are made of. */
-export interface BatchSource {
-  /** The kernel. */
-  readonly kernel: Kernel;
-  /** The replay in it. */
-  readonly id: number;
-  /** The pick table. */
-  readonly table: number;
-  /** The columns. */
-  readonly columns: readonly NamedColumn[];
-  /** The pick policy. */
-  readonly policy: PickPolicy;
-  /** Equal for tables whose batches are laid out alike. */
-  readonly key: string;
-}
-
-/** Where each part of a batch of one size lies. */
-export class BatchLayout {
-  /** Picks. */
-  readonly size: number;
-  /** Rows a pick. */
-  readonly length: number;
-  /** Bytes of the whole. */
-  readonly bytes: number;
-  /** The columns. */
-  readonly columns: readonly NamedColumn[];
-  /** The pick policy. */
-  readonly policy: PickPolicy;
-  /** Equal for tables whose batches are laid out alike. */
-  readonly key: string;
-  readonly #offsets: Float64Array;
-
-  /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(source: BatchSource, size: number) {
-    const { kernel, columns, policy } = source;
-    const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
-      abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
-    this.#offsets = new Float64Array(partCount);
-    const status = kernel.symbols.exrp_batch_layout(
-      source.id,
-      source.table,
-      size,
-      this.#offsets,
-      partCount,
-    );
-    checkStatus(kernel, "getBatch()", status);
-    this.size = size;
-    this.length = rowCount(policy);
-    this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
-    this.columns = columns;
-    this.policy = policy;
-    this.key = source.key;
-  }
-
-  /** The offset of a part: an `EXRP_BATCH_` constant. */
-  offset(part: number): number {
-    return this.#offsets[part] ?? 0;
-  }
-
-  /** The shape of column k, but for the states. */
-  shape(k: number): readonly number[] {
-    const { shape = [], every = 1 } = this.columns[k]?.column ?? {};
-    return every > 1 ? [this.size, ...shape] : [this.size, this.length, ...shape];
-  }
-
-  /** The shape of the states of `rows` rows a pick. */
-  stackShape(rows: number = this.length): readonly number[] {
-    const { stack } = this.policy;
-    const shape = this.columns[0]?.column.shape ?? [];
-    return [this.size, rows, ...(stack === 1 ? [] : [stack]), ...shape];
-  }
-
-  /** The shape of `state`. */
-  stateShape(): readonly number[] {
-    const { policy, length } = this;
-    const rows = policy.nextState === "overlap" ? length + 1 : length;
-    if (!policy.stackCompact) return this.stackShape(rows);
-    return [this.size, policy.stack - 1 + rows, ...(this.columns[0]?.column.shape ?? [])];
-  }
-
-  /** A view of a part of this shape that has column k's dtype. */
-  view(
-    k: number,
-    buffer: ArrayBuffer,
-    shape: readonly number[] = this.shape(k),
-    part: number = abi.EXRP_BATCH_COLUMN + k,
-  ): ColumnArray<Column> {
-    const column = this.columns[k]?.column;
-    if (column === undefined) throw new RangeError(`there is no column ${k}`);
-    return viewOf(column.dtype, buffer, this.offset(part), elementCount(shape));
-  }
-
-  /** A view of a part of single-precision numbers. */
-  floats(buffer: ArrayBuffer, part: number, count: number): Float32Array<ArrayBuffer> {
-    return new Float32Array(buffer, this.offset(part), count);
-  }
-}
-
-function elementCount(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
-}
-
 /** One n-step return of a batch: as a one-step learner takes `reward`, `nextState` and `discount`. */
 export interface NStepPart<S extends Column = Column> {
   /** How many steps the return looks ahead. */
@@ -180,6 +69,8 @@ export interface NStepPart<S extends Column = Column> {
 /**
  * Picks drawn at random, side by side: each part is one typed array in row-major order, ready for any tensor library.
  * All parts are views of one `ArrayBuffer`, which the batch owns: no later call changes it unless it is passed as `into`.
+ * Who is done with a batch may hand its memory back, by `using` or `batch[Symbol.dispose]()`: its parts are empty from then on, and
+ * a later batch of this size needs no new memory, which the engine would have to fill with zeros first.
  *
  * Positions past `seqLen` are zero. Cost: one copy of the picks' bytes.
  *
@@ -265,35 +156,29 @@ export class Batch<
   readonly #key: string;
   #policy: PickPolicy;
   readonly #memory: Uint8Array<ArrayBuffer>;
+  readonly #layout: BatchLayout;
+  #isLent = false;
 
   /** Makes room for a batch; `getBatch` does. */
   constructor(layout: BatchLayout) {
     const { size, length } = layout;
-    const buffer = allocate(layout.bytes);
+    const buffer = layout.takeMemory();
     this.size = size;
     this.length = length;
     this.bytes = new Uint8Array(buffer);
     this.#memory = this.bytes;
-    const stateShape = layout.stateShape();
-    this.state = layout.view(0, buffer, stateShape) as ColumnArray<S>;
+    this.state = layout.view(0, buffer) as ColumnArray<S>;
     this.action = layout.view(1, buffer) as ColumnArray<A>;
     this.reward = layout.view(2, buffer) as ColumnArray<R>;
     const { policy } = layout;
-    const nextShape = layout.stackShape(policy.nextState === "copy" ? length : 0);
+    const nextCount = policy.nextState === "copy" ? layout.stackCount : 0;
     this.nextState = layout.view(
       0,
       buffer,
-      nextShape,
+      nextCount,
       abi.EXRP_BATCH_NEXT_STATE,
     ) as ColumnArray<S>;
-    const extras: [string, ColumnArray<Column>][] = [];
-    const extraShapes: [string, readonly number[]][] = [];
-    for (let k = 3; k < layout.columns.length; k++) {
-      const name = (layout.columns[k]?.name ?? "").slice("extras.".length);
-      extras.push([name, layout.view(k, buffer)]);
-      extraShapes.push([name, layout.shape(k)]);
-    }
-    this.extras = Object.freeze(Object.fromEntries(extras)) as typeof this.extras;
+    this.extras = extrasOf(layout, buffer) as typeof this.extras;
     this.seqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_SEQ_LEN), size);
     this.nextSeqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_NEXT_SEQ_LEN), size);
     this.pickEpisode = new Float64Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_EPISODE), size);
@@ -304,25 +189,50 @@ export class Batch<
     const maskRows = policy.masks ? length : 0;
     this.learnMask = layout.floats(buffer, abi.EXRP_BATCH_LEARN_MASK, size * maskRows);
     this.contextMask = layout.floats(buffer, abi.EXRP_BATCH_CONTEXT_MASK, size * maskRows);
-    this.nStep = Object.freeze(policy.nStep.map((n, k) => nStepPart<S>(layout, buffer, n, k)));
-    this.shape = {
-      state: stateShape,
-      action: layout.shape(1),
-      reward: layout.shape(2),
-      nextState: nextShape,
-      extras: Object.fromEntries(extraShapes),
-      seqLen: [size],
-      nextSeqLen: [size],
-      pickEpisode: [size],
-      pickPosition: [size],
-      probability: [size],
-      importanceWeight: [size],
-      discount: [size, length],
-      learnMask: [size, maskRows],
-      contextMask: [size, maskRows],
-    } as readonly unknown[] | object as BatchShape<S, A, R, X>;
+    this.nStep = policy.nStep.length === 0
+      ? NO_RETURNS
+      : Object.freeze(policy.nStep.map((n, k) => nStepPart<S>(layout, buffer, n, k)));
+    this.shape = layout.shape as BatchShape<S, A, R, X>;
     this.#key = layout.key;
     this.#policy = policy;
+    this.#layout = layout;
+  }
+
+  /**
+   * Hands the batch's memory back to the replay, which keeps a little of it (four batches a size and pick table) for the batches to
+   * come. All parts are empty from then on, whoever holds them; it can't be passed as `into` any more. Nothing happens where that
+   * was done before, where the buffer was transferred, or where `batches` with `reuse` has gone on and draws another batch into it.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * replay.record(replay.newEpisode(), [1, 2], 0, 10, { finalState: [3, 4] });
+   * const selector = replay.newPickSelector(uniform());
+   * let kept = new Float32Array(2);
+   * for (let turn = 0; turn < 10; turn++) {
+   *   using batch = replay.getBatch(1, selector); // after the first turn without new memory
+   *   assertEquals([...batch.nextState], [3, 4]);
+   *   kept = batch.state;
+   *   assertEquals(kept.length, 2);
+   * }
+   * assertEquals(kept.length, 0); // never another batch's
+   * ```
+   */
+  [Symbol.dispose](): void {
+    if (!this.#isLent) this.#layout.giveMemory(this.#memory.buffer);
+  }
+
+  /** While a batch is lent its memory can't be handed back: the kernel may be writing to it on another thread. */
+  static lend(batch: Batch<Column, Column, Column, Columns>, isLent: boolean): void {
+    batch.#isLent = isLent;
+  }
+
+  /** Whether a batch has its memory still: it may have been handed back, or its buffer transferred. */
+  static hasMemory(batch: Batch<Column, Column, Column, Columns>): boolean {
+    return batch.#memory.length > 0;
   }
 
   /** The memory of a batch, whatever became of its properties. */
@@ -399,10 +309,23 @@ export class Batch<
       );
     }
     if (value.#memory.length !== layout.bytes) {
-      return new TypeError("getBatch(): into has no memory any more: its buffer was transferred");
+      return new TypeError(
+        "getBatch(): into has no memory any more: it was handed back, or its buffer was transferred",
+      );
     }
     return undefined;
   }
+}
+
+// What most batches have none of need not be made for each.
+const NO_EXTRAS = Object.freeze({});
+const NO_RETURNS: readonly never[] = Object.freeze([]);
+
+function extrasOf(layout: BatchLayout, buffer: ArrayBuffer): object {
+  const { extraNames } = layout;
+  if (extraNames.length === 0) return NO_EXTRAS;
+  const extras = extraNames.map((name, k) => [name, layout.view(3 + k, buffer)]);
+  return Object.freeze(Object.fromEntries(extras));
 }
 
 function nStepPart<S extends Column>(
@@ -413,27 +336,16 @@ function nStepPart<S extends Column>(
 ): NStepPart<S> {
   const { size, length, columns } = layout;
   const part = abi.EXRP_BATCH_COLUMN + columns.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
-  const rewards = elementCount(layout.shape(2));
   const state = layout.view(
     0,
     buffer,
-    layout.stackShape(),
+    layout.stackCount,
     part + abi.EXRP_BATCH_N_STEP_STATE,
   );
   return Object.freeze({
     n,
-    reward: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, rewards),
+    reward: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, layout.count(2)),
     nextState: state as ColumnArray<S>,
     discount: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length),
   });
-}
-
-function allocate(bytes: number): ArrayBuffer {
-  try {
-    return new ArrayBuffer(bytes);
-  } catch (cause) {
-    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytes} bytes`, {
-      cause,
-    });
-  }
 }

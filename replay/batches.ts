@@ -27,6 +27,8 @@ export interface BatchStreamSource<B> {
   draw(beta: number, into: B | undefined): B;
   /** Orders a batch that is drawn as of now on another thread; undefined where the selector can't. */
   order(beta: number, into: B | undefined): Promise<B> | undefined;
+  /** Says whether a batch is the stream's to write into, or whoever was given it may do what they like with it. */
+  lend(batch: B, isLent: boolean): void;
 }
 
 const OPERATION = "batches()";
@@ -76,8 +78,12 @@ async function* run<B>(
       signal?.throwIfAborted();
       while (ahead.length < prefetch + 1) ahead.push(draw());
       const batch = await untilAborted(ahead.shift() as Promise<B> | B, signal);
+      source.lend(batch, false);
       yield batch;
-      if (reuse) spare.push(batch);
+      if (!reuse) continue;
+      // Whoever holds it still can't hand its memory back any more.
+      source.lend(batch, true);
+      spare.push(batch);
     }
   } finally {
     // The kernel may be writing still: nothing ends before that does.

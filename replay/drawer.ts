@@ -27,7 +27,8 @@ import {
 import { RandomStream } from "../selectors/random_stream.ts";
 import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
 import { TableEntry } from "./_table_entry.ts";
-import { Batch, type BatchLayout } from "./batch.ts";
+import { Batch } from "./batch.ts";
+import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
 import { ComposedEntry } from "./composed_entry.ts";
 import type { ReplayCore } from "./core.ts";
@@ -389,15 +390,22 @@ export class Drawer {
     this.#core.checkUsable("batches()");
     const { native } = this.#entry("batches()", selector);
     (this.#tables[selector.table] as TableEntry).layout(size);
-    const draw: BatchStreamSource<B>["draw"] = (beta, into) =>
-      this.getBatch<B>(size, selector, into === undefined ? { beta } : { beta, into }, external);
+    // Who had a batch may have handed its memory back, or transferred it.
+    const usable = (into: B | undefined): B | undefined =>
+      into !== undefined && Batch.hasMemory(into) ? into : undefined;
+    const draw: BatchStreamSource<B>["draw"] = (beta, into) => {
+      const found = usable(into);
+      const options = found === undefined ? { beta } : { beta, into: found };
+      return this.getBatch<B>(size, selector, options, external);
+    };
     return {
       draw,
+      lend: (batch, isLent) => Batch.lend(batch, isLent),
       // Rules in TypeScript have to be asked on this thread.
       order: (beta, into) =>
         native === undefined || external !== undefined
           ? undefined
-          : this.#order(size, selector, beta, into, draw),
+          : this.#order(size, selector, beta, usable(into), draw),
     };
   }
 

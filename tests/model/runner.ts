@@ -460,8 +460,16 @@ class Run implements Disposable {
     const { config } = this.#program;
     const policy = config.tables[selector.table - 1] ?? config.pick;
     const held = { batch: actual, bytes: actual.bytes.slice(), policy };
-    this.#held = [...this.#held, held].slice(-HELD_MAX);
     this.#spares.set(selector.table, actual);
+    const all = [...this.#held, held];
+    this.#held = all.slice(-HELD_MAX);
+    const spares = new Set(this.#spares.values());
+    for (const { batch } of all.slice(0, -HELD_MAX)) {
+      if (spares.has(batch)) continue;
+      // A later batch has its memory, and must write over all of it.
+      batch.bytes.fill(0xa5);
+      batch[Symbol.dispose]();
+    }
     this.#tally.batches++;
     this.#tally.picksCompared += size;
   }

@@ -54,8 +54,8 @@ export const FACTORS = {
   nextState: [undefined, "copy", "overlap", false],
   masks: [undefined, true, false],
   stateDType: ["float32", "uint8", "int8", "float16", "int16", "int32", "float64"],
-  // One number, three, a matrix, and more than 128 bytes of whatever dtype, which stand alone in memory.
-  stateShape: [[], [3], [2, 2], [12, 12]],
+  // One number, three, a matrix, and more than 128 bytes of whatever dtype, which stand alone in memory: whole vectors, and an odd number.
+  stateShape: [[], [3], [2, 2], [12, 12], [11, 13]],
   action: ["number", "vector"],
   reward: ["float32", "float32 vector", "float64", "float16", "int16", "int32 vector", "uint8"],
   extras: ["none", "small", "wide", "kept"],

@@ -1,0 +1,42 @@
+// WideCopier: copies of columns that stand alone: frames, images, long vectors.
+//
+// Such copies take as long as memory takes, and three things make them shorter (docs/performance.md has the numbers): what goes to two
+// places is read once and written to both as it is read; vectors of 256 bits are used where the processor has them; and lines are asked
+// for where the processor's own prefetcher stops, at the beginning of a page. Stores that pass the caches by are not among them: a
+// learner that reads its batch then waits for memory. memcpy isn't used: for what is larger than the caches it took half as long again.
+//
+// Thread safety: whatever; it has no state but which functions it calls.
+// Invariants:
+//   1. Both kinds of functions write the same bytes, and nothing before or after them.
+// Cost: that of moving the bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace exrp {
+
+class WideCopier {
+ public:
+  /// The least that its copies are for.
+  static constexpr size_t bytesMin = 32;
+
+  /// With the vectors of this processor, or without.
+  explicit WideCopier(bool vectors = hasVectors());
+  /// Whether this processor has vectors of 256 bits.
+  static bool hasVectors();
+
+  /// Copies `bytes`, at least bytesMin.
+  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const { copy_(to, from, bytes); }
+  /// Copies `bytes`, at least bytesMin, to two places; none of the three overlaps another.
+  void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const { copyTwice_(to, also, from, bytes); }
+
+ private:
+  void (*copy_)(uint8_t* to, const uint8_t* from, size_t bytes);
+  void (*copyTwice_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);
+};
+
+/// Asks for the beginning of each page of what is copied soon; the processor's own prefetcher does the rest of the page.
+void prefetchPages(const uint8_t* from, size_t bytes);
+
+}  // namespace exrp
