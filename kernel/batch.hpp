@@ -3,10 +3,10 @@
 // Select -> look up -> copy, as a rolling pipeline so that the cache misses of many picks overlap. Each step does one stage of each
 // of four picks, `stageDistance` apart: (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block;
 // (3) read the block, ask for its episode and rows; (4) copy. The state, its next states and two more small columns are written
-// in one pass over a pick's rows; where all columns are small the whole pipeline is the tighter one of kernel/plain_walk.cpp; a state
-// that stands alone goes in runs to state and next state at once (batch_wide.cpp). What was tried and what it gave:
-// docs/performance.md. Where the policy asks for more than records and next states (stacks, n-step returns, rows before the pick,
-// masks, rows backwards) stage 4 is kernel/window.hpp's.
+// in one pass over a pick's rows; a state that stands alone goes in runs to state and next state at once (batch_wide.cpp). Where the
+// policy asks for more than records and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is
+// kernel/window.hpp's. Where all columns are small, and of those only n-step returns are asked for, the whole pipeline is the tighter
+// one of kernel/plain_walk.hpp. What was tried and what it gave: docs/performance.md.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.
@@ -44,8 +44,12 @@ class BatchMaker {
   /// Whether that is the last one.
   bool hasLayout(uint32_t count) const { return layoutCount_ == count; }
 
-  /// Copies the picks at `indices` to their place in `batch`, which is laid out as `at`, layout(place.total), and writes the index
-  /// of each pick's episode to `episodes`. Everything but probability and importance weight.
+  /// Asks for what copy() will read first.
+  void begin(const PickTable& table, const uint32_t* indices, uint32_t count) const {
+    if (walk_.takes()) PlainWalk::begin(table, indices, count);
+  }
+  /// Copies the picks at `indices`, after begin(), to their place in `batch`, which is laid out as `at`, layout(place.total), and writes
+  /// the index of each pick's episode to `episodes`. Everything but probability and importance weight.
   void copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices, const BatchPlace& place,
             const BatchLayout& at, uint8_t* batch, uint32_t* episodes);
 

@@ -5,19 +5,6 @@
 #include "kernel/cpu.hpp"
 
 namespace exrp {
-namespace {
-
-/// Whether any bit is set.
-template <typename Lanes>
-inline bool anyOf(const Lanes& lanes) {
-  uint64_t words[sizeof(Lanes) / sizeof(uint64_t)];
-  __builtin_memcpy(words, &lanes, sizeof words);
-  uint64_t any = 0;
-  for (const uint64_t word : words) any |= word;
-  return any != 0;
-}
-
-}  // namespace
 
 void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
@@ -77,10 +64,8 @@ void PlainWalk::fill(const WalkJob& job) const {
 }
 
 /// Asks for the picks' places in the table.
-void PlainWalk::ask(const WalkJob& job, uint32_t number) {
-  const uint32_t* const slots = job.table.slots();
-  const uint32_t* const indices = job.indices + number * flightCount;
-  const uint32_t count = sizeOf(job, number);
+void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) {
+  const uint32_t* const slots = table.slots();
   for (uint32_t k = 0; k < count; ++k) prefetchLineFar(slots + indices[k]);
 }
 
@@ -112,7 +97,6 @@ void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number,
 
 /// Reads the heads of the picks' blocks: names their episodes, asks for these, and says whether the rows stand together.
 void PlainWalk::place(const WalkJob& job, uint32_t number, Flight* flight) const {
-  const auto lanes = [](uint32_t* numbers) -> Lanes* { return static_cast<Lanes*>(static_cast<void*>(numbers)); };
   const BlockHead* const heads = store_->heads();
   const Episode* const episodes = &job.episodes[0];
   const uint32_t blockShift = store_->blockShift();
@@ -147,7 +131,6 @@ void PlainWalk::place(const WalkJob& job, uint32_t number, Flight* flight) const
 
 /// Names the picks' episodes by their handles, and copies what of the picks is whole; a bit is set of each that isn't.
 uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const {
-  const auto lanes = [](uint32_t* numbers) -> Lanes* { return static_cast<Lanes*>(static_cast<void*>(numbers)); };
   const Episode* const episodes = &job.episodes[0];
   const uint32_t reach = reach_;
   const uint32_t count = sizeOf(job, number);

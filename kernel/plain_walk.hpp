@@ -3,7 +3,7 @@
 //
 // Picks go through it in flights. Each stage is a loop of its own over a flight's picks: (1) ask for their entries in the pick table;
 // (2) read their slots, ask for their blocks' heads, and for their rows as if all stood together, which they nearly always do; (3) read
-// heads and episodes, and copy the parts of the batch one after the other (kernel/copy_runs.hpp). A flight is at stage 1 while the one
+// heads and episodes, and copy the parts of the batch one after the other (kernel/copy_runs.hpp). A flight is at stage 1 when the one
 // before it is at stage 2 and the one before that at stage 3; what is asked for goes into the second cache. What an ended episode's end
 // cuts short of n-step returns is put right after that; picks that are torn, or that lack records or next states, are left to the caller.
 //
@@ -53,17 +53,25 @@ class PlainWalk {
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
-  /// Fills the places. `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its parts but
-  /// pickEpisode and pickPosition; the discounts of its rows are the policy's until then.
+  /// Asks for what run() reads first, so that it may come meanwhile.
+  static void begin(const PickTable& table, const uint32_t* indices, uint32_t count) {
+    ask(table, indices, smaller(count, flightsAhead * flightCount));
+  }
+
+  /// Fills the places, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// parts but pickEpisode and pickPosition; the discounts of its rows are the policy's until then.
   template <typename CopyAlone>
   void run(const WalkJob& job, CopyAlone copyAlone) const {
     fill(job);
-    Flight ring[ringCount];
+    Flight ring[flightsAhead];
     const uint32_t count = (job.place.count + flightCount - 1) / flightCount;
-    for (uint32_t done = 0, asked = 0, found = 0; done < count; ++done) {
-      for (const uint32_t end = smaller(done + 3, count); asked < end; ++asked) ask(job, asked);
-      for (const uint32_t end = smaller(done + 2, count); found < end; ++found) find_(*this, job, found, &ring[found % ringCount]);
-      Flight& flight = ring[done % ringCount];
+    for (uint32_t done = 0, found = 0; done < count; ++done) {
+      const uint32_t asked = done + flightsAhead;
+      if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
+        find_(*this, job, found, &ring[found % flightsAhead]);
+      }
+      Flight& flight = ring[done % flightsAhead];
       place(job, done, &flight);
       for (uint64_t apart = copyWhole(job, done, &flight); apart != 0; apart &= apart - 1) {
         const auto k = static_cast<uint32_t>(__builtin_ctzll(apart));
@@ -76,12 +84,12 @@ class PlainWalk {
  private:
   // Measured: docs/performance.md, "The plain walk".
   static constexpr uint32_t flightCount = 32;  // picks that are worked on together
-  static constexpr uint32_t ringCount = 2;     // flights that are known at once
+  static constexpr uint32_t flightsAhead = 2;
   static constexpr uint32_t laneCount = 8;     // picks that are reckoned with at once
   static constexpr uint32_t nStepsMax = 64;    // steps of a return
   static_assert(flightCount <= 64 && flightCount % laneCount == 0);
 
-  typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount)));
+  typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
   /// What is known of the picks of a flight. Up to a multiple of the lanes the first stands in for those that are not there.
   struct alignas(sizeof(Lanes)) Flight {
     uint32_t slots[flightCount];
@@ -101,8 +109,18 @@ class PlainWalk {
   /// Picks of a flight: the last may have less than the others.
   static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.place.count - flight * flightCount); }
 
+  static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
+  /// Whether any bit is set.
+  static bool anyOf(const Lanes& lanes) {
+    uint64_t words[sizeof(Lanes) / sizeof(uint64_t)];
+    __builtin_memcpy(words, &lanes, sizeof words);
+    uint64_t any = 0;
+    for (const uint64_t word : words) any |= word;
+    return any != 0;
+  }
+
   // The stages, of a flight.
-  static void ask(const WalkJob& job, uint32_t number);
+  static void ask(const PickTable& table, const uint32_t* indices, uint32_t count);
   using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
   template <uint32_t lines>
   static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);

@@ -18,6 +18,26 @@ bool isInteger(double value, double smallest, double largest) {
   return value >= smallest && value <= largest && value == static_cast<double>(static_cast<int64_t>(value));
 }
 
+/// Importance weights: (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
+void weigh(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
+  double smallest = probabilityMin;
+  if (!(smallest > 0)) {
+    smallest = probabilities[0];
+    for (uint32_t index = 1; index < count; ++index) {
+      if (probabilities[index] < smallest) smallest = probabilities[index];
+    }
+  }
+  constexpr uint32_t pieceMax = 64;
+  double ratio[pieceMax] = {};
+  double power[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
+    portablePowMany(ratio, beta, power, piece, avx2);
+    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
+  }
+}
+
 }  // namespace
 
 // ---- creation ----
@@ -593,33 +613,18 @@ void Replay::finishBatch(Table& table, const uint32_t* indices, const double* pr
                          double beta, double probabilityMin, bool weighted, uint8_t* batch) {
   const uint32_t count = place.count;
   const BatchLayout& layout = table.batches.layout(place.total);
+  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + place.first; };
+  table.batches.begin(table.picks, indices, count);
+  float* const probability = floats(EXRP_BATCH_PROBABILITY);
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  float* const weight = floats(EXRP_BATCH_IMPORTANCE_WEIGHT);
+  if (weighted) {
+    weigh(probabilities, count, beta, probabilityMin, avx2_, weight);
+  } else {
+    for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
+  }
   table.batches.copy(episodes_, index_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
-
-  auto* probability = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_PROBABILITY]) + place.first;
-  auto* weight = reinterpret_cast<float*>(batch + layout.offsets[EXRP_BATCH_IMPORTANCE_WEIGHT]) + place.first;
-  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
-  if (!weighted) {
-    for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
-    return;
-  }
-  double smallest = probabilityMin;
-  if (!(smallest > 0)) {
-    smallest = probabilities[0];
-    for (uint32_t index = 1; index < count; ++index) {
-      if (probabilities[index] < smallest) smallest = probabilities[index];
-    }
-  }
-  // (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
-  constexpr uint32_t pieceMax = 64;
-  double ratio[pieceMax] = {};
-  double power[pieceMax];
-  for (uint32_t first = 0; first < count; first += pieceMax) {
-    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
-    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
-    portablePowMany(ratio, beta, power, piece, avx2_);
-    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
-  }
 }
 
 Status Replay::listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
