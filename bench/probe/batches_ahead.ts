@@ -5,21 +5,22 @@
  *     deno run -A bench/probe/batches_ahead.ts quickstart
  *     deno run -A bench/probe/batches_ahead.ts large
  *
- * `quickstart` is the loop of `examples/dqn_cartpole.ts`, without its evaluations and its random actions after the warm-up, for each
- * way of drawing on a replay and a network of its own, all from one seed; they take turns of 500 steps. `large` has a loop that is
- * busy for as long as a batch takes, or four times as long, in the place of a learner.
+ * `quickstart` makes the calls of `examples/dqn_cartpole.ts`, with a loop that computes for about as long as its network in the place of that,
+ * for each way of drawing on a replay of its own, all from one seed; they take turns of 500 steps. `large` has a loop that computes
+ * for as long as a batch takes, or four times as long.
  *
  * @module
  */
 import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
-import { QNetwork } from "../../examples/_q_network.ts";
-import { CartPole } from "../../examples/cartpole.ts";
 
 /** What a turn took, in milliseconds, batch by batch: waiting for it, and all of its step. */
 interface Turn {
   readonly waited: readonly number[];
   readonly total: readonly number[];
 }
+
+/** How long the quickstart's network takes to act and to learn, once. */
+const NETWORK_MS = 0.77;
 
 const WAYS = ["getBatch", "getBatch, into", "batches", "batches, reuse"] as const;
 type Way = typeof WAYS[number];
@@ -100,20 +101,15 @@ async function quickstartWay(way: Way, stepCount: number): Promise<() => Promise
     seed: 1,
   });
   const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
-  const network = await QNetwork.create({ seed: 1 });
-  const environment = new CartPole(1);
-  let state = environment.reset();
   let episode = replay.newEpisode();
-  const step = (action: number): void => {
-    const { state: nextState, reward, terminated, truncated } = environment.step(action);
-    const ending = terminated || truncated ? { finalState: nextState, truncated } : undefined;
-    episode = replay.record(episode, state, action, reward, ending);
-    state = nextState;
-    if (ending === undefined) return;
-    state = environment.reset();
-    episode = replay.newEpisode();
+  let time = 0;
+  const step = (): void => {
+    const state = [time, 0, 0, 0];
+    const ending = ++time % 100 === 0 ? { finalState: state } : undefined;
+    episode = replay.record(episode, state, time & 1, 1, ending);
+    if (ending !== undefined) episode = replay.newEpisode();
   };
-  for (let t = 0; t < 5_000; t++) step((t * 7 >> 2) & 1);
+  for (let t = 0; t < 5_000; t++) step();
   const beta = 0.4;
   const source = sourceOf(way, {
     get: (into?: ReturnType<typeof replay.getBatch>) =>
@@ -127,22 +123,13 @@ async function quickstartWay(way: Way, stepCount: number): Promise<() => Promise
     const total: number[] = [];
     for (let t = 0; t < stepCount; t++) {
       const startedAt = performance.now();
-      step(network.bestAction(state));
+      step();
       const askedAt = performance.now();
       const next = source.next();
       const batch = next instanceof Promise ? await next : next;
       waited.push(performance.now() - askedAt);
-      const [nStep] = batch.nStep;
-      if (nStep === undefined) throw new Error("no n-step returns");
-      const { tdError } = network.update({
-        state: batch.state,
-        action: batch.action,
-        reward: nStep.reward,
-        nextState: nStep.nextState,
-        discount: nStep.discount,
-        weight: batch.importanceWeight,
-      }, { learningRate: 1e-3, targetRate: 0.01 });
-      replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, tdError.map(Math.abs));
+      busy(NETWORK_MS);
+      replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, batch.probability);
       total.push(performance.now() - startedAt);
     }
     return { waited, total };
@@ -156,9 +143,28 @@ async function quickstart(rounds: number): Promise<void> {
   print(await takeTurns(ways, rounds));
 }
 
+/** Works, and does not only wait: a thread that takes this one's core makes it longer. */
+function work(rounds: number): number {
+  let sum = 1;
+  for (let round = 0; round < rounds; round++) sum = (Math.imul(sum, 1_664_525) + 1) | 0;
+  return sum;
+}
+
+/** How many rounds of work fill a millisecond of a core that is free. */
+function roundsPerMs(): number {
+  const rounds = 100_000;
+  const times = Array.from({ length: 200 }, () => {
+    const startedAt = performance.now();
+    work(rounds);
+    return performance.now() - startedAt;
+  });
+  return rounds / Math.min(...times);
+}
+
+const ROUNDS_PER_MS = roundsPerMs();
+
 function busy(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
+  work(Math.round(ms * ROUNDS_PER_MS));
 }
 
 /** Compares the ways where a learner is busy for `times` as long as `getBatch(…, { into })` takes. */
@@ -175,8 +181,8 @@ async function compare<B>(
     drawer.get(into);
     single.push(performance.now() - startedAt);
   }
-  const work = times * Math.min(...single);
-  const count = Math.max(4, Math.min(1000, Math.round(100 / (work + Math.min(...single)))));
+  const workMs = times * Math.min(...single);
+  const count = Math.max(4, Math.min(1000, Math.round(100 / (workMs + Math.min(...single)))));
   const ways = new Map<Way, () => Promise<Turn>>();
   const sources: Source<B>[] = [];
   for (const way of WAYS) {
@@ -190,7 +196,7 @@ async function compare<B>(
         const next = source.next();
         if (next instanceof Promise) await next;
         waited.push(performance.now() - startedAt);
-        busy(work);
+        busy(workMs);
         total.push(performance.now() - startedAt);
       }
       return { waited, total };
@@ -198,7 +204,7 @@ async function compare<B>(
   }
   const turns = await takeTurns(ways, rounds);
   for (const source of sources) await source.close();
-  console.log(`${name}, learner ${(1000 * work).toFixed(0)} µs (${times} times a batch):`);
+  console.log(`${name}, learner ${(1000 * workMs).toFixed(0)} µs (${times} times a batch):`);
   print(turns);
 }
 
