@@ -6,9 +6,27 @@
 import { parseArgs } from "node:util";
 
 /** The rules of choosing picks that the example offers. */
-export const SELECTORS = ["uniform", "prioritized", "ucb"] as const;
+export const SELECTORS = [
+  "uniform",
+  "withoutReplacement",
+  "recent",
+  "prioritized",
+  "rankBased",
+  "pser",
+  "combined",
+  "curious",
+  "ucb",
+] as const;
 /** The rules of forgetting that the example offers. */
-export const EVICTIONS = ["fifo", "secondChance", "lru", "lfu"] as const;
+export const EVICTIONS = [
+  "fifo",
+  "secondChance",
+  "lru",
+  "lfu",
+  "lowestPriorityFirst",
+  "afterDraws",
+  "reservoir",
+] as const;
 
 /** What the user may choose. */
 export interface Options {
@@ -26,16 +44,35 @@ const DEFAULTS: Options = {
   steps: 40_000,
 };
 
+/** The choices in lines that a terminal can hold, below the text of their flag. */
+function listed(choices: readonly string[]): string {
+  const lines = [""];
+  for (const choice of choices) {
+    const last = lines.length - 1;
+    const longer = lines[last] === "" ? choice : `${lines[last]}, ${choice}`;
+    if (longer.length <= 56) lines[last] = longer;
+    else {
+      lines[last] += ",";
+      lines.push(choice);
+    }
+  }
+  return lines.join(`\n${" ".repeat(22)}`);
+}
+
 /** What `--help` prints. */
 export const HELP = `Learn CartPole-v1 by double DQN from an experience replay.
 
 Usage: deno task quickstart [options]
 
-  --selector <rule>   how picks are chosen: ${SELECTORS.join(", ")} (${DEFAULTS.selector})
-  --eviction <rule>   which episode is forgotten: ${EVICTIONS.join(", ")} (${DEFAULTS.eviction})
-  --seed <number>     for the task, the network, the actions and the picks (${DEFAULTS.seed})
-  --steps <number>    environment steps at most (${DEFAULTS.steps})
+  --selector <rule>   how picks are chosen, ${DEFAULTS.selector} by default:
+                      ${listed(SELECTORS)}
+  --eviction <rule>   which episode is forgotten, ${DEFAULTS.eviction} by default:
+                      ${listed(EVICTIONS)}
+  --seed <number>     for the task, the network, the actions and the picks; ${DEFAULTS.seed} by default
+  --steps <number>    environment steps at most; ${DEFAULTS.steps} by default
   -h, --help          print this
+
+Training ends sooner once the task is solved. Results go to the folder out.
 `;
 
 /**

@@ -14,22 +14,31 @@
  * @module
  */
 import {
+  afterDraws,
+  combined,
+  curious,
   ExperienceReplay,
   fifo,
   float32,
   int32,
   lfu,
+  lowestPriorityFirst,
   lru,
   prioritized,
+  pser,
+  rankBased,
+  recent,
+  reservoir,
   secondChance,
   ucb,
   uniform,
+  withoutReplacement,
 } from "@exrp/replay";
 import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
 import { curveSvg, type LearningCurve, Progress, Stopwatch, terminalChart } from "./_dqn_report.ts";
-import { type Floats, QNetwork, type Transitions } from "./_q_network.ts";
+import { type Floats, QNetwork } from "./_q_network.ts";
 import { ACTION_COUNT, CartPole, STATE_SIZE } from "./cartpole.ts";
 
 /** The numbers of the algorithm; `docs/quickstart.md` gives the reason for each. */
@@ -48,12 +57,29 @@ export const SETTINGS = {
   solved: { return: 495, times: 3 }, // training stops at this mean, so many times in a row
 };
 
-const selectors = {
-  uniform: () => uniform(),
+/** The rules of choosing picks (`docs/selectors.md`), by the names that `--selector` takes. */
+export const selectors = {
+  uniform,
+  withoutReplacement,
+  recent: () => recent({ eta: 0.996, newest: 2_500 }),
   prioritized: () => prioritized({ alpha: SETTINGS.alpha }),
+  rankBased: () => rankBased({ alpha: SETTINGS.alpha }),
+  pser: () => pser({ alpha: SETTINGS.alpha }),
+  combined: () => combined({ rest: prioritized({ alpha: SETTINGS.alpha }) }),
+  curious: () => curious({ c: 10, pMax: 10 }),
   ucb: () => ucb({ c: 0.5, mode: "proportional" }),
 };
-const evictions = { fifo, secondChance, lru, lfu };
+
+/** The rules of forgetting, by the names that `--eviction` takes. */
+export const evictions = {
+  fifo,
+  secondChance,
+  lru,
+  lfu,
+  lowestPriorityFirst,
+  afterDraws: () => afterDraws(100),
+  reservoir,
+};
 
 /** The best policy seen by greedy evaluation. */
 export interface KeptPolicy {
@@ -76,8 +102,9 @@ export async function train(
     capacity: SETTINGS.capacity,
     state: float32(STATE_SIZE),
     action: int32(),
-    // A pick is three steps in a row, or fewer at the end of an episode.
-    pick: { length: SETTINGS.returnSteps, allowShort: true, discount: SETTINGS.discount },
+    // A pick is one step, and a batch also has its n-step return: the rewards of three steps, the
+    // state after them, and what a reward from there on is worth.
+    pick: { nStep: SETTINGS.returnSteps, discount: SETTINGS.discount },
     eviction: evictions[options.eviction](),
     seed,
   });
@@ -90,13 +117,13 @@ export async function train(
   using progress = new Progress(steps);
 
   let kept: KeptPolicy = { step: 0, evaluation: 0, weights: network.weights() };
-  let solvedTimes = 0;
+  let batch: ReturnType<typeof replay.getBatch> | undefined; // its memory serves every update
   let loss = NaN;
   let state = environment.reset();
   let episode = replay.newEpisode();
   let episodeReturn = 0;
 
-  for (let step = 1; step <= steps && solvedTimes < SETTINGS.solved.times; step++) {
+  for (let step = 1; step <= steps && !isSolved(curve); step++) {
     // 1. Act: now and then at random, otherwise as the network thinks best.
     const action = uniformFloat64(random) < scheduled(SETTINGS.exploration, step)
       ? Math.floor(uniformFloat64(random) * ACTION_COUNT)
@@ -123,13 +150,25 @@ export async function train(
       const learningRate = scheduled(SETTINGS.learningRate, step);
       const { targetRate, batchSize } = SETTINGS;
 
-      const batch = time("replay: getBatch", () => replay.getBatch(batchSize, selector, { beta }));
-      const { pickEpisode, pickPosition } = batch;
-      const transitions = time("n-step returns", () => toTransitions(batch));
+      batch = time(
+        "replay: getBatch",
+        () => replay.getBatch(batchSize, selector, { beta, into: batch }),
+      );
+      const [nStep] = batch.nStep; // one for each n that `pick` names
+      if (nStep === undefined) throw new Error("`pick` names no n");
+      const transitions = {
+        state: batch.state,
+        action: batch.action,
+        reward: nStep.reward,
+        nextState: nStep.nextState,
+        discount: nStep.discount,
+        weight: batch.importanceWeight,
+      };
       const learned = time(
         "network: update",
         () => network.update(transitions, { learningRate, targetRate }),
       );
+      const { pickEpisode, pickPosition } = batch;
       const surprise = learned.tdError.map(Math.abs);
       time(
         "replay: setPriority",
@@ -144,7 +183,6 @@ export async function train(
       const evaluation = mean(time("evaluation", () => play(network, testEnvironments)));
       curve.evaluations.push({ step, return: evaluation });
       if (evaluation >= kept.evaluation) kept = { step, evaluation, weights: network.weights() };
-      solvedTimes = evaluation >= SETTINGS.solved.return ? solvedTimes + 1 : 0;
     }
     const latest = curve.episodes.slice(-20).map((point) => point.return);
     progress.update(step, { return: mean(latest), loss, best: kept.evaluation });
@@ -152,55 +190,11 @@ export async function train(
   return kept;
 }
 
-/** The part of a batch that is needed to make transitions of it. */
-interface Sequences {
-  state: Float32Array;
-  action: Int32Array;
-  reward: Float32Array;
-  nextState: Float32Array;
-  discount: Float32Array;
-  seqLen: Int32Array;
-  importanceWeight: Float32Array;
-}
-
-/**
- * Folds each sequence of a batch into one transition with the n-step return
- * r₀ + γ r₁ + γ² r₂ + … and what a reward after it is worth (Sutton and Barto 2018, §7.1).
- *
- * `discount` is γ for each step, but 0 where the episode terminated. So the product of a sequence
- * is what its end is worth in all three cases: still under way, terminated, cut off by the clock.
- */
-export function toTransitions(batch: Sequences): Transitions {
-  const count = batch.seqLen.length;
-  const length = batch.reward.length / count;
-  const transitions: Transitions = {
-    state: new Float32Array(count * STATE_SIZE),
-    action: new Int32Array(count),
-    reward: new Float32Array(count),
-    nextState: new Float32Array(count * STATE_SIZE),
-    discount: new Float32Array(count),
-    weight: Float32Array.from(batch.importanceWeight),
-  };
-  for (const [row, seqLen] of batch.seqLen.entries()) {
-    const first = row * length;
-    const last = first + seqLen - 1;
-    let reward = 0;
-    let discount = 1;
-    for (let index = first; index <= last; index++) {
-      reward += discount * (batch.reward[index] ?? 0);
-      discount *= batch.discount[index] ?? 0;
-    }
-    transitions.state.set(stateAt(batch.state, first), row * STATE_SIZE);
-    transitions.action.set(batch.action.subarray(first, first + 1), row);
-    transitions.reward[row] = reward;
-    transitions.nextState.set(stateAt(batch.nextState, last), row * STATE_SIZE);
-    transitions.discount[row] = discount;
-  }
-  return transitions;
-}
-
-function stateAt(states: Float32Array, index: number): Float32Array {
-  return states.subarray(index * STATE_SIZE, (index + 1) * STATE_SIZE);
+/** Whether so many of the latest evaluations in a row were good enough. */
+function isSolved({ evaluations }: LearningCurve): boolean {
+  const { return: enough, times } = SETTINGS.solved;
+  const latest = evaluations.slice(-times);
+  return latest.length === times && latest.every((point) => point.return >= enough);
 }
 
 /** Plays one greedy episode in each environment, side by side; their returns. */
@@ -264,7 +258,9 @@ async function main(args: string[]): Promise<number> {
   const title = `CartPole-v1, ${options.selector}, seed ${options.seed}`;
   await Deno.writeTextFile(`${name}.svg`, await curveSvg(curve, title));
   const trained = curve.evaluations.at(-1)?.step ?? 0;
-  console.log(`\nGreedy return over ${trained} steps of training (picture: ${name}.svg)\n`);
+  const solved = isSolved(curve);
+  console.log(`\n${solved ? "Solved" : "Not solved"} after ${trained} steps of training.`);
+  console.log(`Greedy return over those steps (picture: ${name}.svg):\n`);
   console.log(terminalChart(curve));
   console.log(`\nWhere the time went: ${replayShare.toFixed(1)} % to the replay\n\n${times}`);
 

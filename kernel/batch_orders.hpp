@@ -1,13 +1,16 @@
 // BatchOrders: batches that were asked for ahead, to be drawn by another thread while the caller's does something else.
 //
-// An order counts as carried out at the moment at which it was given: every other call on the replay first draws what is still
-// waiting, in order, so that the same calls give the same draws however fast the other thread is.
+// An order counts as carried out at the moment at which it was given: every call that asks or changes the replay first draws what is
+// still waiting, in order, so that the same calls give the same draws however fast the other thread is. Giving an order and taking one
+// that is done ask and change nothing but the orders, and wait for no draw: else each batch would wait for the next one's.
 //
 // Thread safety: run() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
-// caller's thread's. Whoever draws holds the mutex, and nobody else touches the replay then: the caller's thread comes here first
-// (settle), and waits no longer than the batches take. No lock is held between two calls.
+// caller's thread's. Whoever draws holds drawing_, and nobody else touches the replay then: the caller's thread comes here first
+// (settle), and waits no longer than the batches take. placing_ guards the places, for a moment; it is locked after drawing_. No lock
+// is held between two calls.
 // Invariants:
 //   1. waiting() is the number of orders that were given and are not carried out; it falls only when one is wholly done.
+//   2. A place that is given and not done is changed by nobody but who draws.
 // Cost: for calls when nothing waits, one load.
 #pragma once
 
@@ -37,7 +40,7 @@ class BatchOrders {
 
   /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(placing_);
     for (BatchOrder& place : places_) {
       if (place.id != 0) continue;
       place = order;
@@ -52,19 +55,23 @@ class BatchOrders {
   /// Carries out what waits, oldest first: `draw` is called with each order and returns its status.
   template <typename Draw>
   void run(Draw draw) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(drawing_);
     while (BatchOrder* next = oldest()) {
       next->status = draw(*next);
       for (uint32_t index = 0; index < errorDetailCount; ++index) next->detail[index] = errorDetail[index];
-      next->isDone = true;
+      {
+        // Who takes it sees what was drawn.
+        const std::scoped_lock done(placing_);
+        next->isDone = true;
+      }
       // Release: pairs with waiting().
       waiting_.fetch_sub(1, std::memory_order_release);
     }
   }
 
-  /// Forgets an order that was carried out, and gives what became of it; false where there is none.
+  /// Forgets an order that was carried out, and gives what became of it; false where there is none, or it still waits.
   bool take(double id, Status* status) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(placing_);
     for (BatchOrder& place : places_) {
       if (place.id != id || id == 0 || !place.isDone) continue;
       *status = fail(place.status, place.detail[0], place.detail[1], place.detail[2], place.detail[3]);
@@ -76,6 +83,7 @@ class BatchOrders {
 
  private:
   BatchOrder* oldest() {
+    const std::scoped_lock lock(placing_);
     BatchOrder* found = nullptr;
     for (BatchOrder& place : places_) {
       if (place.id != 0 && !place.isDone && (found == nullptr || place.id < found->id)) found = &place;
@@ -83,7 +91,8 @@ class BatchOrders {
     return found;
   }
 
-  std::mutex mutex_;
+  std::mutex drawing_;
+  std::mutex placing_;
   std::atomic<uint32_t> waiting_ = 0;
   BatchOrder places_[EXRP_LIMIT_ORDERS] = {};
   double given_ = 0;

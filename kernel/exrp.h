@@ -321,8 +321,9 @@ EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32
                                    uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
                                    uint32_t weighted, uint8_t* batch, double batch_size);
 
-/* Orders a batch of `count`, to be drawn as of now: by exrp_batch_run, or by the next call of whatever kind on this replay, whichever
- * comes first. `batch` has to stay where it is until exrp_batch_take, or until the replay is destroyed and exrp_batch_run has returned. */
+/* Orders a batch of `count`, to be drawn as of now: by exrp_batch_run, or by the next call on this replay that asks it for anything or
+ * changes it, whichever comes first; neither an order nor the taking of a batch that is drawn does. `batch` has to stay where it is
+ * until exrp_batch_take, or until the replay is destroyed and exrp_batch_run has returned. */
 EXRP_API int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch,
                                   double batch_size, double* order);
 /* Draws what was ordered and is not drawn yet. `batch` is the order's, so that bindings keep it. */

@@ -22,13 +22,21 @@ exrp::Registry* registry() {
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
+/// Calls `use` with the replay, which another thread may be drawing from, or answers that there is none.
+template <typename Use>
+int32_t withOrders(uint32_t id, Use use) {
+  Replay* replay = registry() == nullptr ? nullptr : registry()->find(id);
+  if (replay == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*replay));
+}
+
 /// Calls `use` with the replay, after whatever was ordered of it before, or answers that there is none.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
-  Replay* replay = registry() == nullptr ? nullptr : registry()->find(id);
-  if (replay == nullptr) return number(fail(Status::replayUnknown, id));
-  replay->settle();
-  return number(use(*replay));
+  return withOrders(id, [&](Replay& replay) {
+    replay.settle();
+    return use(replay);
+  });
 }
 
 /// Calls `use` with the replay and one of its pick tables.
@@ -217,7 +225,7 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indic
 
 int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size,
                          double* order) {
-  return withReplay(replay, [&](Replay& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
+  return withOrders(replay, [&](Replay& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
 }
 
 int32_t exrp_batch_run(uint32_t replay, uint8_t*, double) {
@@ -229,7 +237,7 @@ int32_t exrp_batch_run(uint32_t replay, uint8_t*, double) {
 }
 
 int32_t exrp_batch_take(uint32_t replay, double order) {
-  return withReplay(replay, [&](Replay& found) { return found.takeBatch(order); });
+  return withOrders(replay, [&](Replay& found) { return found.takeBatch(order); });
 }
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,

@@ -592,6 +592,8 @@ void Replay::runOrders() {
 
 Status Replay::takeBatch(double order) {
   Status status = Status::ok;
+  if (orders_.take(order, &status)) return status;
+  settle();
   return orders_.take(order, &status) ? status : fail(Status::argument, 2, order);
 }
 

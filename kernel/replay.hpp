@@ -99,7 +99,7 @@ class Replay {
   Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
-  // Batches ordered ahead.
+  // Batches ordered ahead: these two wait for no draw, but for that of the order that is taken.
   Status orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
   Status takeBatch(double order);
   /// Draws what was ordered before; every call but these three comes here first.

@@ -3,19 +3,27 @@
 //   g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -I. -o eviction bench/probe/eviction.cpp kernel/memory.cpp && ./eviction
 //
 // For E episodes: ns a pick of sampled(5000), episodes drawn evenly or skewed (the fourth power of a uniform number: a few come
-// much more often), and the whole call in us; then ns of a turn, which is victim() + removed() + created(): a hundred turns after
-// a batch of 5000 (which isn't timed), one turn after a batch of 5000; and the worst victim(): after a batch of every episode
-// once. Bytes an episode. Each: minimum and median of the repeats. check() must say 0 before and after.
+// much more often), and the whole call in us; then ns of a turn, which is victim() + removed() + created() + ended(): a hundred
+// turns after a batch of 5000 (which isn't timed), one turn after a batch of 5000; and the worst victim(): after a batch of every
+// episode once. Bytes an episode. Each: minimum and median of the repeats. check() must say 0 before and after.
+//
+// A policy that goes by priorities takes no notice of draws: for it, prioritized() with as many priorities stands for sampled().
+// Every episode has ended, with 200 picks. afterDraws(1) spends few of them in a run at the larger E; afterDraws(1), 2 picks
+// has episodes of two picks instead, so that many are spent in every batch.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
+#include "eviction/after_draws.hpp"
 #include "eviction/fifo.hpp"
 #include "eviction/lfu.hpp"
+#include "eviction/lowest_priority_first.hpp"
 #include "eviction/lru.hpp"
+#include "eviction/reservoir.hpp"
 #include "eviction/second_chance.hpp"
 #include "kernel/random.hpp"
 
@@ -23,6 +31,7 @@ namespace {
 
 constexpr uint32_t batchCount = 5000;
 constexpr uint32_t repeatCount = 400;
+constexpr uint32_t none = exrp::EvictionPolicy::none;
 
 double nowNs() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -54,82 +63,108 @@ void mustHold(const exrp::EvictionPolicy& policy, const char* name) {
   }
 }
 
-/// ns of one victim() + removed() + created(), `turnCount` of them after each batch.
-Times evictions(exrp::EvictionPolicy& rule, exrp::Random& random, uint32_t episodeCount, uint32_t turnCount) {
+/// What is drawn, or for a policy that goes by them the priorities of what is drawn.
+struct Batch {
+  std::vector<uint32_t> episodes;
+  std::vector<double> priorities;
+};
+
+Batch batchOf(exrp::Random& random, std::vector<uint32_t> episodes) {
+  std::vector<double> priorities(episodes.size());
+  for (double& priority : priorities) priority = random.uniform();
+  return Batch{std::move(episodes), std::move(priorities)};
+}
+
+void tell(exrp::EvictionPolicy& rule, const Batch& batch) {
+  const auto count = static_cast<uint32_t>(batch.episodes.size());
+  if (rule.wantsPriorities()) rule.prioritized(batch.episodes.data(), batch.priorities.data(), count);
+  else rule.sampled(batch.episodes.data(), count);
+}
+
+void begin(exrp::EvictionPolicy& rule, uint32_t episode, uint32_t pickCount) {
+  rule.created(episode);
+  rule.ended(episode, pickCount);
+}
+
+/// ns of one victim() + removed() + created() + ended(), `turnCount` of them after each batch.
+Times evictions(exrp::EvictionPolicy& rule, exrp::Random& random, uint32_t episodeCount, uint32_t pickCount, uint32_t turnCount) {
   std::vector<double> times;
   for (uint32_t repeat = 0; repeat < repeatCount; ++repeat) {
-    const std::vector<uint32_t> batch = draw(random, episodeCount, batchCount, false);
-    rule.sampled(batch.data(), batchCount);
-    const double begin = nowNs();
+    tell(rule, batchOf(random, draw(random, episodeCount, batchCount, false)));
+    const double start = nowNs();
     for (uint32_t turn = 0; turn < turnCount; ++turn) {
-      const uint32_t episode = rule.victim();
+      const uint32_t episode = rule.victim(none);
       rule.removed(episode);
-      rule.created(episode);
+      begin(rule, episode, pickCount);
     }
-    times.push_back((nowNs() - begin) / turnCount);
+    times.push_back((nowNs() - start) / turnCount);
   }
   return summary(times);
 }
 
-/// ns of victim() when every episode was sampled once since the last one, in any order.
-template <typename Policy>
-Times worst(uint32_t episodeCount) {
-  Policy policy(episodeCount);
+/// ns of victim() when every episode was sampled once since the last one, in any order; `options` come after the count.
+template <typename Policy, typename... Options>
+Times worst(uint32_t episodeCount, uint32_t pickCount, Options... options) {
+  Policy policy(episodeCount, options...);
   exrp::EvictionPolicy& rule = policy;
   exrp::Random random(8, episodeCount);
-  std::vector<uint32_t> batch(episodeCount);
-  for (uint32_t episode = 0; episode < episodeCount; ++episode) rule.created(batch[episode] = episode);
+  std::vector<uint32_t> episodes(episodeCount);
+  for (uint32_t episode = 0; episode < episodeCount; ++episode) begin(rule, episodes[episode] = episode, pickCount);
   std::vector<double> times;
   for (uint32_t repeat = 0; repeat < 20; ++repeat) {
-    for (uint32_t item = episodeCount; item > 1; --item) std::swap(batch[item - 1], batch[random.below(item)]);
-    rule.sampled(batch.data(), episodeCount);
-    const double begin = nowNs();
-    if (rule.victim() >= episodeCount) std::exit(1);
-    times.push_back(nowNs() - begin);
+    for (uint32_t item = episodeCount; item > 1; --item) std::swap(episodes[item - 1], episodes[random.below(item)]);
+    tell(rule, batchOf(random, episodes));
+    const double start = nowNs();
+    if (rule.victim(none) >= episodeCount) std::exit(1);
+    times.push_back(nowNs() - start);
   }
   return summary(times);
 }
 
-template <typename Policy>
-void measure(const char* name, uint32_t episodeCount) {
-  Policy policy(episodeCount);
+template <typename Policy, typename... Options>
+void measure(const char* name, uint32_t episodeCount, uint32_t pickCount, Options... options) {
+  Policy policy(episodeCount, options...);
   if (!policy.valid()) std::exit(1);
   exrp::Random random(7, episodeCount);
   exrp::EvictionPolicy& rule = policy;
-  for (uint32_t episode = 0; episode < episodeCount; ++episode) rule.created(episode);
+  for (uint32_t episode = 0; episode < episodeCount; ++episode) begin(rule, episode, pickCount);
 
   Times picks[2];
   for (int skewed = 0; skewed < 2; ++skewed) {
     std::vector<double> times;
     for (uint32_t repeat = 0; repeat < repeatCount; ++repeat) {
-      const std::vector<uint32_t> batch = draw(random, episodeCount, batchCount, skewed != 0);
-      const double begin = nowNs();
-      rule.sampled(batch.data(), batchCount);
-      times.push_back((nowNs() - begin) / batchCount);
+      const Batch batch = batchOf(random, draw(random, episodeCount, batchCount, skewed != 0));
+      const double start = nowNs();
+      tell(rule, batch);
+      times.push_back((nowNs() - start) / batchCount);
     }
     picks[skewed] = summary(times);
     mustHold(rule, name);
   }
 
-  const Times turns = evictions(rule, random, episodeCount, 100);
-  const Times alone = evictions(rule, random, episodeCount, 1);
-  const Times equal = worst<Policy>(episodeCount);
+  const Times turns = evictions(rule, random, episodeCount, pickCount, 100);
+  const Times alone = evictions(rule, random, episodeCount, pickCount, 1);
+  const Times equal = worst<Policy>(episodeCount, pickCount, options...);
   mustHold(rule, name);
-  std::printf("%-12s %8u | %6.2f %6.2f | %6.2f %6.2f | %7.1f | %7.1f %7.1f | %8.1f %8.1f | %8.1f %8.1f | %5.1f\n", name, episodeCount,
-              picks[0].least, picks[0].median, picks[1].least, picks[1].median, picks[0].median * batchCount / 1000, turns.least,
-              turns.median, alone.least, alone.median, equal.least, equal.median, rule.memoryBytes() / episodeCount);
+  std::printf("%-22s %8u | %6.2f %6.2f | %6.2f %6.2f | %7.1f | %7.1f %7.1f | %8.1f %8.1f | %8.1f %8.1f | %5.1f\n", name,
+              episodeCount, picks[0].least, picks[0].median, picks[1].least, picks[1].median, picks[0].median * batchCount / 1000,
+              turns.least, turns.median, alone.least, alone.median, equal.least, equal.median, rule.memoryBytes() / episodeCount);
 }
 
 }  // namespace
 
 int main() {
-  std::printf("%-12s %8s | %13s | %13s | %7s | %15s | %17s | %17s | %5s\n", "", "", "ns/pick even", "ns/pick skewed", "5000, us",
+  std::printf("%-22s %8s | %13s | %13s | %7s | %15s | %17s | %17s | %5s\n", "", "", "ns/pick even", "ns/pick skewed", "5000, us",
               "100 turns, ns", "1 turn, ns", "worst victim, ns", "bytes");
   for (const uint32_t episodeCount : {1000u, 5000u, 100000u, 1000000u}) {
-    measure<exrp::Fifo>("fifo", episodeCount);
-    measure<exrp::SecondChance>("secondChance", episodeCount);
-    measure<exrp::Lru>("lru", episodeCount);
-    measure<exrp::Lfu>("lfu", episodeCount);
+    measure<exrp::Fifo>("fifo", episodeCount, 200);
+    measure<exrp::SecondChance>("secondChance", episodeCount, 200);
+    measure<exrp::Lru>("lru", episodeCount, 200);
+    measure<exrp::Lfu>("lfu", episodeCount, 200);
+    measure<exrp::LowestPriorityFirst>("lowestPriorityFirst", episodeCount, 200);
+    measure<exrp::AfterDraws>("afterDraws(1)", episodeCount, 200, 1u);
+    measure<exrp::AfterDraws>("afterDraws(1), 2 picks", episodeCount, 2, 1u);
+    measure<exrp::Reservoir>("reservoir", episodeCount, 200, exrp::Random(9, episodeCount));
   }
   return 0;
 }

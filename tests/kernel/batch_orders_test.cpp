@@ -1,10 +1,13 @@
 // Batches ordered ahead, with another thread that draws them while this one records, sets priorities and evicts: what they hold must be
-// what a twin gives that draws each at once. Under TSan this is the test that nobody else touches a replay meanwhile.
+// what a twin gives that draws each at once. Under TSan this is the test that nobody else touches a replay meanwhile. And a batch that
+// is drawn can be taken, and a further one ordered, while the next is being drawn: else nothing would be gained.
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "kernel/batch_orders.hpp"
 #include "kernel/exrp.h"
 #include "kernel/random.hpp"
 #include "tests/kernel/check.hpp"
@@ -112,6 +115,79 @@ void against(uint32_t kind, uint64_t seed) {
   CHECK_EQUAL(exrp_replay_destroy(plain), 0);
 }
 
+/// While one order is being drawn, another that is done is taken and a third is given: neither waits.
+void meanwhile() {
+  exrp::BatchOrders orders;
+  const double first = orders.give({});
+  orders.run([](const exrp::BatchOrder&) { return exrp::Status::ok; });
+  const double second = orders.give({});
+  std::atomic<bool> began = false;
+  std::atomic<bool> ready = false;
+  std::atomic<bool> waited = false;
+  std::thread runner([&] {
+    orders.run([&](const exrp::BatchOrder& order) {
+      if (order.id != second) return exrp::Status::empty;
+      began = true;
+      // A draw that ends when the other thread has done its calls; were they to wait for it, it would end by itself, much later.
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (!ready && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      waited = !ready;
+      return exrp::Status::ok;
+    });
+  });
+  while (!began) std::this_thread::yield();
+  exrp::Status status = exrp::Status::memory;
+  CHECK(orders.take(first, &status));
+  CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_OK);
+  CHECK(!orders.take(second, &status));
+  const double third = orders.give({});
+  CHECK_EQUAL(orders.waiting(), 2);
+  ready = true;
+  runner.join();
+  CHECK(!waited);
+  // The same run drew the third too.
+  CHECK_EQUAL(orders.waiting(), 0);
+  CHECK(orders.take(second, &status));
+  CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_OK);
+  CHECK(orders.take(third, &status));
+  CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_EMPTY);
+}
+
+/// Neither an order nor the taking of a batch that is drawn draws what waits; a call that asks for anything does.
+void untouched() {
+  const uint32_t replay = make(EXRP_SELECTOR_UNIFORM);
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &handle), 0);
+  std::vector<double> rowOffsets(EXRP_ROW_COLUMN + 3);
+  CHECK_EQUAL(exrp_row_layout(replay, rowOffsets.data(), static_cast<uint32_t>(rowOffsets.size())), 0);
+  std::vector<uint8_t> row(static_cast<size_t>(rowOffsets[EXRP_ROW_BYTES]));
+  for (uint32_t step = 0; step < 9; ++step) {
+    memcpy(row.data(), &handle, 8);
+    CHECK_EQUAL(exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), 0), 0);
+    memcpy(&handle, row.data(), 8);
+  }
+  Batch batches[] = {Batch(replay, 4), Batch(replay, 4), Batch(replay, 4)};
+  const std::vector<uint8_t> before(batches[0].bytes.size(), 0xEE);
+  double orders[3] = {};
+  uint8_t none = 0;
+  for (uint32_t k = 0; k < 3; ++k) {
+    batches[k].bytes = before;
+    CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batches[k].bytes.data(), batches[k].offsets[EXRP_BATCH_BYTES], &orders[k]), 0);
+    if (k == 0) CHECK_EQUAL(exrp_batch_run(replay, &none, 1), 0);
+  }
+  CHECK_EQUAL(exrp_batch_take(replay, orders[0]), 0);
+  CHECK(batches[0].bytes != before);
+  CHECK(batches[1].bytes == before);
+  CHECK(batches[2].bytes == before);
+  double info[EXRP_TABLE_INFO_COUNT] = {};
+  CHECK_EQUAL(exrp_table_info(replay, 0, info, EXRP_TABLE_INFO_COUNT), 0);
+  CHECK(batches[1].bytes != before);
+  CHECK(batches[2].bytes != before);
+  CHECK_EQUAL(exrp_batch_take(replay, orders[2]), 0);
+  CHECK_EQUAL(exrp_batch_take(replay, orders[1]), 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
 void limits() {
   const uint32_t replay = make(EXRP_SELECTOR_UNIFORM);
   double order = 0;
@@ -144,6 +220,8 @@ int main() {
     against(EXRP_SELECTOR_UNIFORM, seed);
     against(EXRP_SELECTOR_PRIORITIZED, seed);
   }
+  meanwhile();
+  untouched();
   limits();
   return exrp::test::checkResult("batch orders");
 }

@@ -1,0 +1,92 @@
+/** The quickstart: its command line, and that every rule it offers trains. */
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { EVICTIONS, HELP, parseOptions, SELECTORS } from "../../examples/_dqn_options.ts";
+import { type LearningCurve, Stopwatch } from "../../examples/_dqn_report.ts";
+import {
+  evictions,
+  type KeptPolicy,
+  selectors,
+  SETTINGS,
+  train,
+} from "../../examples/dqn_cartpole.ts";
+import { inRepository } from "../../tools/_repository.ts";
+
+const DEFAULTS = parseOptions([]);
+const GUIDE = await Deno.readTextFile(inRepository("docs/quickstart.md"));
+
+/** Trains for a few updates: the first comes at step 1,000. */
+function trained(options: Partial<Exclude<typeof DEFAULTS, "help">>): Promise<KeptPolicy> {
+  assert(DEFAULTS !== "help");
+  const curve: LearningCurve = { episodes: [], evaluations: [] };
+  return train({ ...DEFAULTS, steps: 1_010, ...options }, curve, new Stopwatch());
+}
+
+Deno.test("the quickstart's flags take every value that its help names, and no other", () => {
+  for (const selector of SELECTORS) {
+    const options = parseOptions(["--selector", selector]);
+    assertEquals(options, { ...Object(DEFAULTS), selector });
+  }
+  for (const eviction of EVICTIONS) {
+    const options = parseOptions([`--eviction=${eviction}`]);
+    assertEquals(options, { ...Object(DEFAULTS), eviction });
+  }
+  assertEquals(parseOptions(["--seed", "0", "--steps", "7"]), {
+    ...Object(DEFAULTS),
+    seed: 0,
+    steps: 7,
+  });
+  assertStrictEquals(parseOptions(["-h"]), "help");
+  const wrong = [
+    ["--selector", "Uniform"],
+    ["--eviction", "prioritized"],
+    ["--seed", "-1"],
+    ["--steps", "0"],
+    ["--steps", "1.5"],
+    ["--step", "1"],
+    ["uniform"],
+  ];
+  for (const args of wrong) assertThrows(() => parseOptions(args), TypeError);
+});
+
+Deno.test("the quickstart's rules are those of the library, and its help and guide name all", () => {
+  assertEquals(Object.keys(selectors), [...SELECTORS]);
+  assertEquals(Object.keys(evictions), [...EVICTIONS]);
+  for (const name of EVICTIONS) assertStrictEquals(evictions[name]().name, name);
+  for (const name of SELECTORS) {
+    const rule = selectors[name]();
+    assertStrictEquals("kind" in rule ? rule.kind : rule.name, name);
+  }
+  for (const name of [...SELECTORS, ...EVICTIONS]) {
+    assert(HELP.includes(name), name);
+    assert(GUIDE.includes(`\`${name}\``), name);
+  }
+});
+
+Deno.test("the quickstart gives the same weights for the same options, and others for each selector and seed", async () => {
+  const seen = new Set<string>();
+  for (const selector of SELECTORS) {
+    const { weights } = await trained({ selector });
+    assert(weights.every(Number.isFinite), selector);
+    seen.add(weights.join());
+  }
+  seen.add((await trained({ seed: 2 })).weights.join());
+  assertStrictEquals(seen.size, SELECTORS.length + 1);
+  assert(seen.has((await trained({})).weights.join()));
+});
+
+Deno.test("the quickstart gives other weights for each eviction policy, once there is something to forget", async () => {
+  const seen = new Map<string, string>();
+  const { capacity, batchSize } = SETTINGS;
+  Object.assign(SETTINGS, { capacity: 500, batchSize: 8 });
+  try {
+    for (const eviction of EVICTIONS) {
+      const { weights } = await trained({ eviction, steps: 1_200 });
+      assert(weights.every(Number.isFinite), eviction);
+      seen.set(weights.join(), eviction);
+    }
+  } finally {
+    Object.assign(SETTINGS, { capacity, batchSize });
+  }
+  // In so few updates nothing is drawn a hundred times: afterDraws does as fifo until then.
+  assertEquals([...seen.values()].sort(), EVICTIONS.filter((name) => name !== "fifo").sort());
+});
