@@ -66,11 +66,13 @@ class RankTree {
       uint64_t unfit[flight];
       uint32_t unfitCount = 0;
       uint32_t done = 0;
+      RootCounts rootCounts = {};
       for (; done < n; ++done) {
-        const Fit fit = apply(changes[done], ways, done);
+        const Fit fit = apply(changes[done], ways, done, rootCounts);
         if (fit == Fit::tooFull) break;
         if (fit == Fit::no) unfit[unfitCount++] = changes[done].key;
       }
+      if (depth_ > 1) countAtRoot(rootCounts);
       for (uint32_t k = 0; k < unfitCount; ++k) mend(unfit[k]);
       changes += done;
       count -= done;
@@ -84,9 +86,9 @@ class RankTree {
     return leaves_[node].value[place] == value && leaves_[node].keyAt(place) == key;
   }
 
-  /// The values of the ranks, each below count(), in their place; the cache misses of 16 at a time overlap.
+  /// The values of the ranks, each below count(), in their place; the cache misses of 64 at a time overlap.
   void nthMany(uint32_t* ranks, uint32_t count) const {
-    constexpr uint32_t many = 16;
+    constexpr uint32_t many = 64;
     for (uint32_t first = 0; first < count; first += many) {
       const uint32_t n = count - first < many ? count - first : many;
       uint32_t node[many];
@@ -137,6 +139,10 @@ class RankTree {
     uint32_t node[levelMax][flight];
     uint32_t at[levelMax][flight];
   };
+  /// What a flight changes below each child of the root: it is in all ways, so its counts change once a flight.
+  struct RootCounts {
+    uint32_t by[width];
+  };
   enum class Fit { yes, no, tooFull };
 
   static void prefetch(const void* begin, size_t bytes) {
@@ -178,7 +184,7 @@ class RankTree {
   }
 
   /// Makes one change in the leaf its way led to; no when the leaf then has to be mended, tooFull when nothing was done.
-  Fit apply(const Change& change, const Ways& ways, uint32_t k) {
+  Fit apply(const Change& change, const Ways& ways, uint32_t k, RootCounts& rootCounts) {
     RankLeaf& leaf = leaves_[ways.node[0][k]];
     const uint32_t used = depth_ == 0 ? count_ : below(nodes_[ways.node[1][k]], ways.at[1][k]);
     if (change.from == none) {
@@ -194,8 +200,20 @@ class RankTree {
     }
     const uint32_t by = change.from == none ? 1 : ~uint32_t{0};
     count_ += by;
-    for (uint32_t level = depth_; level > 0; --level) count(nodes_[ways.node[level][k]], ways.at[level][k], by);
+    // The counts above leaves are read within a flight; the root's are not, if it isn't that.
+    const uint32_t counted = depth_ > 1 ? depth_ - 1 : depth_;
+    if (depth_ > 1) rootCounts.by[ways.at[depth_][k]] += by;
+    for (uint32_t level = counted; level > 0; --level) count(nodes_[ways.node[level][k]], ways.at[level][k], by);
     return used + by == width || used + by < poor ? Fit::no : Fit::yes;
+  }
+
+  void countAtRoot(const RootCounts& rootCounts) {
+    Node& root = nodes_[root_];
+    uint32_t sum = 0;
+    for (uint32_t at = 0; at < width; ++at) {
+      sum += rootCounts.by[at];
+      root.before[at + 1] += sum;
+    }
   }
 
   // ---- splitting and filling up ----
