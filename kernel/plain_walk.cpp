@@ -136,6 +136,7 @@ uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* fligh
   const uint32_t count = sizeOf(job, number);
   double* const pickEpisode = job.pickEpisode + job.place.first + number * flightCount;
   Lanes anyCut = {};
+  alignas(sizeof(Lanes)) uint32_t cut[flightCount];
   for (uint32_t first = 0; first < count; first += laneCount) {
     alignas(sizeof(Lanes)) uint32_t counts[laneCount];
     alignas(sizeof(Lanes)) double handles[laneCount];
@@ -144,24 +145,31 @@ uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* fligh
       counts[k] = episode.count;
       handles[k] = static_cast<double>(static_cast<int64_t>(episode.handle));
     }
-    anyCut |= (*lanes(counts) - *lanes(flight->positions + first) <= reach) | *lanes(flight->torn + first);
+    *lanes(cut + first) = (*lanes(counts) - *lanes(flight->positions + first) <= reach) | *lanes(flight->torn + first);
+    anyCut |= *lanes(cut + first);
     if (first + laneCount <= count) __builtin_memcpy(pickEpisode + first, handles, sizeof handles);
     else memcpy(pickEpisode + first, handles, (count - first) * sizeof *handles);
   }
-  if (anyOf(anyCut)) return copyCut(job, number, flight);
+  if (anyOf(anyCut)) return copyCut(job, number, cut, flight);
   copyParts(job, flight->rows, number * flightCount, count);
   return 0;
 }
 
-/// copyWhole() of a flight that has picks which are torn, or so near their episodes' ends that it matters.
-uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, Flight* flight) const {
+/// copyWhole() of a flight that has picks which are torn, or so near their episodes' ends that it matters: those whose `cut` isn't 0.
+uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const {
   const uint32_t first = number * flightCount;
   const uint32_t count = sizeOf(job, number);
   const auto leftOf = [&](uint32_t k) { return job.episodes[flight->episodes[k]].count - flight->positions[k]; };
-  uint64_t apart = 0;
+  uint64_t cuts = 0;
   const uint8_t* whole = nullptr;
   for (uint32_t k = 0; k < count; ++k) {
+    cuts |= uint64_t{cut[k] & 1} << k;
+    whole = cut[k] == 0 ? flight->rows[k] : whole;
+  }
+  uint64_t apart = 0;
+  for (uint64_t bits = cuts; bits != 0; bits &= bits - 1) {
     // Where an ended episode has all of a pick's records, the rows are there up to the final state.
+    const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
     const uint32_t left = leftOf(k);
     const bool hasRows = left > reach_ || (left >= policy_.length && job.episodes[flight->episodes[k]].ended());
     if (flight->torn[k] == 0 && hasRows) whole = flight->rows[k];
@@ -171,9 +179,10 @@ uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, Flight* flight)
   // Another stands in for those that are copied alone afterwards.
   for (uint64_t bits = apart; bits != 0; bits &= bits - 1) flight->rows[__builtin_ctzll(bits)] = whole;
   copyParts(job, flight->rows, first, count);
-  for (uint32_t k = 0; k < count; ++k) {
+  for (uint64_t bits = cuts & ~apart; bits != 0; bits &= bits - 1) {
+    const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
     const uint32_t left = leftOf(k);
-    if (left > reach_ || (apart >> k & 1) != 0) continue;
+    if (left > reach_) continue;
     const bool terminated = job.episodes[flight->episodes[k]].state == EXRP_EPISODE_TERMINATED;
     mendEnd(job, flight->rows[k], left, terminated, job.place.first + first + k);
   }
@@ -207,21 +216,37 @@ void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32
   }
 }
 
-/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of all picks at once, so
-/// that they don't wait for one another.
+/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of eight picks at once,
+/// two in a vector, so that they don't wait for one another.
 void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
+  typedef float Floats __attribute__((vector_size(8)));
+  typedef double Doubles __attribute__((vector_size(16)));
+  constexpr uint32_t pairCount = 4;
+  const auto valueAt = [](const uint8_t* from) {
+    float value = 0;
+    __builtin_memcpy(&value, from, sizeof value);
+    return value;
+  };
   for (uint32_t row = 0; row < length; ++row) {
-    double sums[flightCount] = {};
-    size_t offset = store_->column(2).offset + row * stride_;
-    for (uint32_t step = 0; step < n; ++step, offset += stride_) {
-      const double power = powers_[step];
-      for (uint32_t pick = 0; pick < count; ++pick) {
-        float value = 0;
-        __builtin_memcpy(&value, rows[pick] + offset, sizeof value);
-        sums[pick] += power * static_cast<double>(value);
+    const size_t first = store_->column(2).offset + row * stride_;
+    uint32_t pick = 0;
+    for (; pick + 2 * pairCount <= count; pick += 2 * pairCount) {
+      Doubles sums[pairCount] = {};
+      size_t offset = first;
+      for (uint32_t step = 0; step < n; ++step, offset += stride_) {
+        for (uint32_t pair = 0; pair < pairCount; ++pair) {
+          const uint8_t* const* const two = rows + pick + 2 * pair;
+          sums[pair] += powers_[step] * __builtin_convertvector((Floats{valueAt(two[0] + offset), valueAt(two[1] + offset)}), Doubles);
+        }
       }
+      for (uint32_t k = 0; k < 2 * pairCount; ++k) to[size_t{pick + k} * length + row] = static_cast<float>(sums[k / 2][k % 2]);
     }
-    for (uint32_t pick = 0; pick < count; ++pick) to[size_t{pick} * length + row] = static_cast<float>(sums[pick]);
+    for (; pick < count; ++pick) {
+      double sum = 0;
+      size_t offset = first;
+      for (uint32_t step = 0; step < n; ++step, offset += stride_) sum += powers_[step] * static_cast<double>(valueAt(rows[pick] + offset));
+      to[size_t{pick} * length + row] = static_cast<float>(sum);
+    }
   }
 }
 

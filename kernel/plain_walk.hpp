@@ -126,7 +126,7 @@ class PlainWalk {
   static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
   void place(const WalkJob& job, uint32_t number, Flight* flight) const;
   uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint64_t copyCut(const WalkJob& job, uint32_t number, Flight* flight) const;
+  uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const;
 
   void fill(const WalkJob& job) const;
   void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
