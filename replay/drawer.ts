@@ -252,7 +252,10 @@ export class Drawer {
         `setPriority() takes as many episodes as positions and priorities, got ${count}, ${positions.length} and ${priorities.length}`,
       );
     }
-    if (count === 0) return 0;
+    if (count === 0) {
+      checkMemory("pickEpisode", pickEpisode);
+      return 0;
+    }
     if (count > EXRP_LIMIT_BATCH) {
       throw new RangeError(
         `setPriority() takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
@@ -532,6 +535,14 @@ function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
   }
   throw new TypeError(
     `setPriority(): ${name} must be a plain or typed array of numbers, got ${show(value)}`,
+  );
+}
+
+/** Refuses the empty array that is left of one whose memory was taken away: of a batch that was handed back, for example. */
+function checkMemory(name: string, value: unknown): void {
+  if (!ArrayBuffer.isView(value) || !(value.buffer as ArrayBuffer).detached) return;
+  throw new TypeError(
+    `setPriority(): ${name} has no memory any more: its batch was handed back, or its buffer was transferred; set priorities before`,
   );
 }
 

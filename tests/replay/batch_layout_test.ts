@@ -1,6 +1,6 @@
 /** The memory of batches: handed back, it is used again, and nobody sees what becomes of it. */
 
-import { type Batch, type Column, type Columns, uniform } from "@exrp/replay";
+import { type Batch, type Column, type Columns, prioritized, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertNotStrictEquals, assertThrows } from "@std/assert";
 import { recordEpisode, smallReplay } from "./_helpers.ts";
 
@@ -108,6 +108,21 @@ Deno.test("what has no memory can't be handed back, nor be written into", async 
   for (const into of [twice, sent]) {
     assertThrows(() => replay.getBatch(5, selector, { into }), TypeError, "no memory any more");
   }
+});
+
+Deno.test("priorities can't be set by what is left of a batch that was handed back", async () => {
+  using replay = await smallReplay();
+  const selector = replay.newPickSelector(prioritized());
+  recordEpisode(replay, 20);
+  const batch = replay.getBatch(5, selector);
+  const { pickEpisode, pickPosition, importanceWeight } = batch;
+  batch[Symbol.dispose]();
+  assertThrows(
+    () => replay.setPriority(selector, pickEpisode, pickPosition, importanceWeight),
+    TypeError,
+    "pickEpisode has no memory any more: its batch was handed back",
+  );
+  assertEquals(replay.setPriority(selector, new Float64Array(0), new Int32Array(0), []), 0);
 });
 
 Deno.test("a batch outlives its replay, and may be handed back then", async () => {
