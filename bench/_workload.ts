@@ -5,17 +5,35 @@
  */
 
 import {
+  afterDraws,
   type Batch,
   type Column,
   type EvictionRule,
   ExperienceReplay,
+  fifo,
   float32,
+  lfu,
+  lowestPriorityFirst,
+  lru,
+  reservoir,
+  secondChance,
   type Selector,
   type SelectorRule,
 } from "@exrp/replay";
 
 /** A replay of 4-float states, as the paper's experiment and classic control have them. */
 export type Replay4 = ExperienceReplay<Column<"float32", readonly [4]>>;
+
+/** Every native eviction policy, by name; `fifo`, which the others are held against, is the first. */
+export const evictionRules = {
+  fifo: fifo(),
+  secondChance: secondChance(),
+  lru: lru(),
+  lfu: lfu(),
+  lowestPriorityFirst: lowestPriorityFirst(),
+  afterDraws: afterDraws(4),
+  reservoir: reservoir(),
+} satisfies Readonly<Record<string, EvictionRule>>;
 
 /** What a workload is made of. */
 export interface Workload {

@@ -7,18 +7,7 @@
  * @module
  */
 
-import {
-  afterDraws,
-  type EvictionRule,
-  fifo,
-  lfu,
-  lowestPriorityFirst,
-  lru,
-  prioritized,
-  reservoir,
-  secondChance,
-  uniform,
-} from "@exrp/replay";
+import { type EvictionRule, prioritized, uniform } from "@exrp/replay";
 import {
   fillFrames,
   fillVectors,
@@ -26,7 +15,7 @@ import {
   stackCopier,
   stackSelector,
 } from "./_picks_workload.ts";
-import { fill } from "./_workload.ts";
+import { evictionRules, fill } from "./_workload.ts";
 
 /** One figure, and what it may be at most. */
 interface Floor {
@@ -173,16 +162,9 @@ async function evictionFloors(): Promise<Floor[]> {
     const batch = replay.getBatch(5000, selector);
     return () => replay.getBatch(5000, selector, { into: batch });
   };
-  const fromFifo = await drawer(fifo());
+  const { fifo, ...others } = evictionRules;
+  const fromFifo = await drawer(fifo);
   const floors: Floor[] = [];
-  const others = {
-    secondChance: secondChance(),
-    lru: lru(),
-    lfu: lfu(),
-    lowestPriorityFirst: lowestPriorityFirst(),
-    afterDraws: afterDraws(4),
-    reservoir: reservoir(),
-  };
   for (const [name, eviction] of Object.entries(others)) {
     console.error(`get_5000 under ${name}, in turns with fifo ...`);
     const [ofFifo, ofOther] = inTurns(fromFifo, await drawer(eviction), 300);

@@ -6,26 +6,7 @@
  * @module
  */
 
-import {
-  afterDraws,
-  fifo,
-  lfu,
-  lowestPriorityFirst,
-  lru,
-  prioritized,
-  pser,
-  rankBased,
-  reservoir,
-  secondChance,
-  uniform,
-} from "@exrp/replay";
-import {
-  fillFrames,
-  fillVectors,
-  nStepSelector,
-  stackCopier,
-  stackSelector,
-} from "./_picks_workload.ts";
+import { prioritized, pser, rankBased, uniform } from "@exrp/replay";
 import { checkBatch, fill } from "./_workload.ts";
 
 const recordsPerIteration = 1000;
@@ -235,92 +216,5 @@ for (const [name, rule] of Object.entries({ prioritized: prioritized(), rankBase
     group: "a learner's turn",
     baseline: name === "prioritized",
     fn: learn,
-  });
-}
-
-const evictions = {
-  fifo: fifo(),
-  secondChance: secondChance(),
-  lru: lru(),
-  lfu: lfu(),
-  lowestPriorityFirst: lowestPriorityFirst(),
-  afterDraws: afterDraws(4),
-  reservoir: reservoir(),
-};
-for (const [name, eviction] of Object.entries(evictions)) {
-  const { replay, selector, record } = await fill({
-    capacity: 2 ** 20,
-    episodeLength: 200,
-    pickLength: 8,
-    selector: uniform(),
-    eviction,
-  });
-  const batch = replay.getBatch(5000, selector);
-  checkBatch(batch, 8);
-  Deno.bench({
-    name: `eviction: get_5000 at 2^20 under ${name}`,
-    group: "eviction, getBatch",
-    baseline: name === "fifo",
-    fn: () => {
-      replay.getBatch(5000, selector, { into: batch });
-    },
-  });
-  Deno.bench({
-    name: `eviction: ${recordsPerIteration} records at 2^20 under ${name}`,
-    group: "eviction, record",
-    baseline: name === "fifo",
-    fn: () => record(recordsPerIteration),
-  });
-}
-
-{
-  const replay = await fillVectors(2 ** 20);
-  const one = replay.newPickSelector(uniform());
-  const three = nStepSelector(replay, 3);
-  const [batchOfOne, batchOfThree] = [replay.getBatch(256, one), replay.getBatch(256, three)];
-  Deno.bench({
-    name: "n-step: getBatch(256) of single steps, 15-float states at 2^20",
-    group: "n-step",
-    baseline: true,
-    fn: () => {
-      replay.getBatch(256, one, { into: batchOfOne });
-    },
-  });
-  Deno.bench({
-    name: "n-step: getBatch(256) of 3-step returns, 15-float states at 2^20",
-    group: "n-step",
-    fn: () => {
-      replay.getBatch(256, three, { into: batchOfThree });
-    },
-  });
-}
-
-{
-  const capacity = 20_000;
-  const replay = await fillFrames(capacity);
-  const stacks = stackSelector(replay, {});
-  const compact = stackSelector(replay, { stackCompact: true });
-  const batch = replay.getBatch(256, stacks);
-  const compactBatch = replay.getBatch(256, compact);
-  const copy = stackCopier(capacity);
-  Deno.bench({
-    name: "stacks: the bytes of 256 stacks of 4 frames and their next stacks, by Uint8Array.set",
-    group: "stacks",
-    baseline: true,
-    fn: copy,
-  });
-  Deno.bench({
-    name: "stacks: getBatch(256) of 4 frames of 84 x 84 bytes and next stacks",
-    group: "stacks",
-    fn: () => {
-      replay.getBatch(256, stacks, { into: batch });
-    },
-  });
-  Deno.bench({
-    name: "stacks: getBatch(256) of the same with each frame once",
-    group: "stacks",
-    fn: () => {
-      replay.getBatch(256, compact, { into: compactBatch });
-    },
   });
 }

@@ -5,29 +5,8 @@
  * @module
  */
 
-import {
-  afterDraws,
-  ExperienceReplay,
-  fifo,
-  float32,
-  lfu,
-  lowestPriorityFirst,
-  lru,
-  reservoir,
-  secondChance,
-  uniform,
-} from "@exrp/replay";
-import { checkBatch, fill } from "../_workload.ts";
-
-const rules = {
-  fifo: fifo(),
-  secondChance: secondChance(),
-  lru: lru(),
-  lfu: lfu(),
-  lowestPriorityFirst: lowestPriorityFirst(),
-  afterDraws: afterDraws(4),
-  reservoir: reservoir(),
-};
+import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+import { checkBatch, evictionRules, fill } from "../_workload.ts";
 
 {
   // Emptied by making another, outside of what is timed.
@@ -51,7 +30,7 @@ const rules = {
   });
 }
 
-for (const [name, eviction] of Object.entries(rules)) {
+for (const [name, eviction] of Object.entries(evictionRules)) {
   const { replay, selector, record } = await fill({
     capacity: 2 ** 20,
     episodeLength: 200,
