@@ -32,3 +32,16 @@ export function checkPriority(name: string, value: unknown): number {
     },
   );
 }
+
+/** True or false, also as the 1 and 0 of environments that give bytes. */
+export function checkTruth(where: string, value: unknown): boolean {
+  if (value === true || value === 1) return true;
+  if (value === false || value === 0) return false;
+  throw truthError(where, value);
+}
+
+/** The error for what is no truth. */
+export function truthError(where: string, value: unknown): Error {
+  const message = `${where} must be true, false, 1 or 0, got ${show(value)}`;
+  return typeof value === "number" ? new RangeError(message) : new TypeError(message);
+}

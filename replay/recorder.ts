@@ -23,7 +23,7 @@ import { ReplayError } from "../ffi/errors.ts";
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
-import { checkEpisode, checkPriority } from "./record_input.ts";
+import { checkEpisode, checkPriority, checkTruth } from "./record_input.ts";
 import { Row, type RowColumn } from "./row.ts";
 import { StepsRecorder } from "./steps_recorder.ts";
 import type { Column, Columns, ColumnValue } from "./schema.ts";
@@ -358,14 +358,6 @@ export class Recorder {
     this.external?.removed(handle);
     return true;
   }
-}
-
-/** True or false, also as the 1 and 0 of environments that give bytes. */
-function checkTruth(where: string, value: unknown): boolean {
-  if (value === true || value === 1) return true;
-  if (value === false || value === 0) return false;
-  const message = `${where} must be true, false, 1 or 0, got ${show(value)}`;
-  throw typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
 function stateText(state: number): EpisodeInfo["state"] {

@@ -23,7 +23,7 @@ import {
 import type { ReplayCore } from "./core.ts";
 import type { CustomSelectors } from "./custom_selectors.ts";
 import type { ExternalEviction } from "./external_eviction.ts";
-import { checkEpisode, checkPriority } from "./record_input.ts";
+import { checkEpisode, checkPriority, truthError } from "./record_input.ts";
 import type { Row } from "./row.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NamedColumn } from "./schema.ts";
 import { checkValues, countSteps, Steps } from "./steps.ts";
@@ -305,7 +305,7 @@ function forEachDone(
     for (let k = 0; k < count; k++) {
       const flag = flags[k];
       if (flag === 0) continue;
-      if (flag !== 1) throw flagError(name, flag, k);
+      if (flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
       each(k);
     }
     return;
@@ -313,14 +313,9 @@ function forEachDone(
   for (let k = 0; k < count; k++) {
     const flag = flags[k];
     if (flag === false || flag === 0) continue;
-    if (flag !== true && flag !== 1) throw flagError(name, flag, k);
+    if (flag !== true && flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
     each(k);
   }
-}
-
-function flagError(name: string, flag: unknown, index: number): Error {
-  const message = `${BATCH}: ${name}[${index}] must be true, false, 1 or 0, got ${show(flag)}`;
-  return typeof flag === "number" ? new RangeError(message) : new TypeError(message);
 }
 
 function checkFlags(
