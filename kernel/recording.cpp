@@ -289,6 +289,23 @@ inline void Replay::copySteps(uint32_t index, uint32_t slot, const StepColumns& 
   }
 }
 
+/// Asks for the lines of the block index that the blocks of an episode's next `count` records, and of the one that follows, go to.
+void Replay::prefetchIndex(uint32_t index, uint32_t count) const {
+  uint64_t handle = nextHandle_;
+  uint32_t position = 0;
+  if (index != episodeNone) {
+    handle = episodes_[index].handle;
+    position = episodes_[index].count;
+  }
+  for (uint32_t ahead = 0; ahead < 2 && count > 0; ++ahead, handle = nextHandle_, position = 0) {
+    const uint32_t fits = config_.segmentLength - position;
+    const uint32_t taken = count < fits ? count : fits;
+    const uint32_t firstNew = position == 0 ? 0 : store_.ordinalOf(position - 1) + 1;
+    for (uint32_t ordinal = firstNew; ordinal <= store_.ordinalOf(position + taken); ++ordinal) index_.prefetchTable(handle, ordinal);
+    count -= taken;
+  }
+}
+
 Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
@@ -316,6 +333,7 @@ Status Replay::recordMany(double* handle, const uint8_t* steps, double stepsByte
 
   StepColumns columns;
   findColumns(steps, layout, &columns);
+  prefetchIndex(index, left);
   const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
   uint32_t step = first;
   while (step < end) {

@@ -254,13 +254,14 @@ Status Replay::evictAged() {
 void Replay::removeEpisode(uint32_t index) {
   cursorRow_ = -1;
   const Episode episode = episodes_[index];
+  // The index is wanted after the picks: by then it is there.
+  for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
+    index_.prefetchTable(episode.handle, store_.block(block).ordinal);
+  }
   for (uint32_t table = 0; table < tableCount_; ++table) {
     tables_[table]->picks.removeEpisode(store_, index, episode.firstBlock, episode.count);
   }
   uint32_t blockCount = 0;
-  for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
-    index_.prefetchTable(episode.handle, store_.block(block).ordinal);
-  }
   for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
     index_.remove(store_, block);
     ++blockCount;

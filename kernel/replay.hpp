@@ -168,6 +168,7 @@ class Replay {
   uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
   void finishRecords(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState);
   uint32_t recordsAlike(uint32_t episode, uint32_t count) const;
+  void prefetchIndex(uint32_t episode, uint32_t count) const;
   Status beginPriorities();
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
