@@ -29,6 +29,9 @@ uint32_t endState(uint32_t flags) {
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
 
+/// Of so many records that come in one call, the block index's lines are asked for at its beginning.
+constexpr uint32_t recordsAskedFor = 4096;
+
 /// Copies a row, without a call of memcpy for the sizes that nearly all columns of small states have.
 inline void copySmall(uint8_t* to, const uint8_t* from, size_t bytes) {
   switch (bytes) {
@@ -289,8 +292,10 @@ inline void Replay::copySteps(uint32_t index, uint32_t slot, const StepColumns& 
   }
 }
 
-/// Asks for the lines of the block index that the blocks of an episode's next `count` records, and of the one that follows, go to.
+/// Asks for the lines of the block index that the blocks of an episode's next `count` records, and of the one that follows, go to; of
+/// very many records the first ones', as the caches would not keep more.
 void Replay::prefetchIndex(uint32_t index, uint32_t count) const {
+  if (count > recordsAskedFor) count = recordsAskedFor;
   uint64_t handle = nextHandle_;
   uint32_t position = 0;
   if (index != episodeNone) {

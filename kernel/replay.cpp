@@ -204,7 +204,7 @@ uint32_t Replay::findEpisode(double handle) const {
 /// Everything that can fail for want of memory in `recordCount` records of `episodeCount` episodes, before anything changes.
 Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount) {
   Status status = store_.prepareBlocks(blockCount);
-  if (status == Status::ok) status = index_.prepare(store_, blockCount);
+  if (status == Status::ok) status = index_.prepare(blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
   if (status != Status::ok) return status;
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
@@ -263,7 +263,7 @@ void Replay::removeEpisode(uint32_t index) {
   }
   uint32_t blockCount = 0;
   for (uint32_t block = episode.firstBlock; block != blockNone; block = store_.block(block).next) {
-    index_.remove(store_, block);
+    index_.remove(store_.block(block), block);
     ++blockCount;
   }
   store_.giveChain(episode.firstBlock, episode.lastBlock, blockCount);
@@ -281,7 +281,7 @@ uint32_t Replay::addEpisode() {
   const uint32_t block = store_.takeBlock(handle, 0, index);
   episodes_[index].firstBlock = block;
   episodes_[index].lastBlock = block;
-  index_.add(store_, block);
+  index_.add(store_.block(block), block);
   ages_.begin(index, recordedCount_);
   ages_.follow(episodes_);
   if (eviction_ != nullptr) eviction_->created(index);
@@ -306,7 +306,7 @@ uint32_t Replay::appendSlot(uint32_t index) {
     const uint32_t block = store_.takeBlock(episode.handle, store_.ordinalOf(episode.count), index);
     store_.link(episode.lastBlock, block);
     episode.lastBlock = block;
-    index_.add(store_, block);
+    index_.add(store_.block(block), block);
   }
   return store_.slotAt(episode.lastBlock, episode.count);
 }

@@ -405,7 +405,7 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     const uint32_t blockCount = rows == 0 ? 1 : store_.ordinalOf(rows - 1) + 1;
     if (blockCount > store_.availableCount()) return corrupt(EXRP_SECTION_EPISODES, place, ruleCounts);
     Status status = store_.prepareBlocks(blockCount);
-    if (status == Status::ok) status = index_.prepare(store_, blockCount);
+    if (status == Status::ok) status = index_.prepare(blockCount);
     if (status == Status::ok) status = episodes_.prepare(1);
     if (status == Status::ok) status = initial_.prepare(size_t{store_.highWater() + blockCount} << store_.blockShift());
     if (status != Status::ok) return status;
@@ -416,7 +416,7 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
       const uint32_t block = store_.takeBlock(item.handle, ordinal, index);
       store_.link(episode.lastBlock, block);
       episode.lastBlock = block;
-      index_.add(store_, block);
+      index_.add(store_.block(block), block);
     }
     episode.count = item.count;
     episode.state = item.state;

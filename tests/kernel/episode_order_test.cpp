@@ -24,7 +24,7 @@ struct Episodes {
     policy.stride = stride;
     CHECK_EQUAL(picks.create(policy, blockMax * blockLength, blockMax * blockLength), Status::ok);
     CHECK_EQUAL(store.prepareBlocks(blockMax), Status::ok);
-    CHECK_EQUAL(blocks.prepare(store, blockMax), Status::ok);
+    CHECK_EQUAL(blocks.prepare(blockMax), Status::ok);
     CHECK_EQUAL(picks.prepare(uint64_t{blockMax} * blockLength, blockMax * blockLength), Status::ok);
   }
 
@@ -39,7 +39,7 @@ struct Episodes {
       if (position > 0) store.link(chain.last, block);
       if (position == 0) chain.first = block;
       chain.last = block;
-      blocks.add(store, block);
+      blocks.add(store.block(block), block);
     }
     ++chain.count;
     if (position % stride == 0) {
@@ -54,7 +54,7 @@ struct Episodes {
     const Chain chain = chains[episode];
     picks.removeEpisode(store, episode, chain.first, chain.count);
     uint32_t blockCount = 0;
-    for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(store, block);
+    for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(store.block(block), block);
     store.giveChain(chain.first, chain.last, blockCount);
     chains.erase(episode);
     where.clear();
