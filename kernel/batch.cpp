@@ -175,10 +175,20 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   const uint32_t count = place.count;
   if (walk_.takes()) {
     const WalkJob job = {episodeTable, table, indices, place, target, pickEpisode, pickPosition, episodes};
-    return walk_.run(job, [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-      if (plain) copyPick(episode, pick.slot, pick.position, pick.joined, index, target);
-      else window_.copy(episode, pick.slot, pick.position, pick.joined, index, target);
-    });
+    return walk_.run(
+        job,
+        [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+          if (plain) copyPick(episode, pick.slot, pick.position, pick.joined, index, target);
+          else window_.copy(episode, pick.slot, pick.position, index, target);
+        },
+        [&](uint32_t slot) {
+          prefetchLineFar(&store_->block(store_->blockOf(slot)));
+          prefetchRows(slot, policy_.length, store_->column(0).group);
+        },
+        [&](const WalkedPick& pick, bool isWhole, size_t index) {
+          copyKept(blocks, pick.slot, pick.position, index, target);
+          if (isWhole) copyWideRuns(pick.slot, index, target);
+        });
   }
   if (plain) {
     const auto discount = static_cast<float>(policy_.discount);
@@ -203,29 +213,39 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
     pickEpisode[index] = static_cast<double>(episode.handle);
     pickPosition[index] = static_cast<int32_t>(pick.position);
     episodes[step - 3 * d] = pick.episode;
-    for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
-      const uint32_t column = store_->keptColumn(kept);
-      const size_t bytes = store_->column(column).bytes;
-      memcpy(target.columns[column] + index * bytes, keptRow(blocks, column, pick), bytes);
-    }
+    copyKept(blocks, pick.slot, pick.position, index, target);
     if (plain) copyPick(episode, pick.slot, pick.position, pick.joined != 0, index, target);
-    else window_.copy(episode, pick.slot, pick.position, pick.joined != 0, index, target);
+    else window_.copy(episode, pick.slot, pick.position, index, target);
   }
   if (!plain) window_.finish(target);
 }
 
-/// The newest row kept at or before the first that a batch shows of a pick. It is near where such rows are, else the index knows.
-const uint8_t* BatchMaker::keptRow(const BlockIndex& blocks, uint32_t column, const Pick& pick) const {
-  const uint32_t first = pick.position - (pick.position < policy_.before ? pick.position : policy_.before);
-  const uint32_t found = first - first % store_->column(column).every;
-  uint32_t block = store_->blockOf(pick.slot);
-  uint32_t steps = store_->ordinalOf(pick.position) - store_->ordinalOf(found);
-  if (steps > stepsBackMax) {
-    block = blocks.find(*store_, store_->block(block).handle, store_->ordinalOf(found));
-    steps = 0;
+/// Copies of each column that is kept for some records only the newest row kept at or before the first record that a batch shows of a
+/// pick. It is near where such rows are, else the index knows.
+inline void BatchMaker::copyKept(const BlockIndex& blocks, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) const {
+  for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
+    const uint32_t column = store_->keptColumn(kept);
+    const size_t bytes = store_->column(column).bytes;
+    const uint32_t first = position - (position < policy_.before ? position : policy_.before);
+    const uint32_t found = first - first % store_->column(column).every;
+    uint32_t block = store_->blockOf(slot);
+    uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(found);
+    if (steps > stepsBackMax) {
+      block = blocks.find(*store_, store_->block(block).handle, store_->ordinalOf(found));
+      steps = 0;
+    }
+    for (; steps > 0; --steps) block = store_->block(block).previous;
+    memcpy(target.columns[column] + index * bytes, store_->keptAt(column, block, found), bytes);
   }
-  for (; steps > 0; --steps) block = store_->block(block).previous;
-  return store_->keptAt(column, block, found);
+}
+
+/// Copies the rows of a pick's wide columns, which stand one after another.
+inline void BatchMaker::copyWideRuns(uint32_t slot, size_t index, const BatchTarget& target) const {
+  for (uint32_t column = 0; column < store_->columnCount(); ++column) {
+    if (!store_->isAlone(column)) continue;
+    const size_t bytes = size_t{policy_.length} * store_->column(column).bytes;
+    wide_.copy(target.columns[column] + index * bytes, store_->at(column, slot), bytes);
+  }
 }
 
 inline void BatchMaker::lookUp(const PickTable& table, uint32_t index, Pick* pick) const { pick->slot = table.slot(index); }

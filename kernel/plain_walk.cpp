@@ -8,7 +8,8 @@ namespace exrp {
 
 void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
-  if (!simple || store.groupCount() != 1 || store.keptCount() != 0) return;
+  const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
+  if (!simple || isBeside(0) || isBeside(1) || isBeside(2)) return;
   if (policy.nStepCount > 0) {
     const bool fits = policy.rewardType == EXRP_TYPE_FLOAT32 && store.column(2).itemCount == 1 && policy.nStepMax <= nStepsMax;
     if (!fits) return;
@@ -34,7 +35,8 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   if (copyStates_ == nullptr) return;
   for (uint32_t index = 1; index < store.columnCount(); ++index) {
     const Column& column = store.column(index);
-    parts_[partCount_++] = {copyRunsOf(column.bytes, single, wide), column.offset, column.bytes};
+    if (isBeside(index)) hasBeside_ = true;
+    else parts_[partCount_++] = {copyRunsOf(column.bytes, single, wide), index, column.offset, column.bytes};
   }
   // Powers as the window path multiplies them up.
   double power = 1;
@@ -212,7 +214,7 @@ void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32
   }
   for (uint32_t index = 0; index < partCount_; ++index) {
     const Part& part = parts_[index];
-    part.copy(runs, part.offset, part.bytes, target.columns[index + 1] + row * part.bytes);
+    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes);
   }
 }
 

@@ -1,5 +1,6 @@
-// PlainWalk: the pipeline of kernel/batch.hpp for the commonest batches: records, next states in any form and n-step returns, of columns
-// that all stand side by side in one group of the store.
+// PlainWalk: the pipeline of kernel/batch.hpp for the commonest batches: records, next states in any form and n-step returns, where state,
+// action and reward stand side by side in one group of the store. Columns beside it (wide ones, and those that are kept for some records
+// only) are left to the caller.
 //
 // Picks go through it in flights. Each stage is a loop of its own over a flight's picks: (1) ask for their entries in the pick table;
 // (2) read their slots, ask for their blocks' heads, and for their rows as if all stood together, which they nearly always do; (3) read
@@ -59,9 +60,11 @@ class PlainWalk {
   }
 
   /// Fills the places, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
-  /// parts but pickEpisode and pickPosition; the discounts of its rows are the policy's until then.
-  template <typename CopyAlone>
-  void run(const WalkJob& job, CopyAlone copyAlone) const {
+  /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
+  /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
+  /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
+  template <typename CopyAlone, typename AskBeside, typename CopyBeside>
+  void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     fill(job);
     Flight ring[flightsAhead];
     const uint32_t count = (job.place.count + flightCount - 1) / flightCount;
@@ -69,15 +72,20 @@ class PlainWalk {
       const uint32_t asked = done + flightsAhead;
       if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
       for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
-        find_(*this, job, found, &ring[found % flightsAhead]);
+        Flight& flight = ring[found % flightsAhead];
+        find_(*this, job, found, &flight);
+        for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
       }
       Flight& flight = ring[done % flightsAhead];
       place(job, done, &flight);
-      for (uint64_t apart = copyWhole(job, done, &flight); apart != 0; apart &= apart - 1) {
-        const auto k = static_cast<uint32_t>(__builtin_ctzll(apart));
-        const WalkedPick pick = {flight.slots[k], flight.positions[k], flight.torn[k] == 0};
-        copyAlone(job.episodes[flight.episodes[k]], pick, job.place.first + done * flightCount + k);
+      const size_t first = job.place.first + done * flightCount;
+      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k], flight.torn[k] == 0}; };
+      const uint64_t apart = copyWhole(job, done, &flight);
+      for (uint64_t bits = apart; bits != 0; bits &= bits - 1) {
+        const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
+        copyAlone(job.episodes[flight.episodes[k]], pickAt(k), first + k);
       }
+      for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) copyBeside(pickAt(k), (apart >> k & 1) == 0, first + k);
     }
   }
 
@@ -101,6 +109,7 @@ class PlainWalk {
   /// A part that is one column of a pick's rows, `offset` bytes from its first row.
   struct Part {
     CopyRuns copy;
+    uint32_t column;
     uint32_t offset;
     uint32_t bytes;
   };
@@ -145,7 +154,8 @@ class PlainWalk {
   size_t stateOffset_ = 0;
   CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
-  Part parts_[columnMax] = {};  // the columns after the state
+  bool hasBeside_ = false;
+  Part parts_[columnMax] = {};  // the columns of the group after the state
   uint32_t partCount_ = 0;
   double powers_[nStepsMax] = {};                  // of the discount
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};

@@ -48,17 +48,6 @@ Status WindowCopier::create(const Store& store, const PickPolicy& policy, uint32
   const size_t listMax = size_t{recordCountMax} + 1;  // and the final state
   const uint64_t window = policy.rows() + policy.stack + policy.ahead();
   const size_t needed = smaller(listMax, window);
-  const bool onlyReturns = policy.stack == 1 && policy.before == 0 && policy.nextState != EXRP_NEXT_STATE_OVERLAP && !policy.reversed &&
-                           !policy.compact && !policy.masks && policy.rewardType == EXRP_TYPE_FLOAT32;
-  if (onlyReturns && store.column(0).bytes <= columnAloneBytes && store.column(2).itemCount == 1) {
-    copyJoined_ = joinedCopierOf<1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-                                 29, 30, 31, 32>(store.column(0).bytes);
-  }
-  for (uint32_t part = 0; part < policy.nStepCount; ++part) {
-    double discount = 1;
-    for (uint32_t step = 0; step < policy.nSteps[part]; ++step) discount *= policy.discount;
-    nStepDiscounts_[part] = static_cast<float>(discount);
-  }
   if (slots_.create(needed, Pages::small) && slots_.commit(needed)) return Status::ok;
   return fail(Status::memory, 4.0 * static_cast<double>(needed));
 }
@@ -83,63 +72,7 @@ bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, u
   return joined;
 }
 
-template <uint32_t stateBytes>
-void WindowCopier::copyJoined(const WindowCopier& copier, uint32_t slot, size_t index, const BatchTarget& target) {
-  const Store& store = *copier.store_;
-  const PickPolicy& policy = copier.policy_;
-  const size_t stride = store.stride(0);
-  const size_t rewardStride = store.stride(2);
-  const uint32_t columnCount = store.columnCount();
-  const auto discount = static_cast<float>(policy.discount);
-  const size_t firstRow = index * policy.length;
-  for (uint32_t at = 0; at < policy.length; ++at) {
-    const size_t row = firstRow + at;
-    const uint8_t* state = store.at(0, slot + at);
-    const uint8_t* reward = store.at(2, slot + at);
-    __builtin_memcpy(target.columns[0] + row * stateBytes, state, stateBytes);
-    for (uint32_t column = 1; column < columnCount; ++column) {
-      if (store.isKept(column)) continue;
-      const size_t bytes = store.column(column).bytes;
-      copyBytes(target.columns[column] + row * bytes, store.at(column, slot + at), bytes);
-    }
-    target.discount[row] = discount;
-    if (policy.nextState == EXRP_NEXT_STATE_COPY) {
-      __builtin_memcpy(target.nextState + row * stateBytes, state + stride, stateBytes);
-    }
-    for (uint32_t part = 0; part < policy.nStepCount; ++part) {
-      const uint32_t n = policy.nSteps[part];
-      double sum = 0;
-      double power = 1;
-      for (uint32_t step = 0; step < n; ++step, power *= policy.discount) {
-        float value = 0;
-        __builtin_memcpy(&value, reward + step * rewardStride, sizeof value);
-        sum += power * static_cast<double>(value);
-      }
-      const BatchTarget::NStep& to = target.nSteps[part];
-      to.reward[row] = static_cast<float>(sum);
-      to.discount[row] = copier.nStepDiscounts_[part];
-      __builtin_memcpy(to.state + row * stateBytes, state + n * stride, stateBytes);
-    }
-  }
-  target.seqLen[index] = static_cast<int32_t>(policy.length);
-  target.nextSeqLen[index] = static_cast<int32_t>(policy.length);
-}
-
-/// The pass for a state of 4 x one of `words` bytes; null for another width.
-template <uint32_t... words>
-WindowCopier::CopyJoined WindowCopier::joinedCopierOf(uint32_t stateBytes) {
-  CopyJoined found = nullptr;
-  ((stateBytes == words * 4 ? (found = copyJoined<words * 4>, 0) : 0), ...);
-  return found;
-}
-
-void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index,
-                        const BatchTarget& target) {
-  // Up to the state that the last row's longest return bootstraps from, all are records.
-  if (joined && copyJoined_ != nullptr && uint64_t{episode.count - position} >= uint64_t{policy_.length} + policy_.ahead()) {
-    copyJoined_(*this, slot, index, target);
-    return;
-  }
+void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) {
   const uint32_t knownEnd = episode.count - (episode.ended() ? 0 : 1);  // records whose next state is known
   Window window;
   window.context = smaller(policy_.before, position);

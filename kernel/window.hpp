@@ -4,9 +4,7 @@
 // (fewer near its end). Around it lie the frames of its stacks and the records of its n-step returns. The slots of all of them
 // are written down first, in order of time; every part is then copied by walking that list.
 //
-// n-step returns of small records are what most learners ask for here, so they have a path of their own: where the pick's slots stand one
-// after another and the episode does not end among them, the rows are read in one pass.
-// States that stand alone (frames) have another: each is read once and written to all stacks that it is in (window_wide.cpp).
+// States that stand alone (frames) have a path of their own: each is read once and written to all stacks that it is in (window_wide.cpp).
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -53,9 +51,8 @@ class WindowCopier {
   /// True where states of windows that stand in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
-  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch. `joined`: the slots of its records, and of as
-  /// many as the policy looks ahead, stand one after another.
-  void copy(const Episode& episode, uint32_t slot, uint32_t position, bool joined, size_t index, const BatchTarget& target);
+  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch.
+  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target);
   /// To be called after the last copy to a batch: some states may wait until then.
   void finish(const BatchTarget& target);
 
@@ -72,13 +69,6 @@ class WindowCopier {
     bool terminates;  // the last record with a next state ended the episode by the task's rule
     size_t row;       // of the batch
   };
-
-  /// Copies a pick whose slots stand one after another and are all records.
-  using CopyJoined = void (*)(const WindowCopier& copier, uint32_t slot, size_t index, const BatchTarget& target);
-  template <uint32_t stateBytes>
-  static void copyJoined(const WindowCopier& copier, uint32_t slot, size_t index, const BatchTarget& target);
-  template <uint32_t... words>
-  static CopyJoined joinedCopierOf(uint32_t stateBytes);
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
   bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
@@ -111,8 +101,6 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
-  CopyJoined copyJoined_ = nullptr;  // null where the policy or the columns ask for more than it does
-  float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
   WideCopier wide_;
   Waiting waiting_[waitingMax] = {};
   uint32_t waitingCount_ = 0;

@@ -1,12 +1,14 @@
 /**
- * Batches that kernel/plain_walk.hpp copies hold what the general ways copy: a twin with one wide column more, which the walk
- * doesn't take, draws the same picks.
+ * Batches that kernel/plain_walk.hpp copies hold what the general ways copy: a twin whose actions are wide, which the walk doesn't
+ * take, draws the same picks. Columns beside the walk's come in too: wide ones, and those that are kept for some records only.
  *
  * @module
  */
 
 import {
   type Column,
+  type Columns,
+  every,
   ExperienceReplay,
   float32,
   float64,
@@ -23,7 +25,7 @@ type Numbers = ExperienceReplay<
   Column<"float32", readonly number[]>,
   Column,
   Column<"float32", readonly []>,
-  { wide: Column<"uint8", readonly [number]> }
+  Columns
 >;
 
 // 1 to 128 bytes: every width that the walk has a way of its own for, and those between.
@@ -64,9 +66,14 @@ const picks: PickOptions[] = [
   { length: 3, nStep: [1, 64], discount: 0.97, allowShort: true, stride: 2 },
   { length: 1, nStep: [65, 4], discount: 1 },
 ];
+const extras: Columns[] = [
+  { small: uint8(8) },
+  { wide: uint8(129), small: float32(2), wider: float32(200) },
+  { kept: every(4, float32(3)), small: int16() },
+  { rare: every(37, uint8(200)), wide: float64(20), kept: every(3, int32()) },
+];
 const parts = [
   "state",
-  "action",
   "reward",
   "nextState",
   "discount",
@@ -78,19 +85,26 @@ const parts = [
   "importanceWeight",
 ] as const;
 
-async function make(
-  state: number,
-  action: Column,
-  pick: PickOptions,
-  wide: number,
-  blockLength: number,
-): Promise<Numbers> {
+const ofDType = { uint8, int16, int32, float32, float64 };
+
+/** An action too wide for the walk, of which the first numbers are the other's. */
+function widened(action: Column): Column {
+  const make = ofDType[action.dtype as keyof typeof ofDType];
+  return make(Math.floor(128 / action.elementBytes) + 1);
+}
+
+interface Schema {
+  readonly size: number;
+  readonly action: Column;
+  readonly extras: Columns;
+}
+
+async function make(schema: Schema, pick: PickOptions, blockLength: number): Promise<Numbers> {
   return await ExperienceReplay.create({
     capacity: 600,
-    state: float32(state),
-    action,
-    // The walk takes up to 32 bytes beside the state; a column of more than 128 stands alone.
-    extras: { wide: uint8(wide) },
+    state: float32(schema.size),
+    action: schema.action,
+    extras: schema.extras,
     pick,
     segmentLength: 90,
     blockLength,
@@ -102,6 +116,7 @@ async function make(
 function partsOf(batch: ReturnType<Numbers["getBatch"]>): [string, ArrayLike<number>][] {
   return [
     ...parts.map((part): [string, ArrayLike<number>] => [part, batch[part]]),
+    ...Object.entries(batch.extras as Record<string, ArrayLike<number>>),
     ...batch.nStep.flatMap(({ n, reward, nextState, discount }): [string, ArrayLike<number>][] => [
       [`${n}-step reward`, reward],
       [`${n}-step nextState`, nextState],
@@ -110,32 +125,47 @@ function partsOf(batch: ReturnType<Numbers["getBatch"]>): [string, ArrayLike<num
   ];
 }
 
+/** The numbers of the first `to` of each row of `from`. */
+function firstOfRows(values: ArrayLike<number>, from: number, to: number): number[] {
+  return Array.from(values).filter((_, k) => k % from < to);
+}
+
+/** assertEquals, which takes long for long arrays, only where there is something to show. */
+function assertSame(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
+  let same = actual.length === expected.length;
+  for (let k = 0; same && k < actual.length; k++) same = actual[k] === expected[k];
+  if (!same) assertEquals(Array.from(actual), Array.from(expected), what);
+}
+
 /** The same records into both, by three actors in turn, so that episodes lie torn over the pool; some are left open. */
-function recordInto(
-  replay: Numbers,
-  seed: number,
-  { size, action, wide }: { size: number; action: Column; wide: number },
-): void {
+function recordInto(replay: Numbers, seed: number, schema: Schema, taken: number): void {
   const random = new RandomStream(seed, 0);
-  const actionSize = action.shape.reduce((product, n) => product * n, 1);
   const numbers = (count: number) =>
     Array.from({ length: count }, () => Math.floor(100 * random.uniform()));
+  const valueOf = (shape: readonly number[], values: number[]) =>
+    (shape.length === 0 ? values[0] ?? 0 : values) as number;
   const episodes = [0, 1, 2].map(() => replay.newEpisode());
-  for (let step = 0; step < 1500; step++) {
+  for (let step = 0; step < 1000; step++) {
     const actor = Math.floor(3 * random.uniform());
     const handle = episodes[actor] ?? -1;
-    const [state, taken] = [numbers(size), numbers(actionSize)];
-    const value = action.shape.length === 0 ? taken[0] ?? 0 : taken;
+    const state = numbers(schema.size);
+    const action = numbers(taken);
+    while (action.length < schema.action.elementCount) action.push(0);
     const end = random.uniform();
-    const extras = { wide: new Uint8Array(wide) };
+    const given = Object.fromEntries(
+      Object.entries(schema.extras).map((
+        [name, { shape, elementCount }],
+      ) => [name, valueOf(shape, numbers(elementCount))]),
+    );
+    const value = valueOf(schema.action.shape, action);
     const reward = random.uniform() - 0.5;
     if (end > 0.012) {
-      episodes[actor] = replay.record(handle, state, value as number, reward, { extras });
+      episodes[actor] = replay.record(handle, state, value, reward, { extras: given });
       continue;
     }
-    const finalState = numbers(size);
-    replay.record(handle, state, value as number, reward, {
-      extras,
+    const finalState = numbers(schema.size);
+    replay.record(handle, state, value, reward, {
+      extras: given,
       finalState,
       truncated: end < 0.004,
     });
@@ -147,33 +177,41 @@ Deno.test("the plain walk copies what the general ways copy", async () => {
   const seed = Math.floor(2 ** 31 * Math.random());
   console.log(`seed ${seed}`);
   const random = new RandomStream(seed, 1);
+  let turn = 0;
   for (let state = 1; state <= 32; state++) {
     const action = actions[state % actions.length] ?? uint8();
+    const count = action.elementCount;
     // Each policy with every other width: all of both, with half the pairs.
     for (const pick of picks.filter((_, k) => (k + state) % 2 === 0)) {
       const blockLength = [2, 16, 64][Math.floor(3 * random.uniform())] ?? 16;
-      using walked = await make(state, action, pick, 8, blockLength);
-      using general = await make(state, action, pick, 129, blockLength);
-      recordInto(walked, seed, { size: state, action, wide: 8 });
-      recordInto(general, seed, { size: state, action, wide: 129 });
+      const beside = extras[turn++ % extras.length] ?? {};
+      const schema = { size: state, action, extras: beside };
+      const wider = { ...schema, action: widened(action) };
+      using walked = await make(schema, pick, blockLength);
+      using general = await make(wider, pick, blockLength);
+      recordInto(walked, seed, schema, count);
+      recordInto(general, seed, wider, count);
       const [one, two] = [walked.newPickSelector(uniform()), general.newPickSelector(uniform())];
-      assert(walked.pickCount > 0, `state of ${state}, ${JSON.stringify(pick)}`);
+      const what = `state of ${state} numbers, ${action}, ${Object.entries(beside)}, ${
+        JSON.stringify(pick)
+      }`;
+      assert(walked.pickCount > 0, what);
       for (const size of [1, 31, 64, 200]) {
         const into = walked.getBatch(size, one);
         into.bytes.fill(0xee);
         general.getBatch(size, two);
         // One more draw of both: into memory that isn't zero, and into fresh one.
         walked.getBatch(size, one, { into });
-        const expected = new Map(partsOf(general.getBatch(size, two)));
+        const batch = general.getBatch(size, two);
+        const expected = new Map(partsOf(batch));
         for (const [part, value] of partsOf(into)) {
-          assertEquals(
-            value,
-            expected.get(part),
-            `${part} of ${size}: state of ${state} numbers, ${action.dtype} ${action.shape}, ${
-              JSON.stringify(pick)
-            }`,
-          );
+          assertSame(value, expected.get(part) ?? [], `${part} of ${size}: ${what}`);
         }
+        assertSame(
+          into.action,
+          firstOfRows(batch.action, wider.action.elementCount, count),
+          `action of ${size}: ${what}`,
+        );
       }
     }
   }
