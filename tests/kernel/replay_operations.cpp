@@ -54,10 +54,10 @@ int replayRecordings(const std::vector<std::string>& paths) {
 bool stressOne(uint64_t seed, std::atomic<long>* accepted, std::atomic<long>* refused) {
   Stress stress(seed);
   const Failure failure = stress.run(operationCount);
-  accepted->fetch_add(stress.accepted_);
-  refused->fetch_add(stress.refused_);
+  accepted->fetch_add(stress.damaged().accepted);
+  refused->fetch_add(stress.damaged().refused);
   if (!failure) return true;
-  std::printf("EXRP_STRESS_SEED=%llu EXRP_STRESS_SEEDS=1: operations_stress.hpp:%d: %s\n", static_cast<unsigned long long>(seed),
+  std::printf("EXRP_STRESS_SEED=%llu EXRP_STRESS_SEEDS=1: %s:%d: %s\n", static_cast<unsigned long long>(seed), failure.file,
               failure.line, failure.what);
   return false;
 }

@@ -1,0 +1,229 @@
+// How the replays of the generated operations are made (any configuration, pick tables, columns and selectors), and their snapshots:
+// all sections read and written in pieces that fit no block. Everything random comes from the generator that is given.
+//
+// What fails is told by a Failure, whose place is where EXRP_REQUIRE stands; nothing here prints.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "kernel/exrp.h"
+#include "kernel/random.hpp"
+#include "tests/kernel/operations_recording.hpp"
+
+namespace exrp::test {
+
+/// A failure ends the run of its seed and is printed with it.
+struct Failure {
+  const char* what = nullptr;
+  const char* file = nullptr;
+  int line = 0;
+  explicit operator bool() const { return what != nullptr; }
+};
+
+#define EXRP_REQUIRE(condition)                                        \
+  do {                                                                 \
+    if (!(condition)) return Failure{#condition, __FILE__, __LINE__};  \
+  } while (false)
+#define EXRP_CARRY(call)                                                \
+  do {                                                                  \
+    if (const Failure carried = (call); carried) return carried;        \
+  } while (false)
+
+struct SelectorSetup {
+  uint32_t kind;
+  std::vector<double> options;
+  uint32_t table = 0;
+};
+
+/// How a replay is made, so that another like it can be.
+struct Setup {
+  std::array<double, EXRP_CONFIG_COUNT> config = {};
+  std::vector<Policy> policies;  // of each pick table; the first is plain
+  std::vector<uint32_t> columns;
+  std::vector<SelectorSetup> selectors;
+
+  static Setup random(Random& random) {
+    Setup setup;
+    const uint32_t length = 1 + random.below(9);
+    const uint32_t capacity = length + random.below(random.below(4) == 0 ? 400 : 60);
+    const auto flags = random.below(4);
+    setup.config[EXRP_CONFIG_CAPACITY] = capacity;
+    if (random.below(2) == 0) setup.config[EXRP_CONFIG_SEGMENT_LENGTH] = length + random.below(capacity - length + 1);
+    setup.config[EXRP_CONFIG_SEED] = random.below(1u << 30);
+    Policy policy(EXRP_POLICY_COUNT);
+    policy[EXRP_POLICY_LENGTH] = length;
+    policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
+    policy[EXRP_POLICY_FLAGS] = flags;
+    policy[EXRP_POLICY_DISCOUNT] = random.below(3) == 0 ? 1.0 : random.uniform();
+    setup.policies.push_back(policy);
+    for (uint32_t tables = random.below(3); tables > 0; --tables) setup.policies.push_back(randomPolicy(random, length));
+    setup.config[EXRP_CONFIG_EVICTION] = random.below(EXRP_EVICTION_RESERVOIR + 1);
+    if (setup.config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_AFTER_DRAWS) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
+    setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
+    const uint32_t stateCounts[] = {1, 1, 3, 4, 17, 200};
+    setup.columns = {4, stateCounts[random.below(6)], 1, 4, 1, 1, 4, 1, 1};
+    for (uint32_t extra = random.below(3); extra > 0; --extra) {
+      setup.columns.push_back(1u << random.below(4));
+      setup.columns.push_back(1 + random.below(5));
+      setup.columns.push_back(random.below(3) == 0 ? 2 + random.below(40) : 1);
+    }
+    for (uint32_t count = 1 + random.below(3); count > 0; --count) setup.selectors.push_back(randomSelector(random));
+    for (uint32_t table = 1; table < setup.policies.size(); ++table) {
+      setup.selectors.push_back(randomSelector(random));
+      setup.selectors.back().table = table;
+    }
+    setup.limit(random);
+    return setup;
+  }
+
+  /// Now and then a limit of bytes, which final states use up too, and one of age.
+  void limit(Random& random) {
+    const auto capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
+    if (random.below(3) == 0) {
+      const double room = stateBytes() * random.below(capacity);
+      config[EXRP_CONFIG_CAPACITY_BYTES] = episodeBytes(capacity) + stateBytes() + (random.below(2) == 0 ? 0 : room);
+    }
+    if (random.below(3) > 0) return;
+    const double segment = config[EXRP_CONFIG_SEGMENT_LENGTH];
+    const double smallest = segment > length() ? segment : length();
+    config[EXRP_CONFIG_AGE_MAX] = smallest + random.below(2 * capacity);
+  }
+
+  /// A policy of a table beside the first, that asks for whatever there is.
+  static Policy randomPolicy(Random& random, uint32_t lengthMax) {
+    Policy policy(EXRP_POLICY_COUNT);
+    policy[EXRP_POLICY_LENGTH] = 1 + random.below(lengthMax);
+    policy[EXRP_POLICY_STRIDE] = 1 + random.below(4);
+    policy[EXRP_POLICY_STACK] = 1 + random.below(5);
+    policy[EXRP_POLICY_DISCOUNT] = random.uniform();
+    policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
+    uint32_t flags = random.below(EXRP_PICK_FLAGS_ALL + 1);
+    uint32_t nextState = random.below(3);
+    if ((flags & EXRP_PICK_COMPACT) != 0 && nextState == EXRP_NEXT_STATE_COPY) nextState = EXRP_NEXT_STATE_NONE;
+    if ((flags & EXRP_PICK_COMPACT) != 0 || nextState == EXRP_NEXT_STATE_OVERLAP) flags &= ~uint32_t{EXRP_PICK_REVERSED};
+    if ((flags & EXRP_PICK_REVERSED) != 0) flags &= ~uint32_t{EXRP_PICK_ALLOW_OPEN_END};
+    else policy[EXRP_POLICY_BEFORE] = random.below(20);
+    policy[EXRP_POLICY_FLAGS] = flags;
+    policy[EXRP_POLICY_NEXT_STATE] = nextState;
+    for (uint32_t index = random.below(4); index > 0; --index) policy[EXRP_POLICY_N_STEP + index - 1] = 1 + random.below(12);
+    return policy;
+  }
+
+  static SelectorSetup randomSelector(Random& random) {
+    const double alphas[] = {0, 0.5, 0.6, 1, 2.5};
+    const double epsilons[] = {0, 1e-6, 0.1};
+    const double cs[] = {0, 0.3, 1, 5};
+    switch (random.below(9)) {
+      case 0: return {EXRP_SELECTOR_UNIFORM, {}};
+      case 1:
+        return {EXRP_SELECTOR_PRIORITIZED,
+                {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2))}};
+      case 2: return {EXRP_SELECTOR_AGE_END, {double(random.below(2)), double(random.below(2))}};
+      case 3: return {EXRP_SELECTOR_PRIORITY_END, {double(random.below(2)), 1.0}};
+      case 4:
+        return {EXRP_SELECTOR_RECENT, {1.0 + random.below(9), 0.5 * random.below(3), random.below(2) == 0 ? 0.996 : 1.0, 5}};
+      case 5: return {EXRP_SELECTOR_RANK_BASED, {alphas[random.below(5)], 1.0, double(random.below(2)), double(random.below(2))}};
+      case 6:
+        return {EXRP_SELECTOR_PSER,
+                {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2)),
+                 0.25 * random.below(5), 1.0 + random.below(30), 0.25 * random.below(5)}};
+      case 7:
+        return {EXRP_SELECTOR_CURIOUS,
+                {cs[random.below(4)], 0.25 * random.below(5), alphas[random.below(5)], epsilons[random.below(3)], 5.0,
+                 double(random.below(2)), double(random.below(2))}};
+      default: return {EXRP_SELECTOR_UCB, {cs[random.below(4)], double(random.below(2)), 1.0}};
+    }
+  }
+
+  Failure make(uint32_t* replay) const {
+    EXRP_REQUIRE(exrp_replay_create(config.data(), EXRP_CONFIG_COUNT, policies[0].data(), EXRP_POLICY_COUNT, columns.data(),
+                                    columnCount(), replay) == 0);
+    uint32_t made = 0;
+    for (uint32_t table = 1; table < policies.size(); ++table) {
+      EXRP_REQUIRE(exrp_table_create(*replay, policies[table].data(), EXRP_POLICY_COUNT, &made) == 0 && made == table);
+    }
+    for (const SelectorSetup& selector : selectors) {
+      EXRP_REQUIRE(exrp_selector_create(*replay, selector.table, selector.kind, selector.options.data(),
+                                        static_cast<uint32_t>(selector.options.size()), &made) == 0);
+    }
+    return {};
+  }
+
+  /// Room for a batch of one of the replay's tables, and where its parts lie.
+  Failure makeBatch(uint32_t replay, uint32_t table, uint32_t count, std::vector<uint8_t>* bytes, std::vector<double>* offsets) const {
+    offsets->resize(batchPartCount(shape(replay), table));
+    EXRP_REQUIRE(exrp_batch_layout(replay, table, count, offsets->data(), static_cast<uint32_t>(offsets->size())) == 0);
+    // Whatever was there must be written over.
+    bytes->assign(static_cast<size_t>((*offsets)[EXRP_BATCH_BYTES]), 0xA5);
+    return {};
+  }
+
+  uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
+  uint32_t selectorCount() const { return static_cast<uint32_t>(selectors.size()); }
+  double stateBytes() const { return double{1} * columns[0] * columns[1]; }
+  /// Of the records of one episode.
+  double episodeBytes(uint32_t count) const {
+    double bytes = 0;
+    for (uint32_t column = 0; column < columnCount(); ++column) {
+      const uint32_t every = columns[3 * column + 2];
+      bytes += double{1} * columns[3 * column] * columns[3 * column + 1] * ((count + every - 1) / every);
+    }
+    return bytes;
+  }
+  uint32_t length() const { return static_cast<uint32_t>(policies[0][EXRP_POLICY_LENGTH]); }
+  bool external() const { return config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_EXTERNAL; }
+  ReplayShape shape(uint32_t replay) const {
+    ReplayShape shape{replay, {}, {}, 1, policies, {}};
+    for (uint32_t column = 0; column < columnCount(); ++column) {
+      shape.columnBytes.push_back(columns[3 * column] * columns[3 * column + 1]);
+      shape.every.push_back(columns[3 * column + 2]);
+    }
+    return shape;
+  }
+};
+
+/// Everything a replay would save, by section.
+using Snapshot = std::vector<std::vector<uint8_t>>;
+
+inline Failure takeSnapshot(uint32_t replay, uint32_t selectorCount, Snapshot* snapshot) {
+  snapshot->clear();
+  for (uint32_t section = 0; section < EXRP_SECTION_SELECTOR + 2 * selectorCount; ++section) {
+    double info[2] = {};
+    EXRP_REQUIRE(exrp_section_info(replay, section, info, 2) == 0);
+    std::vector<uint8_t> bytes(static_cast<size_t>(info[0] * info[1]));
+    // In pieces of 7 items, which fit no block.
+    for (double first = 0; first < info[0]; first += 7) {
+      const double count = info[0] - first < 7 ? info[0] - first : 7;
+      EXRP_REQUIRE(exrp_section_read(replay, section, first, static_cast<uint32_t>(count),
+                                     bytes.data() + static_cast<size_t>(first * info[1]), count * info[1]) == 0);
+    }
+    snapshot->push_back(std::move(bytes));
+  }
+  return {};
+}
+
+/// Loads what `snapshot` says; the status of the call that failed, or 0. Every buffer is exactly as large as it is said to be.
+inline int32_t loadSnapshot(uint32_t replay, const Snapshot& snapshot) {
+  for (uint32_t section = 0; section < snapshot.size(); ++section) {
+    double info[2] = {};
+    int32_t status = exrp_section_info(replay, section, info, 2);
+    if (status != 0) return status;
+    if (info[0] == 0 || info[1] == 0) continue;
+    const std::vector<uint8_t>& bytes = snapshot[section];
+    const auto itemBytes = static_cast<size_t>(info[1]);
+    for (double first = 0; first < info[0]; first += 5) {
+      const double count = info[0] - first < 5 ? info[0] - first : 5;
+      const size_t from = static_cast<size_t>(first) * itemBytes;
+      const size_t needed = static_cast<size_t>(count) * itemBytes;
+      std::vector<uint8_t> items(needed);
+      if (from < bytes.size()) memcpy(items.data(), &bytes[from], needed < bytes.size() - from ? needed : bytes.size() - from);
+      status = exrp_section_write(replay, section, first, static_cast<uint32_t>(count), items.data(), static_cast<double>(needed));
+      if (status != 0) return status;
+    }
+  }
+  return exrp_snapshot_end(replay);
+}
+
+}  // namespace exrp::test
