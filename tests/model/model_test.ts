@@ -9,8 +9,9 @@ import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { FAULT_NAMES, FAULTS } from "./faults.ts";
 import { KernelTap } from "./kernel_tap.ts";
 import { makeProgram, type Program, showProgram } from "./program.ts";
-import { emptyTally, Mismatch, runProgram, type Tally } from "./runner.ts";
+import { Mismatch, runProgram } from "./runner.ts";
 import { shrink } from "./shrink.ts";
+import { emptyTally, type Tally } from "./sides.ts";
 
 const OPERATION_COUNT = 500;
 const SEED_COUNT = numberOfEnvironment("EXRP_MODEL_SEEDS", 200);

@@ -1,0 +1,115 @@
+/**
+ * What is compared of the library and the model: all that can be seen after a step, a batch, and what was drained.
+ *
+ * @module
+ */
+
+import type { ModelBatch, ModelDrained } from "./batch_model.ts";
+import type { KernelTap } from "./kernel_tap.ts";
+import type { AnyBatch, AnyReplay } from "./library_subject.ts";
+import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
+import type { Sides } from "./sides.ts";
+
+/** Everything that can be seen without changing anything. */
+export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void {
+  const { replay, model } = sides;
+  same("episodeCount", replay.episodeCount, model.episodeCount);
+  same("recordCount", replay.recordCount, model.recordCount);
+  same("pickCount", replay.pickCount, model.pickCount);
+  const id = tap.liveId;
+  const info = tap.info(id);
+  same("the next handle", info.nextHandle, model.nextHandle);
+  same("the count of all records", info.recordedCount, model.recordedCount);
+  same("the count of evictions", info.evictedCount, model.evictedCount);
+  same("the bytes stored", info.storedBytes, model.storedBytes);
+  const handles = model.handles;
+  sameNumbers("episodes()", replay.episodes(), handles);
+  for (let table = 0; table < model.tableCount; table++) {
+    const expected = model.picks(table);
+    same(`pickCount of ${table}`, replay.pickTables[table]?.pickCount, expected.length);
+    const picks = tap.picks(id, table, expected.length);
+    const where = `the picks of table ${table}`;
+    sameNumbers(`${where}: episodes`, picks.episodes, expected.map((pick) => pick.episode));
+    sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
+  }
+  if (!deep) return;
+  for (const handle of [...handles, ...sides.actors.values()]) {
+    const [seen, expected] = [replay.episode(handle), model.episode(handle)];
+    same(`the state of episode ${handle}`, seen.state, expected.state);
+    same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
+  }
+  compareEpisode(sides, handles.at(-1));
+  same("the invariant that broke", tap.check(id), 0);
+}
+
+function compareEpisode(sides: Sides, handle: number | undefined): void {
+  if (handle === undefined) return;
+  const actual = sides.replay.episodeRecords(handle);
+  const expected = sides.model.episodeRecords(handle);
+  same("the ending of an episode", actual.ending, sides.model.episode(handle).state);
+  sameColumns(sides, "an episode's", actual, expected.columns);
+  same("a final state", actual.finalState !== undefined, expected.finalState !== undefined);
+  if (actual.finalState !== undefined && expected.finalState !== undefined) {
+    sameBytes("the final state", actual.finalState, expected.finalState);
+  }
+}
+
+/** Every part of a batch. */
+export function compareBatch(sides: Sides, actual: AnyBatch, expected: ModelBatch): void {
+  sameNumbers("pickEpisode", actual.pickEpisode, expected.pickEpisode);
+  sameNumbers("pickPosition", actual.pickPosition, expected.pickPosition);
+  sameNumbers("seqLen", actual.seqLen, expected.seqLen);
+  sameNumbers("nextSeqLen", actual.nextSeqLen, expected.nextSeqLen);
+  sameNumbers("discount", actual.discount, expected.discount);
+  sameNumbers("probability", actual.probability, expected.probability, expected.tolerance);
+  sameNumbers(
+    "importanceWeight",
+    actual.importanceWeight,
+    expected.importanceWeight,
+    4 * expected.tolerance,
+  );
+  sameColumns(sides, "the batch's", actual, expected.columns);
+  sameBytes("nextState", actual.nextState, expected.nextState);
+  sameNumbers("learnMask", actual.learnMask, expected.learnMask);
+  sameNumbers("contextMask", actual.contextMask, expected.contextMask);
+  same("the count of n-step returns", actual.nStep.length, expected.nStep.length);
+  for (const [k, part] of expected.nStep.entries()) {
+    const seen = actual.nStep[k];
+    if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
+    sameRewards(`nStep[${k}].reward`, seen.reward, part.reward);
+    sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
+    sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
+  }
+}
+
+/** The steps that were drained; how many were lost is for the caller to ask. */
+export function compareDrained(
+  sides: Sides,
+  actual: ReturnType<AnyReplay["drain"]>,
+  expected: ModelDrained,
+): void {
+  sameNumbers("the drained episodes", actual.episode, expected.episode);
+  sameNumbers("the drained positions", actual.position, expected.position);
+  sameNumbers("the drained seqLen", actual.seqLen, expected.seqLen);
+  sameNumbers("the drained discount", actual.discount, expected.discount);
+  sameNumbers("the drained terminated", actual.terminated, expected.terminated);
+  sameNumbers("the drained truncated", actual.truncated, expected.truncated);
+  sameColumns(sides, "the drained", actual, expected.columns);
+  sameBytes("the drained lastNextState", actual.lastNextState, expected.lastNextState);
+  sameBytes("the drained nextState", actual.nextState, expected.nextState);
+}
+
+function sameColumns(
+  sides: Sides,
+  what: string,
+  actual: Pick<AnyBatch, "state" | "action" | "reward" | "extras">,
+  expected: readonly Uint8Array[],
+): void {
+  const extras = Object.keys(sides.config.extras).map((name) => actual.extras[name]);
+  const views = [actual.state, actual.action, actual.reward, ...extras];
+  for (const [k, bytes] of expected.entries()) {
+    const view = views[k];
+    if (view === undefined) throw new Error(`${what} has no column ${k}`);
+    sameBytes(`${what} column ${k}`, view, bytes);
+  }
+}

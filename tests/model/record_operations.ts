@@ -1,0 +1,224 @@
+/**
+ * The operations that record: each makes its values, gives them to the library as the caller would and to the model as bytes.
+ *
+ * @module
+ */
+
+import type { AnyReplay } from "./library_subject.ts";
+import type { ColumnSpec, Operation } from "./program.ts";
+import { same, sameNumbers } from "./same.ts";
+import { both, type Sides } from "./sides.ts";
+import { priorityOf, Values } from "./values.ts";
+
+export function newEpisode(sides: Sides, actor: number): void {
+  const handle = sides.replay.newEpisode();
+  same("newEpisode()", handle, sides.model.newEpisode());
+  sides.actors.set(actor, handle);
+}
+
+export function record(sides: Sides, operation: Operation & { do: "record" }): void {
+  const { config } = sides;
+  const values = new Values(operation.data);
+  const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
+    values.column(spec, operation.plain);
+  const [state, action, reward, finalState] = [
+    make(config.state),
+    make(config.action),
+    make(config.reward),
+    make(config.state),
+  ];
+  const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+  const columns = [state, action, reward, ...extras.map(([, made]) => made)];
+  const ends = operation.end !== "no";
+  const handle = sides.actors.get(operation.actor) ?? 0;
+  const options = {
+    ...(extras.length > 0
+      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+      : {}),
+    ...(ends ? { finalState: finalState.value } : {}),
+    ...(operation.end === "truncated" ? { truncated: true } : {}),
+    ...(operation.priority ? { priority: priorityOf(values) } : {}),
+  };
+  const before = sides.model.evictedCount;
+  const outcome = both(
+    () =>
+      sides.replay.record(
+        handle,
+        state.value as number,
+        action.value as number,
+        reward.value as number,
+        options as Record<never, never>,
+      ),
+    () =>
+      sides.model.record(
+        handle,
+        columns.map(({ bytes }) => bytes),
+        ends ? finalState.bytes : undefined,
+        operation.end === "truncated" ? "truncated" : "terminated",
+        options.priority,
+      ),
+  );
+  if (outcome === undefined) return;
+  same("record()", outcome.actual, outcome.expected);
+  sides.tally.evictions += sides.model.evictedCount - before;
+  const old = sides.model.episode(handle);
+  if (outcome.actual !== handle && old.state !== "evicted") sides.tally.cuts++;
+  sides.actors.set(operation.actor, outcome.actual);
+}
+
+/** Values of `count` steps, as the library takes them and, by step, as the model does. */
+function stepValues(
+  sides: Sides,
+  values: Values,
+  count: number,
+  plain: boolean,
+): { columns: Record<string, unknown>; bytes: Uint8Array[][] } {
+  const { config } = sides;
+  const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array[] } =>
+    values.columns(spec, count, plain);
+  const [state, action, reward] = [make(config.state), make(config.action), make(config.reward)];
+  const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+  const all = [state, action, reward, ...extras.map(([, made]) => made)];
+  return {
+    columns: {
+      state: state.value,
+      action: action.value,
+      reward: reward.value,
+      ...(extras.length > 0
+        ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+        : {}),
+    },
+    bytes: Array.from(
+      { length: count },
+      (_, k) => all.map(({ bytes }) => bytes[k] ?? new Uint8Array()),
+    ),
+  };
+}
+
+export function recordMany(sides: Sides, operation: Operation & { do: "recordMany" }): void {
+  const { actor, count, data, end, plain, priority } = operation;
+  const values = new Values(data);
+  const { columns, bytes } = stepValues(sides, values, count, plain);
+  const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
+  const final = values.column(sides.config.state, plain);
+  const ends = end !== "no";
+  const handle = sides.actors.get(actor) ?? 0;
+  const before = sides.model.evictedCount;
+  const steps = {
+    ...columns,
+    ...(ends ? { finalState: final.value } : {}),
+    ...(end === "truncated" ? { truncated: true } : {}),
+    ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
+  };
+  const outcome = both(
+    () => sides.replay.recordMany(handle, steps as Parameters<AnyReplay["recordMany"]>[1]),
+    () =>
+      sides.model.recordMany(
+        handle,
+        bytes,
+        ends ? final.bytes : undefined,
+        ends ? end : undefined,
+        priorities,
+      ),
+  );
+  if (outcome === undefined) return;
+  same("recordMany()", outcome.actual, outcome.expected);
+  sides.tally.evictions += sides.model.evictedCount - before;
+  sides.actors.set(actor, outcome.actual);
+}
+
+export function recordBatch(sides: Sides, operation: Operation & { do: "recordBatch" }): void {
+  const { count, data, endOneIn, plain, priority } = operation;
+  const values = new Values(data);
+  const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
+  const { columns, bytes } = stepValues(sides, values, count, plain);
+  const next = values.columns(sides.config.state, count, plain);
+  const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
+  const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
+  const handles = Array.from({ length: count }, (_, actor) => sides.actors.get(actor) ?? 0);
+  const given = Float64Array.from(handles);
+  const steps = {
+    ...columns,
+    nextState: next.value,
+    terminated: plain ? done : Uint8Array.from(done, Number),
+    truncated: plain ? cut.map(Number) : Uint8Array.from(cut, Number),
+    ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
+  };
+  const ends = next.bytes.map((finalState, k) => {
+    if (!done[k] && !cut[k]) return undefined;
+    return { finalState, ending: done[k] ? "terminated" as const : "truncated" as const };
+  });
+  const before = sides.model.evictedCount;
+  const outcome = both(
+    () => sides.replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
+    () => sides.model.recordBatch(handles, bytes, ends, priorities),
+  );
+  if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
+  sameNumbers("recordBatch()", given, outcome.expected);
+  same("the count of those done", outcome.actual, ends.filter((end) => end !== undefined).length);
+  sides.tally.evictions += sides.model.evictedCount - before;
+  for (const [actor, handle] of given.entries()) sides.actors.set(actor, handle);
+}
+
+export function recordStep(sides: Sides, operation: Operation & { do: "recordStep" }): void {
+  const { config } = sides;
+  const { actor, data, terminated, truncated, plain } = operation;
+  const values = new Values(data);
+  const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
+    values.column(spec, plain);
+  const [state, action, reward, next] = [
+    make(config.state),
+    make(config.action),
+    make(config.reward),
+    make(config.state),
+  ];
+  const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
+  const columns = [state, action, reward, ...extras.map(([, made]) => made)];
+  const options = {
+    ...(extras.length > 0
+      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+      : {}),
+    ...(operation.priority ? { priority: priorityOf(values) } : {}),
+  };
+  const handle = sides.actors.get(actor) ?? 0;
+  const ends = terminated || truncated;
+  const outcome = both(
+    () =>
+      sides.replay.recordStep(
+        handle,
+        state.value as number,
+        action.value as number,
+        reward.value as number,
+        terminated,
+        truncated,
+        next.value as number,
+        options as Record<never, never>,
+      ),
+    () => {
+      const after = sides.model.record(
+        handle,
+        columns.map(({ bytes }) => bytes),
+        ends ? next.bytes : undefined,
+        terminated ? "terminated" : "truncated",
+        options.priority,
+      );
+      return ends ? sides.model.newEpisode() : after;
+    },
+  );
+  if (outcome === undefined) return;
+  same("recordStep()", outcome.actual, outcome.expected);
+  sides.actors.set(actor, outcome.actual);
+}
+
+export function endEpisode(
+  sides: Sides,
+  { actor, data, truncated, plain }: Operation & { do: "endEpisode" },
+): void {
+  const final = new Values(data).column(sides.config.state, plain);
+  const handle = sides.actors.get(actor) ?? 0;
+  const outcome = both(
+    () => sides.replay.endEpisode(handle, { finalState: final.value as number, truncated }),
+    () => sides.model.endEpisode(handle, final.bytes, truncated ? "truncated" : "terminated"),
+  );
+  if (outcome !== undefined) same("endEpisode()", outcome.actual, outcome.expected);
+}

@@ -1,0 +1,85 @@
+/**
+ * The library and the model side by side, in the middle of a program.
+ *
+ * @module
+ */
+
+import { type PickPolicy, ReplayError } from "@exrp/replay";
+import type { AnyBatch, AnyReplay } from "./library_subject.ts";
+import type { ProgramConfig } from "./program.ts";
+import { ModelError, type ReplayModel } from "./replay_model.ts";
+import { same } from "./same.ts";
+
+/** What a run saw, so that a test can tell that it saw something. */
+export interface Tally {
+  operations: number;
+  batches: number;
+  picksCompared: number;
+  evictions: number;
+  cuts: number;
+  loads: number;
+  refusals: number;
+  stepsDrained: number;
+  stepsLost: number;
+  picksRelabelled: number;
+}
+
+export function emptyTally(): Tally {
+  return {
+    operations: 0,
+    batches: 0,
+    picksCompared: 0,
+    evictions: 0,
+    cuts: 0,
+    loads: 0,
+    refusals: 0,
+    stepsDrained: 0,
+    stepsLost: 0,
+    picksRelabelled: 0,
+  };
+}
+
+/** What operations are done on. Loading puts others in their place. */
+export interface Sides {
+  readonly config: ProgramConfig;
+  readonly tally: Tally;
+  replay: AnyReplay;
+  model: ReplayModel;
+  /** The handle that each actor writes to. */
+  actors: Map<number, number>;
+}
+
+/** A batch that the learner still holds, and what it held when it was drawn. */
+export interface Held {
+  readonly batch: AnyBatch;
+  readonly bytes: Uint8Array;
+  readonly policy: PickPolicy;
+}
+
+/** Calls the library, then the model: both succeed or both refuse, with the same code. */
+export function both<A, E>(
+  actual: () => A,
+  expected: (actual: A) => E,
+): { actual: A; expected: E } | undefined {
+  let refusal: unknown;
+  let result: { value: A } | undefined;
+  try {
+    result = { value: actual() };
+  } catch (error) {
+    if (!(error instanceof ReplayError)) throw error;
+    refusal = error;
+  }
+  try {
+    // A refused call has no value to follow; the model refuses before it would look.
+    const made = expected(result?.value as A);
+    if (result === undefined) throw refusal;
+    return { actual: result.value, expected: made };
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    if (refusal === undefined) {
+      throw new Error(`the library accepted what the model refuses: ${error.message}`);
+    }
+    same("the error's code", refusal instanceof ReplayError ? refusal.code : "", error.code);
+    return undefined;
+  }
+}
