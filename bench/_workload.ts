@@ -93,6 +93,39 @@ export async function fill(workload: Workload): Promise<Filled> {
   return { replay, selector, record };
 }
 
+/**
+ * Records a step of each of `environments` episodes at a time by `recordBatch`, until all that is forgotten was recorded so too (what
+ * `fill` recorded goes faster). Each environment is done once in `episodeLength` steps, one after the other.
+ *
+ * @returns What records the next steps, one of each.
+ */
+export function fillByBatches(
+  replay: Replay4,
+  environments: number,
+  episodeLength: number,
+): () => void {
+  const episodes = Float64Array.from({ length: environments }, () => replay.newEpisode());
+  const steps = {
+    state: new Float32Array(4 * environments),
+    action: new Int32Array(environments),
+    reward: new Float32Array(environments),
+    nextState: new Float32Array(4 * environments),
+    terminated: new Uint8Array(environments),
+  };
+  let turn = 0;
+  const record = (): void => {
+    const done = turn++ % episodeLength;
+    if (done < environments) steps.terminated[done] = 1;
+    replay.recordBatch(episodes, steps);
+    if (done < environments) steps.terminated[done] = 0;
+  };
+  record();
+  const { recordCount, state } = replay.episode(episodes[1] ?? -1);
+  if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
+  for (let count = 0; count < 2 * replay.capacity; count += environments) record();
+  return record;
+}
+
 /** Throws unless every row of the batch is the record, and the state after it, that its pick names. */
 export function checkBatch(
   batch: Batch<Column<"float32", readonly [4]>>,

@@ -7,7 +7,7 @@
  */
 
 import { prioritized, pser, rankBased, uniform } from "@exrp/replay";
-import { checkBatch, fill } from "./_workload.ts";
+import { checkBatch, fill, fillByBatches } from "./_workload.ts";
 
 const recordsPerIteration = 1000;
 
@@ -48,38 +48,16 @@ const recordsPerIteration = 1000;
 }
 
 for (const power of [14, 20]) {
-  const environments = 64;
   const { replay } = await fill({
     capacity: 2 ** power,
     episodeLength: 200,
     pickLength: 1,
     selector: uniform(),
   });
-  const episodes = Float64Array.from({ length: environments }, () => replay.newEpisode());
-  const steps = {
-    state: new Float32Array(4 * environments),
-    action: new Int32Array(environments),
-    reward: new Float32Array(environments),
-    nextState: new Float32Array(4 * environments),
-    terminated: new Uint8Array(environments),
-  };
-  let turn = 0;
-  const record = (): void => {
-    // Each environment is done once in 200 steps, one after the other.
-    const done = turn++ % 200;
-    if (done < environments) steps.terminated[done] = 1;
-    replay.recordBatch(episodes, steps);
-    if (done < environments) steps.terminated[done] = 0;
-  };
-  record();
-  const { recordCount, state } = replay.episode(episodes[1] ?? -1);
-  // Until what is forgotten was recorded so too, 64 episodes at a time: those of fill() go faster.
-  for (let call = 0; call < 2 ** (power - 5); call++) record();
-  if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
   Deno.bench({
     name: `recordBatch: 64 environments of a 4-float state, evicting, uniform, N = 2^${power}`,
     group: "record",
-    fn: record,
+    fn: fillByBatches(replay, 64, 200),
   });
 }
 

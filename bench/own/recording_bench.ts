@@ -5,7 +5,7 @@
  */
 
 import { uniform } from "@exrp/replay";
-import { fill } from "../_workload.ts";
+import { fill, fillByBatches } from "../_workload.ts";
 
 const STEPS = 64;
 const filled = () =>
@@ -56,26 +56,9 @@ const filled = () =>
 
 {
   const { replay } = await filled();
-  const episodes = Float64Array.from({ length: STEPS }, () => replay.newEpisode());
-  const steps = {
-    state: new Float32Array(4 * STEPS),
-    action: new Int32Array(STEPS),
-    reward: new Float32Array(STEPS),
-    nextState: new Float32Array(4 * STEPS),
-    terminated: new Uint8Array(STEPS),
-  };
-  let turn = 0;
-  const record = (): void => {
-    // Each environment is done once in 200 steps, one after the other.
-    const done = turn++ % 200;
-    if (done < STEPS) steps.terminated[done] = 1;
-    replay.recordBatch(episodes, steps);
-    if (done < STEPS) steps.terminated[done] = 0;
-  };
-  for (let call = 0; call < 2 ** 15; call++) record();
   Deno.bench({
     name: `recordBatch: a step of each of ${STEPS} environments`,
     group: "recording of 64 steps",
-    fn: record,
+    fn: fillByBatches(replay, STEPS, 200),
   });
 }
