@@ -15,7 +15,8 @@ import {
   stackCopier,
   stackSelector,
 } from "./_picks_workload.ts";
-import { evictionRules, fill } from "./_workload.ts";
+import { type Contestant, median, takeTurns } from "./_turns.ts";
+import { evictionRules, fill, fillByBatches } from "./_workload.ts";
 
 /** One figure, and what it may be at most. */
 interface Floor {
@@ -23,6 +24,8 @@ interface Floor {
   readonly value: number;
   readonly limit: number;
   readonly unit: string;
+  /** What else was seen of it. */
+  readonly note?: string;
 }
 
 interface BenchJson {
@@ -178,6 +181,112 @@ async function evictionFloors(): Promise<Floor[]> {
   return floors;
 }
 
+/** Records, once `prepare` did what isn't timed. */
+function recorder(
+  record: (count: number) => void,
+  prepare: (count: number) => void,
+): Contestant {
+  return (count) => {
+    prepare(count);
+    const start = performance.now();
+    record(count);
+    return (performance.now() - start) * 1e6 / count;
+  };
+}
+
+/**
+ * What `record` costs more while it makes room, under each policy in turns with a replay that has room: one that was full and was
+ * emptied, so that its memory is as warm. Before each turn the policy hears of 5000 draws.
+ */
+async function makingRoomFloors(): Promise<Floor[]> {
+  const workload = {
+    capacity: 2 ** 20,
+    episodeLength: 200,
+    pickLength: 1,
+    selector: uniform(),
+  };
+  const roomy = await fill(workload);
+  let room = 0;
+  const withRoom = recorder(roomy.record, (count) => {
+    if (room < count) {
+      // All but the open episode go; what was evicted before would be counted as lost.
+      if (roomy.replay.drain().lost > 0) throw new Error("there was no room");
+      room = workload.capacity - workload.episodeLength;
+    }
+    room -= count;
+  });
+  const floors: Floor[] = [];
+  for (const [name, eviction] of Object.entries(evictionRules)) {
+    console.error(`record under ${name}, in turns with a replay that has room ...`);
+    const { replay, selector, record } = await fill({ ...workload, eviction });
+    const batch = replay.getBatch(5000, selector);
+    const makingRoom = recorder(record, () => {
+      replay.getBatch(5000, selector, { into: batch });
+    });
+    const { means } = takeTurns({ makingRoom, withRoom }, 60, 2);
+    const ratios = means.makingRoom.map((mean, turn) => mean / (means.withRoom[turn] ?? NaN));
+    if (replay.describe().evictedCount === 0) throw new Error("nothing had to be forgotten");
+    replay[Symbol.dispose]();
+    floors.push({
+      what: `record at 2^20, making room under ${name} ÷ with room, median`,
+      value: median(ratios),
+      limit: 1.5,
+      unit: "×",
+    });
+  }
+  roomy.replay[Symbol.dispose]();
+  return floors;
+}
+
+/**
+ * The `record` that forgets a whole episode of 1,000: the longest of the 1,000 calls from one to the next. What is forgotten was
+ * recorded by 64 environments at once, so that neither its blocks nor its picks stand side by side, and the policy has heard of 5000
+ * draws since the last. The median, as any single call may meet the end of a time slice.
+ */
+async function longestRecordFloors(): Promise<Floor[]> {
+  const episodeLength = 1000;
+  const floors: Floor[] = [];
+  for (const [name, eviction] of Object.entries(evictionRules)) {
+    console.error(`the longest record under ${name} ...`);
+    const { replay, selector, record } = await fill({
+      capacity: 2 ** 20,
+      episodeLength,
+      pickLength: 1,
+      selector: uniform(),
+      eviction,
+    });
+    fillByBatches(replay, 64, episodeLength);
+    const batch = replay.getBatch(5000, selector);
+    const longest: number[] = [];
+    for (let window = 0; window < 600; window++) {
+      replay.getBatch(5000, selector, { into: batch });
+      const before = replay.describe();
+      let most = 0;
+      for (let call = 0; call < episodeLength; call++) {
+        const start = performance.now();
+        record(1);
+        most = Math.max(most, performance.now() - start);
+      }
+      const { evictedCount, recordCount } = replay.describe();
+      // As many as were recorded; some episodes were still open when their environments stopped.
+      if (evictedCount === before.evictedCount + 1 && recordCount === before.recordCount) {
+        longest.push(1e3 * most);
+      }
+    }
+    replay[Symbol.dispose]();
+    if (longest.length < 300) throw new Error(`only ${longest.length} episodes were forgotten`);
+    const p90 = longest.toSorted((a, b) => a - b)[Math.floor(0.9 * longest.length)] ?? NaN;
+    floors.push({
+      what: `record that forgets an episode of 1000 under ${name}, median`,
+      value: median(longest),
+      limit: 50,
+      unit: "µs",
+      note: `p90 ${p90.toFixed(1)}, of ${longest.length}`,
+    });
+  }
+  return floors;
+}
+
 /** Memory of a full replay at 2^20 with one prioritized selector, which every pick was drawn from and updated in. */
 async function memoryFloors(): Promise<Floor[]> {
   const floors: Floor[] = [];
@@ -209,17 +318,19 @@ const floors = [
   ...await memoryFloors(),
   ...await pickFloors(),
   ...await evictionFloors(),
+  ...await makingRoomFloors(),
+  ...await longestRecordFloors(),
   ...speedFloors(await minima(3)),
 ];
 const width = Math.max(...floors.map(({ what }) => what.length));
 let broken = 0;
-for (const { what, value, limit, unit } of floors) {
+for (const { what, value, limit, unit, note } of floors) {
   const kept = value <= limit;
   if (!kept) broken += 1;
   console.log(
     `${kept ? "kept  " : "BROKEN"}  ${what.padEnd(width)}  ${
       value.toFixed(3).padStart(9)
-    } ${unit}  (at most ${limit})`,
+    } ${unit}  (at most ${limit})${note === undefined ? "" : `  ${note}`}`,
   );
 }
 console.log(broken === 0 ? "every floor is kept" : `${broken} floors are broken`);
