@@ -9,6 +9,9 @@ import { findZig } from "../tools/_zig.ts";
 
 const folder = inRepository(".cache", "bench");
 
+/** What the limit includes. */
+const limitHeaders = ["kernel/random.hpp"];
+
 /** What the selector's speed hangs on beside its own source. */
 const selectorHeaders = [
   "selectors/_proportional_draw.hpp",
@@ -59,11 +62,15 @@ async function isNewer(library: string, sources: readonly string[]): Promise<boo
   return true;
 }
 
-async function compile(name: string, sources: string[], flags: string[]): Promise<string> {
+async function compile(
+  name: string,
+  sources: string[],
+  headers: string[],
+  flags: string[],
+): Promise<string> {
   const extension = Deno.build.os === "windows" ? "dll" : "so";
   const library = `${folder}/${name}.${extension}`;
-  const depends = name === "limit_selector" ? [...sources, ...selectorHeaders] : sources;
-  if (await isNewer(library, depends)) return library;
+  if (await isNewer(library, [...sources, ...headers])) return library;
   await Deno.mkdir(folder, { recursive: true });
   console.error(`compiling ${sources[0]} (the first time one to two minutes) ...`);
   const start = performance.now();
@@ -87,10 +94,14 @@ export async function openLimitLibrary(): Promise<LimitLibrary> {
   );
   const cpu = await hasAvx2() ? "x86_64_v3" : "baseline";
   // The copies' loops must stay as they are written, hence the kernel's flags; only the instructions differ.
-  const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);
+  const limit = await compile("limit", ["bench/limit.cpp"], limitHeaders, [
+    ...kernelFlags,
+    `-mcpu=${cpu}`,
+  ]);
   const selector = await compile(
     "limit_selector",
     ["bench/limit_selector.cpp", "kernel/memory.cpp"],
+    selectorHeaders,
     [...kernelFlags, "-DNDEBUG", "-mcpu=baseline"],
   );
   return {

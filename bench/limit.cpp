@@ -24,6 +24,8 @@
 #include <immintrin.h>
 #endif
 
+#include "kernel/random.hpp"
+
 #define LIMIT_API extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -57,26 +59,12 @@ class Pages {
   T* data_;
 };
 
-/// xoshiro256++, as the kernel's.
-class Random {
+/// The kernel's random numbers, turned into places by the shortest way: not even to the last bit.
+class Random : exrp::Random {
  public:
-  uint64_t next() {
-    const uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
-    const uint64_t shifted = state_[1] << 17;
-    state_[2] ^= state_[0];
-    state_[3] ^= state_[1];
-    state_[1] ^= state_[2];
-    state_[0] ^= state_[3];
-    state_[2] ^= shifted;
-    state_[3] = rotate(state_[3], 45);
-    return result;
-  }
+  Random() : exrp::Random(1, 0) {}
   uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
   float unit() { return static_cast<float>(next() >> 40) * 0x1p-24f; }
-
- private:
-  static uint64_t rotate(uint64_t value, int count) { return (value << count) | (value >> (64 - count)); }
-  uint64_t state_[4] = {0x9E3779B97F4A7C15u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu, 0xD1342543DE82EF95u};
 };
 
 template <int near>
