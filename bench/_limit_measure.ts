@@ -6,7 +6,7 @@
 
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { type LimitLibrary, openLimitLibrary } from "./_limit_library.ts";
-import { fillFrames, fillVectors, stackSelector } from "./_picks_workload.ts";
+import { fillFrames, fillVectors, type Replay15, stackSelector } from "./_picks_workload.ts";
 import { calls, type Contestant, median, takeTurns, type Turns } from "./_turns.ts";
 import { checkBatch, fill } from "./_workload.ts";
 
@@ -220,67 +220,77 @@ async function stacks(measurer: Measurer): Promise<void> {
   });
 }
 
+/** What is compared at each size of a batch. */
+interface Sized extends Pick<Comparison, "floor" | "note"> {
+  readonly name: (batch: number) => string;
+  readonly ours: (
+    batch: number,
+    replay: Replay15,
+    selector: ReturnType<Replay15["newPickSelector"]>,
+  ) => Contestant;
+}
+
+/** One kind of prioritized work at 2^20, over a replay and a selector of the kernel's by itself. */
+async function prioritizedWork(
+  measurer: Measurer,
+  { selector: native }: LimitLibrary,
+  kind: number,
+  works: readonly Sized[],
+): Promise<void> {
+  const count = 2 ** 20;
+  const names = works.flatMap(({ name }) => BATCHES.map(name));
+  await measurer.with(kind, count, names, async () => {
+    if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
+    const replay = await fillVectors(count);
+    const selector = replay.newPickSelector(prioritized());
+    const comparisons = BATCHES.flatMap((batch) =>
+      works.map(({ name, ours, ...rest }) => ({
+        name: name(batch),
+        batch,
+        ours: ours(batch, replay, selector),
+        ...rest,
+      }))
+    );
+    return { comparisons, close: () => replay[Symbol.dispose]() };
+  });
+}
+
 /** Prioritized draws and updates at 2^20: the selector by itself, and the whole calls. */
 async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Promise<void> {
-  const count = 2 ** 20;
   const { selector: native } = library;
-  const drawNames = BATCHES.map((batch) => `prioritized, draw of ${batch} alone at 2^20`);
-  const wholeNames = BATCHES.map((batch) => `prioritized, batch of ${batch} at 2^20`);
-  await measurer.with(KIND.draw, count, [...drawNames, ...wholeNames], async () => {
-    if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
-    const replay = await fillVectors(count);
-    const selector = replay.newPickSelector(prioritized());
-    const comparisons: Comparison[] = [];
-    for (const [k, batch] of BATCHES.entries()) {
-      comparisons.push({
-        name: drawNames[k] ?? "",
-        batch,
-        ours: (repeats) => native.limit_selector_draw(batch, repeats),
-        floor: 1.5,
-        note: "the kernel's selector, called from C++",
-      });
+  await prioritizedWork(measurer, library, KIND.draw, [{
+    name: (batch) => `prioritized, draw of ${batch} alone at 2^20`,
+    ours: (batch) => (repeats) => native.limit_selector_draw(batch, repeats),
+    floor: 1.5,
+    note: "the kernel's selector, called from C++",
+  }, {
+    name: (batch) => `prioritized, batch of ${batch} at 2^20`,
+    ours: (batch, replay, selector) => {
       const into = replay.getBatch(batch, selector);
-      comparisons.push({
-        name: wholeNames[k] ?? "",
-        batch,
-        ours: calls(() => replay.getBatch(batch, selector, { into })),
-        note: "the whole call; the limit draws and copies nothing",
-      });
-    }
-    return { comparisons, close: () => replay[Symbol.dispose]() };
-  });
-  const bareNames = BATCHES.map((batch) => `prioritized, update of ${batch} alone at 2^20`);
-  const setNames = BATCHES.map((batch) => `prioritized, setPriority of ${batch} at 2^20`);
-  await measurer.with(KIND.update, count, [...bareNames, ...setNames], async () => {
-    if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
-    const replay = await fillVectors(count);
-    const selector = replay.newPickSelector(prioritized());
-    const comparisons: Comparison[] = [];
-    for (const [k, batch] of BATCHES.entries()) {
-      comparisons.push({
-        name: bareNames[k] ?? "",
-        batch,
-        ours: (repeats) => native.limit_selector_update(batch, repeats),
-        note: "the kernel's selector, called from C++, with the sums added up and one draw",
-      });
+      return calls(() => replay.getBatch(batch, selector, { into }));
+    },
+    note: "the whole call; the limit draws and copies nothing",
+  }]);
+  await prioritizedWork(measurer, library, KIND.update, [{
+    name: (batch) => `prioritized, update of ${batch} alone at 2^20`,
+    ours: (batch) => (repeats) => native.limit_selector_update(batch, repeats),
+    note: "the kernel's selector, called from C++, with the sums added up and one draw",
+  }, {
+    name: (batch) => `prioritized, setPriority of ${batch} at 2^20`,
+    ours: (batch, replay, selector) => {
       // New picks each turn, as a learner has them.
-      const drawn = Array.from({ length: 64 }, () => replay.getBatch(batch, selector));
+      const draw = () => replay.getBatch(batch, selector);
+      const drawn = Array.from({ length: 64 }, draw);
       const priorities = Float32Array.from({ length: batch }, () => 0.5 + Math.random());
       let turn = 0;
-      comparisons.push({
-        name: setNames[k] ?? "",
-        batch,
-        ours: calls(() => {
-          const { pickEpisode, pickPosition } = drawn[turn++ % drawn.length] ?? drawn[0] ?? into();
-          replay.setPriority(selector, pickEpisode, pickPosition, priorities);
-        }),
-        note:
-          "the whole call: finds each pick by episode and position; sums are added up by the next draw",
+      return calls(() => {
+        const { pickEpisode, pickPosition } = drawn[turn++ % drawn.length] ?? draw();
+        replay.setPriority(selector, pickEpisode, pickPosition, priorities);
       });
-      const into = () => replay.getBatch(batch, selector);
-    }
-    return { comparisons, close: () => replay[Symbol.dispose]() };
-  });
+    },
+    note:
+      "the whole call: finds each pick by episode and position; sums are added up by the next draw",
+  }]);
 }
 
 /** Recording; what a `record` costs beside an empty call, where that was asked for. */
