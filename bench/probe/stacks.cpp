@@ -1,10 +1,11 @@
 // stacks.cpp: how to copy stacks of four frames of 84 x 84 bytes and their next stacks from random places.
 //
-//   g++ -std=c++20 -O3 -I. -o stacks bench/probe/stacks.cpp kernel/wide_copy.cpp && ./stacks [batch ...]
+//   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/wide_copy.cpp && ./stacks [batch ...]
 //
 // The variants of a batch take turns within one process, 25 turns of a few milliseconds; minimum and median, in microseconds, alone and
 // with a reader that goes over the batch at once, a word of each line. Batches lie in small pages, 16 bytes from a page's beginning, as
-// the engine's do. Every variant is compared with memcpy before it is timed. x86-64 only.
+// the engine's do. Every variant is compared with memcpy before it is timed. One has half of the batch copied by a thread that is made
+// for it and joined; what such a thread takes that does nothing comes first. x86-64 only.
 #include <immintrin.h>
 #include <sys/mman.h>
 
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "kernel/random.hpp"
@@ -30,6 +32,7 @@ struct Variant {
   const char* name;
   Copy copy;
   uint32_t ahead;  // picks; 0: nothing is asked for
+  bool twoThreads = false;
 };
 
 void byMemcpy(uint8_t* state, uint8_t* next, const uint8_t* from) {
@@ -61,7 +64,7 @@ void stream(uint8_t* state, uint8_t* next, const uint8_t* from) {
 constexpr Variant variants[] = {
     {"memcpy, twice", byMemcpy, 0},        {"memcpy, twice, asked for", byMemcpy, 1}, {"once, 16 bytes", once<false>, 1},
     {"once, vectors, not asked", once<true>, 0}, {"once, vectors", once<true>, 1},       {"once, 8 ahead", once<true>, 8},
-    {"stream, 16 bytes", stream, 1},
+    {"once, vectors, two threads", once<true>, 1, true}, {"stream, 16 bytes", stream, 1},
 };
 
 uint8_t* pages(size_t bytes, bool huge) {
@@ -82,13 +85,22 @@ void measure(const uint8_t* frames, uint32_t batch) {
   uint8_t* const next = state + partBytes;
   exrp::Random random(1, 0);
   std::vector<uint32_t> places(batch + 8);
-  const auto run = [&](const Variant& variant, bool read) {
-    for (uint32_t& place : places) place = random.below(frameCount - 5);
-    for (uint32_t pick = 0; pick < batch; ++pick) {
+  const auto copy = [&](const Variant& variant, uint32_t first, uint32_t end) {
+    for (uint32_t pick = first; pick < end; ++pick) {
       if (variant.ahead > 0) exrp::prefetchPages(frames + places[pick + variant.ahead] * frameBytes, 5 * frameBytes);
       variant.copy(state + pick * stackBytes, next + pick * stackBytes, frames + places[pick] * frameBytes);
     }
     _mm_sfence();
+  };
+  const auto run = [&](const Variant& variant, bool read) {
+    for (uint32_t& place : places) place = random.below(frameCount - 5);
+    if (variant.twoThreads) {
+      std::thread other([&] { copy(variant, batch / 2, batch); });
+      copy(variant, 0, batch / 2);
+      other.join();
+    } else {
+      copy(variant, 0, batch);
+    }
     if (!read) return;
     uint64_t sum = 0;
     for (size_t at = 0; at < 2 * partBytes; at += 64) {
@@ -129,11 +141,25 @@ void measure(const uint8_t* frames, uint32_t batch) {
   }
 }
 
+void measureThread() {
+  std::vector<double> times;
+  for (uint32_t turn = 0; turn < 40 * turns; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+    std::thread([] {}).join();
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+    times.push_back(elapsed.count());
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("a thread made and joined: min %.1f, median %.1f, 90th percentile %.1f\n", times[0], times[times.size() / 2],
+              times[times.size() * 9 / 10]);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   uint8_t* const frames = pages(frameCount * frameBytes, true);
   for (uint32_t frame = 0; frame < frameCount; ++frame) memset(frames + frame * frameBytes, static_cast<int>(frame % 251), frameBytes);
+  measureThread();
   if (count < 2) {
     for (const uint32_t batch : {32u, 256u, 512u, 1024u, 2048u}) measure(frames, batch);
   }
