@@ -10,14 +10,13 @@
 // A policy that goes by priorities takes no notice of draws: for it, prioritized() with as many priorities stands for sampled().
 // Every episode has ended, with 200 picks. afterDraws(1) spends few of them in a run at the larger E; afterDraws(1), 2 picks
 // has episodes of two picks instead, so that many are spent in every batch.
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "bench/probe/_times.hpp"
 #include "eviction/after_draws.hpp"
 #include "eviction/fifo.hpp"
 #include "eviction/lfu.hpp"
@@ -29,13 +28,11 @@
 
 namespace {
 
+using probe::nowNs, probe::summary, probe::Times;
+
 constexpr uint32_t batchCount = 5000;
 constexpr uint32_t repeatCount = 400;
 constexpr uint32_t none = exrp::EvictionPolicy::none;
-
-double nowNs() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::vector<uint32_t> draw(exrp::Random& random, uint32_t episodeCount, uint32_t count, bool skewed) {
   std::vector<uint32_t> episodes(count);
@@ -44,16 +41,6 @@ std::vector<uint32_t> draw(exrp::Random& random, uint32_t episodeCount, uint32_t
     episode = static_cast<uint32_t>((skewed ? u * u * u * u : u) * episodeCount);
   }
   return episodes;
-}
-
-struct Times {
-  double least;
-  double median;
-};
-
-Times summary(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return Times{times[0], times[times.size() / 2]};
 }
 
 void mustHold(const exrp::EvictionPolicy& policy, const char* name) {

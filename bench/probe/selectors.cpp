@@ -1,10 +1,9 @@
 // Probe: what the native selectors cost at 2^20 picks, each line the minimum and the median of repeats. Not a test.
 // g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -ffp-contract=off -I. bench/probe/selectors.cpp kernel/memory.cpp -o /tmp/selectors
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
+#include "bench/probe/_times.hpp"
 #include "selectors/curious.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/rank_based.hpp"
@@ -12,24 +11,21 @@
 #include "selectors/uniform.hpp"
 
 using namespace exrp;
+using probe::nowUs;
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 template <typename Before, typename Body>
 void measure(const char* name, int repeats, double per, const char* unit, Before before, Body body) {
   std::vector<double> times;
   for (int i = 0; i < repeats; ++i) {
     before();
-    const double start = now();
+    const double start = nowUs();
     body();
-    times.push_back((now() - start) / per);
+    times.push_back((nowUs() - start) / per);
   }
-  std::sort(times.begin(), times.end());
-  std::printf("%-58s %9.3f min %9.3f median %s\n", name, times[0], times[times.size() / 2], unit);
+  const auto [least, median] = probe::summary(times);
+  std::printf("%-58s %9.3f min %9.3f median %s\n", name, least, median, unit);
 }
 
 constexpr uint32_t pool = 1u << 20;
@@ -42,9 +38,9 @@ void prioritizedProbe(bool table) {
   PrioritizedSelector selector(options, Random(1, 0), pool);
   if (selector.create() != Status::ok) return;
   std::printf("prioritized, normalize %s, N = 2^20\n", table ? "table" : "batch");
-  const double start = now();
+  const double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
-  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (nowUs() - start) * 1e3 / pool);
   std::vector<uint32_t> index(5000);
   std::vector<double> value(5000);
   Random random(2, 0);
@@ -103,9 +99,9 @@ void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t wa
   std::printf("ucb %s, priorities %s, N = %u, after %u batches more than one draw each\n", proportional ? "proportional" : "greedy",
               prioritiesSet ? "random" : "equal", picks, warmUp);
   Random random(2, 0);
-  double start = now();
+  double start = nowUs();
   for (uint32_t i = 0; i < picks; ++i) selector.pushed(i);
-  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / picks);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (nowUs() - start) * 1e3 / picks);
   std::vector<uint32_t> index(256);
   std::vector<double> value(256);
   const auto batch = [&] { selector.select(256, index.data(), value.data()); };
@@ -113,12 +109,12 @@ void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t wa
     for (double& x : value) x = random.uniform();
     selector.setPriority(index.data(), value.data(), 256);
   };
-  start = now();
+  start = nowUs();
   for (uint32_t i = 0; i < picks / 256 + warmUp; ++i) {
     batch();
     if (prioritiesSet) update();
   }
-  std::printf("%-58s %9.3f us a batch of 256\n", "warm-up, with setPriority", (now() - start) / (picks / 256 + warmUp));
+  std::printf("%-58s %9.3f us a batch of 256\n", "warm-up, with setPriority", (nowUs() - start) / (picks / 256 + warmUp));
   measure("select 256", 400, 1, "us", [&] { if (prioritiesSet) update(); }, batch);
   measure("setPriority 256 just drawn", 400, 1, "us", batch, update);
   measure("push and pop 4096, ns each pair", 50, 4.096, "ns", nothing, [&] {
@@ -134,18 +130,18 @@ void rankBasedProbe() {
   RankBasedSelector selector({}, Random(1, 0), pool);
   if (selector.create() != Status::ok) return;
   std::printf("rank-based, N = 2^20\n");
-  double start = now();
+  double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
-  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (nowUs() - start) * 1e3 / pool);
   std::vector<uint32_t> index(256);
   std::vector<double> value(256);
   Random random(2, 0);
-  start = now();
+  start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) {
     const double priority = random.uniform() + 0.01;
     selector.setPriority(&i, &priority, 1);
   }
-  std::printf("%-58s %9.3f ns\n", "setPriority, one by one", (now() - start) * 1e3 / pool);
+  std::printf("%-58s %9.3f ns\n", "setPriority, one by one", (nowUs() - start) * 1e3 / pool);
   const auto draw = [&] { selector.select(256, index.data(), value.data()); };
   const auto update = [&] {
     for (double& x : value) x = random.uniform();
@@ -171,9 +167,9 @@ void curiousProbe() {
   CuriousSelector selector({}, Random(1, 0), pool);
   if (selector.create() != Status::ok) return;
   std::printf("curious, N = 2^20\n");
-  double start = now();
+  double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
-  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (now() - start) * 1e3 / pool);
+  std::printf("%-58s %9.3f first time, page faults included, ns\n", "push", (nowUs() - start) * 1e3 / pool);
   std::vector<uint32_t> index(256);
   std::vector<double> value(256);
   Random random(2, 0);
@@ -218,15 +214,15 @@ void turnsProbe() {
   for (int block = 0; block < 100; ++block)
     for (int which = 0; which < 2; ++which)
       for (int i = 0; i < 40; ++i) {
-        const double start = now();
+        const double start = nowUs();
         turn(*selectors[which]);
-        times[which].push_back(now() - start);
+        times[which].push_back(nowUs() - start);
       }
-  for (std::vector<double>& each : times) std::sort(each.begin(), each.end());
-  const double minimum = times[1][0] / times[0][0];
-  const double median = times[1][2000] / times[0][2000];
+  const probe::Times proportionalTimes = probe::summary(times[0]);
+  const probe::Times ranksTimes = probe::summary(times[1]);
   std::printf("select 256 and setPriority of them, N = 2^20: prioritized %.1f min %.1f median us, rank-based %.1f and %.1f: %.2f, %.2f times\n",
-              times[0][0], times[0][2000], times[1][0], times[1][2000], minimum, median);
+              proportionalTimes.least, proportionalTimes.median, ranksTimes.least, ranksTimes.median,
+              ranksTimes.least / proportionalTimes.least, ranksTimes.median / proportionalTimes.median);
 }
 
 void uniformProbe() {

@@ -10,13 +10,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "bench/probe/_times.hpp"
 #include "kernel/random.hpp"
 #include "kernel/wide_copy.hpp"
 
@@ -127,31 +127,28 @@ void measure(const uint8_t* frames, uint32_t batch) {
     for (size_t kind = 0; kind < kinds; ++kind) {
       const auto once = [&] { run(variants[kind / 2], kind % 2 == 1); };
       once();
-      const auto start = std::chrono::steady_clock::now();
+      const double start = probe::nowUs();
       for (uint32_t repeat = 0; repeat < repeats; ++repeat) once();
-      const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
-      times[kind].push_back(elapsed.count() / repeats);
+      times[kind].push_back((probe::nowUs() - start) / repeats);
     }
   }
   std::printf("batch of %u (%.1f MB)         alone: min   median   and read: min   median\n", batch, 2e-6 * static_cast<double>(partBytes));
-  for (auto& each : times) std::sort(each.begin(), each.end());
   for (size_t k = 0; k < std::size(variants); ++k) {
-    const auto& [alone, read] = std::pair(times[2 * k], times[2 * k + 1]);
-    std::printf("  %-26s %12.1f %8.1f %15.1f %8.1f\n", variants[k].name, alone[0], alone[turns / 2], read[0], read[turns / 2]);
+    const probe::Times alone = probe::summary(times[2 * k]);
+    const probe::Times read = probe::summary(times[2 * k + 1]);
+    std::printf("  %-26s %12.1f %8.1f %15.1f %8.1f\n", variants[k].name, alone.least, alone.median, read.least, read.median);
   }
 }
 
 void measureThread() {
   std::vector<double> times;
   for (uint32_t turn = 0; turn < 40 * turns; ++turn) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = probe::nowUs();
     std::thread([] {}).join();
-    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
-    times.push_back(elapsed.count());
+    times.push_back(probe::nowUs() - start);
   }
-  std::sort(times.begin(), times.end());
-  std::printf("a thread made and joined: min %.1f, median %.1f, 90th percentile %.1f\n", times[0], times[times.size() / 2],
-              times[times.size() * 9 / 10]);
+  const auto [least, median] = probe::summary(times);
+  std::printf("a thread made and joined: min %.1f, median %.1f\n", least, median);
 }
 
 }  // namespace
