@@ -4,23 +4,10 @@
  * @module
  */
 
-import { exists, inRepository, run, seconds } from "../tools/_repository.ts";
+import { exists, inRepository, listFiles, run, seconds } from "../tools/_repository.ts";
 import { findZig } from "../tools/_zig.ts";
 
 const folder = inRepository(".cache", "bench");
-
-/** What the limit includes. */
-const limitHeaders = ["kernel/random.hpp"];
-
-/** What the selector's speed hangs on beside its own source. */
-const selectorHeaders = [
-  "selectors/_proportional_draw.hpp",
-  "selectors/_proportional_selector.hpp",
-  "selectors/_wide_node.hpp",
-  "selectors/_wide_vectors.hpp",
-  "selectors/sum_tree.hpp",
-  "kernel/portable_math.hpp",
-];
 
 const limitSymbols = {
   limit_nothing: { parameters: ["u32"], result: "u32" },
@@ -65,12 +52,12 @@ async function isNewer(library: string, sources: readonly string[]): Promise<boo
 async function compile(
   name: string,
   sources: string[],
-  headers: string[],
   flags: string[],
 ): Promise<string> {
   const extension = Deno.build.os === "windows" ? "dll" : "so";
   const library = `${folder}/${name}.${extension}`;
-  if (await isNewer(library, [...sources, ...headers])) return library;
+  const headers = await Promise.all(["kernel", "selectors"].map((from) => listFiles(from, ".hpp")));
+  if (await isNewer(library, [...sources, ...headers.flat()])) return library;
   await Deno.mkdir(folder, { recursive: true });
   console.error(`compiling ${sources[0]} (the first time one to two minutes) ...`);
   const start = performance.now();
@@ -94,14 +81,10 @@ export async function openLimitLibrary(): Promise<LimitLibrary> {
   );
   const cpu = await hasAvx2() ? "x86_64_v3" : "baseline";
   // The copies' loops must stay as they are written, hence the kernel's flags; only the instructions differ.
-  const limit = await compile("limit", ["bench/limit.cpp"], limitHeaders, [
-    ...kernelFlags,
-    `-mcpu=${cpu}`,
-  ]);
+  const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);
   const selector = await compile(
     "limit_selector",
     ["bench/limit_selector.cpp", "kernel/memory.cpp"],
-    selectorHeaders,
     [...kernelFlags, "-DNDEBUG", "-mcpu=baseline"],
   );
   return {
