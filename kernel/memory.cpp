@@ -30,6 +30,12 @@ double physicalMemoryBytes() {
 #endif
 
 namespace {
+#if defined(EXRP_COMMIT_PAGES)
+// For tests: as on Windows, what isn't committed can't be touched.
+constexpr int reservedAccess = PROT_NONE;
+#else
+constexpr int reservedAccess = PROT_READ | PROT_WRITE;
+#endif
 constexpr size_t hugePageBytes = size_t{2} << 20;
 // Below this a 2 MiB page would hold mostly nothing.
 constexpr size_t hugeReservationBytes = hugePageBytes / 2;
@@ -38,14 +44,14 @@ constexpr size_t hugeReservationBytes = hugePageBytes / 2;
 void* reserveMemory(size_t* bytes, Pages pages) {
   const bool huge = pages == Pages::huge && *bytes >= hugeReservationBytes;
   if (!huge) {
-    void* mapped = mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped = mmap(nullptr, *bytes, reservedAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
   // Whole huge pages, the last one too; and as much again as it takes to begin at one.
   if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
   const size_t whole = (*bytes + hugePageBytes - 1) & ~(hugePageBytes - 1);
   const size_t taken = whole + hugePageBytes;
-  void* mapped = mmap(nullptr, taken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped = mmap(nullptr, taken, reservedAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   // Keep only the aligned part, so that releaseMemory needs no more than base and bytes.
   const auto address = reinterpret_cast<uintptr_t>(mapped);
@@ -60,7 +66,11 @@ void* reserveMemory(size_t* bytes, Pages pages) {
   *bytes = whole;
   return base;
 }
+#if defined(EXRP_COMMIT_PAGES)
+bool commitMemory(void* base, size_t bytes) { return mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0; }
+#else
 bool commitMemory(void*, size_t) { return true; }
+#endif
 void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
 
 double physicalMemoryBytes() {

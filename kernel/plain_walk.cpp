@@ -9,7 +9,7 @@ namespace exrp {
 void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
   const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
-  if (!simple || isBeside(0) || isBeside(1) || isBeside(2)) return;
+  if (!simple || isBeside(0) || isBeside(2)) return;
   if (policy.nStepCount > 0) {
     const bool fits = policy.rewardType == EXRP_TYPE_FLOAT32 && store.column(2).itemCount == 1 && policy.nStepMax <= nStepsMax;
     if (!fits) return;

@@ -1,6 +1,6 @@
-// PlainWalk: the pipeline of kernel/batch.hpp for the commonest batches: records, next states in any form and n-step returns, where state,
-// action and reward stand side by side in one group of the store. Columns beside it (wide ones, and those that are kept for some records
-// only) are left to the caller.
+// PlainWalk: the pipeline of kernel/batch.hpp for the commonest batches: records, next states in any form and n-step returns, where state
+// and reward stand side by side in one group of the store. Columns beside it (wide ones, and those that are kept for some records only)
+// are left to the caller.
 //
 // Picks go through it in flights. Each stage is a loop of its own over a flight's picks: (1) ask for their entries in the pick table;
 // (2) read their slots, ask for their blocks' heads, and for their rows as if all stood together, which they nearly always do; (3) read

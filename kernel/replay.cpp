@@ -454,6 +454,16 @@ Status Replay::checkSelector(uint32_t selector) const {
   return selector < selectorCount_ ? Status::ok : fail(Status::selectorUnknown, selector, selectorCount_);
 }
 
+/// Whether the pick at `index` of the table, if there is one, begins at this place.
+bool Replay::beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const {
+  if (index >= picks.count()) return false;
+  const uint32_t slot = picks.slot(index);
+  const BlockHead& head = store_.heads()[store_.blockOf(slot)];
+  return episodes_[head.episode].handle == handle && (head.place >> 1 << store_.blockShift()) + store_.within(slot) == position;
+}
+
+/// The picks that begin at these places, or pickNone. `indices` holds guesses, whatever they are: most often those of the last draw, whose
+/// picks' slots and blocks were just read. What they don't tell the block index does.
 Status Replay::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
                          uint32_t* indices) const {
   for (uint32_t index = 0; index < count; ++index) {
@@ -461,21 +471,34 @@ Status Replay::findPicks(const PickTable& picks, const double* handles, const in
     if (status != Status::ok) return status;
     if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
   }
-  // Four passes over pieces, so that the misses of many lookups overlap.
+  const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(handles[at]); };
+  const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
+  const auto isKnown = [&](uint32_t at) { return beginsAt(picks, indices[at], handleAt(at), positionAt(at)); };
+  // A batch whose picks are not those guessed is told by a few of them.
+  const bool areGuessed = count > 0 && (isKnown(0) || isKnown(count / 2) || isKnown(count - 1));
+  // Passes over pieces, so that the misses of many lookups overlap.
   constexpr uint32_t pieceMax = 64;
+  uint32_t left[pieceMax];
   uint32_t slots[pieceMax];
   for (uint32_t first = 0; first < count; first += pieceMax) {
-    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
-    const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(handles[first + at]); };
-    const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[first + at]); };
-    for (uint32_t at = 0; at < piece; ++at) index_.prefetchTable(handleAt(at), store_.ordinalOf(positionAt(at)));
-    for (uint32_t at = 0; at < piece; ++at) index_.prefetchBlock(store_, handleAt(at), store_.ordinalOf(positionAt(at)));
-    for (uint32_t at = 0; at < piece; ++at) {
-      const uint32_t block = index_.find(store_, handleAt(at), store_.ordinalOf(positionAt(at)));
-      slots[at] = block == blockNone ? UINT32_MAX : store_.slotAt(block, positionAt(at));
-      if (block != blockNone) picks.prefetchPlace(slots[at]);
+    const uint32_t end = count - first < pieceMax ? count : first + pieceMax;
+    uint32_t leftCount = 0;
+    if (areGuessed) {
+      for (uint32_t at = first; at < end; ++at) picks.prefetchSlot(indices[at]);
+      for (uint32_t at = first; at < end; ++at) {
+        if (!isKnown(at)) left[leftCount++] = at;
+      }
+    } else {
+      for (uint32_t at = first; at < end; ++at) left[leftCount++] = at;
     }
-    for (uint32_t at = 0; at < piece; ++at) indices[first + at] = slots[at] == UINT32_MAX ? pickNone : picks.place(slots[at]);
+    for (uint32_t k = 0; k < leftCount; ++k) index_.prefetchTable(handleAt(left[k]), store_.ordinalOf(positionAt(left[k])));
+    for (uint32_t k = 0; k < leftCount; ++k) index_.prefetchBlock(store_, handleAt(left[k]), store_.ordinalOf(positionAt(left[k])));
+    for (uint32_t k = 0; k < leftCount; ++k) {
+      const uint32_t block = index_.find(store_, handleAt(left[k]), store_.ordinalOf(positionAt(left[k])));
+      slots[k] = block == blockNone ? UINT32_MAX : store_.slotAt(block, positionAt(left[k]));
+      if (block != blockNone) picks.prefetchPlace(slots[k]);
+    }
+    for (uint32_t k = 0; k < leftCount; ++k) indices[left[k]] = slots[k] == UINT32_MAX ? pickNone : picks.place(slots[k]);
   }
   return Status::ok;
 }

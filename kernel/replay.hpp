@@ -112,6 +112,7 @@ class Replay {
   uint32_t runnerCount = 0;
 
   // The picks of a table.
+  bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
   Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
   Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
   Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
