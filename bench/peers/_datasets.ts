@@ -34,7 +34,7 @@ export interface Dataset {
   readonly capacity: number;
   /** Picks of the batches that are drawn. */
   readonly batches: readonly number[];
-  /** How many priorities are set at once. */
+  /** How many priorities are set at once; as many are drawn and set in a learner's turn. */
   readonly updates: readonly number[];
   /** How many records are added in one call. */
   readonly adds: readonly number[];
@@ -122,6 +122,7 @@ export function listCalls({ kind, batches, updates, adds, memory }: Dataset): st
     calls.push(...batches.map((size) => `add 1, sample ${size}`));
   }
   calls.push(...updates.map((size) => `update ${size}`));
+  calls.push(...updates.map((size) => `turn ${size}`));
   calls.push(...adds.map((count) => `add ${count}`));
   return calls;
 }

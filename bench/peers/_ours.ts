@@ -18,9 +18,9 @@ import { ACTION_SIZE, type Dataset, EPISODE_LENGTH, FRAME_SIDE, STATE_SIZE } fro
 import { type BatchColumn, type DrawnBatch, episodeColumns, episodeFrames } from "./_records.ts";
 
 /** One call: as it comes, and with its outputs reused where it has any. */
-export interface OurCall {
-  readonly fresh: () => unknown;
-  readonly into?: () => unknown;
+export interface OurCall<Result = unknown> {
+  readonly fresh: () => Result;
+  readonly into?: () => Result;
 }
 
 /** A filled replay. */
@@ -64,7 +64,7 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   }
   const calls = new Map<string, OurCall>();
   const options = isPrioritized ? { beta: BETA } : {};
-  const draw = (size: number, from: Selector<VectorBatch>): OurCall => {
+  const draw = (size: number, from: Selector<VectorBatch>): OurCall<VectorBatch> => {
     const into = replay.getBatch(size, from, options);
     return {
       fresh: () => replay.getBatch(size, from, options),
@@ -89,6 +89,11 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   }
   for (const size of dataset.updates) {
     calls.set(`update ${size}`, { fresh: updater(replay, selector, size) });
+    const { fresh, into = fresh } = draw(size, selector);
+    calls.set(`turn ${size}`, {
+      fresh: learnerTurn(replay, selector, fresh, size),
+      into: learnerTurn(replay, selector, into, size),
+    });
   }
   for (const count of dataset.adds) calls.set(`add ${count}`, { fresh: adder(replay, count) });
   return {
@@ -101,9 +106,12 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   };
 }
 
-function noteOf({ kind, dtype, memory }: Dataset): string {
+function noteOf({ kind, dtype, updates, memory }: Dataset): string {
   if (memory) return "Next obs are stored once.";
   if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
+  if (updates.length > 0) {
+    return `${NOTE} An update leaves the sums to the next draw, which adds them up: see turn for both.`;
+  }
   if (dtype === "float64") {
     return `${NOTE} Is given float32, as TorchRL is: the others get the seed's float64.`;
   }
@@ -146,16 +154,40 @@ function updater(
   const anywhere = replay.newPickSelector(uniform());
   const picks = Array.from({ length: 16 }, () => replay.getBatch(size, anywhere));
   // Fewer, so that no pick is given the priority that it has: that may cost nothing.
-  const priorities = Array.from(
-    { length: 15 },
-    () => Float32Array.from({ length: size }, () => 0.01 + Math.random()),
-  );
+  const priorities = prioritySets(size);
   let turn = 0;
   return () => {
     const [batch, priority] = [picks[turn % picks.length], priorities[turn % priorities.length]];
     turn += 1;
     if (batch === undefined || priority === undefined) return;
     replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priority);
+  };
+}
+
+/** Fifteen sets of priorities. */
+function prioritySets(size: number): Float32Array[] {
+  return Array.from(
+    { length: 15 },
+    () => Float32Array.from({ length: size }, () => 0.01 + Math.random()),
+  );
+}
+
+/** A batch, then the priorities of its picks. */
+function learnerTurn(
+  replay: VectorReplay,
+  selector: Selector<VectorBatch>,
+  draw: () => VectorBatch,
+  size: number,
+): () => VectorBatch {
+  const priorities = prioritySets(size);
+  let turn = 0;
+  return () => {
+    const batch = draw();
+    const priority = priorities[turn++ % priorities.length];
+    if (priority !== undefined) {
+      replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priority);
+    }
+    return batch;
   };
 }
 

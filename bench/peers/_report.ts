@@ -35,7 +35,7 @@ const GROUPS: readonly Group[] = [
     id: "prioritized",
     title: "Prioritized",
     text:
-      `The same records, α = 0.6, β = 0.4. Updates set priorities of records all over the buffer.`,
+      "The same records, α = 0.6, β = 0.4. *update* sets priorities of records all over the buffer; *turn* is a learner's turn: a batch is drawn, then the priorities of what was drawn are set.",
     chart: "size",
   },
   {
@@ -49,7 +49,7 @@ const GROUPS: readonly Group[] = [
     id: "prioritized sequences",
     title: "Prioritized sequences",
     text:
-      "5000 sequences of 8 records, drawn by priorities of their first records where not said otherwise.",
+      "5000 sequences of 8 records, drawn by priorities of their first records where not said otherwise. *turn*: a batch is drawn, then the priorities of what was drawn are set.",
     chart: "dots",
   },
   {

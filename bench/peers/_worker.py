@@ -96,6 +96,22 @@ def spread_indices(capacity, count, seed=1):
     return indices, [np.abs(rng.standard_normal(count)).astype(np.float32) + 0.01 for _ in range(15)]
 
 
+def learner_turns(sizes, draw, update, convert=lambda priorities: priorities):
+    """Calls of a learner's turn: `draw(size)` gives a batch and where its records are, `update` sets the priorities of these."""
+
+    def turn(size):
+        priorities = Turns([convert(one) for one in spread_indices(8, size)[1]])
+
+        def call():
+            batch, indices = draw(size)
+            update(indices, priorities())
+            return batch
+
+        return call
+
+    return {f"turn {size}": turn(size) for size in sizes}
+
+
 class Turns:
     """Hands out the elements of a list in turns."""
 

@@ -1,7 +1,21 @@
 """cpprb: ReplayBuffer and PrioritizedReplayBuffer."""
 
 import numpy as np
-from _worker import BETA, EPISODE, SIDE, STACK, Opened, Peer, Turns, chunks, serve, spread_indices, stacks, steps
+from _worker import (
+    BETA,
+    EPISODE,
+    SIDE,
+    STACK,
+    Opened,
+    Peer,
+    Turns,
+    chunks,
+    learner_turns,
+    serve,
+    spread_indices,
+    stacks,
+    steps,
+)
 from cpprb import PrioritizedReplayBuffer, ReplayBuffer
 
 COLUMNS = {"obs": {"shape": 15}, "act": {"shape": 3}, "next_obs": {"shape": 15}, "rew": {}, "done": {}}
@@ -43,6 +57,12 @@ class Cpprb(Peer):
         for size in dataset["updates"]:
             indices, priorities = (Turns(sets) for sets in spread_indices(dataset["capacity"], size))
             calls[f"update {size}"] = lambda i=indices, p=priorities: buffer.update_priorities(i(), p())
+
+        def draw(size):
+            batch = buffer.sample(size, beta=BETA)
+            return batch, batch["indexes"]
+
+        calls |= learner_turns(dataset["updates"], draw, buffer.update_priorities)
         return Opened(calls | self.adds(buffer, dataset), lambda: self.check(buffer, beta=BETA))
 
     def open_images(self, dataset):

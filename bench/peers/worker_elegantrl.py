@@ -1,7 +1,7 @@
 """ElegantRL: its replay buffer, one thread."""
 
 import torch
-from _worker import Absent, Opened, Peer, Turns, chunks, serve, spread_indices, steps
+from _worker import Absent, Opened, Peer, Turns, chunks, learner_turns, serve, spread_indices, steps
 from elegantrl.train.replay_buffer import ReplayBuffer
 
 torch.set_num_threads(1)
@@ -61,6 +61,12 @@ class ElegantRL(Peer):
             indices = Turns([torch.from_numpy(one) for one in indices])
             priorities = Turns([torch.from_numpy(one) for one in priorities])
             calls[f"update {size}"] = lambda i=indices, p=priorities: buffer.td_error_update_for_per(i(), p())
+
+        def draw(size):
+            batch = buffer.sample_for_per(size)
+            return batch, batch[-1]
+
+        calls |= learner_turns(dataset["updates"], draw, buffer.td_error_update_for_per, torch.from_numpy)
         absent = {f"add {n}": "a write that wraps fails" for n in dataset["adds"]}
         note = PAIRS + " One record more than said, as at a power of two it fails its own assertion."
         return Opened(calls, lambda: plain(buffer.sample_for_per(256)), absent, note=note, pairs=True)

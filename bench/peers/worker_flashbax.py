@@ -14,6 +14,7 @@ from _worker import (
     action,
     chunks,
     frame,
+    learner_turns,
     reward,
     serve,
     spread_indices,
@@ -92,6 +93,13 @@ class Flashbax(Peer):
             f"sample {n}": "a batch may not be larger than the buffer" for n in dataset["batches"] if n > dataset["capacity"]
         }
 
+    def turns(self, sizes, draws, update):
+        def draw(size):
+            sample = draws[size]()
+            return sample, sample[0].indices
+
+        return learner_turns(sizes, draw, update)
+
     def pairs(self, sample):
         first, second = sample.experience.first, sample.experience.second
         batch = {name: np.asarray(first[name]) for name in ("obs", "act", "rew", "done")}
@@ -121,6 +129,11 @@ class Flashbax(Peer):
             indices, priorities = spread_indices(dataset["capacity"], size)
             indices = Turns([one.astype(np.int32) for one in indices])
             calls[f"update {size}"] = lambda i=indices, p=Turns(priorities): update(i(), p())
+        able = [n for n in dataset["updates"] if n <= dataset["capacity"]]
+        absent |= {
+            f"turn {n}": absent[f"sample {n}"] for n in dataset["updates"] if n not in able
+        }
+        calls |= self.turns(able, {n: calls[f"sample {n}"] for n in able}, update)
         draw = held.sampler(build(256))
         note = PAIRS + " Its sum tree is float32."
         return Opened(calls | adds, lambda: self.pairs(draw()), absent, note=note, pairs=True)
@@ -180,6 +193,7 @@ class Flashbax(Peer):
             f"sample {size}": held.sampler(held.buffer, weighted=True),
             f"update {size}": lambda: update(indices(), priorities()),
         }
+        calls |= self.turns(dataset["updates"], {size: calls[f"sample {size}"]}, update)
         return Opened(calls, self.sequence_check(draw), note="A row for each episode. Its sum tree is float32.")
 
     def open_images(self, dataset):

@@ -19,6 +19,7 @@ from _worker import (
     Turns,
     chunks,
     frame,
+    learner_turns,
     serve,
     spread_indices,
     steps,
@@ -133,12 +134,13 @@ class Numpy(Peer):
             indices, leaf = tree.draw(rng, size)
             batch = ring.gather(indices)
             batch["weight"] = weights(leaf / tree.sums[1], n)
-            return batch
+            return batch, indices
 
         calls = {f"sample {size}": lambda size=size: sample(size) for size in dataset["batches"]}
         for size in dataset["updates"]:
             indices, priorities = (Turns(sets) for sets in spread_indices(n, size))
             calls[f"update {size}"] = lambda i=indices, p=priorities: tree.update(i(), p())
+        calls |= learner_turns(dataset["updates"], sample, tree.update)
 
         def new_priority(first, count):
             tree.update(np.arange(first, first + count) % n, np.ones(count))
@@ -146,7 +148,7 @@ class Numpy(Peer):
         calls |= self.adds(ring, dataset, new_priority)
 
         def check():
-            batch = sample(256)
+            batch, _ = sample(256)
             del batch["weight"]
             return batch
 
@@ -198,7 +200,7 @@ class Numpy(Peer):
             starts, leaf = tree.draw(rng, size)
             batch = gather(starts, names)
             batch["weight"] = weights(leaf / tree.sums[1], ring.capacity)
-            return batch
+            return batch, starts
 
         sets = [tree.draw(rng, size)[0] for _ in range(16)]
         indices, priorities = Turns(sets), Turns(spread_indices(8, size)[1])
@@ -206,7 +208,8 @@ class Numpy(Peer):
             f"sample {size}": lambda: sample(plain),
             f"update {size}": lambda: tree.update(indices(), priorities()),
         }
-        return Opened(calls, lambda: {k: v[:256] for k, v in sample(plain).items() if k != "weight"})
+        calls |= learner_turns(dataset["updates"], lambda _: sample(plain), tree.update)
+        return Opened(calls, lambda: {k: v[:256] for k, v in sample(plain)[0].items() if k != "weight"})
 
     def open_images(self, dataset):
         capacity, rng = dataset["capacity"], self.rng

@@ -6,7 +6,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import numpy as np
 import reverb
-from _worker import ACT, OBS, Absent, Opened, Peer, Turns, chunks, serve, spread_indices, steps
+from _worker import ACT, OBS, Absent, Opened, Peer, Turns, chunks, learner_turns, serve, spread_indices, steps
 
 CAPACITY_MAX = 2**16
 NAMES = ("obs", "act", "rew", "next_obs", "done")
@@ -97,12 +97,23 @@ class Reverb(Peer):
         adds = {name: opened.calls.pop(name) for name in list(opened.calls) if name.startswith("add")}
         for size in dataset["updates"]:
             if size > 256:
-                opened.absent[f"update {size}"] = "not run: the keys come one by one"
+                for call in (f"update {size}", f"turn {size}"):
+                    opened.absent[call] = "not run: the keys come one by one"
                 continue
             _, priorities = spread_indices(8, size)
             keys = [[item.info.key for (item,) in client.sample(TABLE, size)] for _ in range(4)]
             updates = Turns([dict(zip(k, map(float, p))) for p in priorities for k in keys])
             opened.calls[f"update {size}"] = lambda u=updates: client.mutate_priorities(TABLE, updates=u())
+
+        def draw(size):
+            sample = opened.calls[f"sample {size}"]()
+            return sample, sample.info.key.numpy().tolist()
+
+        def update(keys, priorities):
+            client.mutate_priorities(TABLE, updates=dict(zip(keys, priorities)))
+
+        able = [n for n in dataset["updates"] if f"turn {n}" not in opened.absent]
+        opened.calls |= learner_turns(able, draw, update, lambda priorities: priorities.tolist())
         opened.calls |= adds
         return opened
 

@@ -5,7 +5,7 @@ They are filled by set_batch, which is how the library itself restores data: add
 
 import numpy as np
 import torch
-from _worker import EPISODE, Opened, Peer, Turns, chunks, frame, serve, spread_indices, steps
+from _worker import EPISODE, Opened, Peer, Turns, chunks, frame, learner_turns, serve, spread_indices, steps
 from tianshou.data import Batch, PrioritizedReplayBuffer, ReplayBuffer
 
 torch.set_num_threads(1)
@@ -100,6 +100,7 @@ class Tianshou(Peer):
         for size in dataset["updates"]:
             indices, priorities = (Turns(sets) for sets in spread_indices(capacity, size))
             calls[f"update {size}"] = lambda i=indices, p=priorities: buffer.update_weight(i(), p())
+        calls |= learner_turns(dataset["updates"], buffer.sample, buffer.update_weight)
         note = "Adds one record a call: add 100 is a hundred calls."
         return Opened(calls | self.adds(buffer, dataset), lambda: plain(buffer.sample(256)[0]), note=note)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from _worker import BETA, EPISODE, Opened, Peer, Turns, chunks, serve, spread_indices, stacks, steps
+from _worker import BETA, EPISODE, Opened, Peer, Turns, chunks, learner_turns, serve, spread_indices, stacks, steps
 from tensordict import TensorDict
 from torchrl.data import (
     LazyTensorStorage,
@@ -58,6 +58,12 @@ class TorchRL(Peer):
             indices = Turns([torch.from_numpy(one) for one in indices])
             priorities = Turns([torch.from_numpy(one) for one in priorities])
             calls[f"update {size}"] = lambda i=indices, p=priorities: buffer.update_priority(i(), p())
+
+        def draw(size):
+            batch = buffer.sample(size)
+            return batch, batch["index"]
+
+        calls |= learner_turns(dataset["updates"], draw, buffer.update_priority, torch.from_numpy)
         return Opened(calls | self.adds(buffer, dataset), lambda: numpy(buffer.sample(256)))
 
     def slices(self, dataset, sampler):
@@ -106,7 +112,9 @@ class TorchRL(Peer):
         )
         buffer, size, length, check = self.slices(dataset, sampler)
         calls = {f"sample {size}": lambda: buffer.sample(size * length)}
-        absent = {f"update {size}": "priorities are those of steps, not of sequences"}
+        absent = {
+            f"{call} {size}": "priorities are those of steps, not of sequences" for call in ("update", "turn")
+        }
         return Opened(calls, check, absent, note="PrioritizedSliceSampler with cached bounds.")
 
     def open_images(self, dataset):
