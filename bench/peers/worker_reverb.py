@@ -75,10 +75,11 @@ class Reverb(Peer):
             data = draw().data
             return {name: np.asarray(column).astype(np.float32) for name, column in zip(NAMES, data)}
 
-        note = (
-            "Server and client in one process, on every core; batches from a dataset that is kept open and has up to "
-            "100 records ahead, without importance weights."
-        )
+        note = "Server and client in one process, on every core."
+        if dataset["batches"]:
+            note += (
+                " Batches from a dataset that is kept open and has up to 100 records ahead, without importance weights."
+            )
         return Opened(calls, check, note=note, keep=(server, client)), client
 
     def fill_as(self, dataset, sampler):

@@ -53,7 +53,7 @@ class StableBaselines3(Peer):
             infos = [{}] * count
             row = (chunk["obs"], chunk["next_obs"], chunk["act"], chunk["rew"], chunk["done"], infos)
             calls[f"add {count}"] = lambda into=into, row=row: into.add(*row)
-        note = "add 100 is one step of each of 100 environments, in a buffer made for as many."
+        note = "add n is one step of each of n environments, in a buffer made for as many." if dataset["adds"] else ""
         return Opened(calls, check, note=note)
 
     def open_images(self, dataset):

@@ -10,6 +10,8 @@ from tianshou.data import Batch, PrioritizedReplayBuffer, ReplayBuffer
 
 torch.set_num_threads(1)
 
+ADDS = "Adds one record a call: add n is n calls."
+
 
 def batch_of(chunk):
     done = chunk["done"] > 0
@@ -88,7 +90,7 @@ class Tianshou(Peer):
         capacity = dataset["capacity"]
         buffer = restore(ReplayBuffer(capacity), columns_of(capacity), capacity)
         calls = {f"sample {n}": lambda n=n: buffer.sample(n) for n in dataset["batches"]}
-        note = "Adds one record a call: add 100 is a hundred calls."
+        note = ADDS if dataset["adds"] else ""
         return Opened(calls | self.adds(buffer, dataset), lambda: plain(buffer.sample(256)[0]), note=note)
 
     def open_prioritized(self, dataset):
@@ -101,7 +103,7 @@ class Tianshou(Peer):
             indices, priorities = (Turns(sets) for sets in spread_indices(capacity, size))
             calls[f"update {size}"] = lambda i=indices, p=priorities: buffer.update_weight(i(), p())
         calls |= learner_turns(dataset["updates"], buffer.sample, buffer.update_weight)
-        note = "Adds one record a call: add 100 is a hundred calls."
+        note = ADDS if dataset["adds"] else ""
         return Opened(calls | self.adds(buffer, dataset), lambda: plain(buffer.sample(256)[0]), note=note)
 
     def open_sequences(self, dataset):
