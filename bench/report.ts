@@ -7,6 +7,7 @@
  */
 
 import { fileURLToPath } from "node:url";
+import { checkOptionNames, option } from "./_results.ts";
 import type { Section } from "./_section.ts";
 import { peersSection } from "./peers/_report.ts";
 import { limitSection, ownSection, paperSection } from "./report/sections.ts";
@@ -52,11 +53,21 @@ export async function makeReport(
   return { markdown: `${parts.join("\n\n")}\n`, images };
 }
 
-if (import.meta.main) {
+async function write(): Promise<void> {
   const docs = new URL("../docs/", import.meta.url);
   const { markdown, images } = await makeReport(new URL("results/", import.meta.url));
   await Deno.writeTextFile(new URL("benchmarks.md", docs), markdown);
   await Deno.mkdir(new URL("images/", docs), { recursive: true });
   for (const [name, svg] of images) await Deno.writeTextFile(new URL(`images/${name}`, docs), svg);
   console.log(`${fileURLToPath(docs)}benchmarks.md, ${images.size} pictures`);
+}
+
+if (import.meta.main) {
+  checkOptionNames(["help"]);
+  if (option("help") === undefined) await write();
+  else {
+    console.log(
+      "deno task bench:report: writes docs/benchmarks.md and its pictures, made of the files in bench/results; there are no options",
+    );
+  }
 }

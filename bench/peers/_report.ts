@@ -227,12 +227,14 @@ function chartOf(
 }
 
 function introduction(results: PeersResults): string {
-  const { date, cpu, cores, memoryBytes, os, deno, windowMs, repeats, quick } = results;
+  const { date, cpu, cores, memoryBytes, os, deno, commit = "", windowMs, repeats, quick } =
+    results;
   const lines = [
     "## Beside its peers",
     "",
     `\`deno task bench:peers\`, then \`deno task bench:report\`. ${date}, ${cpu}, ${cores} cores, ` +
-    `${(memoryBytes / 2 ** 30).toFixed(0)} GiB, ${os}, Deno ${deno}.`,
+    `${(memoryBytes / 2 ** 30).toFixed(0)} GiB, ${os}, Deno ${deno}` +
+    (commit === "" ? "." : `, commit ${commit}.`),
     "",
     ...(quick
       ? [
@@ -265,6 +267,23 @@ bold. *÷* says how many times longer the fastest of the others took than ours.`
   return lines.join("\n");
 }
 
+/** A group's table with what is to be known of it; undefined where it has no figures. */
+function renderGroup(group: Group, results: PeersResults): string | undefined {
+  const order = results.systems.map(({ name }) => name);
+  const rows = results.rows.filter((row) => row.group === group.id);
+  if (rows.length === 0) return undefined;
+  const notes = results.notes.filter((note) => note.group === group.id)
+    .map(({ system, text }) => `- ${system}: ${text}`);
+  const remarks = [...absences(rows, order), ...notes];
+  const parts = [`### ${group.title}`, group.text, groupTable(rows, order), remarks.join("\n")];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** All tables of a run. */
+export function tablesOf(results: PeersResults): string {
+  return GROUPS.flatMap((group) => renderGroup(group, results) ?? []).join("\n\n");
+}
+
 /** Beside its peers. */
 export const peersSection: Section = {
   file: "peers.json",
@@ -274,13 +293,10 @@ export const peersSection: Section = {
     const parts = [introduction(results)];
     const images = new Map<string, string>();
     for (const group of GROUPS) {
+      const text = renderGroup(group, results);
+      if (text === undefined) continue;
+      parts.push(text);
       const rows = results.rows.filter((row) => row.group === group.id);
-      if (rows.length === 0) continue;
-      parts.push(`### ${group.title}`, group.text, groupTable(rows, order));
-      const notes = results.notes.filter((note) => note.group === group.id)
-        .map(({ system, text }) => `- ${system}: ${text}`);
-      const remarks = [...absences(rows, order), ...notes];
-      if (remarks.length > 0) parts.push(remarks.join("\n"));
       const svg = await chartOf(group, rows, order);
       if (svg === undefined) continue;
       const name = `bench_peers_${group.id.replaceAll(/[^a-z0-9]+/g, "_")}.svg`;

@@ -46,6 +46,8 @@ export interface PeersResults {
   readonly memoryBytes: number;
   readonly os: string;
   readonly deno: string;
+  /** The commit of the sources, with `+` where they were changed since; empty outside of a repository. */
+  readonly commit?: string;
   readonly windowMs: number;
   readonly repeats: number;
   readonly systems: readonly System[];
@@ -95,6 +97,7 @@ export function checkPeersResults(value: unknown): PeersResults {
     memoryBytes: "number",
     os: "string",
     deno: "string",
+    "commit?": "string",
     windowMs: "number",
     repeats: "number",
     systems: "object",

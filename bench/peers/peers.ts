@@ -1,24 +1,17 @@
 /**
- * Our library beside its peers, on the same workloads, in one run: `deno task bench:peers`. Writes `bench/results/peers.json`, from
- * which `deno task bench:report` makes a section of `docs/benchmarks.md`.
- *
- *   --install            first makes the virtual environments that are missing, in .cache/peers (8 GB with all peers)
- *   --only=cpprb,numpy   these peers only
- *   --groups=uniform     only groups of workloads whose names begin so; writes build/peers_part.json
- *   --quick              small buffers and short windows: shows that everything works, in minutes
- *   --out=FILE           writes there instead; a quick run writes build/peers_quick.json
+ * Our library beside its peers, on the same workloads, in one run: `deno task bench:peers`; with `--help` it says what can be asked for.
+ * Writes `bench/results/peers.json`, from which `deno task bench:report` makes a section of `docs/benchmarks.md`, and prints the tables.
  *
  * Every system is filled with the same records, a batch of each is checked, and then repeats take turns: ours, the first
  * peer, the second ... and again; the minimum counts. A peer that cannot be measured is named with the reason. Without
- * Python ours is measured alone. The status is 1 only where a batch was not what it should be.
+ * Python ours is measured alone. The status is 1 only where a batch was not what it should be, 2 where the options are wrong.
  *
  * @module
  */
 
 import { availableParallelism, cpus } from "node:os";
 import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { origin } from "../_results.ts";
 import { type Dataset, estimateBytes, listCalls, listDatasets } from "./_datasets.ts";
 import {
   findEnvironment,
@@ -28,7 +21,9 @@ import {
   workerPath,
 } from "./_environments.ts";
 import { type OpenedHere, openOurs, OurClock } from "./_ours.ts";
+import { type Options, parseOptions, USAGE, UsageError } from "./_options.ts";
 import { measureOurMemory } from "./_our_memory.ts";
+import { tablesOf } from "./_report.ts";
 import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_records.ts";
 import { MEMORY_CALL, type Note, type PeersResults, type Row, type System } from "./_results.ts";
 import { WorkerError, WorkerProcess } from "./_worker_process.ts";
@@ -36,14 +31,6 @@ import { WorkerError, WorkerProcess } from "./_worker_process.ts";
 /** What ours is called, with fresh and with reused outputs. */
 const FRESH = "exrp";
 const INTO = "exrp, into";
-
-interface Options {
-  readonly only: readonly string[];
-  readonly install: boolean;
-  readonly quick: boolean;
-  readonly groups: readonly string[] | undefined;
-  readonly out: string;
-}
 
 /** One peer that can be measured. */
 interface Peer extends PeerName {
@@ -55,39 +42,6 @@ interface Peer extends PeerName {
 interface Timed {
   readonly system: string;
   readonly time: (call: string, seconds: number) => number | Promise<number>;
-}
-
-function parseOptions(args: string[]): Options {
-  const { values } = parseArgs({
-    args,
-    options: {
-      only: { type: "string" },
-      install: { type: "boolean", default: false },
-      quick: { type: "boolean", default: false },
-      groups: { type: "string" },
-      out: { type: "string" },
-    },
-  });
-  const known = peers.map(({ id }) => id);
-  const only = values.only === undefined ? known : values.only.split(",").filter(Boolean);
-  const unknown = only.find((id) => !known.includes(id));
-  if (unknown !== undefined) {
-    throw new RangeError(`--only: there is no peer ${unknown}; there are ${known.join(", ")}`);
-  }
-  const groups = values.groups?.split(",").map((name) => name.trim());
-  const all = listDatasets(true).map(({ group }) => group);
-  const stranger = groups?.find((name) => !all.some((group) => group.startsWith(name)));
-  if (stranger !== undefined) {
-    const names = [...new Set(all)].join("; ");
-    throw new RangeError(`--groups: none begins with ${stranger}; there are ${names}`);
-  }
-  const name = groups !== undefined
-    ? "../../build/peers_part.json"
-    : values.quick
-    ? "../../build/peers_quick.json"
-    : "../results/peers.json";
-  const out = values.out ?? fileURLToPath(new URL(name, import.meta.url));
-  return { only, install: values.install, quick: values.quick, groups, out };
 }
 
 /** One run: what it found so far. */
@@ -363,13 +317,13 @@ async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Prom
   }
 }
 
-async function main(args: string[]): Promise<number> {
-  const options = parseOptions(args);
+async function main(options: Options): Promise<number> {
   const [windowMs, repeats] = options.quick ? [5, 3] : [40, 7];
   const run = new Run(repeats, windowMs / 1e3);
   const packageVersion = JSON.parse(
     await Deno.readTextFile(new URL("../../deno.json", import.meta.url)),
   ) as { version: string };
+  const { commit } = await origin("peers");
   const packages = { deno: Deno.version.deno, v8: Deno.version.v8 };
   for (const name of [FRESH, INTO]) {
     run.systems.set(name, { name, version: packageVersion.version, threads: "one", packages });
@@ -401,6 +355,7 @@ async function main(args: string[]): Promise<number> {
     memoryBytes: Deno.systemMemoryInfo().total,
     os: Deno.build.target,
     deno: Deno.version.deno,
+    commit,
     windowMs,
     repeats,
     systems: [...run.systems.values()],
@@ -409,15 +364,29 @@ async function main(args: string[]): Promise<number> {
     rows: run.rows,
   };
   await Deno.mkdir(dirname(options.out), { recursive: true });
+  console.log(`${tablesOf(results)}\n`);
   await Deno.writeTextFile(options.out, `${JSON.stringify(results, null, 1)}\n`);
   run.say(
     `${run.rows.length} figures of ${run.systems.size} systems; ${run.missing.length} peers are missing`,
   );
-  run.say(
-    `written to ${options.out}; deno task bench:report makes the tables of what is in bench/results`,
-  );
+  run.say(`written to ${options.out}; docs/benchmarks.md is made of bench/results alone`);
   if (run.contentErrors > 0) run.say(`${run.contentErrors} batches were wrong`);
   return run.contentErrors > 0 ? 1 : 0;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+/** What the arguments ask for, or undefined where they can't be understood, which is said. */
+function readOptions(): Options | undefined {
+  try {
+    return parseOptions(Deno.args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(error.message);
+    return undefined;
+  }
+}
+
+if (import.meta.main) {
+  const options = readOptions();
+  if (options?.help) console.log(USAGE);
+  else Deno.exit(options === undefined ? 2 : await main(options));
+}

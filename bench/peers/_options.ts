@@ -1,0 +1,99 @@
+/**
+ * The options of `deno task bench:peers`.
+ *
+ * @module
+ */
+
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { listDatasets } from "./_datasets.ts";
+import { peers } from "./_environments.ts";
+
+/** What a run is asked for. */
+export interface Options {
+  /** The peers that are measured, by id. */
+  readonly only: readonly string[];
+  readonly install: boolean;
+  readonly quick: boolean;
+  /** How the names of the groups of workloads begin; all of them where undefined. */
+  readonly groups: readonly string[] | undefined;
+  /** The file that is written. */
+  readonly out: string;
+  readonly help: boolean;
+}
+
+/** What `--help` prints. */
+export const USAGE =
+  `deno task bench:peers: our library beside its peers, on the same workloads, in one run
+
+  --install            first makes the virtual environments that are missing, in .cache/peers (8 GB with all peers)
+  --only=cpprb,numpy   these peers only; none with --only=
+  --groups=uniform     only groups of workloads whose names begin so, separated by commas
+  --quick              small buffers and short windows: shows that everything works, in minutes
+  --out=FILE           writes there
+
+A whole run writes bench/results/peers.json, of which deno task bench:report makes docs/benchmarks.md. A run with --only or --groups
+writes build/peers_part.json, a quick one build/peers_quick.json. Each prints its tables.
+
+peers: ${peers.map(({ id }) => id).join(", ")}
+groups: ${groupNames().join("; ")}`;
+
+/** Options that can't be understood; the message says what there is. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+function groupNames(): string[] {
+  return [...new Set(listDatasets(true).map(({ group }) => group))];
+}
+
+const KNOWN = {
+  only: { type: "string" },
+  install: { type: "boolean", default: false },
+  quick: { type: "boolean", default: false },
+  groups: { type: "string" },
+  out: { type: "string" },
+  help: { type: "boolean", default: false },
+} as const;
+
+/** Reads the arguments; throws a {@linkcode UsageError}. */
+export function parseOptions(args: readonly string[]): Options {
+  const names = Object.keys(KNOWN);
+  const stray = args.find((arg) => !names.some((name) => arg.split("=")[0] === `--${name}`));
+  if (stray !== undefined) {
+    throw new UsageError(
+      `unknown option ${stray}; there are ${names.map((name) => `--${name}`).join(", ")}`,
+    );
+  }
+  const bare = args.find((arg) => ["--only", "--groups", "--out"].includes(arg));
+  if (bare !== undefined) throw new UsageError(`${bare} needs a value: ${bare}=...`);
+  const valued = args.find((arg) => /^--(install|quick|help)=/.test(arg));
+  if (valued !== undefined) throw new UsageError(`${valued.split("=")[0]} takes no value`);
+  const { values } = parseArgs({ args: [...args], options: KNOWN });
+  const known = peers.map(({ id }) => id);
+  const only = split(values.only) ?? known;
+  const unknown = only.find((id) => !known.includes(id));
+  if (unknown !== undefined) {
+    throw new UsageError(`--only: there is no peer ${unknown}; there are ${known.join(", ")}`);
+  }
+  const groups = split(values.groups);
+  const all = groupNames();
+  const stranger = groups?.find((name) => !all.some((group) => group.startsWith(name)));
+  if (stranger !== undefined || groups?.length === 0) {
+    throw new UsageError(
+      `--groups: no group's name begins with "${stranger ?? ""}"; there are ${all.join("; ")}`,
+    );
+  }
+  // What is not whole must not stand where the documentation is made of.
+  const name = values.only !== undefined || groups !== undefined
+    ? "../../build/peers_part.json"
+    : values.quick
+    ? "../../build/peers_quick.json"
+    : "../results/peers.json";
+  const out = values.out ?? fileURLToPath(new URL(name, import.meta.url));
+  return { only, install: values.install, quick: values.quick, groups, out, help: values.help };
+}
+
+function split(value: string | undefined): string[] | undefined {
+  return value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+}
