@@ -15,6 +15,8 @@ export interface Section {
 /** A section as text, with the pictures that it shows. */
 export interface Rendered {
   readonly markdown: string;
+  /** What stands at the page's top, if anything. */
+  readonly summary?: string;
   /** SVG by file name, in `docs/images`. */
   readonly images: ReadonlyMap<string, string>;
 }

@@ -108,7 +108,7 @@ function noteOf({ kind, dtype, updates }: Dataset): string {
     return `${NOTE} An update leaves the sums to the next draw, which adds them up: see turn for both.`;
   }
   if (dtype === "float64") {
-    return `${NOTE} Is given float32, as TorchRL is: the others get the seed's float64.`;
+    return `${NOTE} Is given float32, as TorchRL is: the others get float64, as in that comparison.`;
   }
   return NOTE;
 }

@@ -6,13 +6,9 @@
 
 import { dotChart, lineChart, type Point } from "../_charts.ts";
 import { digits, factor, type Rendered, type Section, table } from "../_section.ts";
+import { BY_HAND, OURS, power } from "./_names.ts";
 import { checkPeersResults, MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
-
-/** Ours with fresh and with reused outputs. */
-const OURS = ["exrp", "exrp, into"];
-
-/** Not libraries, but what a user writes without one. */
-const BY_HAND = ["numpy", "Python list", "Python named tuple", "numpy, one array"];
+import { summarize } from "./_summary.ts";
 
 interface Group {
   readonly id: string;
@@ -62,7 +58,7 @@ const GROUPS: readonly Group[] = [
     id: "seed 003, uniform",
     title: "The benchmark of cpprb's author, uniform",
     text:
-      "As in his comparison with Reverb: 4096 records; n records added at once, batches of 2 to 256.",
+      "As in the comparison of cpprb with Reverb that he published: 4096 records of float64; n records added at once, batches of 2 to 256.",
     chart: "count",
   },
   {
@@ -92,11 +88,6 @@ const GROUPS: readonly Group[] = [
     chart: "none",
   },
 ];
-
-function power(capacity: number): string {
-  const exponent = Math.log2(capacity);
-  return Number.isInteger(exponent) ? `2^${exponent}` : `${capacity}`;
-}
 
 /** The rows of a table: figures of one call at one size. */
 interface Line {
@@ -303,6 +294,7 @@ export const peersSection: Section = {
       images.set(name, svg);
       parts.push(`![${group.title}: time of a call, logarithmic](images/${name})`);
     }
-    return { markdown: parts.join("\n\n"), images };
+    const titles = new Map(GROUPS.map(({ id, title }) => [id, title]));
+    return { markdown: parts.join("\n\n"), images, summary: summarize(results, titles) };
   },
 };

@@ -295,7 +295,7 @@ class Numpy(Peer):
             f"Python named tuple/sample {size}": sample_named,
             f"numpy, one array/sample {size}": sample_array,
         }
-        note = "The list drops its oldest record by del list[:1], as the seed does; one array gives views of one gathered block."
+        note = "The list drops its oldest record by del list[:1], as in the comparison that ElegantRL's buffer came from; one array gives views of one gathered block."
         return Opened(calls, check, note=note)
 
 

@@ -29,7 +29,8 @@ export function render(text: string): string {
 
 \`deno task bench:limit --save\`: each workload beside the shortest native loop that moves the same bytes (\`bench/limit.cpp\`: no lookup, no checks, huge pages,
 built for ${results.limitCpu}; the kernel is built for the baseline), in turns within one process. µs a call, the smallest mean of a turn; the ratio of these, and the median of the ratios turn by turn.
-15-float states, 3-float actions, rewards and next states unless said; batches reused unless said.
+15-float states, 3-float actions, rewards and next states unless said; batches reused unless said. A ratio can be below 1, as the loops are plain rather than the best there could be: that of sequences
+goes record by record and reads each state twice, as a state and as the next state of the record before, where the kernel writes both from one pass over a sequence.
 
 ${originLine(results)}
 

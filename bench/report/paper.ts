@@ -6,6 +6,7 @@
 
 import type { Cell, CellSize } from "../_paper_measure.ts";
 import { type Origin, originLine } from "../_results.ts";
+import { factor } from "../_section.ts";
 
 /** Those that are measured: this library, the same by the system's compiler, a replay in plain TypeScript. */
 export type VariantName = "ours" | "cmake" | "plain";
@@ -110,15 +111,21 @@ function curveTable(results: PaperResults, hasCmake: boolean): string {
     const columns = (["record100", "get5000"] as const).map((figure) =>
       `${figureText(ours?.[figure])} |${hasCmake ? ` ${figureText(cmake?.[figure])} |` : ""} ${
         figureText(plain?.[figure])
-      } | ${((plain?.[figure] ?? NaN) / (ours?.[figure] ?? NaN)).toFixed(1)} |`
+      } | ${comparedText((plain?.[figure] ?? NaN) / (ours?.[figure] ?? NaN))} |`
     );
     return `| 2^${power} | ${columns.join(" ")}`;
   });
-  return `Means over the cells of one N:
+  return `Means over the cells of one N. Each \`record\` is a call of a native function, which costs more than the few stores of plain TypeScript; \`recordMany\` and \`recordBatch\` take many steps in one call.
 
-| N | record_100: @exrp/replay |${cmakeHead} plain | plain ÷ ours | get_5000: @exrp/replay |${cmakeHead} plain | plain ÷ ours |
+| N | record_100: @exrp/replay |${cmakeHead} plain | @exrp/replay is | get_5000: @exrp/replay |${cmakeHead} plain | @exrp/replay is |
 |---|---:|${rule}---:|---:|---:|${rule}---:|---:|
 ${rows.join("\n")}`;
+}
+
+/** How many times faster, or slower, than the one that takes `ratio` times as long. */
+function comparedText(ratio: number): string {
+  if (Number.isNaN(ratio)) return "–";
+  return ratio >= 1 ? `${factor(ratio)} faster` : `${factor(1 / ratio)} slower`;
 }
 
 function grid(
