@@ -63,25 +63,37 @@ function colour(points: readonly Point[], systems: readonly string[]): Colour {
   };
 }
 
-/** Time against `x`, a line for each system, a panel beside the other; both axes logarithmic unless `linear`. */
+/** Panels in a row: as many as can be read in a page's width. */
+const PANELS_IN_A_ROW = 3;
+
+/**
+ * Time against `x`, a line for each system, rows of panels in the order of the points; both axes logarithmic, and `x` in powers of two,
+ * unless `linear`.
+ */
 export function lineChart(
   points: readonly Point[],
   systems: readonly string[],
   xTitle: string,
   options: { readonly linear?: boolean } = {},
 ): Promise<string> {
-  const scale = options.linear ? { zero: false } : { type: "log", base: 2 } as const;
+  const { linear = false } = options;
+  const powers = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b);
+  const scale = linear ? { zero: false } : { type: "log", base: 2 } as const;
+  const axis = linear
+    ? { tickCount: 5 }
+    : { values: powers, labelExpr: "'2^' + round(log(datum.value) / LN2)" };
   return draw({
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     background: "white",
     data: { values: [...points] },
-    facet: { column: { field: "panel", title: null, sort: distinct(points.map((p) => p.panel)) } },
+    facet: { field: "panel", title: null, sort: distinct(points.map((p) => p.panel)) },
+    columns: PANELS_IN_A_ROW,
     spec: {
       width: 220,
-      height: 240,
+      height: 200,
       mark: { type: "line", point: true },
       encoding: {
-        x: { field: "x", type: "quantitative", title: xTitle, scale, axis: { tickCount: 5 } },
+        x: { field: "x", type: "quantitative", title: xTitle, scale, axis },
         y: TIME,
         color: colour(points, systems),
       },

@@ -27,45 +27,54 @@ export function surfaceSvg(results: PaperResults): Promise<string> {
       { k, s, figure: "get_5000, µs", value: ours.get5000 },
     ]
   );
-  const surface = (figure: string, format: string) => ({
-    title: figure,
-    width: 420,
-    height: 380,
-    transform: [{ filter: `datum.figure === '${figure}'` }],
-    encoding: {
-      x: { field: "s", type: "ordinal" as const, title: "s (2^s records an episode)" },
-      y: {
-        field: "k",
-        type: "ordinal" as const,
-        title: "k (2^k episodes)",
-        sort: "descending" as const,
+  const surface = (figure: string, format: string) => {
+    const found = values.filter((cell) => cell.figure === figure).map(({ value }) => value);
+    const [least, most] = [Math.min(...found), Math.max(...found)];
+    return {
+      title: figure,
+      width: 640,
+      height: 380,
+      transform: [{ filter: `datum.figure === '${figure}'` }],
+      encoding: {
+        x: { field: "s", type: "ordinal" as const, title: "s (2^s records an episode)" },
+        y: {
+          field: "k",
+          type: "ordinal" as const,
+          title: "k (2^k episodes)",
+          sort: "descending" as const,
+        },
       },
-    },
-    layer: [
-      {
-        mark: "rect" as const,
-        encoding: {
-          color: {
-            field: "value",
-            type: "quantitative" as const,
-            title: "µs",
-            scale: { scheme: "yellowgreenblue" as const, reverse: false },
+      layer: [
+        {
+          mark: "rect" as const,
+          encoding: {
+            color: {
+              field: "value",
+              type: "quantitative" as const,
+              title: "µs",
+              scale: { scheme: "yellowgreenblue" as const, domain: [least, most] },
+            },
           },
         },
-      },
-      {
-        mark: { type: "text" as const, fontSize: 9 },
-        encoding: {
-          text: { field: "value", type: "quantitative" as const, format },
+        {
+          mark: { type: "text" as const, fontSize: 11 },
+          encoding: {
+            text: { field: "value", type: "quantitative" as const, format },
+            // The greater a figure, the darker its cell.
+            color: {
+              condition: { test: `datum.value > ${(least + most) / 2}`, value: "white" },
+              value: "black",
+            },
+          },
         },
-      },
-    ],
-  });
+      ],
+    };
+  };
   return svg({
     $schema: SCHEMA,
     background: "white",
     data: { values },
-    hconcat: [surface("record_100, µs", ".1f"), surface("get_5000, µs", ".0f")],
+    vconcat: [surface("record_100, µs", ".1f"), surface("get_5000, µs", ".0f")],
     resolve: { scale: { color: "independent" } },
   });
 }
@@ -83,7 +92,7 @@ export function curveSvg(results: PaperResults): Promise<string> {
     transform: [{ filter: `datum.figure === '${figure}'` }],
     mark: { type: "line" as const, point: true },
     encoding: {
-      x: { field: "power", type: "quantitative" as const, title: "lb N", scale: { zero: false } },
+      x: { field: "power", type: "quantitative" as const, title: "log2 N", scale: { zero: false } },
       y: {
         field: "value",
         type: "quantitative" as const,

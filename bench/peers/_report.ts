@@ -200,7 +200,10 @@ function chartOf(
   rows: readonly Row[],
   systems: readonly string[],
 ): Promise<string> | undefined {
-  const points = rows.flatMap(({ system, call, capacity, value }): Point[] => {
+  const ordered = rows.toSorted((a, b) =>
+    byKindAndCount(a.call, b.call) || a.capacity - b.capacity
+  );
+  const points = ordered.flatMap(({ system, call, capacity, value }): Point[] => {
     if (value === undefined) return [];
     const us = value * 1e6;
     if (chart === "count") {
