@@ -58,7 +58,7 @@ const GROUPS: readonly Group[] = [
     id: "seed 003, uniform",
     title: "The benchmark of cpprb's author, uniform",
     text:
-      "As in the comparison of cpprb with Reverb that he published: 4096 records of float64; n records added at once, batches of 2 to 256.",
+      "As in the comparison of cpprb with Reverb that he published: 4096 records; n records, given as float64, added at once, batches of 2 to 256.",
     chart: "count",
   },
   {

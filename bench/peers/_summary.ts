@@ -107,6 +107,7 @@ export function summarize(results: PeersResults, titles: ReadonlyMap<string, str
   const lines = slower(all, titles);
   return [
     "## In short",
+    ...(results.quick ? ["**Of a quick run: no figures to quote.**"] : []),
     typicalTable(all),
     `*exrp* gives a fresh batch in each call, *exrp, into* writes into the last one. A fresh one costs more, as the engine zeroes the memory of each
 new batch and collects it later: \`{ into: batch }\` or \`using batch = …\` ([picks.md](picks.md)) spare that. Rows of few records are largely the

@@ -272,10 +272,11 @@ async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[])
   try {
     const { grown, described, wrong } = await measureOurMemory(dataset);
     const account = (described / dataset.capacity).toFixed(1);
+    const rest = grown > described ? "; the rest is mostly what pages of 2 MiB round up" : "";
     run.note(
       dataset.group,
       FRESH,
-      `Next obs are stored once. By its own account (describe()) ${account}; the rest is what pages of 2 MiB round up.`,
+      `Next obs are stored once. By its own account (describe()) ${account}${rest}.`,
     );
     if (wrong !== "") run.refuse(dataset, FRESH, wrong);
     else {

@@ -35,6 +35,7 @@ Deno.test("the report names what is missing, absent, or not alike", async () => 
     ]
   ) assert(markdown.split("\n").includes(line), line);
   assert(markdown.includes("not to be quoted"), "a quick run must be said to be one");
+  assert(markdown.includes("Deno 2.9.6, commit 0123456789+."));
 });
 
 Deno.test("the report draws a picture for each group that has times, and shows it", async () => {
