@@ -32,8 +32,8 @@ export interface LimitResult {
 export interface LimitOptions {
   /** A tenth of the turns, and no pool of 2^23. */
   readonly quick: boolean;
-  /** Only workloads whose name has this in it. */
-  readonly filter: string;
+  /** Which workloads, by their names. */
+  readonly filter: (name: string) => boolean;
 }
 
 // The numbers by which limit.cpp knows its workloads.
@@ -60,11 +60,13 @@ interface Comparison {
 /** Measures comparisons with one workload of the limit, one after the other. */
 class Measurer {
   readonly results: LimitResult[] = [];
-  readonly #library: LimitLibrary;
+  /** All workloads that there are, whether they were asked for or not. */
+  readonly names: string[] = [];
+  /** Opened for the first workload that was asked for: it may take minutes to compile. */
+  library: LimitLibrary | undefined;
   readonly #options: LimitOptions;
 
-  constructor(library: LimitLibrary, options: LimitOptions) {
-    this.#library = library;
+  constructor(options: LimitOptions) {
     this.#options = options;
   }
 
@@ -73,25 +75,30 @@ class Measurer {
     kind: number,
     count: number,
     names: readonly string[],
-    make: () => Promise<{ comparisons: Comparison[]; close: () => void }>,
+    make: (library: LimitLibrary) => Promise<{ comparisons: Comparison[]; close: () => void }>,
   ): Promise<void> {
     const { quick, filter } = this.#options;
     if (quick && count >= 2 ** 23) return;
-    if (!names.some((name) => name.includes(filter))) return;
+    this.names.push(...names);
+    if (!names.some(filter)) return;
+    this.library ??= await openLimitLibrary();
     console.error(`filling for ${names[0]} ...`);
-    const { limit } = this.#library;
+    const { limit } = this.library;
     const id = limit.limit_create(kind, count);
     if (id === 0xffffffff) throw new Error(`limit.cpp has no workload ${kind}`);
-    const { comparisons, close } = await make();
+    const { comparisons, close } = await make(this.library);
     for (const comparison of comparisons) {
-      if (comparison.name.includes(filter)) this.#compare(id, comparison);
+      if (filter(comparison.name)) this.#compare(limit, id, comparison);
     }
     close();
     limit.limit_destroy(id);
   }
 
-  #compare(id: number, { name, ours, batch, floor, note }: Comparison): void {
-    const { limit } = this.#library;
+  #compare(
+    limit: LimitLibrary["limit"],
+    id: number,
+    { name, ours, batch, floor, note }: Comparison,
+  ): void {
     const [rounds, turnMs] = this.#options.quick ? [15, 4] : [60, 10];
     const variants: Record<string, Contestant> = {};
     for (let variant = 0; variant < limit.limit_variants(id); variant++) {
@@ -227,19 +234,19 @@ interface Sized extends Pick<Comparison, "floor" | "note"> {
     batch: number,
     replay: Replay15,
     selector: ReturnType<Replay15["newPickSelector"]>,
+    native: LimitLibrary["selector"],
   ) => Contestant;
 }
 
 /** One kind of prioritized work at 2^20, over a replay and a selector of the kernel's by itself. */
 async function prioritizedWork(
   measurer: Measurer,
-  { selector: native }: LimitLibrary,
   kind: number,
   works: readonly Sized[],
 ): Promise<void> {
   const count = 2 ** 20;
   const names = works.flatMap(({ name }) => BATCHES.map(name));
-  await measurer.with(kind, count, names, async () => {
+  await measurer.with(kind, count, names, async ({ selector: native }) => {
     if (native.limit_selector_create(count) === 0) throw new Error("no memory for the selector");
     const replay = await fillVectors(count);
     const selector = replay.newPickSelector(prioritized());
@@ -247,7 +254,7 @@ async function prioritizedWork(
       works.map(({ name, ours, ...rest }) => ({
         name: name(batch),
         batch,
-        ours: ours(batch, replay, selector),
+        ours: ours(batch, replay, selector, native),
         ...rest,
       }))
     );
@@ -256,11 +263,11 @@ async function prioritizedWork(
 }
 
 /** Prioritized draws and updates at 2^20: the selector by itself, and the whole calls. */
-async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Promise<void> {
-  const { selector: native } = library;
-  await prioritizedWork(measurer, library, KIND.draw, [{
+async function prioritizedDraws(measurer: Measurer): Promise<void> {
+  await prioritizedWork(measurer, KIND.draw, [{
     name: (batch) => `prioritized, draw of ${batch} alone at 2^20`,
-    ours: (batch) => (repeats) => native.limit_selector_draw(batch, repeats),
+    ours: (batch, _replay, _selector, native) => (repeats) =>
+      native.limit_selector_draw(batch, repeats),
     floor: 1.5,
     note: "the kernel's selector, called from C++",
   }, {
@@ -271,9 +278,10 @@ async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Prom
     },
     note: "the whole call; the limit draws and copies nothing",
   }]);
-  await prioritizedWork(measurer, library, KIND.update, [{
+  await prioritizedWork(measurer, KIND.update, [{
     name: (batch) => `prioritized, update of ${batch} alone at 2^20`,
-    ours: (batch) => (repeats) => native.limit_selector_update(batch, repeats),
+    ours: (batch, _replay, _selector, native) => (repeats) =>
+      native.limit_selector_update(batch, repeats),
     note: "the kernel's selector, called from C++, with the sums added up and one draw",
   }, {
     name: (batch) => `prioritized, setPriority of ${batch} at 2^20`,
@@ -296,11 +304,10 @@ async function prioritizedDraws(measurer: Measurer, library: LimitLibrary): Prom
 /** Recording; what a `record` costs beside an empty call, where that was asked for. */
 async function recording(
   measurer: Measurer,
-  { limit }: LimitLibrary,
 ): Promise<CallCost | undefined> {
   let cost: CallCost | undefined;
   const one = "record, 4-float state";
-  await measurer.with(KIND.recordSmall, 2 ** 20, [one], async () => {
+  await measurer.with(KIND.recordSmall, 2 ** 20, [one], async ({ limit }) => {
     const replay = await ExperienceReplay.create({
       capacity: 2 ** 20,
       state: float32(4),
@@ -352,20 +359,30 @@ export interface CallCost {
   readonly record: number;
 }
 
-/** Runs all workloads. */
-export async function measureLimit(
-  options: LimitOptions,
-): Promise<{ workloads: LimitResult[]; cpu: string; calls?: CallCost }> {
-  const library = await openLimitLibrary();
-  const measurer = new Measurer(library, options);
+/** What {@linkcode measureLimit} found. */
+export interface LimitMeasured {
+  /** A result for each workload that was asked for. */
+  readonly workloads: readonly LimitResult[];
+  /** The names of all that could be asked for. */
+  readonly names: readonly string[];
+  /** The instructions that the limit may use; empty where nothing was asked for. */
+  readonly cpu: string;
+  /** What a `record` costs beside an empty call, where that was asked for. */
+  readonly calls?: CallCost;
+}
+
+/** Runs the workloads that are asked for. */
+export async function measureLimit(options: LimitOptions): Promise<LimitMeasured> {
+  const measurer = new Measurer(options);
   await uniformDraws(measurer);
   await sequences(measurer);
   await stacks(measurer);
-  await prioritizedDraws(measurer, library);
-  const cost = await recording(measurer, library);
+  await prioritizedDraws(measurer);
+  const cost = await recording(measurer);
   return {
     workloads: measurer.results,
-    cpu: library.cpu,
+    names: measurer.names,
+    cpu: measurer.library?.cpu ?? "",
     ...(cost === undefined ? {} : { calls: cost }),
   };
 }

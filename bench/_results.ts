@@ -85,12 +85,36 @@ export function option(name: string): string | undefined {
   return given?.slice(name.length + 3);
 }
 
-/** Ends the program, with its usage, where an option is not among these. */
+/** The options that make a run a part of itself, whose results would take the place of whole ones. */
+const PARTIAL = ["quick", "filter"];
+
+/** What is wrong with the arguments of a bench that has the options `names`; undefined where nothing is. */
+export function optionsTrouble(
+  args: readonly string[],
+  names: readonly string[],
+): string | undefined {
+  const nameOf = (arg: string): string => arg.split("=")[0] ?? "";
+  const unknown = args.find((arg) => !names.some((name) => nameOf(arg) === `--${name}`));
+  if (unknown !== undefined) {
+    const known = names.map((name) => `--${name}`).join(", ");
+    return `unknown option ${unknown}; there ${names.length > 1 ? "are" : "is"} ${known || "none"}`;
+  }
+  const partial = args.find((arg) => PARTIAL.some((name) => nameOf(arg) === `--${name}`));
+  if (partial === undefined || !args.some((arg) => nameOf(arg) === "--save")) return undefined;
+  return `--save was asked for with ${partial}: what a part of the bench gives would take the place of the results of all of it, ` +
+    "which docs/benchmarks.md is made of and later runs are compared with; nothing was measured, leave one of the two out";
+}
+
+/** Ends the program, and says why, where an option is not among these, or where a part of a run would be saved. */
 export function checkOptionNames(names: readonly string[]): void {
-  const unknown = Deno.args.find((arg) => !names.some((name) => arg.split("=")[0] === `--${name}`));
-  if (unknown === undefined) return;
-  console.error(
-    `unknown option ${unknown}; there are ${names.map((name) => `--${name}`).join(", ")}`,
-  );
+  const trouble = optionsTrouble(Deno.args, names);
+  if (trouble === undefined) return;
+  console.error(trouble);
+  Deno.exit(2);
+}
+
+/** Ends the program, and says which names there are, as none has `filter` in it. */
+export function noneMatches(filter: string, names: readonly string[]): never {
+  console.error(`nothing has "${filter}" in its name; there are\n  ${names.join("\n  ")}`);
   Deno.exit(2);
 }

@@ -10,7 +10,7 @@
  */
 
 import { type LimitResult, measureLimit } from "./_limit_measure.ts";
-import { checkOptionNames, option, originLine, resultsPath } from "./_results.ts";
+import { checkOptionNames, noneMatches, option, originLine, resultsPath } from "./_results.ts";
 import type { LimitResults } from "./report/limit.ts";
 
 /** What the engine's garbage collector decides more than we do. */
@@ -36,20 +36,18 @@ function worse(found: readonly LimitResult[]): { text: string; name: string }[] 
   });
 }
 
-const { workloads } = await measureLimit({ quick: true, filter });
-if (workloads.length === 0) {
-  console.error(`no workload has "${filter}" in its name`);
-  Deno.exit(2);
-}
+const { workloads, names } = await measureLimit({
+  quick: true,
+  filter: (name) => name.includes(filter),
+});
+if (workloads.length === 0) noneMatches(filter, names);
 let broken = worse(workloads);
 if (broken.length > 0) {
   console.error("once more, as other work on the machine may have been in the way ...");
-  const again: LimitResult[] = [];
-  for (const { name } of broken) {
-    again.push(...(await measureLimit({ quick: true, filter: name })).workloads);
-  }
   const still = new Set(broken.map(({ name }) => name));
-  broken = worse(again.filter(({ name }) => still.has(name)));
+  broken = worse(
+    (await measureLimit({ quick: true, filter: (name) => still.has(name) })).workloads,
+  );
 }
 for (const { text } of broken) console.log(`WORSE  ${text}`);
 console.log(

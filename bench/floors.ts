@@ -15,8 +15,11 @@ import {
   stackCopier,
   stackSelector,
 } from "./_picks_workload.ts";
+import { checkOptionNames } from "./_results.ts";
 import { type Contestant, median, takeTurns } from "./_turns.ts";
 import { evictionRules, fill, fillByBatches } from "./_workload.ts";
+
+checkOptionNames([]);
 
 /** One figure, and what it may be at most. */
 interface Floor {

@@ -3,21 +3,23 @@
  * (`bench/limit.cpp`), in turns within one process. Ours is the whole public call from TypeScript, batches reused, unless a
  * workload says otherwise.
  *
- * Run it: `deno task bench:limit`; `--quick` for a tenth of the time, `--filter=<part of a name>`, `--save` to put the results
- * where `docs/benchmarks.md` and `bench:check` look for them.
+ * Run it: `deno task bench:limit`; `--quick` for a tenth of the time, `--filter=<part of a name>`; `--save`, of a whole run
+ * only, to put the results where `docs/benchmarks.md` and `bench:check` look for them.
  *
  * @module
  */
 
 import { measureLimit } from "./_limit_measure.ts";
-import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { checkOptionNames, noneMatches, option, origin, saveResults } from "./_results.ts";
 import { render } from "./report/limit.ts";
 
 checkOptionNames(["quick", "filter", "save"]);
-const { workloads, cpu, calls } = await measureLimit({
+const filter = option("filter") ?? "";
+const { workloads, names, cpu, calls } = await measureLimit({
   quick: option("quick") !== undefined,
-  filter: option("filter") ?? "",
+  filter: (name) => name.includes(filter),
 });
+if (workloads.length === 0) noneMatches(filter, names);
 const results = { ...await origin("limit"), limitCpu: cpu, workloads, ...(calls && { calls }) };
 console.log(render(JSON.stringify(results)));
 if (option("save") !== undefined) await saveResults(results);

@@ -4,7 +4,7 @@
  * surface and the curve over N as pictures. This library, a replay in plain TypeScript, and this library with the kernel that
  * the system's compiler made, where that is there (`deno task build:cmake`).
  *
- * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs, `--save` to put the results where
+ * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs; `--save`, of a whole run only, to put the results where
  * `deno task bench:report` makes `docs/benchmarks.md` of them.
  *
  * @module
