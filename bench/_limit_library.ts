@@ -59,7 +59,11 @@ async function compile(
   const headers = await Promise.all(["kernel", "selectors"].map((from) => listFiles(from, ".hpp")));
   if (await isNewer(library, [...sources, ...headers.flat()])) return library;
   await Deno.mkdir(folder, { recursive: true });
-  console.error(`compiling ${sources[0]} (the first time one to two minutes) ...`);
+  console.error(
+    `compiling ${
+      sources[0]
+    } before anything is measured: a minute or two the first time, else seconds ...`,
+  );
   const start = performance.now();
   const zig = await findZig((line) => console.error(line));
   const built = await run([

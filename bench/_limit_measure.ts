@@ -32,6 +32,8 @@ export interface LimitResult {
 export interface LimitOptions {
   /** A tenth of the turns, and no pool of 2^23. */
   readonly quick: boolean;
+  /** Whether the log says what a ratio may be at most by the floors. */
+  readonly logFloors: boolean;
   /** Which workloads, by their names. */
   readonly filter: (name: string) => boolean;
 }
@@ -130,7 +132,9 @@ class Measurer {
     console.error(
       `${name.padEnd(56)} ${micro(turns.ours.min)} ÷ ${micro(turns.limit.min)} µs = ${
         (turns.ours.min / turns.limit.min).toFixed(2)
-      }, median ${ratio.toFixed(2)}${floor === undefined ? "" : ` (floor ${floor})`}`,
+      }, median ${ratio.toFixed(2)}${
+        floor === undefined || !this.#options.logFloors ? "" : `, at most ${floor}`
+      }`,
     );
   }
 }

@@ -11,15 +11,21 @@
 
 import { measureLimit } from "./_limit_measure.ts";
 import { checkOptionNames, noneMatches, option, origin, saveResults } from "./_results.ts";
+import { floorLines } from "./_verdicts.ts";
 import { render } from "./report/limit.ts";
 
 checkOptionNames(["quick", "filter", "save"]);
 const filter = option("filter") ?? "";
 const { workloads, names, cpu, calls } = await measureLimit({
+  logFloors: true,
   quick: option("quick") !== undefined,
   filter: (name) => name.includes(filter),
 });
 if (workloads.length === 0) noneMatches(filter, names);
 const results = { ...await origin("limit"), limitCpu: cpu, workloads, ...(calls && { calls }) };
 console.log(render(JSON.stringify(results)));
+console.log(
+  "What counts is the ratio of the smallest figures; the median is there to see noise by.",
+);
+for (const line of floorLines(workloads, calls)) console.log(line);
 if (option("save") !== undefined) await saveResults(results);
