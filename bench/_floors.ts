@@ -1,0 +1,94 @@
+/**
+ * Holding figures against floors: each group of them is measured, what breaks is measured a second time, and what is still broken is
+ * named at the end.
+ *
+ * @module
+ */
+
+/** What a figure may be at most. */
+export interface Floor {
+  readonly what: string;
+  readonly limit: number;
+  readonly unit: string;
+}
+
+/** A figure. */
+export interface Measured {
+  readonly value: number;
+  /** What else was seen of it. */
+  readonly note?: string;
+}
+
+/** Figures that are measured together. */
+export interface Measurement {
+  readonly floors: readonly Floor[];
+  /** Gives one figure for each of the floors, in their order. */
+  readonly measure: () => Promise<readonly Measured[]>;
+  /** Whether each time gives the same, so that a second one says nothing new. */
+  readonly isExact?: boolean;
+}
+
+/** A floor, and what was measured for it. */
+export interface Held extends Floor, Measured {
+  readonly kept: boolean;
+}
+
+/** Measures what is wanted of each; where something breaks, all of that measurement again, and then the second figure counts. */
+export async function holdToFloors(
+  measurements: readonly Measurement[],
+  wanted: (what: string) => boolean = () => true,
+  log: (line: string) => void = console.error,
+): Promise<Held[]> {
+  const all: Held[] = [];
+  for (const { floors, measure, isExact = false } of measurements) {
+    if (!floors.some(({ what }) => wanted(what))) continue;
+    const hold = async (): Promise<Held[]> => {
+      const figures = await measure();
+      return floors.flatMap((floor, k) => {
+        const figure = figures[k];
+        if (figure === undefined) throw new Error(`nothing was measured for "${floor.what}"`);
+        // NaN is not kept.
+        return wanted(floor.what)
+          ? [{ ...floor, ...figure, kept: figure.value <= floor.limit }]
+          : [];
+      });
+    };
+    let held = await hold();
+    const broken = held.filter(({ kept }) => !kept);
+    if (broken.length > 0 && !isExact) {
+      log(`broken, and measured again: ${broken.map(({ what }) => what).join("; ")}`);
+      const again = await hold();
+      held = held.map((first, k) => {
+        const second = again[k];
+        if (first.kept || second === undefined) return first;
+        const before = `${first.value.toFixed(3)} the first time`;
+        return {
+          ...second,
+          note: second.note === undefined ? before : `${second.note}, ${before}`,
+        };
+      });
+    }
+    all.push(...held);
+  }
+  return all;
+}
+
+/** A line for each, and then what is broken. */
+export function floorReport(held: readonly Held[]): string[] {
+  const width = Math.max(...held.map(({ what }) => what.length));
+  const lines = held.map(({ what, value, limit, unit, note, kept }) =>
+    `${kept ? "kept  " : "BROKEN"}  ${what.padEnd(width)}  ${
+      value.toFixed(3).padStart(9)
+    } ${unit}  (at most ${limit})${note === undefined ? "" : `  ${note}`}`
+  );
+  const broken = held.filter(({ kept }) => !kept);
+  if (broken.length === 0) return [...lines, `all of ${held.length} floors are kept`];
+  return [
+    ...lines,
+    `${broken.length} of ${held.length} floors are broken:`,
+    ...broken.map(({ what, value, limit, unit }) =>
+      `  ${what}: ${value.toFixed(3)} ${unit}, at most ${limit}`
+    ),
+    "Other work on the machine breaks floors, too: before you look for a cause, run it again on a quiet machine.",
+  ];
+}
