@@ -56,7 +56,9 @@ async function compile(
 ): Promise<string> {
   const extension = Deno.build.os === "windows" ? "dll" : "so";
   const library = `${folder}/${name}.${extension}`;
-  const headers = await Promise.all(["kernel", "selectors"].map((from) => listFiles(from, ".hpp")));
+  const headers = await Promise.all(
+    ["kernel", "selectors"].map((from) => listFiles(from, ".hpp", ".h", ".txt")),
+  );
   if (await isNewer(library, [...sources, ...headers.flat()])) return library;
   await Deno.mkdir(folder, { recursive: true });
   console.error(

@@ -14,6 +14,25 @@
 
 namespace exrp {
 
+/// 16 bytes of numbers, which GCC and Clang keep in one vector register on every platform. Loops over 32 numbers are written with it:
+/// Clang unrolls them at -O3 before it would make vectors of them.
+typedef int32_t Four __attribute__((vector_size(16)));
+
+inline Four loadFour(const void* numbers, uint32_t at) {
+  Four four;
+  std::memcpy(&four, static_cast<const char*>(numbers) + size_t{4} * at, sizeof four);
+  return four;
+}
+inline void storeFour(void* numbers, uint32_t at, Four four) {
+  std::memcpy(static_cast<char*>(numbers) + size_t{4} * at, &four, sizeof four);
+}
+/// All ones in the lanes of the four from `at` whose place is after `place`, else 0.
+inline Four placesAfter(uint32_t at, uint32_t place) {
+  const auto first = static_cast<int32_t>(at);
+  const auto last = static_cast<int32_t>(place);
+  return Four{first, first + 1, first + 2, first + 3} > Four{last, last, last, last};
+}
+
 struct alignas(64) RankLeaf {
   static constexpr uint32_t width = 32;
   static constexpr int32_t noHalf = INT32_MAX;
@@ -75,42 +94,24 @@ struct alignas(64) RankLeaf {
   }
 
  private:
-  /// 16 bytes of numbers, which GCC and Clang keep in one vector register on every platform.
-  typedef int32_t Four __attribute__((vector_size(16)));
-
-  static Four load(const void* numbers, uint32_t at) {
-    Four four;
-    std::memcpy(&four, static_cast<const char*>(numbers) + size_t{4} * at, sizeof four);
-    return four;
-  }
-  static void store(void* numbers, uint32_t at, Four four) {
-    std::memcpy(static_cast<char*>(numbers) + size_t{4} * at, &four, sizeof four);
-  }
-  /// All ones in the lanes of the four from `at` whose place is after `place`, else 0.
-  static Four after(uint32_t at, uint32_t place) {
-    const auto first = static_cast<int32_t>(at);
-    const auto last = static_cast<int32_t>(place);
-    return Four{first, first + 1, first + 2, first + 3} > Four{last, last, last, last};
-  }
-
   // In place, and in the order in which nothing is overwritten before it is read.
   static void moveOn(void* numbers, uint32_t place) {
     for (uint32_t at = width - 4; at > 0; at -= 4) {
-      const Four mask = after(at, place);
-      store(numbers, at, (load(numbers, at - 1) & mask) | (load(numbers, at) & ~mask));
+      const Four mask = placesAfter(at, place);
+      storeFour(numbers, at, (loadFour(numbers, at - 1) & mask) | (loadFour(numbers, at) & ~mask));
     }
-    const Four old = load(numbers, 0);
-    const Four mask = after(0, place);
-    store(numbers, 0, (Four{old[0], old[0], old[1], old[2]} & mask) | (old & ~mask));
+    const Four old = loadFour(numbers, 0);
+    const Four mask = placesAfter(0, place);
+    storeFour(numbers, 0, (Four{old[0], old[0], old[1], old[2]} & mask) | (old & ~mask));
   }
   static void moveBack(void* numbers, uint32_t place) {
     for (uint32_t at = 0; at < width - 4; at += 4) {
-      const Four mask = after(at + 1, place);
-      store(numbers, at, (load(numbers, at + 1) & mask) | (load(numbers, at) & ~mask));
+      const Four mask = placesAfter(at + 1, place);
+      storeFour(numbers, at, (loadFour(numbers, at + 1) & mask) | (loadFour(numbers, at) & ~mask));
     }
-    const Four old = load(numbers, width - 4);
-    const Four mask = after(width - 3, place);
-    store(numbers, width - 4, (Four{old[1], old[2], old[3], old[3]} & mask) | (old & ~mask));
+    const Four old = loadFour(numbers, width - 4);
+    const Four mask = placesAfter(width - 3, place);
+    storeFour(numbers, width - 4, (Four{old[1], old[2], old[3], old[3]} & mask) | (old & ~mask));
   }
 };
 
