@@ -81,6 +81,8 @@ class Workload {
   virtual uint32_t variants() const { return 1; }
   virtual void run(uint32_t variant, uint32_t batch) = 0;
   virtual const char* check(uint32_t batch) = 0;
+  /// What has to be put right before run() whose answer is checked.
+  virtual void prepare() {}
 };
 
 /// Sequences of `length` records from random places: states, actions, rewards and next states.
@@ -310,14 +312,19 @@ class Tree final : public Workload {
       used_ += nodes;
     }
     for (uint32_t leaf = 0; leaf < count; ++leaf) weightOf(leaf) = 0.5f + random_.unit();
-    // From weights to running sums, level by level.
-    for (uint32_t level = 0; level < depth_; ++level) {
+    for (uint64_t node = 0; node < (depth_ > 1 ? start_[1] : used_); ++node) addUp(node);
+    prepare();
+  }
+
+  /// The sums above the leaves' parents, from those below: in single precision differences that are added drift away from them.
+  void prepare() override {
+    for (uint32_t level = 1; level < depth_; ++level) {
       const uint64_t end = level + 1 < depth_ ? start_[level + 1] : used_;
-      for (uint64_t node = start_[level]; node < end; ++node) {
-        float* sums = &nodes_[node * 16];
-        for (int k = 1; k < 16; ++k) sums[k] += sums[k - 1];
-        if (level + 1 < depth_) nodes_[start_[level + 1] * 16 + (node - start_[level])] = sums[15];
+      std::memset(&nodes_[start_[level] * 16], 0, (end - start_[level]) * 16 * sizeof(float));
+      for (uint64_t below = start_[level - 1]; below < start_[level]; ++below) {
+        nodes_[start_[level] * 16 + (below - start_[level - 1])] = nodes_[below * 16 + 15];
       }
+      for (uint64_t node = start_[level]; node < end; ++node) addUp(node);
     }
   }
 
@@ -355,6 +362,11 @@ class Tree final : public Workload {
     return total;
   }
   float& weightOf(uint32_t leaf) { return nodes_[leaf]; }
+  /// Weights become running sums.
+  void addUp(uint64_t node) {
+    float* sums = &nodes_[node * 16];
+    for (int k = 1; k < 16; ++k) sums[k] += sums[k - 1];
+  }
   float weightAt(uint32_t leaf) const { return nodes_[leaf] - (leaf % 16 == 0 ? 0.0f : nodes_[leaf - 1]); }
 
   /// How many of the 15 first running sums are at most r, and what r is beyond them.
@@ -528,6 +540,7 @@ LIMIT_API double limit_run(uint32_t id, uint32_t variant, uint32_t batch, uint32
 
 /// What is wrong with what a fresh run made, into `text`; 0 where nothing is.
 LIMIT_API uint32_t limit_check(uint32_t id, uint32_t variant, uint32_t batch, char* text, uint32_t textBytes) {
+  workloads[id]->prepare();
   workloads[id]->run(variant, batch);
   const char* wrong = workloads[id]->check(batch);
   if (wrong == nullptr) return 0;
