@@ -112,8 +112,9 @@ fn addTests(b: *std.Build, options: TestOptions) void {
         .strip = !options.sanitize_thread,
         .sanitize_thread = options.sanitize_thread,
     });
-    // The tests run the same code with its assertions on; Zig's fast mode turns them off.
-    const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{"-UNDEBUG"} }) catch @panic("OOM");
+    // The tests run the same code with its assertions on, which Zig's fast mode turns off, and with memory that has to be committed before
+    // it is used (kernel/memory.cpp).
+    const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_COMMIT_PAGES" } }) catch @panic("OOM");
     kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
     const kernel = b.addLibrary(.{ .name = "exrp-tests", .linkage = .static, .root_module = kernel_module });
 

@@ -6,7 +6,8 @@
 // in one pass over a pick's rows; a state that stands alone goes in runs to state and next state at once (batch_wide.cpp). Where the
 // policy asks for more than records and next states (stacks, n-step returns, rows before the pick, masks, rows backwards) stage 4 is
 // kernel/window.hpp's. Where state and reward are small, of those only n-step returns of n up to 64 are asked for, and a pick with what
-// lies ahead of it is shorter than two blocks, the whole pipeline is the tighter one of kernel/plain_walk.hpp. What was tried and what it gave: docs/performance.md.
+// lies ahead of it is shorter than two blocks, the whole pipeline is the tighter one of kernel/plain_walk.hpp. What was tried and what it gave:
+// docs/performance.md.
 // Nothing is checked here: everything in the pick table is valid.
 //
 // Thread safety: none of its own; it writes nothing but the batch.

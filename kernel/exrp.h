@@ -333,7 +333,8 @@ EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 
 /* ---- a pick table, for rules written outside the kernel ---- */
 
-/* The index of each pick in the pick table, EXRP_INDEX_NONE where it is not there (any more). */
+/* The index of each pick in the pick table, EXRP_INDEX_NONE where it is not there (any more). What `indices` hold before, whatever it
+ * is, is tried first: right guesses spare a search. */
 EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                                 uint32_t* indices);
 /* The picks at `first`..first + count - 1 of the pick table. */

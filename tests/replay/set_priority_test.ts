@@ -1,6 +1,6 @@
 /**
  * `setPriority` finds the picks of the last draw by what that draw knew of them. Whether or not it does, the same picks get the same
- * priorities: a twin is told in another order, so that nothing of what it knows fits.
+ * priorities: a twin is told in another order, so that (of more than a few picks) nothing of what it knows fits.
  *
  * @module
  */
