@@ -4,7 +4,7 @@
  * @module
  */
 
-import { exists, inRepository, listFiles, run, seconds } from "../tools/_repository.ts";
+import { inRepository, isNewer, listFiles, run, seconds } from "../tools/_repository.ts";
 import { findZig } from "../tools/_zig.ts";
 
 const folder = inRepository(".cache", "bench");
@@ -38,15 +38,6 @@ export interface LimitLibrary {
 async function hasAvx2(): Promise<boolean> {
   if (Deno.build.arch !== "x86_64" || Deno.build.os !== "linux") return false;
   return (await Deno.readTextFile("/proc/cpuinfo")).includes(" avx2 ");
-}
-
-async function isNewer(library: string, sources: readonly string[]): Promise<boolean> {
-  if (!await exists(library)) return false;
-  const built = (await Deno.stat(library)).mtime ?? new Date(0);
-  for (const source of sources) {
-    if (((await Deno.stat(inRepository(source))).mtime ?? new Date()) > built) return false;
-  }
-  return true;
 }
 
 async function compile(

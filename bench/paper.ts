@@ -10,7 +10,7 @@
  * @module
  */
 
-import { builtLibraryPath, exists, inRepository, listFiles } from "../tools/_repository.ts";
+import { builtLibraryPath, inRepository, isNewer, listFiles } from "../tools/_repository.ts";
 import { basename } from "node:path";
 import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
 import { PaperWorker } from "./_paper_worker.ts";
@@ -22,22 +22,14 @@ const quick = option("quick") !== undefined;
 const [step, repeats, batches] = quick ? [1, 2, 20] : [0.5, 5, 50];
 
 const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
-const hasCmake = await exists(cmakePath) && await isNewest(cmakePath);
+const sources = await Promise.all(
+  ["kernel", "selectors", "eviction"].map((from) => listFiles(from, ".cpp", ".hpp", ".h", ".txt")),
+);
+const hasCmake = await isNewer(cmakePath, sources.flat());
 if (!hasCmake) {
   console.error(
     "no kernel in build/cmake, or one older than its sources (deno task build:cmake): left out",
   );
-}
-
-/** Whether a kernel is newer than all that it is made of. */
-async function isNewest(library: string): Promise<boolean> {
-  const built = (await Deno.stat(library)).mtime ?? new Date(0);
-  for (const folder of ["kernel", "selectors", "eviction"]) {
-    for (const file of await listFiles(folder, ".cpp", ".hpp", ".h", ".txt")) {
-      if (((await Deno.stat(inRepository(file))).mtime ?? new Date()) > built) return false;
-    }
-  }
-  return true;
 }
 
 const workers = new Map<VariantName, PaperWorker>([

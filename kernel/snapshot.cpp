@@ -404,15 +404,7 @@ Status Replay::writeEpisodes(uint32_t count, const uint8_t* items) {
     const uint32_t rows = item.count + (ended ? 1 : 0);
     const uint32_t blockCount = rows == 0 ? 1 : store_.ordinalOf(rows - 1) + 1;
     if (blockCount > store_.availableCount()) return corrupt(EXRP_SECTION_EPISODES, place, ruleCounts);
-    Status status = store_.prepareBlocks(blockCount);
-    if (status == Status::ok) status = index_.prepare(blockCount);
-    if (status == Status::ok) status = episodes_.prepare(1);
-    const uint32_t blockEnd = store_.highWater() + blockCount;
-    const uint32_t blocks = blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax();
-    if (status == Status::ok) status = initial_.prepare(size_t{blocks} << store_.blockShift());
-    for (uint32_t table = 0; table < tableCount_ && status == Status::ok; ++table) {
-      status = tables_[table]->picks.prepare(0, blocks << store_.blockShift());
-    }
+    const Status status = prepareRecords(0, 1, blockCount);
     if (status != Status::ok) return status;
     nextHandle_ = item.handle;  // addEpisode gives this one out
     const uint32_t index = addEpisode();

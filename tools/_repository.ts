@@ -38,6 +38,16 @@ export async function exists(path: string): Promise<boolean> {
   }
 }
 
+/** Whether a file is there and no older than any of its sources, which are paths in the repository. */
+export async function isNewer(file: string, sources: readonly string[]): Promise<boolean> {
+  if (!await exists(file)) return false;
+  const made = (await Deno.stat(file)).mtime ?? new Date(0);
+  for (const source of sources) {
+    if (((await Deno.stat(inRepository(source))).mtime ?? new Date()) > made) return false;
+  }
+  return true;
+}
+
 /** The files of a folder with one of these extensions, sorted, as paths with `/` from the root; [] without the folder. */
 export async function listFiles(folder: string, ...extensions: string[]): Promise<string[]> {
   const files: string[] = [];
