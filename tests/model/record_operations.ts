@@ -16,28 +16,56 @@ export function newEpisode(sides: Sides, actor: number): void {
   sides.actors.set(actor, handle);
 }
 
-export function record(sides: Sides, operation: Operation & { do: "record" }): void {
-  const { config } = sides;
-  const values = new Values(operation.data);
-  const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
-    values.column(spec, operation.plain);
-  const [state, action, reward, finalState] = [
+interface Made {
+  readonly value: unknown;
+  readonly bytes: Uint8Array;
+}
+
+/** The values of one step: `last` is the state after it, `columns` are those that the model keeps. */
+interface Step {
+  readonly state: Made;
+  readonly action: Made;
+  readonly reward: Made;
+  readonly last: Made;
+  readonly columns: readonly Made[];
+  readonly options: { extras?: Record<string, unknown>; priority?: number };
+}
+
+function makeStep(
+  { config }: Sides,
+  { data, plain, priority }: Operation & { do: "record" | "recordStep" },
+): Step {
+  const values = new Values(data);
+  const make = (spec: ColumnSpec): Made => values.column(spec, plain);
+  const [state, action, reward, last] = [
     make(config.state),
     make(config.action),
     make(config.reward),
     make(config.state),
   ];
   const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
-  const columns = [state, action, reward, ...extras.map(([, made]) => made)];
+  return {
+    state,
+    action,
+    reward,
+    last,
+    columns: [state, action, reward, ...extras.map(([, made]) => made)],
+    options: {
+      ...(extras.length > 0
+        ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
+        : {}),
+      ...(priority ? { priority: priorityOf(values) } : {}),
+    },
+  };
+}
+
+export function record(sides: Sides, operation: Operation & { do: "record" }): void {
+  const { state, action, reward, last, columns, options } = makeStep(sides, operation);
   const ends = operation.end !== "no";
   const handle = sides.actors.get(operation.actor) ?? 0;
-  const options = {
-    ...(extras.length > 0
-      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
-      : {}),
-    ...(ends ? { finalState: finalState.value } : {}),
+  const ending = {
+    ...(ends ? { finalState: last.value } : {}),
     ...(operation.end === "truncated" ? { truncated: true } : {}),
-    ...(operation.priority ? { priority: priorityOf(values) } : {}),
   };
   const before = sides.model.evictedCount;
   const outcome = both(
@@ -47,13 +75,13 @@ export function record(sides: Sides, operation: Operation & { do: "record" }): v
         state.value as number,
         action.value as number,
         reward.value as number,
-        options as Record<never, never>,
+        { ...options, ...ending } as Record<never, never>,
       ),
     () =>
       sides.model.record(
         handle,
         columns.map(({ bytes }) => bytes),
-        ends ? finalState.bytes : undefined,
+        ends ? last.bytes : undefined,
         operation.end === "truncated" ? "truncated" : "terminated",
         options.priority,
       ),
@@ -161,25 +189,8 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
 }
 
 export function recordStep(sides: Sides, operation: Operation & { do: "recordStep" }): void {
-  const { config } = sides;
-  const { actor, data, terminated, truncated, plain } = operation;
-  const values = new Values(data);
-  const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array } =>
-    values.column(spec, plain);
-  const [state, action, reward, next] = [
-    make(config.state),
-    make(config.action),
-    make(config.reward),
-    make(config.state),
-  ];
-  const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
-  const columns = [state, action, reward, ...extras.map(([, made]) => made)];
-  const options = {
-    ...(extras.length > 0
-      ? { extras: Object.fromEntries(extras.map(([name, made]) => [name, made.value])) }
-      : {}),
-    ...(operation.priority ? { priority: priorityOf(values) } : {}),
-  };
+  const { actor, terminated, truncated } = operation;
+  const { state, action, reward, last, columns, options } = makeStep(sides, operation);
   const handle = sides.actors.get(actor) ?? 0;
   const ends = terminated || truncated;
   const outcome = both(
@@ -191,14 +202,14 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         reward.value as number,
         terminated,
         truncated,
-        next.value as number,
+        last.value as number,
         options as Record<never, never>,
       ),
     () => {
       const after = sides.model.record(
         handle,
         columns.map(({ bytes }) => bytes),
-        ends ? next.bytes : undefined,
+        ends ? last.bytes : undefined,
         terminated ? "terminated" : "truncated",
         options.priority,
       );
