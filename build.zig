@@ -7,7 +7,7 @@
 //!   zig build targets          the library for every released target, in zig-out/<target>/
 //!
 //! Sources and tests are found by listing folders, so that adding a file never means editing this one:
-//! kernel/*.cpp, selectors/*.cpp, eviction/*.cpp are the kernel; each .cpp in tests/kernel, tests/selectors and
+//! the .cpp files of kernel/, selectors/ and eviction/ are the kernel; each .cpp in tests/kernel, tests/selectors and
 //! tests/eviction is a program with a main(), and each .c there one in C99, which proves that exrp.h is plain C.
 //!
 //! `deno task build` (tools/build_kernel.ts) finds Zig and makes the same library as the first of these by calling the
@@ -113,7 +113,7 @@ fn addTests(b: *std.Build, options: TestOptions) void {
         .sanitize_thread = options.sanitize_thread,
     });
     // The tests run the same code with its assertions on, which Zig's fast mode turns off, and with memory that has to be committed before
-    // it is used (kernel/memory.cpp).
+    // it is used (kernel/base/memory.cpp).
     const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_COMMIT_PAGES" } }) catch @panic("OOM");
     kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
     const kernel = b.addLibrary(.{ .name = "exrp-tests", .linkage = .static, .root_module = kernel_module });
@@ -137,9 +137,9 @@ fn addProgram(
     });
     module.addCSourceFiles(.{ .files = &.{file}, .flags = flags, .language = language });
     module.linkLibrary(kernel);
-    // As in CMakeLists.txt: kernel_store_test of tests/kernel/store_test.cpp.
-    const folder = std.fs.path.basename(std.fs.path.dirname(file).?);
-    const name = b.fmt("{s}_{s}", .{ folder, std.fs.path.stem(file) });
+    // As in CMakeLists.txt: kernel_store_block_index_test of tests/kernel/store/block_index_test.cpp.
+    const name = b.dupe(file["tests/".len .. file.len - std.fs.path.extension(file).len]);
+    std.mem.replaceScalar(u8, name, '/', '_');
     const program = b.addExecutable(.{ .name = name, .root_module = module });
     program.pie = true;
 
@@ -208,7 +208,7 @@ fn listFlags(b: *std.Build) []const []const u8 {
     return flags.items;
 }
 
-/// The files of some folders with this extension, sorted, as paths from the repository's root.
+/// The files of some folders and the folders within them with this extension, sorted, as paths from the repository's root.
 fn listSources(b: *std.Build, folders: []const []const u8, extension: []const u8) []const []const u8 {
     const io = b.graph.io;
     var files: std.ArrayList([]const u8) = .empty;
@@ -223,6 +223,10 @@ fn listSources(b: *std.Build, folders: []const []const u8, extension: []const u8
         while (entries.next(io) catch |problem| {
             std.process.fatal("cannot list {s}: {s}", .{ folder, @errorName(problem) });
         }) |entry| {
+            if (entry.kind == .directory) {
+                const inner = listSources(b, &.{b.pathJoin(&.{ folder, entry.name })}, extension);
+                files.appendSlice(b.allocator, inner) catch @panic("OOM");
+            }
             if (entry.kind != .file or !std.mem.endsWith(u8, entry.name, extension)) continue;
             files.append(b.allocator, b.pathJoin(&.{ folder, entry.name })) catch @panic("OOM");
         }

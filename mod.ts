@@ -39,11 +39,11 @@
 
 export { ExperienceReplay } from "./replay/experience_replay.ts";
 export type { AnyReplay } from "./replay/experience_replay.ts";
-export { Batch } from "./replay/batch.ts";
-export type { BatchColumnShape, BatchShape, NStepPart } from "./replay/batch.ts";
-export type { BatchLayout, BatchSource } from "./replay/batch_layout.ts";
-export { Selector } from "./replay/selector.ts";
-export type { CreateOptions } from "./replay/options.ts";
+export { Batch } from "./replay/draw/batch.ts";
+export type { BatchColumnShape, BatchShape, NStepPart } from "./replay/draw/batch.ts";
+export type { BatchLayout, BatchSource } from "./replay/draw/batch_layout.ts";
+export { Selector } from "./replay/register/selector.ts";
+export type { CreateOptions } from "./schema/create_options.ts";
 export type {
   NextStateMode,
   OnlyPickOptions,
@@ -51,12 +51,12 @@ export type {
   PickPolicy,
   StackedState,
   StackPadding,
-} from "./replay/pick_options.ts";
-export { PickTable } from "./replay/pick_table.ts";
-export type { BatchesOptions } from "./replay/batches.ts";
+} from "./schema/pick_options.ts";
+export { PickTable } from "./replay/register/pick_table.ts";
+export type { BatchesOptions } from "./replay/draw/batches.ts";
 export { ReplayView } from "./replay/replay_view.ts";
 export type { ViewParts } from "./replay/replay_view.ts";
-export type { PickTableOwner } from "./replay/pick_table.ts";
+export type { PickTableOwner } from "./replay/register/pick_table.ts";
 export type {
   EndEpisodeOptions,
   EndOptions,
@@ -67,7 +67,7 @@ export type {
   RecordRest,
   StepOptions,
   StepRest,
-} from "./replay/recorder.ts";
+} from "./replay/record/recorder.ts";
 export type {
   BatchSteps,
   DoneFlags,
@@ -75,13 +75,13 @@ export type {
   ManySteps,
   StepColumns,
   StepExtras,
-} from "./replay/steps_recorder.ts";
-export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/drawer.ts";
-export { Drained } from "./replay/drained.ts";
-export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/drained.ts";
-export type { DrainOptions } from "./replay/drainer.ts";
-export type { AnyColumnArray, EpisodeRecords } from "./replay/records.ts";
-export type { Hindsight, Relabelled } from "./replay/hindsight.ts";
+} from "./replay/record/many_recorder.ts";
+export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/draw/drawer.ts";
+export { Drained } from "./replay/read/drained.ts";
+export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/read/drained.ts";
+export type { DrainOptions } from "./replay/read/drainer.ts";
+export type { AnyColumnArray, EpisodeRecords } from "./replay/read/records.ts";
+export type { Hindsight, Relabelled } from "./replay/read/hindsight.ts";
 export type {
   BatchOfAny,
   GoalArray,
@@ -91,8 +91,8 @@ export type {
   RelabelledRewards,
   RelabelledRows,
   StateSlice,
-} from "./replay/hindsight_options.ts";
-export type { SerializeTarget, UnserializeSource } from "./replay/snapshot_io.ts";
+} from "./replay/read/hindsight_options.ts";
+export type { SerializeTarget, UnserializeSource } from "./replay/snapshot/snapshot_io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,
@@ -112,7 +112,7 @@ export {
   int8,
   KeptColumn,
   uint8,
-} from "./replay/schema.ts";
+} from "./schema/columns.ts";
 export type {
   ArrayOfDType,
   ArrayValue,
@@ -124,9 +124,9 @@ export type {
   NamedColumn,
   NoColumns,
   ScalarValue,
-} from "./replay/schema.ts";
-export { ReplayError } from "./ffi/errors.ts";
-export type { ReplayErrorCode, ReplayErrorOptions } from "./ffi/errors.ts";
+} from "./schema/columns.ts";
+export { ReplayError } from "./base/errors.ts";
+export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";
 
 export { uniform } from "./selectors/uniform.ts";
 export { prioritized } from "./selectors/prioritized.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { inRepository, isNewer, listFiles, run, seconds } from "../tools/_repository.ts";
+import { inRepository, isNewer, listTree, run, seconds } from "../tools/_repository.ts";
 import { findZig } from "../tools/_zig.ts";
 
 const folder = inRepository(".cache", "bench");
@@ -48,7 +48,7 @@ async function compile(
   const extension = Deno.build.os === "windows" ? "dll" : "so";
   const library = `${folder}/${name}.${extension}`;
   const headers = await Promise.all(
-    ["kernel", "selectors"].map((from) => listFiles(from, ".hpp", ".h", ".txt")),
+    ["kernel", "selectors"].map((from) => listTree(from, ".hpp", ".h", ".txt")),
   );
   if (await isNewer(library, [...sources, ...headers.flat()])) return library;
   await Deno.mkdir(folder, { recursive: true });
@@ -81,7 +81,7 @@ export async function openLimitLibrary(): Promise<LimitLibrary> {
   const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);
   const selector = await compile(
     "limit_selector",
-    ["bench/limit_selector.cpp", "kernel/memory.cpp"],
+    ["bench/limit_selector.cpp", "kernel/base/memory.cpp"],
     [...kernelFlags, "-DNDEBUG", "-mcpu=baseline"],
   );
   return {

@@ -24,7 +24,7 @@
 #include <immintrin.h>
 #endif
 
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 
 #define LIMIT_API extern "C" __attribute__((visibility("default")))
 

@@ -10,7 +10,7 @@
  * @module
  */
 
-import { builtLibraryPath, inRepository, isNewer, listFiles } from "../tools/_repository.ts";
+import { builtLibraryPath, inRepository, isNewer, listTree } from "../tools/_repository.ts";
 import { basename } from "node:path";
 import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
 import { PaperWorker } from "./_paper_worker.ts";
@@ -23,7 +23,7 @@ const [step, repeats, batches] = quick ? [1, 2, 20] : [0.5, 5, 50];
 
 const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
 const sources = await Promise.all(
-  ["kernel", "selectors", "eviction"].map((from) => listFiles(from, ".cpp", ".hpp", ".h", ".txt")),
+  ["kernel", "selectors", "eviction"].map((from) => listTree(from, ".cpp", ".hpp", ".h", ".txt")),
 );
 const hasCmake = await isNewer(cmakePath, sources.flat());
 if (!hasCmake) {

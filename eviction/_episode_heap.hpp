@@ -19,8 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "eviction/eviction_policy.hpp"
-#include "kernel/memory.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/base/memory.hpp"
 
 namespace exrp {
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger } from "../ffi/checks.ts";
+import { checkInteger } from "../base/checks.ts";
 import { EXRP_EVICTION_AFTER_DRAWS } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 

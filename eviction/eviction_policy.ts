@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../ffi/checks.ts";
+import { show } from "../base/checks.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**

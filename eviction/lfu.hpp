@@ -31,8 +31,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "eviction/eviction_policy.hpp"
-#include "kernel/memory.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/base/memory.hpp"
 
 namespace exrp {
 

@@ -23,7 +23,7 @@
 #include <cstring>
 
 #include "eviction/_episode_heap.hpp"
-#include "kernel/portable_math.hpp"
+#include "kernel/base/portable_math.hpp"
 
 namespace exrp {
 

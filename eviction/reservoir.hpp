@@ -21,7 +21,7 @@
 
 #include "eviction/_episode_heap.hpp"
 #include "eviction/_episode_list.hpp"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 
 namespace exrp {
 

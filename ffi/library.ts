@@ -7,7 +7,7 @@
  * @module
  */
 
-import { errorOfStatus, ReplayError } from "./errors.ts";
+import { errorOfStatus, ReplayError } from "../base/errors.ts";
 import { EXRP_ABI_VERSION, symbols } from "./symbols.ts";
 
 /** The functions of an open kernel. */

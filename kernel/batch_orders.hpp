@@ -17,7 +17,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "kernel/error.hpp"
+#include "kernel/base/error.hpp"
 
 namespace exrp {
 

@@ -3,8 +3,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "kernel/episode_order.hpp"
-#include "kernel/portable_math.hpp"
+#include "kernel/store/episode_order.hpp"
+#include "kernel/base/portable_math.hpp"
 #include "kernel/rules.hpp"
 
 namespace exrp {

@@ -14,17 +14,17 @@
 
 #include <memory>
 
-#include "eviction/eviction_policy.hpp"
-#include "kernel/age_limit.hpp"
-#include "kernel/batch.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/store/age_limit.hpp"
+#include "kernel/batches/batch.hpp"
 #include "kernel/batch_orders.hpp"
-#include "kernel/block_index.hpp"
-#include "kernel/byte_limit.hpp"
-#include "kernel/cpu.hpp"
-#include "kernel/episode_table.hpp"
-#include "kernel/initial_priorities.hpp"
-#include "kernel/pick_table.hpp"
-#include "kernel/store.hpp"
+#include "kernel/store/block_index.hpp"
+#include "kernel/store/byte_limit.hpp"
+#include "kernel/base/cpu.hpp"
+#include "kernel/store/episode_table.hpp"
+#include "kernel/store/initial_priorities.hpp"
+#include "kernel/store/pick_table.hpp"
+#include "kernel/store/store.hpp"
 
 namespace exrp {
 

@@ -14,7 +14,7 @@
 #include "eviction/lru.hpp"
 #include "eviction/reservoir.hpp"
 #include "eviction/second_chance.hpp"
-#include "kernel/error.hpp"
+#include "kernel/base/error.hpp"
 #include "selectors/age_end.hpp"
 #include "selectors/curious.hpp"
 #include "selectors/prioritized.hpp"

@@ -4,11 +4,11 @@
  * @module
  */
 
-import { ReplayError } from "../ffi/errors.ts";
+import { ReplayError } from "../base/errors.ts";
 import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
 import { EXRP_INFO_COUNT, EXRP_STATUS_REPLAY_UNKNOWN } from "../ffi/symbols.ts";
-import { kernelConfig, type ReplayConfig } from "./options.ts";
+import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 
 /** An id that no replay has: calls with it end in the kernel, so that hot paths need no check of their own. */
 const NO_ID = 0xffffffff;

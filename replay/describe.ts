@@ -7,9 +7,9 @@
 import * as abi from "../ffi/symbols.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import type { Drawer } from "./drawer.ts";
-import type { DType } from "./schema.ts";
-import { describePolicy, type PickPolicy } from "./pick_options.ts";
+import type { Drawer } from "./draw/drawer.ts";
+import type { DType } from "../schema/columns.ts";
+import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 
 /** One column, described. */
 export interface ColumnDescription {

@@ -6,17 +6,21 @@
 
 import { openKernel } from "../ffi/library.ts";
 import type { SelectorRule } from "../selectors/pick_selector.ts";
-import type { Batch } from "./batch.ts";
+import type { Batch } from "./draw/batch.ts";
 import { ReplayCore } from "./core.ts";
-import type { Drained } from "./drained.ts";
-import { Drainer, type DrainOptions } from "./drainer.ts";
-import { type BatchesOptions, streamBatches } from "./batches.ts";
-import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./drawer.ts";
-import { type Hindsight, Relabeller } from "./hindsight.ts";
-import { checkHindsight, type GoalColumn, type HindsightOptions } from "./hindsight_options.ts";
-import { checkCreateOptions, type CreateOptions } from "./options.ts";
-import type { OnlyPickOptions, PickOptions, StackedState } from "./pick_options.ts";
-import type { PickTable } from "./pick_table.ts";
+import type { Drained } from "./read/drained.ts";
+import { Drainer, type DrainOptions } from "./read/drainer.ts";
+import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
+import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./draw/drawer.ts";
+import { type Hindsight, Relabeller } from "./read/hindsight.ts";
+import {
+  checkHindsight,
+  type GoalColumn,
+  type HindsightOptions,
+} from "./read/hindsight_options.ts";
+import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
+import type { OnlyPickOptions, PickOptions, StackedState } from "../schema/pick_options.ts";
+import type { PickTable } from "./register/pick_table.ts";
 import {
   type EndEpisodeOptions,
   Recorder,
@@ -24,15 +28,15 @@ import {
   type RecordRest,
   type StepOptions,
   type StepRest,
-} from "./recorder.ts";
-import { type EpisodeRecords, RecordReader } from "./records.ts";
-import { Saver } from "./saver.ts";
-import type { Column, Columns, ColumnValue, NoColumns } from "./schema.ts";
+} from "./record/recorder.ts";
+import { type EpisodeRecords, RecordReader } from "./read/records.ts";
+import { Saver } from "./snapshot/saver.ts";
+import type { Column, Columns, ColumnValue, NoColumns } from "../schema/columns.ts";
 import { ReplayView } from "./replay_view.ts";
-import type { Selector } from "./selector.ts";
-import { SideState } from "./side_state.ts";
-import type { BatchSteps, ManySteps } from "./steps_recorder.ts";
-import type { SerializeTarget, UnserializeSource } from "./snapshot_io.ts";
+import type { Selector } from "./register/selector.ts";
+import { SideState } from "./snapshot/extra_state.ts";
+import type { BatchSteps, ManySteps } from "./record/many_recorder.ts";
+import type { SerializeTarget, UnserializeSource } from "./snapshot/snapshot_io.ts";
 
 /**
  * A replay of any schema, but for what records: for what draws from, saves or describes replays, whatever is in them.

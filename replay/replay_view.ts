@@ -7,10 +7,10 @@
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
-import type { Drawer } from "./drawer.ts";
-import type { PickTable } from "./pick_table.ts";
-import type { EpisodeInfo, Recorder } from "./recorder.ts";
-import type { Selector } from "./selector.ts";
+import type { Drawer } from "./draw/drawer.ts";
+import type { PickTable } from "./register/pick_table.ts";
+import type { EpisodeInfo, Recorder } from "./record/recorder.ts";
+import type { Selector } from "./register/selector.ts";
 
 /** What a view looks at. */
 export interface ViewParts {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkBoolean, show } from "../ffi/checks.ts";
+import { checkBoolean, show } from "../base/checks.ts";
 
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;

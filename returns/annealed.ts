@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkNumber, show } from "../ffi/checks.ts";
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
 
 /**
  * A schedule that goes from `start` to `end` in a straight line over `steps` steps, and stays there: for the `beta` of

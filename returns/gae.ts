@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkNumber, checkOptions } from "../base/checks.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
 /** What {@linkcode gae} computes, and may be given to write into. */

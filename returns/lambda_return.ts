@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkNumber, checkOptions } from "../base/checks.ts";
 import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode lambdaReturn}. */

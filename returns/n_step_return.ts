@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkOptions } from "../base/checks.ts";
 import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode nStepReturn}. */

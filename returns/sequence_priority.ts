@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkNumber, checkOptions } from "../base/checks.ts";
 import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode sequencePriority}. */

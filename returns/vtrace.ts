@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import { checkNumber, checkOptions, show } from "../base/checks.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
 /** What {@linkcode vtrace} computes, and may be given to write into. */

@@ -15,7 +15,7 @@
 
 #include <bit>
 
-#include "kernel/memory.hpp"
+#include "kernel/base/memory.hpp"
 
 namespace exrp {
 

@@ -18,7 +18,7 @@
 #include <bit>
 #include <cstdlib>
 
-#include "kernel/status.hpp"
+#include "kernel/base/status.hpp"
 #include "selectors/_ucb_pick.hpp"
 
 namespace exrp {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {

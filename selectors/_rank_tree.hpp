@@ -20,8 +20,8 @@
 
 #include <cstddef>
 
-#include "kernel/memory.hpp"
-#include "kernel/prefetch.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
 #include "selectors/_rank_leaf.hpp"
 
 namespace exrp {

@@ -18,7 +18,7 @@
 
 #include <limits>
 
-#include "kernel/memory.hpp"
+#include "kernel/base/memory.hpp"
 
 namespace exrp {
 

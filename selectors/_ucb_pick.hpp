@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "kernel/memory.hpp"
+#include "kernel/base/memory.hpp"
 
 namespace exrp {
 

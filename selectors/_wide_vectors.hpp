@@ -17,7 +17,7 @@
 #include <cstring>
 #include <limits>
 
-#include "kernel/cpu.hpp"
+#include "kernel/base/cpu.hpp"
 #include "selectors/_wide_node.hpp"
 
 #if defined(__x86_64__)

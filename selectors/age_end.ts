@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkBoolean, checkOptions } from "../ffi/checks.ts";
+import { checkBoolean, checkOptions } from "../base/checks.ts";
 import { EXRP_SELECTOR_AGE_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkOptions } from "../base/checks.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
 import { type ComposedSelector, stateless } from "./composed_selector.ts";

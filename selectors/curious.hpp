@@ -22,10 +22,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/portable_math.hpp"
-#include "kernel/prefetch.hpp"
+#include "kernel/base/portable_math.hpp"
+#include "kernel/base/prefetch.hpp"
 #include "selectors/_proportional_draw.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkOptions, show } from "../ffi/checks.ts";
-import { ReplayError } from "../ffi/errors.ts";
+import { checkInteger, checkOptions, show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
 import { type ComposedSelector, type PartDrawer, stateless } from "./composed_selector.ts";
 import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions, show } from "../ffi/checks.ts";
+import { checkNumber, checkOptions, show } from "../base/checks.ts";
 import type { ComposedSelector, Composition } from "./composed_selector.ts";
 import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../ffi/checks.ts";
+import { show } from "../base/checks.ts";
 import type { ComposedSelector } from "./composed_selector.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { RandomStream } from "./random_stream.ts";

@@ -21,8 +21,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernel/memory.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 

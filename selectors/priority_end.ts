@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkNumber, checkOptions } from "../base/checks.ts";
 import { EXRP_SELECTOR_PRIORITY_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, checkWord } from "../ffi/checks.ts";
+import { checkInteger, checkNumber, checkOptions, checkWord } from "../base/checks.ts";
 import { EXRP_SELECTOR_PSER } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { PrioritizedOptions } from "./prioritized.ts";

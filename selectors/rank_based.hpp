@@ -23,10 +23,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/portable_math.hpp"
+#include "kernel/base/portable_math.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/_rank_tree.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {

@@ -16,9 +16,9 @@
 
 #include <cstring>
 
-#include "kernel/portable_math.hpp"
+#include "kernel/base/portable_math.hpp"
 #include "selectors/_age_ring.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 

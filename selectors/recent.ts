@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions } from "../ffi/checks.ts";
+import { checkInteger, checkNumber, checkOptions } from "../base/checks.ts";
 import { EXRP_SELECTOR_RECENT } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -34,8 +34,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/memory.hpp"
-#include "kernel/prefetch.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
 #include "selectors/_wide_node.hpp"
 #include "selectors/_wide_vectors.hpp"
 

@@ -27,10 +27,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/portable_math.hpp"
+#include "kernel/base/portable_math.hpp"
 #include "selectors/_draw_groups.hpp"
 #include "selectors/_score_tournament.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkNumber, checkOptions, checkWord } from "../ffi/checks.ts";
+import { checkNumber, checkOptions, checkWord } from "../base/checks.ts";
 import { EXRP_SELECTOR_UCB } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -6,7 +6,7 @@
 // P(i) = 1 / N, so importance weights (N P)^-beta are 1 whatever beta: weighted() is false.
 #pragma once
 
-#include "selectors/pick_selector.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 

@@ -14,9 +14,9 @@
 
 #include <utility>
 
-#include "kernel/error.hpp"
-#include "kernel/memory.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 

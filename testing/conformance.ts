@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkOptions, show } from "../ffi/checks.ts";
+import { checkBoolean, checkInteger, checkOptions, show } from "../base/checks.ts";
 import { ReplayError } from "../mod.ts";
 
 /** One promise that a rule did not keep. */

@@ -63,6 +63,24 @@ export async function listFiles(folder: string, ...extensions: string[]): Promis
   return files.sort();
 }
 
+/** As {@linkcode listFiles}, of the folders within it too. */
+export async function listTree(folder: string, ...extensions: string[]): Promise<string[]> {
+  const files = await listFiles(folder, ...extensions);
+  if (!(await exists(inRepository(...folder.split("/"))))) return files;
+  for await (const entry of Deno.readDir(inRepository(...folder.split("/")))) {
+    if (entry.isDirectory) files.push(...await listTree(`${folder}/${entry.name}`, ...extensions));
+  }
+  return files.sort();
+}
+
+/**
+ * The name of the program that a C++ test becomes: its path below tests/ with `_` between its folders, as in build.zig and
+ * kernel/CMakeLists.txt.
+ */
+export function testProgramName(source: string): string {
+  return source.replace(/^tests\//, "").replace(/\.[^.]*$/, "").replaceAll("/", "_");
+}
+
 /** What a program said. */
 export interface Outcome {
   /** Whether it could be started and ended with status 0. */

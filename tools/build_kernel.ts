@@ -17,7 +17,7 @@ import {
   exists,
   inRepository,
   libraryFileName,
-  listFiles,
+  listTree,
   repository,
   seconds,
 } from "./_repository.ts";
@@ -46,7 +46,7 @@ async function compilerArgs(emitted: string): Promise<string[]> {
     flag,
   ) => flag);
   const sources: string[] = [];
-  for (const folder of sourceFolders) sources.push(...await listFiles(folder, ".cpp"));
+  for (const folder of sourceFolders) sources.push(...await listTree(folder, ".cpp"));
   if (sources.length === 0) {
     throw new ToolError(
       "There is no kernel/*.cpp to build: run this in a whole clone of the repository.",
@@ -78,7 +78,7 @@ async function sha256(...parts: (string | Uint8Array<ArrayBuffer>)[]): Promise<s
 async function hashInputs(): Promise<string> {
   const parts: string[] = [...await compilerArgs("")];
   for (const folder of sourceFolders) {
-    for (const file of await listFiles(folder, ".cpp", ".hpp", ".h", ".map", ".txt")) {
+    for (const file of await listTree(folder, ".cpp", ".hpp", ".h", ".map", ".txt")) {
       parts.push(`\0${file}\0`, await Deno.readTextFile(inRepository(file)));
     }
   }

@@ -7,7 +7,16 @@
  *
  * @module
  */
-import { exists, inRepository, listFiles, repository, run, seconds } from "./_repository.ts";
+import {
+  exists,
+  inRepository,
+  listFiles,
+  listTree,
+  repository,
+  run,
+  seconds,
+  testProgramName,
+} from "./_repository.ts";
 import { findZig, ToolError } from "./_zig.ts";
 
 /** How many tests of a stage ended how. */
@@ -36,7 +45,7 @@ const permissions = [
 
 /** Whose examples are run. */
 const examples = [
-  ...["mod.ts", "replay", "selectors", "eviction", "returns", "testing"],
+  ...["mod.ts", "replay", "schema", "base", "selectors", "eviction", "returns", "testing"],
   ...["README.md", "docs/returns.md", "docs/hindsight.md", "docs/on_policy.md", "docs/picks.md"],
   "docs/selectors.md",
 ];
@@ -195,11 +204,11 @@ async function listPrograms(folder: string): Promise<string[][]> {
   );
   const commands: string[][] = [];
   for (const part of ["kernel", "selectors", "eviction"]) {
-    for (const source of await listFiles(`tests/${part}`, ".cpp", ".c")) {
-      const stem = source.slice(source.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
-      const path = inRepository(...folder.split("/"), `${part}_${stem}${suffix}`);
+    for (const source of await listTree(`tests/${part}`, ".cpp", ".c")) {
+      const name = testProgramName(source);
+      const path = inRepository(...folder.split("/"), `${name}${suffix}`);
       commands.push([path]);
-      if (stem === "replay_operations" && kept.length > 0) commands.push([path, ...kept]);
+      if (name === "kernel_replay_operations" && kept.length > 0) commands.push([path, ...kept]);
     }
   }
   const fresh = (await listFiles("build/operations", ".ops")).length;

@@ -1,6 +1,6 @@
 // What the native eviction policies cost: a probe beside the tests, no test.
 //
-//   g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -I. -o eviction bench/probe/eviction.cpp kernel/memory.cpp && ./eviction
+//   g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -I. -o eviction bench/probe/eviction.cpp kernel/base/memory.cpp && ./eviction
 //
 // For E episodes: ns a pick of sampled(5000), episodes drawn evenly or skewed (the fourth power of a uniform number: a few come
 // much more often), and the whole call in us; then ns of a turn, which is victim() + removed() + created() + ended(): a hundred
@@ -24,7 +24,7 @@
 #include "eviction/lru.hpp"
 #include "eviction/reservoir.hpp"
 #include "eviction/second_chance.hpp"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Probe: what the native selectors cost at 2^20 picks, each line the minimum and the median of repeats. Not a test.
-// g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -ffp-contract=off -I. bench/probe/selectors.cpp kernel/memory.cpp -o /tmp/selectors
+// g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -ffp-contract=off -I. bench/probe/selectors.cpp kernel/base/memory.cpp -o /tmp/selectors
 #include <cstdio>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // stacks.cpp: how to copy stacks of four frames of 84 x 84 bytes and their next stacks from random places.
 //
-//   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/wide_copy.cpp && ./stacks [batch ...]
+//   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/batches/wide_copy.cpp && ./stacks [batch ...]
 //
 // The variants of a batch take turns within one process, 25 turns of a few milliseconds; minimum and median, in microseconds, alone and
 // with a reader that goes over the batch at once, a word of each line. Batches lie in small pages, 16 bytes from a page's beginning, as
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "bench/probe/_times.hpp"
-#include "kernel/random.hpp"
-#include "kernel/wide_copy.hpp"
+#include "kernel/base/random.hpp"
+#include "kernel/batches/wide_copy.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "eviction/eviction_policy.hpp"
-#include "kernel/random.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {

@@ -9,7 +9,7 @@
 
 #include "kernel/batch_orders.hpp"
 #include "kernel/exrp.h"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace {

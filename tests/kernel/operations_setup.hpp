@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernel/exrp.h"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/operations_recording.hpp"
 
 namespace exrp::test {

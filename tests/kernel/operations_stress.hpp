@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernel/exrp.h"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/operations_damage.hpp"
 #include "tests/kernel/operations_setup.hpp"
 #include "tests/kernel/operations_shadow.hpp"

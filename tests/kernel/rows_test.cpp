@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernel/exrp.h"
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 /**
- * The kernel's logarithm and power (kernel/portable_math.hpp) once more, operation for operation: only + - * / and bit
+ * The kernel's logarithm and power (kernel/base/portable_math.hpp) once more, operation for operation: only + - * / and bit
  * operations on doubles, so that both give the same bits. Change both or none.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * The kernel's random numbers (kernel/random.hpp) once more: xoshiro256++ seeded by splitmix64, written with BigInt.
+ * The kernel's random numbers (kernel/base/random.hpp) once more: xoshiro256++ seeded by splitmix64, written with BigInt.
  *
  * @module
  */

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kernel/random.hpp"
-#include "selectors/pick_selector.hpp"
+#include "kernel/base/random.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
 
 using namespace exrp;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "kernel/random.hpp"
+#include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
 #include "tests/selectors/_plain_tree.hpp"
 

@@ -1,0 +1,299 @@
+// The C ABI: each function finds its replay, checks what only it can check, and calls. See exrp.h for what they promise.
+#define EXRP_BUILD 1
+
+#include <memory>
+#include <new>
+
+#include "kernel/base/checksum.hpp"
+#include "kernel/registry.hpp"
+
+using exrp::fail;
+using exrp::Replay;
+using exrp::Status;
+
+namespace {
+
+/// Made at the first use and never freed: a destructor that ran after the library was unloaded would end the process. Null only
+/// when there was no memory for it.
+exrp::Registry* registry() {
+  static exrp::Registry* const made = new (std::nothrow) exrp::Registry;
+  return made;
+}
+
+int32_t number(Status status) { return static_cast<int32_t>(status); }
+
+/// Calls `use` with the replay, which another thread may be drawing from, or answers that there is none.
+template <typename Use>
+int32_t withOrders(uint32_t id, Use use) {
+  Replay* replay = registry() == nullptr ? nullptr : registry()->find(id);
+  if (replay == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*replay));
+}
+
+/// Calls `use` with the replay, after whatever was ordered of it before, or answers that there is none.
+template <typename Use>
+int32_t withReplay(uint32_t id, Use use) {
+  return withOrders(id, [&](Replay& replay) {
+    replay.settle();
+    return use(replay);
+  });
+}
+
+/// Calls `use` with the replay and one of its pick tables.
+template <typename Use>
+int32_t withTable(uint32_t id, uint32_t table, Use use) {
+  return withReplay(id, [&](Replay& replay) {
+    exrp::Table* found = replay.findTable(table);
+    return found == nullptr ? Status::argument : use(replay, *found);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t exrp_abi_version(void) { return EXRP_ABI_VERSION; }
+
+int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
+  for (uint32_t index = 0; index < detail_count; ++index) {
+    detail[index] = index < exrp::errorDetailCount ? exrp::errorDetail[index] : 0;
+  }
+  return EXRP_STATUS_OK;
+}
+
+uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
+
+int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
+                           const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
+  const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
+  std::unique_ptr<Replay> made(new (std::nothrow) Replay);
+  if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Replay)));
+  exrp::PickPolicy pick;
+  Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
+  if (status == Status::ok) status = Replay::parse(config, config_count, pick, columns, column_count, parsed.get());
+  if (status == Status::ok) status = made->create(*parsed, pick);
+  uint32_t id = 0;
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
+  if (status == Status::ok) status = registry()->add(made.get(), &id);
+  if (status != Status::ok) return number(status);
+  made.release();
+  *replay = id;
+  return EXRP_STATUS_OK;
+}
+
+int32_t exrp_replay_destroy(uint32_t replay) {
+  const std::unique_ptr<Replay> removed(registry() == nullptr ? nullptr : registry()->remove(replay));
+  return removed == nullptr ? number(fail(Status::replayUnknown, replay)) : EXRP_STATUS_OK;
+}
+
+uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
+
+int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
+    found.info(info);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
+  return withReplay(replay, [&](Replay& found) {
+    *broken = found.check();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Replay& found) {
+    const uint32_t needed = EXRP_ROW_COLUMN + found.columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    found.rowLayout(offsets);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_episode_create(uint32_t replay, double* episode) {
+  return withReplay(replay, [&](Replay& found) { return found.createEpisode(episode); });
+}
+
+int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
+  return withReplay(replay, [&](Replay& found) {
+    if (row_size < found.rowBytes()) return fail(Status::bufferSize, row_size, found.rowBytes());
+    return found.record(row, flags);
+  });
+}
+
+int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Replay& found) {
+    const uint32_t needed = EXRP_STEPS_COLUMN + found.columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.stepsLayout(count, offsets);
+  });
+}
+
+int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
+                         uint32_t* done) {
+  return withReplay(replay, [&](Replay& found) { return found.recordMany(episode, steps, steps_size, count, flags, done); });
+}
+
+int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
+                          uint32_t flags, uint32_t* done) {
+  return withReplay(replay, [&](Replay& found) { return found.recordBatch(episodes, steps, steps_size, count, flags, done); });
+}
+
+int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
+                         uint32_t* ended) {
+  return withReplay(replay, [&](Replay& found) {
+    if (final_state_size < found.stateBytes()) return fail(Status::bufferSize, final_state_size, found.stateBytes());
+    return found.endEpisode(episode, final_state, flags, ended);
+  });
+}
+
+int32_t exrp_episode_evict(uint32_t replay, double episode) {
+  return withReplay(replay, [&](Replay& found) { return found.evictEpisode(episode); });
+}
+
+int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
+    return found.episodeInfo(episode, info);
+  });
+}
+
+int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
+  return withReplay(replay, [&](Replay& found) { return found.listEpisodes(episodes, count); });
+}
+
+int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* states) {
+  return withReplay(replay, [&](Replay& found) { return found.countRecords(episodes, count, record_counts, states); });
+}
+
+int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                      uint32_t run_length, uint8_t* rows, double rows_size) {
+  return withReplay(replay,
+                    [&](Replay& found) { return found.getRows(column, episodes, positions, count, run_length, rows, rows_size); });
+}
+
+int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
+  return withReplay(replay, [&](Replay& found) {
+    exrp::PickPolicy parsed;
+    const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
+    return status == Status::ok ? found.createTable(parsed, table) : status;
+  });
+}
+
+int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < EXRP_TABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_TABLE_INFO_COUNT);
+    return found.tableInfo(table, info);
+  });
+}
+
+int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
+                             uint32_t* selector) {
+  return withReplay(replay, [&](Replay& found) { return found.createSelector(table, kind, options, option_count, selector); });
+}
+
+int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
+                          const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
+  return withReplay(replay, [&](Replay& found) {
+    return found.setPriority(selector, episodes, positions, priorities, priority_size, count, applied);
+  });
+}
+
+int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    const uint32_t needed = at.batches.partCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.batchLayout(at, count, offsets);
+  });
+}
+
+int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
+                       uint8_t* batch, double batch_size) {
+  return withReplay(replay,
+                    [&](Replay& found) { return found.getBatch(selector, {first, count, total}, beta, batch, batch_size); });
+}
+
+int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
+                          uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
+                          double batch_size) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.gatherBatch(at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch, batch_size);
+  });
+}
+
+int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size,
+                         double* order) {
+  return withOrders(replay, [&](Replay& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
+}
+
+int32_t exrp_batch_run(uint32_t replay, uint8_t*, double) {
+  Replay* found = registry() == nullptr ? nullptr : registry()->enter(replay);
+  if (found == nullptr) return number(fail(Status::replayUnknown, replay));
+  found->runOrders();
+  registry()->leave(found);
+  return EXRP_STATUS_OK;
+}
+
+int32_t exrp_batch_take(uint32_t replay, double order) {
+  return withOrders(replay, [&](Replay& found) { return found.takeBatch(order); });
+}
+
+int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
+                       uint32_t* indices) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.findPicks(at.picks, episodes, positions, count, indices);
+  });
+}
+
+int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
+  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+    return found.listPicks(at.picks, first, count, episodes, positions);
+  });
+}
+
+int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
+  return withTable(replay, table,
+                   [&](Replay& found, exrp::Table& at) { return found.listPriorities(at.picks, first, count, priorities); });
+}
+
+int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) { return at.picks.openJournal(); });
+}
+
+int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+    *count = static_cast<uint32_t>(at.picks.journal().count());
+    return Status::ok;
+  });
+}
+
+int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
+  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+    *read_count = at.picks.journal().read(events, event_count);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Replay& found) {
+    if (info_count < 2) return fail(Status::bufferSize, info_count, 2);
+    return found.sectionInfo(section, info);
+  });
+}
+
+int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
+  return withReplay(replay, [&](Replay& found) { return found.sectionRead(section, first, count, items, items_size); });
+}
+
+int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
+                           double items_size) {
+  return withReplay(replay, [&](Replay& found) { return found.sectionWrite(section, first, count, items, items_size); });
+}
+
+int32_t exrp_snapshot_end(uint32_t replay) {
+  return withReplay(replay, [&](Replay& found) { return found.snapshotEnd(); });
+}
+
+}  // extern "C"

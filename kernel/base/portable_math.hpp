@@ -1,0 +1,150 @@
+// portable_math: logarithm and power from + - * / and bit operations only, so that they give the same bits on every platform.
+//
+// A C library's log and pow differ in the last bit from one platform to the next, and a draw that hangs on that bit then differs
+// too. These don't, as long as no product and sum are contracted into one (-ffp-contract=off). The model in TypeScript has the
+// same functions, operation for operation: change both or none.
+//
+// Thread safety: pure functions.
+// Accuracy (measured in tests/kernel/base/portable_math_test.cpp): log within 1 ulp or so; pow within
+//   (2 + |exponent * log2(base)|) * 2^-53, relative.
+// Cost: log 8 ns; pow 27 ns; powMany 14 ns an element, 7 with AVX2, where the compiler takes two or four at a time (Clang does,
+// GCC 12 doesn't).
+// They don't set errno, don't know NaN, and flush what is below 2^-1022 to 0.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernel/base/cpu.hpp"
+
+// What is done for many at once is inlined wherever that stands: into code for wider vectors too.
+#define EXRP_IN_LOOPS inline __attribute__((always_inline))
+
+namespace exrp {
+
+/// x = mantissa * 2^exponent, mantissa in [sqrt(1/2), sqrt(2)), for finite x > 0.
+struct PortableSplit {
+  double mantissa;
+  double exponent;
+};
+
+EXRP_IN_LOOPS PortableSplit portableSplit(double x) {
+  const bool subnormal = x < 0x1p-1022;
+  const double normal = subnormal ? x * 0x1p54 : x;
+  // 0x3fe6a09e is the upper half of sqrt(1/2): added so that the exponent field steps there and not at a power of two.
+  constexpr uint64_t half = uint64_t{0x3fe6a09e} << 32;
+  constexpr uint64_t one = uint64_t{0x3ff00000} << 32;
+  const uint64_t bits = std::bit_cast<uint64_t>(normal) + (one - half);
+  const uint64_t mantissa = (bits & 0x000fffffffffffffu) + half;
+  // The exponent field as the low bits of 2^52 + field: an exact conversion that vectorises under SSE2.
+  const double field = std::bit_cast<double>((bits >> 52) | 0x4330000000000000u) - 0x1p52;
+  return {std::bit_cast<double>(mantissa), field - 1023.0 - (subnormal ? 54.0 : 0.0)};
+}
+
+/// ln(1 + f) - f for 1 + f in [sqrt(1/2), sqrt(2)): with s = f / (2 + f), ln(1 + f) = 2 s + 2/3 s^3 + 2/5 s^5 + ..., and
+/// 2 s = f - s f, so that the large term, f, is exact. The first term left out is below 2^-60.
+EXRP_IN_LOOPS double portableLogRest(double f) {
+  const double halfSquare = 0.5 * f * f;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  double series = 2.0 / 21.0;
+  series = series * z + 2.0 / 19.0;
+  series = series * z + 2.0 / 17.0;
+  series = series * z + 2.0 / 15.0;
+  series = series * z + 2.0 / 13.0;
+  series = series * z + 2.0 / 11.0;
+  series = series * z + 2.0 / 9.0;
+  series = series * z + 2.0 / 7.0;
+  series = series * z + 2.0 / 5.0;
+  series = series * z + 2.0 / 3.0;
+  return s * (halfSquare + series * z) - halfSquare;
+}
+
+/// The natural logarithm of a finite x >= 0; -infinity at 0.
+inline double portableLog(double x) {
+  if (x <= 0.0) return -__builtin_inf();
+  constexpr double ln2High = 0x1.62e42fee00000p-1;  // its last 21 bits are 0, so that exponent * ln2High is exact
+  constexpr double ln2Low = 0x1.a39ef35793c76p-33;
+  const PortableSplit split = portableSplit(x);
+  const double f = split.mantissa - 1.0;
+  const double rest = portableLogRest(f) + split.exponent * ln2Low;
+  return split.exponent * ln2High + (f + rest);
+}
+
+/// base^exponent without the exact cases: exp(t) * 2^n with exponent * log2(base) = n + t / ln 2, n an integer. No branches.
+EXRP_IN_LOOPS double portablePowGeneral(double base, double exponent) {
+  constexpr double ln2 = 0x1.62e42fefa39efp-1;
+  constexpr double log2e = 0x1.71547652b82fep+0;
+  constexpr double magic = 0x1.8p52;  // adding and subtracting it rounds to the nearest integer
+  const PortableSplit split = portableSplit(base);
+  const double f = split.mantissa - 1.0;
+  const double large = exponent * split.exponent;
+  const double small = exponent * (f + portableLogRest(f));
+  const double shifted = (large + small * log2e) + magic;
+  const double n = shifted - magic;
+  const double t = (large - n) * ln2 + small;
+  double e = 1.0 / 6227020800.0;  // Taylor's series of exp up to t^13 / 13!; |t| <= 0.35, so the next term is below 2^-57
+  e = e * t + 1.0 / 479001600.0;
+  e = e * t + 1.0 / 39916800.0;
+  e = e * t + 1.0 / 3628800.0;
+  e = e * t + 1.0 / 362880.0;
+  e = e * t + 1.0 / 40320.0;
+  e = e * t + 1.0 / 5040.0;
+  e = e * t + 1.0 / 720.0;
+  e = e * t + 1.0 / 120.0;
+  e = e * t + 1.0 / 24.0;
+  e = e * t + 1.0 / 6.0;
+  e = e * t + 0.5;
+  e = e * t + 1.0;
+  e = e * t + 1.0;
+  const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);  // 2^n
+  double result = e * power;
+  result = n > 1023.0 ? __builtin_inf() : result;
+  result = n < -1022.0 ? 0.0 : result;
+  return result;
+}
+
+/// base^exponent for finite base >= 0 and |exponent| <= 2^40. Exact: exponent 0 gives 1 (whatever the base), 1 gives the base,
+/// 0.5 its square root; 0 to a positive power is 0, to a negative one infinity. Too large is infinity, too small 0.
+inline double portablePow(double base, double exponent) {
+  if (exponent == 0.0) return 1.0;
+  if (exponent == 1.0) return base;
+  if (exponent == 0.5) return __builtin_sqrt(base);
+  if (base <= 0.0) return exponent > 0.0 ? 0.0 : __builtin_inf();
+  return portablePowGeneral(base, exponent);
+}
+
+EXRP_IN_LOOPS void portablePowLoop(const double* base, double exponent, double* result, uint32_t count) {
+  const double ofZero = exponent > 0.0 ? 0.0 : __builtin_inf();
+  for (uint32_t i = 0; i < count; ++i) {
+    const double x = base[i];
+    const double power = portablePowGeneral(x, exponent);
+    result[i] = x <= 0.0 ? ofZero : power;
+  }
+}
+EXRP_AVX2 inline void portablePowLoopAvx2(const double* base, double exponent, double* result, uint32_t count) {
+  portablePowLoop(base, exponent, result, count);
+}
+
+/// result[i] = portablePow(base[i], exponent), to the bit, with or without AVX2. The arrays may be the same, but then it is no faster than one by
+/// one.
+inline void portablePowMany(const double* base, double exponent, double* result, uint32_t count, bool avx2) {
+  if (exponent == 0.0 || exponent == 1.0 || exponent == 0.5) {
+    for (uint32_t i = 0; i < count; ++i) result[i] = portablePow(base[i], exponent);
+  } else if (avx2) {
+    portablePowLoopAvx2(base, exponent, result, count);
+  } else {
+    portablePowLoop(base, exponent, result, count);
+  }
+}
+
+/// A positive value as a float32 weight: at least the smallest normal float, at most the largest, so that what can be drawn stays
+/// so; 0 for 0.
+inline float portableWeight(double value) {
+  if (value <= 0.0) return 0.0f;
+  if (value < 0x1p-126) return 0x1p-126f;
+  if (value > 0x1.fffffep127) return 0x1.fffffep127f;
+  return static_cast<float>(value);
+}
+
+}  // namespace exrp

@@ -1,0 +1,164 @@
+// PlainWalk: the pipeline of kernel/batches/batch.hpp for the commonest batches: records, next states in any form and n-step returns, where state
+// and reward stand side by side in one group of the store. Columns beside it (wide ones, and those that are kept for some records only)
+// are left to the caller.
+//
+// Picks go through it in flights. Each stage is a loop of its own over a flight's picks: (1) ask for their entries in the pick table;
+// (2) read their slots, ask for their blocks' heads, and for their rows as if all stood together, which they nearly always do; (3) read
+// heads and episodes, and copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp). A flight is at stage 1 when the one
+// before it is at stage 2 and the one before that at stage 3; what is asked for goes into the second cache. What an ended episode's end
+// cuts short of n-step returns is put right after that; picks that are torn, or that lack records or next states, are left to the caller.
+//
+// Thread safety: none of its own; it writes nothing but the batch.
+// Invariants:
+//   1. It writes what BatchMaker's other ways would have, to the byte.
+// Cost: near that of moving the bytes (docs/performance.md, "The plain walk"); no allocation.
+#pragma once
+
+#include "kernel/batches/copy_runs.hpp"
+#include "kernel/store/episode_table.hpp"
+#include "kernel/store/pick_table.hpp"
+#include "kernel/store/store.hpp"
+#include "kernel/batches/window.hpp"
+
+namespace exrp {
+
+/// Which places of a batch are filled: first..first + count - 1 of `total`.
+struct BatchPlace {
+  uint32_t first;
+  uint32_t count;
+  uint32_t total;
+};
+
+/// Where the picks of a batch come from and go to.
+struct WalkJob {
+  const EpisodeTable& episodes;
+  const PickTable& table;
+  const uint32_t* indices;
+  BatchPlace place;
+  const BatchTarget& target;
+  double* pickEpisode;
+  int32_t* pickPosition;
+  uint32_t* pickedEpisodes;
+};
+
+/// A pick as it was looked up.
+struct WalkedPick {
+  uint32_t slot;
+  uint32_t position;
+  bool joined;  // its rows, and those after them that the policy looks at, stand one after another
+};
+
+class PlainWalk {
+ public:
+  void create(const Store& store, const PickPolicy& policy);
+  /// False where the policy or the columns ask for more than it does.
+  bool takes() const { return store_ != nullptr; }
+
+  /// Asks for what run() reads first, so that it may come meanwhile.
+  static void begin(const PickTable& table, const uint32_t* indices, uint32_t count) {
+    ask(table, indices, smaller(count, flightsAhead * flightCount));
+  }
+
+  /// Fills the places, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
+  /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
+  /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
+  template <typename CopyAlone, typename AskBeside, typename CopyBeside>
+  void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
+    fill(job);
+    Flight ring[flightsAhead];
+    const uint32_t count = (job.place.count + flightCount - 1) / flightCount;
+    for (uint32_t done = 0, found = 0; done < count; ++done) {
+      const uint32_t asked = done + flightsAhead;
+      if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
+        Flight& flight = ring[found % flightsAhead];
+        find_(*this, job, found, &flight);
+        for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
+      }
+      Flight& flight = ring[done % flightsAhead];
+      place(job, done, &flight);
+      const size_t first = job.place.first + done * flightCount;
+      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k], flight.torn[k] == 0}; };
+      const uint64_t apart = copyWhole(job, done, &flight);
+      for (uint64_t bits = apart; bits != 0; bits &= bits - 1) {
+        const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
+        copyAlone(job.episodes[flight.episodes[k]], pickAt(k), first + k);
+      }
+      for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) copyBeside(pickAt(k), (apart >> k & 1) == 0, first + k);
+    }
+  }
+
+ private:
+  // Measured: docs/performance.md, "The plain walk".
+  static constexpr uint32_t flightCount = 32;  // picks that are worked on together
+  static constexpr uint32_t flightsAhead = 2;
+  static constexpr uint32_t laneCount = 8;     // picks that are reckoned with at once
+  static constexpr uint32_t nStepsMax = 64;    // steps of a return
+  static_assert(flightCount <= 64 && flightCount % laneCount == 0);
+
+  typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
+  /// What is known of the picks of a flight. Up to a multiple of the lanes the first stands in for those that are not there.
+  struct alignas(sizeof(Lanes)) Flight {
+    uint32_t slots[flightCount];
+    uint32_t episodes[flightCount];
+    uint32_t positions[flightCount];
+    uint32_t torn[flightCount];  // all bits, or none
+    const uint8_t* rows[flightCount];
+  };
+  /// A part that is one column of a pick's rows, `offset` bytes from its first row.
+  struct Part {
+    CopyRuns copy;
+    uint32_t column;
+    uint32_t offset;
+    uint32_t bytes;
+  };
+
+  static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  /// Picks of a flight: the last may have less than the others.
+  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.place.count - flight * flightCount); }
+
+  static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
+  /// Whether any bit is set.
+  static bool anyOf(const Lanes& lanes) {
+    uint64_t words[sizeof(Lanes) / sizeof(uint64_t)];
+    __builtin_memcpy(words, &lanes, sizeof words);
+    uint64_t any = 0;
+    for (const uint64_t word : words) any |= word;
+    return any != 0;
+  }
+
+  // The stages, of a flight.
+  static void ask(const PickTable& table, const uint32_t* indices, uint32_t count);
+  using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
+  template <uint32_t lines>
+  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
+  void place(const WalkJob& job, uint32_t number, Flight* flight) const;
+  uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
+  uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const;
+
+  void fill(const WalkJob& job) const;
+  void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
+  void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
+  void mendEnd(const WalkJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
+  void prefetchTorn(uint32_t slot) const;
+
+  const Store* store_ = nullptr;
+  PickPolicy policy_;
+  uint32_t reach_ = 0;     // the last row that is looked at, counted from a pick's first
+  size_t stride_ = 0;
+  Find find_ = nullptr;
+  uint32_t lines_ = 0;     // of a pick's rows, asked for
+  size_t lastByte_ = 0;    // of a pick's rows
+  uint32_t stateBytes_ = 0;
+  size_t stateOffset_ = 0;
+  CopyBoth copyBoth_ = nullptr;
+  CopyRuns copyStates_ = nullptr;
+  bool hasBeside_ = false;
+  Part parts_[columnMax] = {};  // the columns of the group after the state
+  uint32_t partCount_ = 0;
+  double powers_[nStepsMax] = {};                  // of the discount
+  float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
+};
+
+}  // namespace exrp

@@ -1,0 +1,258 @@
+#include "kernel/batches/window.hpp"
+
+#include <cstring>
+
+namespace exrp {
+namespace {
+
+/// A record's bytes, without a call of memcpy at the sizes that nearly all columns of small records have.
+inline void copyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
+  switch (bytes) {
+    case 1: *to = *from; break;
+    case 4: __builtin_memcpy(to, from, 4); break;
+    case 8: __builtin_memcpy(to, from, 8); break;
+    case 12: __builtin_memcpy(to, from, 12); break;
+    case 16: __builtin_memcpy(to, from, 16); break;
+    case 32: __builtin_memcpy(to, from, 32); break;
+    case 60: __builtin_memcpy(to, from, 60); break;
+    case 64: __builtin_memcpy(to, from, 64); break;
+    default: memcpy(to, from, bytes); break;
+  }
+}
+
+template <typename T>
+double numberAt(const uint8_t* from) {
+  T value;
+  memcpy(&value, from, sizeof value);
+  return static_cast<double>(value);
+}
+
+/// The number that 16 bits of IEEE 754 binary16 stand for, exactly.
+double halfAt(const uint8_t* from) {
+  uint16_t bits = 0;
+  memcpy(&bits, from, sizeof bits);
+  const uint32_t exponent = (bits >> 10) & 31;
+  const uint32_t fraction = bits & 1023;
+  double value = 0;
+  if (exponent == 31) value = fraction != 0 ? __builtin_nan("") : __builtin_inf();
+  else if (exponent == 0) value = fraction * 0x1p-24;
+  else value = static_cast<double>(1024 + fraction) * static_cast<double>(uint32_t{1} << exponent) * 0x1p-25;
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+}  // namespace
+
+Status WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+  store_ = &store;
+  policy_ = policy;
+  const size_t listMax = size_t{recordCountMax} + 1;  // and the final state
+  const uint64_t window = policy.rows() + policy.stack + policy.ahead();
+  const size_t needed = smaller(listMax, window);
+  if (slots_.create(needed, Pages::small) && slots_.commit(needed)) return Status::ok;
+  return fail(Status::memory, 4.0 * static_cast<double>(needed));
+}
+
+/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start. True where they
+/// stand one after another.
+bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
+  uint32_t block = store_->blockOf(slot);
+  for (uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(start); steps > 0; --steps) {
+    block = store_->block(block).previous;
+  }
+  uint32_t* list = slots_.data();
+  bool joined = true;
+  for (uint32_t at = 0; at < count;) {
+    const uint32_t first = store_->slotAt(block, start + at);
+    joined = joined && (at == 0 || first == list[at - 1] + 1);
+    const uint32_t run = smaller(store_->blockLength() - store_->within(first), count - at);
+    for (uint32_t step = 0; step < run; ++step) list[at + step] = first + step;
+    at += run;
+    if (at < count) block = store_->block(block).next;
+  }
+  return joined;
+}
+
+void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) {
+  const uint32_t knownEnd = episode.count - (episode.ended() ? 0 : 1);  // records whose next state is known
+  Window window;
+  window.context = smaller(policy_.before, position);
+  window.lead = policy_.aligned ? policy_.before - window.context : 0;
+  window.real = window.context + smaller(policy_.length, episode.count - position);
+  const uint32_t first = position - window.context;
+  window.known = knownEnd - first;
+  window.back = smaller(policy_.stack - 1, first);
+  window.terminates = episode.state == EXRP_EPISODE_TERMINATED;
+  window.row = index * policy_.rows();
+  // Up to the next state of the last record, or the state that its longest return bootstraps from.
+  const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
+  window.listed = window.back + ahead;
+  window.joined = listSlots(slot, position, first - window.back, window.listed);
+
+  const uint32_t shownKnown = smaller(window.real, window.known);
+  target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
+  target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
+  const bool once = statesWait();
+  if (once) copyStatesOnce(window, shownKnown, target);
+  else if (policy_.compact) copyFrames(window, index, target.columns[0]);
+  else copyStates(window, index, target.columns[0]);
+  for (uint32_t column = 1; column < store_->columnCount(); ++column) {
+    if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
+  }
+  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
+  if (!once && policy_.nextState == EXRP_NEXT_STATE_COPY) {
+    zeroAround(target.nextState, stackBytes, window);
+    for (uint32_t at = 0; at < window.real; ++at) {
+      uint8_t* to = target.nextState + rowOf(window, at) * stackBytes;
+      if (at < shownKnown) copyStack(to, window, at + 1);
+      else memset(to, 0, stackBytes);
+    }
+  }
+  writeDiscounts(window, target.discount);
+  if (policy_.masks) writeMasks(window, target);
+  for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
+}
+
+/// Zeros the rows of a part that stand for no record.
+void WindowCopier::zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
+  uint8_t* const from = part + window.row * rowBytes;
+  const size_t after = policy_.rows() - window.lead - window.real;
+  if (window.lead > 0) memset(from, 0, window.lead * rowBytes);
+  if (after > 0) memset(from + (size_t{window.lead} + window.real) * rowBytes, 0, after * rowBytes);
+}
+
+/// Copies a column of the records at `slots`, which follow one another in time: neighbours that stand alone in one go.
+void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const {
+  const size_t bytes = store_->column(column).bytes;
+  if (store_->stride(column) != bytes) {
+    for (uint32_t at = 0; at < count; ++at, to += bytes) copyBytes(to, store_->at(column, slots[at]), bytes);
+    return;
+  }
+  for (uint32_t at = 0; at < count;) {
+    uint32_t run = 1;
+    while (at + run < count && slots[at + run] == slots[at] + run) ++run;
+    if (store_->isAlone(column)) wide_.copy(to, store_->at(column, slots[at]), run * bytes);
+    else copyBytes(to, store_->at(column, slots[at]), run * bytes);
+    to += run * bytes;
+    at += run;
+  }
+}
+
+void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* part) const {
+  const size_t bytes = store_->column(column).bytes;
+  const uint32_t* slots = slots_.data() + window.back;
+  zeroAround(part, bytes, window);
+  if (!policy_.reversed) {
+    copyRun(part + rowOf(window, 0) * bytes, column, slots, window.real);
+    return;
+  }
+  for (uint32_t at = 0; at < window.real; ++at) {
+    copyBytes(part + rowOf(window, at) * bytes, store_->at(column, slots[at]), bytes);
+  }
+}
+
+/// The stack of frames that ends with record `at` of the window: where the episode begins too late, it is padded.
+void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
+  const size_t bytes = store_->column(0).bytes;
+  const uint32_t wanted = policy_.stack;
+  const uint32_t there = smaller(wanted, uint64_t{window.back} + at + 1);
+  const uint32_t* slots = slots_.data() + (window.back + at + 1 - there);
+  for (uint32_t missing = wanted - there; missing > 0; --missing, to += bytes) {
+    if (policy_.zeroPadded) memset(to, 0, bytes);
+    else copyBytes(to, store_->at(0, slots[0]), bytes);
+  }
+  if (there == 1 && !store_->isAlone(0)) copyBytes(to, store_->at(0, slots[0]), bytes);
+  else copyRun(to, 0, slots, there);
+}
+
+/// The states, one stack a row; with the overlap one row more, which is the next state of the last.
+void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part) const {
+  const size_t bytes = size_t{policy_.stack} * store_->column(0).bytes;
+  if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) {
+    zeroAround(part, bytes, window);
+    for (uint32_t at = 0; at < window.real; ++at) copyStack(part + rowOf(window, at) * bytes, window, at);
+    return;
+  }
+  const size_t rows = policy_.rows() + 1;
+  uint8_t* const base = part + index * rows * bytes;
+  const uint32_t there = window.real + (window.known >= window.real ? 1 : 0);
+  if (window.lead > 0) memset(base, 0, window.lead * bytes);
+  for (uint32_t at = 0; at < there; ++at) copyStack(base + (size_t{window.lead} + at) * bytes, window, at);
+  const size_t written = size_t{window.lead} + there;
+  if (written < rows) memset(base + written * bytes, 0, (rows - written) * bytes);
+}
+
+/// Each frame once, from the first one of the first row's stack on.
+void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part) const {
+  const size_t bytes = store_->column(0).bytes;
+  const size_t frames = policy_.frames();
+  uint8_t* to = part + index * frames * bytes;
+  const uint8_t* const end = to + frames * bytes;
+  const bool overlap = policy_.nextState == EXRP_NEXT_STATE_OVERLAP;
+  const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
+  for (uint32_t missing = window.lead + (policy_.stack - 1) - window.back; missing > 0; --missing, to += bytes) {
+    if (policy_.zeroPadded) memset(to, 0, bytes);
+    else copyBytes(to, store_->at(0, slots_[0]), bytes);
+  }
+  copyRun(to, 0, slots_.data(), there);
+  to += there * bytes;
+  if (to < end) memset(to, 0, static_cast<size_t>(end - to));
+}
+
+void WindowCopier::writeDiscounts(const Window& window, float* part) const {
+  zeroAround(reinterpret_cast<uint8_t*>(part), sizeof(float), window);
+  const auto discount = static_cast<float>(policy_.discount);
+  for (uint32_t at = 0; at < window.real; ++at) {
+    const bool bootstraps = at < window.known && !(window.terminates && at + 1 == window.known);
+    part[rowOf(window, at)] = bootstraps ? discount : 0.0f;
+  }
+}
+
+void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) const {
+  zeroAround(reinterpret_cast<uint8_t*>(target.learnMask), sizeof(float), window);
+  zeroAround(reinterpret_cast<uint8_t*>(target.contextMask), sizeof(float), window);
+  for (uint32_t at = 0; at < window.real; ++at) {
+    const size_t row = rowOf(window, at);
+    target.learnMask[row] = at < window.context ? 0.0f : 1.0f;
+    target.contextMask[row] = at < window.context ? 1.0f : 0.0f;
+  }
+}
+
+inline double WindowCopier::reward(const uint8_t* from) const {
+  switch (policy_.rewardType) {
+    case EXRP_TYPE_FLOAT32: return numberAt<float>(from);
+    case EXRP_TYPE_FLOAT64: return numberAt<double>(from);
+    case EXRP_TYPE_FLOAT16: return halfAt(from);
+    case EXRP_TYPE_UINT8: return numberAt<uint8_t>(from);
+    case EXRP_TYPE_INT8: return numberAt<int8_t>(from);
+    case EXRP_TYPE_INT16: return numberAt<int16_t>(from);
+    default: return numberAt<int32_t>(from);
+  }
+}
+
+void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const {
+  const Column& column = store_->column(2);
+  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
+  const uint32_t* slots = slots_.data() + window.back;
+  zeroAround(reinterpret_cast<uint8_t*>(part.reward), column.itemCount * sizeof(float), window);
+  zeroAround(part.state, stackBytes, window);
+  zeroAround(reinterpret_cast<uint8_t*>(part.discount), sizeof(float), window);
+  for (uint32_t at = 0; at < window.real; ++at) {
+    const size_t row = rowOf(window, at);
+    const uint32_t m = at < window.known ? smaller(n, window.known - at) : 0;
+    double discount = 1;
+    for (uint32_t item = 0; item < column.itemCount; ++item) {
+      double sum = 0;
+      discount = 1;
+      for (uint32_t step = 0; step < m; ++step, discount *= policy_.discount) {
+        sum += discount * reward(store_->at(2, slots[at + step]) + size_t{item} * column.itemBytes);
+      }
+      part.reward[row * column.itemCount + item] = static_cast<float>(sum);
+    }
+    const bool bootstraps = m > 0 && !(window.terminates && at + m == window.known);
+    part.discount[row] = bootstraps ? static_cast<float>(discount) : 0.0f;
+    if (m > 0) copyStack(part.state + row * stackBytes, window, at + m);
+    else memset(part.state + row * stackBytes, 0, stackBytes);
+  }
+}
+
+}  // namespace exrp

@@ -1,0 +1,110 @@
+// WindowCopier: copies one pick's window into a batch, where a batch holds more than each record and its next state.
+//
+// The window of a pick at position p of its episode is `before` records (fewer near the episode's start), then the pick's own
+// (fewer near its end). Around it lie the frames of its stacks and the records of its n-step returns. The slots of all of them
+// are written down first, in order of time; every part is then copied by walking that list.
+//
+// States that stand alone (frames) have a path of their own: each is read once and written to all stacks that it is in (window_wide.cpp).
+//
+// n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
+// the record at t, with m = min(n, records from t on whose next state is known):
+//   return = sum over j < m of discount^j reward[t + j];  state = that after m records;
+//   discount = discount^m, but 0 where the episode terminated within the m.
+//
+// Thread safety: none of its own; it writes to the batch and to its own list.
+// Invariants:
+//   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
+//   2. Nothing outside the pick's episode is read.
+// Cost: one copy of the bytes, and 4 bytes a row.
+#pragma once
+
+#include "kernel/store/episode_table.hpp"
+#include "kernel/store/pick_policy.hpp"
+#include "kernel/store/store.hpp"
+#include "kernel/batches/wide_copy.hpp"
+
+namespace exrp {
+
+/// Where the parts of a batch begin.
+struct BatchTarget {
+  struct NStep {
+    float* reward;
+    uint8_t* state;
+    float* discount;
+  };
+  uint8_t* columns[columnMax];
+  uint8_t* nextState;
+  float* discount;
+  float* learnMask;
+  float* contextMask;
+  NStep nSteps[EXRP_LIMIT_N_STEPS];
+  int32_t* seqLen;
+  int32_t* nextSeqLen;
+};
+
+class WindowCopier {
+ public:
+  /// No episode has more than `recordCountMax` records.
+  Status create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
+  /// True where windows reach to slots before the pick's.
+  bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
+  /// True where states of windows that stand in one piece wait for finish().
+  bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
+
+  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch.
+  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target);
+  /// To be called after the last copy to a batch: some states may wait until then.
+  void finish(const BatchTarget& target);
+
+ private:
+  /// One pick's window. Rows are counted within it; `slots_` begins `back` rows before its first.
+  struct Window {
+    uint32_t lead;    // rows of the batch before the window's first record
+    uint32_t context; // records before the pick's position
+    uint32_t real;    // records shown, those included
+    uint32_t known;   // the first so many records have a next state, counted from the window's first and beyond its last
+    uint32_t back;    // frames listed before the window's first
+    uint32_t listed;  // slots listed in all
+    bool joined;      // those slots stand one after another
+    bool terminates;  // the last record with a next state ended the episode by the task's rule
+    size_t row;       // of the batch
+  };
+
+  static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
+  bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
+  size_t rowOf(const Window& window, uint32_t at) const {
+    return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
+  }
+  void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
+  void copyStates(const Window& window, size_t index, uint8_t* part) const;
+  /// A window whose states are not copied yet.
+  struct Waiting {
+    uint32_t slot;  // of its first frame
+    size_t row;     // of the batch
+  };
+  static constexpr uint32_t waitingMax = 32;
+  static constexpr uint32_t askedAhead = 2;
+
+  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target);
+  void copyStatesOf(const Window& window, uint32_t shownKnown, const BatchTarget& target) const;
+  void copyWhole(const Waiting& waiting, const BatchTarget& target) const;
+  void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
+  void copyFrames(const Window& window, size_t index, uint8_t* part) const;
+  void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
+  void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
+  void writeDiscounts(const Window& window, float* part) const;
+  void writeMasks(const Window& window, const BatchTarget& target) const;
+  void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
+  double reward(const uint8_t* from) const;
+  void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const;
+
+  const Store* store_ = nullptr;
+  PickPolicy policy_;
+  WideCopier wide_;
+  Waiting waiting_[waitingMax] = {};
+  uint32_t waitingCount_ = 0;
+  ReservedArray<uint32_t> slots_;
+};
+
+}  // namespace exrp

@@ -1,0 +1,92 @@
+// PickSelector: the rule that chooses picks from a pick table, as the kernel sees it.
+//
+// A selector knows dense indices 0..count-1 only: what they stand for is the pick table's business. The table tells it of
+// every change, in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the place of
+// a removed one, popped(last) right after that or alone; runs of them in one call. A selector never fails on those three: what they need was reserved at
+// creation, for `countMax` picks.
+//
+// Thread safety: none of its own; the replay's caller serialises.
+// Invariants a selector keeps:
+//   1. It knows exactly the indices 0..count-1 that were pushed and not popped.
+//   2. select() returns indices below count, and only ones that its rule can draw.
+//   3. The same seed and the same calls give the same draws on every platform (IEEE double arithmetic without contraction;
+//      logarithms and powers only from portable_math.hpp).
+//   4. save*() and load*() carry everything that decides the future, the random state included.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/base/random.hpp"
+#include "kernel/base/status.hpp"
+#include "kernel/sockets/pick_order.hpp"
+
+namespace exrp {
+
+class PickSelector {
+ public:
+  PickSelector() = default;
+  PickSelector(const PickSelector&) = delete;
+  PickSelector& operator=(const PickSelector&) = delete;
+  virtual ~PickSelector() = default;
+
+  /// A pick was added at `index`, which is the count before the call.
+  virtual void pushed(uint32_t index) = 0;
+  /// The pick at `from` (the last) now stands at `to`; what stood at `to` is gone. popped(from) follows.
+  virtual void moved(uint32_t from, uint32_t to) = 0;
+  /// The last pick, at `index`, is gone.
+  virtual void popped(uint32_t index) = 0;
+
+  /// What pushed() of `first` and of each that follows would do, for `count` picks. Rules that can do it sooner say how.
+  virtual void pushedRun(uint32_t first, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k) pushed(first + k);
+  }
+  /// What moved(last, to), popped(last), moved(last - 1, to + 1), popped(last - 1), ... would do, for `count` picks.
+  virtual void movedRun(uint32_t last, uint32_t to, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k) {
+      moved(last - k, to + k);
+      popped(last - k);
+    }
+  }
+
+  /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0 (checked by the caller).
+  /// The same index may come twice: the last wins.
+  virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
+  /// The same for what a user sets, by a replay that can say which picks come before each in its episode; priorities that come with
+  /// records are set by setPriority(). For rules that know single picks only both are one. What stands in `priority` afterwards is
+  /// undefined.
+  virtual void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder&) {
+    setPriority(index, priority, count);
+  }
+
+  /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
+  /// Fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many; its bookkeeping stays
+  /// consistent.
+  virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
+
+  /// The smallest probability any pick of the table had for the last select(), where importance weights are scaled by the table's
+  /// largest; 0 where they are scaled by the batch's largest (or are all 1).
+  virtual double probabilityMin() { return 0.0; }
+
+  /// True when importance weights are (N P)^-beta; false when the rule defines none and they are 1.
+  virtual bool weighted() const = 0;
+
+  /// Bytes of memory in use for `count` picks, index structures included.
+  virtual double memoryBytes() const = 0;
+
+  // Saving: a header of headerBytes(), then one item of itemBytes() for each index in order, all little-endian.
+  // Loading happens into a selector made with the same options that already saw `count` pushes.
+  virtual uint32_t headerBytes() const = 0;
+  virtual uint32_t itemBytes() const = 0;
+  virtual void saveHeader(uint8_t* bytes) const = 0;
+  virtual void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const = 0;
+  virtual Status loadHeader(const uint8_t* bytes) = 0;
+  /// Items arrive in order of index, in pieces of any size. A value that can't be is Status::dataCorrupt.
+  virtual Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) = 0;
+  /// Called after the last item: builds what is derived, checks what only the whole shows.
+  virtual Status loadEnd() = 0;
+
+  /// 0, or the number of the first invariant of the file's head that does not hold. O(count); for tests and after loading.
+  virtual int32_t check() const = 0;
+};
+
+}  // namespace exrp

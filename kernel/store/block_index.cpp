@@ -1,0 +1,65 @@
+#include "kernel/store/block_index.hpp"
+
+namespace exrp {
+
+Status BlockIndex::create(uint32_t blockCount) {
+  size_t tableCount = 16;
+  while (tableCount * 5 / 8 < blockCount) tableCount *= 2;
+  return makeTable(tableCount);
+}
+
+Status BlockIndex::prepare(uint32_t count) {
+  size_t tableCount = mask_ + 1;
+  while (tableCount * 5 / 8 < size_t{count_} + count) tableCount *= 2;
+  if (tableCount == mask_ + 1) return Status::ok;
+  ReservedArray<Entry> old;
+  table_.swap(old);
+  const size_t oldCount = mask_ + 1;
+  if (const Status status = makeTable(tableCount); status != Status::ok) {
+    table_.swap(old);
+    return status;
+  }
+  for (size_t at = 0; at < oldCount; ++at) {
+    if (old[at].number != 0) place(old[at]);
+  }
+  return Status::ok;
+}
+
+/// An empty table; nothing is changed where there is no memory for it. At most 2^32 places, as 32 bits of a hash say which.
+Status BlockIndex::makeTable(size_t tableCount) {
+  if (!table_.create(tableCount) || !table_.commit(tableCount)) {
+    return fail(Status::memory, double{sizeof(Entry)} * static_cast<double>(tableCount));
+  }
+  mask_ = tableCount - 1;
+  shift_ = static_cast<uint32_t>(32 - __builtin_ctzll(tableCount));
+  return Status::ok;
+}
+
+void BlockIndex::remove(const Block& key, uint32_t block) {
+  size_t hole = home(hashOf(key.handle, key.ordinal));
+  while (table_[hole].number != block + 1) hole = (hole + 1) & mask_;
+  // Shift back whatever may move into the hole: entries whose home is not between the hole and themselves.
+  for (size_t at = (hole + 1) & mask_; table_[at].number != 0; at = (at + 1) & mask_) {
+    if (((at - home(table_[at].hash)) & mask_) >= ((at - hole) & mask_)) {
+      table_[hole] = table_[at];
+      hole = at;
+    }
+  }
+  table_[hole] = {};
+  --count_;
+}
+
+int32_t BlockIndex::check(const Store& store) const {
+  uint32_t takenCount = 0;
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (!store.block(block).taken()) continue;
+    ++takenCount;
+    if (find(store, store.block(block).handle, store.block(block).ordinal) != block) return 1;
+  }
+  size_t used = 0;
+  for (size_t at = 0; at <= mask_; ++at) used += table_[at].number != 0;
+  if (used != takenCount || count_ != takenCount) return 1;
+  return used * 8 <= (mask_ + 1) * 5 ? 0 : 2;
+}
+
+}  // namespace exrp

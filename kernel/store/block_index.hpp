@@ -1,0 +1,80 @@
+// BlockIndex: finds a block by its episode's handle and its ordinal in it, so that (pick episode, pick position) leads to a
+// slot in one step however long the episode is.
+//
+// Open addressing with linear probing. A place in the table says which block and 32 bits of its key's hash; the keys themselves stand
+// in the blocks, and only the one that is looked for is read, as any other differs in its hash (but for one in 2^32). Removal shifts
+// back, so there are no tombstones and no slow decay.
+// Thread safety: none of its own.
+// Invariants:
+//   1. Every taken block is found by its key; nothing else is. The bits of the hash are its key's.
+//   2. At most 5/8 of the table is used.
+// Cost: O(1), one miss of the cache in the table and, for find(), one in the block. 8 bytes a place of the table, which doubles when
+// needed (amortised O(1)).
+#pragma once
+
+#include "kernel/store/store.hpp"
+
+namespace exrp {
+
+class BlockIndex {
+ public:
+  /// Room for about `blockCount` blocks before the first growth.
+  Status create(uint32_t blockCount);
+  /// Makes sure that the next `count` add() calls cannot fail.
+  Status prepare(uint32_t count);
+
+  void add(const Block& key, uint32_t block) {
+    place({block + 1, hashOf(key.handle, key.ordinal)});
+    ++count_;
+  }
+  void remove(const Block& key, uint32_t block);
+
+  /// The block, or blockNone.
+  uint32_t find(const Store& store, uint64_t handle, uint32_t ordinal) const {
+    const uint32_t hash = hashOf(handle, ordinal);
+    for (size_t at = home(hash);; at = (at + 1) & mask_) {
+      const Entry entry = table_[at];
+      if (entry.number == 0) return blockNone;
+      if (entry.hash != hash) continue;
+      const Block& block = store.block(entry.number - 1);
+      if (block.handle == handle && block.ordinal == ordinal) return entry.number - 1;
+    }
+  }
+  /// Asks for the cache lines that find() reads first, in two steps.
+  void prefetchTable(uint64_t handle, uint32_t ordinal) const { prefetchLineFar(&table_[home(hashOf(handle, ordinal))]); }
+  void prefetchBlock(const Store& store, uint64_t handle, uint32_t ordinal) const {
+    const Entry entry = table_[home(hashOf(handle, ordinal))];
+    if (entry.number != 0) prefetchLineFar(&store.block(entry.number - 1));
+  }
+
+  /// What the table knows of a key. Several keys may have the same.
+  static uint32_t hashOf(uint64_t handle, uint32_t ordinal) {
+    const uint64_t mixed = handle * 0x9E3779B97F4A7C15u + ordinal * 0xC2B2AE3D27D4EB4Fu;
+    return static_cast<uint32_t>((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9u >> 32);
+  }
+
+  uint32_t count() const { return count_; }
+  double memoryBytes() const { return double{sizeof(Entry)} * static_cast<double>(mask_ + 1); }
+  int32_t check(const Store& store) const;
+
+ private:
+  struct Entry {
+    uint32_t number;  // the block + 1; 0 is free
+    uint32_t hash;    // of its key
+  };
+
+  size_t home(uint32_t hash) const { return hash >> shift_; }
+  Status makeTable(size_t tableCount);
+  void place(Entry entry) {
+    size_t at = home(entry.hash);
+    while (table_[at].number != 0) at = (at + 1) & mask_;
+    table_[at] = entry;
+  }
+
+  ReservedArray<Entry> table_;
+  size_t mask_ = 0;
+  uint32_t shift_ = 0;
+  uint32_t count_ = 0;
+};
+
+}  // namespace exrp

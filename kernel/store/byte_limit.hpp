@@ -1,0 +1,103 @@
+// ByteLimit: how many records there may be, by number and by their bytes.
+//
+// What counts are the bytes of columns: those of each record, a column that only every nth record of an episode keeps where it is
+// kept, and the state's once more for each ended episode's final state.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. recordMax() is the smaller of the capacity and of what the limit leaves beside final states and kept columns that are stored.
+// Cost: O(kept columns) a record; an addition for an episode that ends or goes, with a limit in bytes a division. It does not evict,
+// nor look at slots: memory in use is more, by the slots of blocks that are not filled.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/store/store.hpp"
+
+namespace exrp {
+
+class ByteLimit {
+ public:
+  /// Bytes of one episode of `count` records with its final state.
+  static double episodeBytes(const Column* columns, uint32_t columnCount, uint32_t count) {
+    double bytes = columns[0].bytes;
+    for (uint32_t index = 0; index < columnCount; ++index) {
+      bytes += double{1} * columns[index].bytes * keptRows(count, columns[index].every);
+    }
+    return bytes;
+  }
+
+  /// `bytesMax` 0 is no limit; else there is room for an episode of `capacity` records and its final state.
+  void create(const Column* columns, uint32_t columnCount, uint32_t capacity, uint64_t bytesMax) {
+    capacity_ = capacity;
+    stateBytes_ = columns[0].bytes;
+    bytesMax_ = bytesMax;
+    recordMax_ = capacity;
+    for (uint32_t index = 0; index < columnCount; ++index) {
+      if (columns[index].every > 1) kept_[keptCount_++] = Kept{columns[index].bytes, columns[index].every};
+      else recordBytes_ += columns[index].bytes;
+    }
+  }
+
+  /// The most records that there may be now.
+  uint32_t recordMax() const { return recordMax_; }
+  /// The most with `bytes` of further final states and kept columns.
+  uint32_t recordMaxWith(uint64_t bytes) const { return bytes == 0 ? recordMax_ : recordMaxBeside(besideBytes_ + bytes); }
+  /// What a record at `position` of its episode keeps beside the columns of every record.
+  uint64_t keptBytes(uint32_t position) const {
+    uint64_t bytes = 0;
+    for (uint32_t index = 0; index < keptCount_; ++index) {
+      if (position % kept_[index].every == 0) bytes += kept_[index].bytes;
+    }
+    return bytes;
+  }
+  uint64_t stateBytes() const { return stateBytes_; }
+
+  void recordAdded(uint32_t position) {
+    if (keptCount_ > 0) setBeside(besideBytes_ + keptBytes(position));
+  }
+  void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
+  /// An episode that was loaded, with its records.
+  void episodeAdded(uint32_t recordCount, bool ended) { setBeside(besideBytes_ + bytesOf(recordCount, ended)); }
+  void episodeRemoved(uint32_t recordCount, bool ended) { setBeside(besideBytes_ - bytesOf(recordCount, ended)); }
+
+  double storedBytes(uint64_t recordCount) const { return static_cast<double>(recordCount * recordBytes_ + besideBytes_); }
+
+ private:
+  struct Kept {
+    uint32_t bytes;
+    uint32_t every;
+  };
+
+  static uint32_t keptRows(uint32_t count, uint32_t every) { return count / every + (count % every != 0 ? 1 : 0); }
+
+  uint64_t bytesOf(uint32_t recordCount, bool ended) const {
+    uint64_t bytes = ended ? stateBytes_ : 0;
+    for (uint32_t index = 0; index < keptCount_; ++index) {
+      bytes += uint64_t{kept_[index].bytes} * keptRows(recordCount, kept_[index].every);
+    }
+    return bytes;
+  }
+
+  void setBeside(uint64_t bytes) {
+    besideBytes_ = bytes;
+    if (bytesMax_ != 0) recordMax_ = recordMaxBeside(bytes);
+  }
+
+  uint32_t recordMaxBeside(uint64_t bytes) const {
+    if (bytesMax_ == 0) return capacity_;
+    const uint64_t left = bytes < bytesMax_ ? (bytesMax_ - bytes) / recordBytes_ : 0;
+    return left < capacity_ ? static_cast<uint32_t>(left) : capacity_;
+  }
+
+  uint32_t capacity_ = 0;
+  uint32_t recordMax_ = 0;
+  uint64_t recordBytes_ = 0;  // of the columns of every record
+  uint64_t stateBytes_ = 0;
+  uint64_t besideBytes_ = 0;  // stored: final states, and columns that not every record keeps
+  uint64_t bytesMax_ = 0;
+  Kept kept_[EXRP_LIMIT_KEPT] = {};
+  uint32_t keptCount_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,52 @@
+#include "kernel/store/episode_order.hpp"
+
+#include <cassert>
+
+namespace exrp {
+
+static_assert(PickOrder::none == pickNone);
+
+void EpisodeOrder::before(const uint32_t* index, uint32_t count, uint32_t window, uint32_t* before) const {
+  // In pieces, and each in passes, so that the misses of many walks overlap.
+  constexpr uint32_t pieceMax = 64;
+  const uint64_t reach = uint64_t{window} * stride_;
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    const auto slotAt = [&](uint32_t at) { return picks_.slot(index[first + at]); };
+    for (uint32_t at = 0; at < piece; ++at) picks_.prefetchSlot(index[first + at]);
+    for (uint32_t at = 0; at < piece; ++at) {
+      picks_.prefetchPlace(slotAt(at));
+      prefetchLine(&store_.block(store_.blockOf(slotAt(at))));
+    }
+    for (uint32_t at = 0; at < piece; ++at) {
+      const Block& block = store_.block(store_.blockOf(slotAt(at)));
+      if (store_.within(slotAt(at)) < reach && block.ordinal > 0) blocks_.prefetchTable(block.handle, block.ordinal - 1);
+    }
+    for (uint32_t at = 0; at < piece; ++at) {
+      const Block& block = store_.block(store_.blockOf(slotAt(at)));
+      if (store_.within(slotAt(at)) < reach && block.ordinal > 0) blocks_.prefetchBlock(store_, block.handle, block.ordinal - 1);
+    }
+    for (uint32_t at = 0; at < piece; ++at) walkBack(slotAt(at), window, before + (size_t{first} + at) * window);
+  }
+}
+
+void EpisodeOrder::walkBack(uint32_t slot, uint32_t window, uint32_t* before) const {
+  uint32_t block = store_.blockOf(slot);
+  const uint64_t handle = store_.block(block).handle;
+  uint32_t ordinal = store_.block(block).ordinal;
+  uint32_t position = (ordinal << store_.blockShift()) + store_.within(slot);
+  uint32_t found = 0;
+  for (; found < window && position >= stride_; ++found) {
+    position -= stride_;
+    if (store_.ordinalOf(position) != ordinal) {
+      ordinal = store_.ordinalOf(position);
+      block = blocks_.find(store_, handle, ordinal);
+      assert(block != blockNone);
+    }
+    before[found] = picks_.place(store_.slotAt(block, position));
+    assert(before[found] != pickNone);
+  }
+  for (; found < window; ++found) before[found] = none;
+}
+
+}  // namespace exrp

@@ -1,0 +1,93 @@
+// EpisodeTable: what is known of each episode, at a small dense index that is reused after removal.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. The list oldest()..newer() holds every live episode once, handles strictly rising.
+//   2. count() is its length.
+// Cost: all O(1).
+#pragma once
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+
+namespace exrp {
+
+constexpr uint32_t episodeNone = UINT32_MAX;
+
+struct Episode {
+  uint64_t handle;
+  uint32_t firstBlock;
+  uint32_t lastBlock;
+  uint32_t count;  // records
+  uint32_t state;  // EXRP_EPISODE_*; EVICTED while the index is unused
+  uint32_t older;
+  uint32_t newer;  // or the next unused index
+
+  bool ended() const { return state != EXRP_EPISODE_OPEN; }
+};
+
+class EpisodeTable {
+ public:
+  Status create(uint32_t countMax) {
+    return episodes_.create(countMax) ? Status::ok : fail(Status::memory, double{1} * countMax * sizeof(Episode));
+  }
+  /// Makes sure that the next `count` add() calls cannot fail, if there are places at all.
+  Status prepare(uint32_t count) {
+    const size_t needed = size_t{highWater_} + count;
+    const size_t bounded = needed < episodes_.countMax() ? needed : episodes_.countMax();
+    return episodes_.commit(bounded) ? Status::ok : fail(Status::memory, double{1} * static_cast<double>(needed) * sizeof(Episode));
+  }
+
+  /// An open, empty episode, the youngest. `handle` is larger than that of any other.
+  uint32_t add(uint64_t handle, uint32_t firstBlock) {
+    uint32_t index = unused_;
+    if (index != episodeNone) {
+      unused_ = episodes_[index].newer;
+    } else {
+      index = highWater_++;
+    }
+    episodes_[index] = Episode{handle, firstBlock, firstBlock, 0, EXRP_EPISODE_OPEN, newest_, episodeNone};
+    (newest_ == episodeNone ? oldest_ : episodes_[newest_].newer) = index;
+    newest_ = index;
+    ++count_;
+    return index;
+  }
+
+  void remove(uint32_t index) {
+    const Episode& episode = episodes_[index];
+    (episode.older == episodeNone ? oldest_ : episodes_[episode.older].newer) = episode.newer;
+    (episode.newer == episodeNone ? newest_ : episodes_[episode.newer].older) = episode.older;
+    episodes_[index].state = EXRP_EPISODE_EVICTED;
+    episodes_[index].newer = unused_;
+    unused_ = index;
+    --count_;
+  }
+
+  Episode& operator[](uint32_t index) { return episodes_[index]; }
+  const Episode& operator[](uint32_t index) const { return episodes_[index]; }
+  uint32_t oldest() const { return oldest_; }
+  uint32_t newest() const { return newest_; }
+  uint32_t count() const { return count_; }
+  uint32_t highWater() const { return highWater_; }
+  double memoryBytes() const { return double{1} * highWater_ * sizeof(Episode); }
+
+  int32_t check() const {
+    uint32_t count = 0;
+    uint64_t handleMin = 0;
+    for (uint32_t index = oldest_; index != episodeNone; index = episodes_[index].newer) {
+      if (++count > count_ || episodes_[index].handle < handleMin) return 1;
+      handleMin = episodes_[index].handle + 1;
+    }
+    return count == count_ ? 0 : 2;
+  }
+
+ private:
+  ReservedArray<Episode> episodes_;
+  uint32_t oldest_ = episodeNone;
+  uint32_t newest_ = episodeNone;
+  uint32_t unused_ = episodeNone;
+  uint32_t count_ = 0;
+  uint32_t highWater_ = 0;
+};
+
+}  // namespace exrp

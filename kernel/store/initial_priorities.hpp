@@ -1,0 +1,61 @@
+// InitialPriorities: the priorities that were given with records, by slot, for the picks that begin at them.
+//
+// A pick often becomes valid later than its record arrives, and a selector or a table may come later still, so they are kept as long
+// as the record. There is no memory for them until the first one is given.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. Once in use, a slot that holds a record has what was given with that record, or none.
+// Cost: 8 bytes a slot once in use; O(1).
+#pragma once
+
+#include <cstring>
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+
+namespace exrp {
+
+class InitialPriorities {
+ public:
+  bool inUse() const { return inUse_; }
+  /// From now on slots are noted; those below `slotCount` have none yet.
+  Status begin(size_t slotCountMax, size_t slotCount) {
+    if (inUse_) return Status::ok;
+    if (!bits_.create(slotCountMax) || !bits_.commit(slotCount)) return fail(Status::memory, 8.0 * static_cast<double>(slotCountMax));
+    inUse_ = true;
+    return Status::ok;
+  }
+  /// Makes sure that slots below `slotCount` can be set.
+  Status prepare(size_t slotCount) {
+    if (!inUse_ || bits_.commit(slotCount)) return Status::ok;
+    return fail(Status::memory, 8.0 * static_cast<double>(slotCount));
+  }
+  /// `priority` is finite and not negative, or `none`.
+  void set(uint32_t slot, double priority) { bits_[slot] = priority < 0 ? 0 : bitsOf(priority) + 1; }
+  /// What was given, or `none`.
+  double get(uint32_t slot) const { return inUse_ ? fromBits(bits_[slot]) : none; }
+  double memoryBytes() const { return inUse_ ? 8.0 * static_cast<double>(bits_.committed()) : 0; }
+
+  static constexpr double none = -1;
+
+ private:
+  static uint64_t bitsOf(double value) {
+    if (value == 0) return 0;  // of either sign
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+  }
+  static double fromBits(uint64_t bits) {
+    if (bits == 0) return none;
+    --bits;
+    double value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  ReservedArray<uint64_t> bits_;  // 0 for none, else the number's bits and one more
+  bool inUse_ = false;
+};
+
+}  // namespace exrp

@@ -1,0 +1,66 @@
+#include "kernel/store/pick_policy.hpp"
+
+namespace exrp {
+
+Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed) {
+  if (count != EXRP_POLICY_COUNT) return fail(Status::argument, argument + 1, count);
+  double wrong = 0;
+  bool valid = true;
+  const auto whole = [&](uint32_t index, uint32_t smallest, uint32_t largest) {
+    const double value = numbers[index];
+    const bool fits = value >= smallest && value <= largest && value == static_cast<double>(static_cast<uint32_t>(value));
+    if (!fits && valid) {
+      valid = false;
+      wrong = value;
+    }
+    return fits ? static_cast<uint32_t>(value) : smallest;
+  };
+  PickPolicy policy;
+  policy.length = whole(EXRP_POLICY_LENGTH, 1, EXRP_LIMIT_CAPACITY);
+  policy.stride = whole(EXRP_POLICY_STRIDE, 1, EXRP_LIMIT_CAPACITY);
+  const uint32_t flags = whole(EXRP_POLICY_FLAGS, 0, EXRP_PICK_FLAGS_ALL);
+  policy.before = whole(EXRP_POLICY_BEFORE, 0, EXRP_LIMIT_CAPACITY);
+  policy.stack = whole(EXRP_POLICY_STACK, 1, EXRP_LIMIT_WINDOW);
+  policy.nextState = whole(EXRP_POLICY_NEXT_STATE, 0, EXRP_NEXT_STATE_NONE);
+  policy.rewardType = whole(EXRP_POLICY_REWARD_TYPE, 0, EXRP_TYPE_INT32);
+  while (policy.nStepCount < EXRP_LIMIT_N_STEPS) {
+    const uint32_t n = whole(EXRP_POLICY_N_STEP + policy.nStepCount, 0, EXRP_LIMIT_WINDOW);
+    if (n == 0) break;
+    policy.nSteps[policy.nStepCount++] = n;
+    if (n > policy.nStepMax) policy.nStepMax = n;
+  }
+  policy.discount = numbers[EXRP_POLICY_DISCOUNT];
+  if (!valid) return fail(Status::argument, argument, wrong);
+  if (!(policy.discount >= 0 && policy.discount <= 1)) return fail(Status::argument, argument, policy.discount);
+  const auto flag = [&](uint32_t bit) { return (flags & bit) != 0; };
+  policy.allowShort = flag(EXRP_PICK_ALLOW_SHORT);
+  policy.allowOpenEnd = flag(EXRP_PICK_ALLOW_OPEN_END);
+  policy.whole = flag(EXRP_PICK_WHOLE);
+  policy.reversed = flag(EXRP_PICK_REVERSED);
+  policy.aligned = flag(EXRP_PICK_ALIGNED);
+  policy.zeroPadded = flag(EXRP_PICK_ZERO_PADDED);
+  policy.compact = flag(EXRP_PICK_COMPACT);
+  policy.masks = flag(EXRP_PICK_MASKS);
+  // Frames once have no next states of their own; backwards in time there is no row after the last, and the first has a next state.
+  const bool once = policy.compact || policy.nextState == EXRP_NEXT_STATE_OVERLAP;
+  const bool possible = !(policy.compact && policy.nextState == EXRP_NEXT_STATE_COPY) &&
+                        !(policy.reversed && (once || policy.before > 0 || policy.allowOpenEnd)) &&
+                        !(policy.nStepCount > 0 && policy.rewardType == EXRP_TYPE_OTHER);
+  if (!possible) return fail(Status::argument, argument, flags);
+  *parsed = policy;
+  return Status::ok;
+}
+
+bool PickPolicy::fitsReward(uint32_t itemBytes) const {
+  if (nStepCount == 0) return true;
+  switch (rewardType) {
+    case EXRP_TYPE_FLOAT64: return itemBytes == 8;
+    case EXRP_TYPE_FLOAT32:
+    case EXRP_TYPE_INT32: return itemBytes == 4;
+    case EXRP_TYPE_FLOAT16:
+    case EXRP_TYPE_INT16: return itemBytes == 2;
+    default: return itemBytes == 1;
+  }
+}
+
+}  // namespace exrp

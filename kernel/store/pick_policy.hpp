@@ -1,0 +1,71 @@
+// PickPolicy: what counts as a pick of one pick table, and what of it a batch holds.
+//
+// A pick begins at a position of its episode and has `length` records from there on. A batch shows it in rows: first the records
+// before it that are asked for (`before`), then its own. All numbers are checked once, by parse().
+//
+// Invariants:
+//   1. Whether a position is a pick depends on the episode's count and on whether it has ended, and never ends being so while
+//      the episode is stored.
+#pragma once
+
+#include "kernel/base/error.hpp"
+
+namespace exrp {
+
+struct PickPolicy {
+  uint32_t length = 1;
+  uint32_t stride = 1;
+  uint32_t before = 0;
+  uint32_t stack = 1;
+  uint32_t nextState = EXRP_NEXT_STATE_COPY;
+  uint32_t rewardType = EXRP_TYPE_OTHER;
+  uint32_t nSteps[EXRP_LIMIT_N_STEPS] = {};
+  uint32_t nStepCount = 0;
+  uint32_t nStepMax = 0;
+  bool allowShort = false;
+  bool allowOpenEnd = false;
+  bool whole = false;
+  bool reversed = false;
+  bool aligned = false;
+  bool zeroPadded = false;
+  bool compact = false;
+  bool masks = false;
+  double discount = 1;
+
+  /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
+  static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
+
+  /// Whether n-step returns, if there are any, can be had of rewards whose elements have so many bytes.
+  bool fitsReward(uint32_t itemBytes) const;
+  /// Rows a pick has in a batch.
+  uint64_t rows() const { return uint64_t{before} + length; }
+  /// Frames a pick's states have in a batch: of each row its stack, or each frame once.
+  uint64_t frames() const {
+    const uint64_t more = nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+    return compact ? stack - 1 + rows() + more : (rows() + more) * stack;
+  }
+  /// Records after a pick's last whose states an open episode must have.
+  uint32_t ahead() const { return nStepMax > 1 ? nStepMax : 1; }
+  /// True when batches have nothing but each record and its next state.
+  bool plain() const {
+    return before == 0 && stack == 1 && nextState == EXRP_NEXT_STATE_COPY && nStepCount == 0 && !reversed && !compact && !masks;
+  }
+  /// Picks that an episode's end can complete at most.
+  uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
+
+  /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
+  uint32_t validEnd(uint32_t count, bool ended) const {
+    if (whole) return ended && count > 0 && count <= length ? 1 : 0;
+    if (ended && allowShort) return count;
+    // Without an end, the records after the last one's have to be there, for its next states.
+    const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
+    return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
+  }
+  /// How many they are.
+  uint32_t validCount(uint32_t count, bool ended) const {
+    const uint32_t end = validEnd(count, ended);
+    return end / stride + (end % stride != 0 ? 1 : 0);
+  }
+};
+
+}  // namespace exrp

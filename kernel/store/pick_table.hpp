@@ -1,0 +1,91 @@
+// PickTable: the dense array of all picks that are valid now, for one pick policy.
+//
+// A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in
+// the table may be drawn. Removal is swap-with-last, so that forgetting an episode of n records costs O(n) whatever the table
+// holds (Chen and Wang, section 3.2, the nine steps).
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. place(slot(i)) is i for every i below count(); every other slot has no place.
+//   2. Every pick satisfies the policy: it starts in a live episode, and its records (and, unless openEnd is allowed, its next
+//      states) are all there.
+//   3. Every pick that satisfies the policy is in the table.
+//   4. Every selector has heard of exactly the picks 0..count()-1.
+// Cost: push and removal O(1), and what the selectors take. 4 bytes a pick and 4 a slot.
+#pragma once
+
+#include "kernel/store/journal.hpp"
+#include "kernel/store/pick_policy.hpp"
+#include "kernel/store/store.hpp"
+#include "kernel/sockets/pick_selector.hpp"
+
+namespace exrp {
+
+constexpr uint32_t pickNone = EXRP_INDEX_NONE;
+
+class PickTable {
+ public:
+  Status create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax);
+  /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail, whatever is removed between them.
+  Status prepare(uint64_t count, uint32_t slotCount);
+
+  /// Whether one push() on a slot that was prepared before needs no prepare().
+  bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
+
+  void push(uint32_t slot) {
+    const uint32_t index = count_;
+    slots_[index] = slot;
+    places_[slot] = index + 1;
+    for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
+    if (journal_.isOpen()) journal_.add(pickNone, index);
+    if (++count_ > countHighWater_) countHighWater_ = count_;
+  }
+  /// The same for each of `count` slots from `slot` on.
+  void pushRun(uint32_t slot, uint32_t count);
+  /// Gives the last pick its first priority, with every selector.
+  void setFirstPriority(double priority);
+  /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
+  void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
+
+  /// A selector that knows every pick there is hears from now on of every change.
+  void attach(PickSelector* selector);
+  Status openJournal();
+
+  const PickPolicy& policy() const { return policy_; }
+  uint32_t count() const { return count_; }
+  uint32_t slot(uint32_t index) const { return slots_[index]; }
+  /// The slots of all picks, by index.
+  const uint32_t* slots() const { return slots_.data(); }
+  /// The index of the pick that starts at `slot`, or pickNone.
+  uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
+  void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
+  void prefetchPlace(uint32_t slot) const { prefetchLineFar(&places_[slot]); }
+  Journal& journal() { return journal_; }
+  const Journal& journal() const { return journal_; }
+  double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }
+
+  int32_t check(const Store& store) const;
+
+ private:
+  void prefetchRemoval(const Store& store, uint32_t block) const;
+  void popLast();
+  void moveLastTo(uint32_t index, uint32_t removed);
+  void moveRunTo(uint32_t index, uint32_t removed, uint32_t count);
+  uint32_t runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const;
+  bool isOf(const Store& store, uint32_t episode, uint32_t index) const {
+    return store.block(store.blockOf(slots_[index])).episode == episode;
+  }
+
+  PickPolicy policy_;
+  ReservedArray<uint32_t> slots_;   // by index
+  ReservedArray<uint32_t> places_;  // by slot: index + 1, 0 for none
+  uint32_t countMax_ = 0;
+  uint32_t count_ = 0;
+  uint32_t countHighWater_ = 0;
+  uint32_t slotHighWater_ = 0;
+  PickSelector* selectors_[EXRP_LIMIT_SELECTORS] = {};
+  uint32_t selectorCount_ = 0;
+  Journal journal_;
+};
+
+}  // namespace exrp

@@ -1,0 +1,155 @@
+// Store: the records themselves. Columns x slots, slots handed out in blocks.
+//
+// A record's small columns lie side by side (one "row" of a group), so that a random pick touches one run of memory instead of
+// one a column; a column of more than `columnAloneBytes` has a group of its own. Measured in docs/performance.md. A column that is
+// kept for every nth record only stands apart: as many rows a block as there can be such records in it.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
+//   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
+//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says what it does.
+// Cost: taking and giving back are O(1); a chain is given back in one step and comes out again in the same order, so that
+// the next episode's blocks are neighbours where the last one's were.
+// It does not know what an episode is, only the handle, ordinal and index written into its blocks.
+#pragma once
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
+
+namespace exrp {
+
+constexpr uint32_t blockNone = UINT32_MAX;
+constexpr uint32_t columnMax = EXRP_LIMIT_COLUMNS;
+/// Columns of more than this many bytes a record stand alone.
+constexpr uint32_t columnAloneBytes = 128;
+
+struct Column {
+  uint32_t itemBytes;  // of one element
+  uint32_t itemCount;  // elements of one record
+  uint32_t bytes;      // of one record
+  uint32_t every;      // it is kept for every so manieth record of an episode
+  uint32_t group;
+  uint32_t offset;  // in the group's row
+};
+
+struct Block {
+  uint64_t handle;    // of the episode that owns it
+  uint32_t ordinal;   // 0 for the episode's first block, and so on
+  uint32_t next;      // in the episode, or on the free list
+  uint32_t previous;  // in the episode
+  uint32_t episode;   // index in the episode table; blockNone while no episode owns it
+
+  bool taken() const { return episode != blockNone; }
+};
+
+/// What most batches need of a block, kept a second time: so short that the caches hold more of it.
+struct BlockHead {
+  uint32_t episode;  // the block's
+  uint32_t place;    // twice the block's ordinal; 1 more where the block behind it is its next
+};
+
+class Store {
+ public:
+  /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
+  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax);
+
+  /// Makes sure that the next `count` calls of takeBlock() cannot fail for want of memory, if there are blocks at all.
+  Status prepareBlocks(uint32_t count);
+  /// Blocks that can be taken now.
+  uint32_t availableCount() const { return freeCount_ + (blockCountMax_ - highWater_); }
+  /// A block for episode `episode`. Needs prepareBlocks() and availableCount() > 0.
+  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  /// Puts a block that was just taken behind `last`, its episode's last.
+  void link(uint32_t last, uint32_t block) {
+    blocks_[last].next = block;
+    blocks_[block].previous = last;
+    heads_[last].place |= block == last + 1 ? 1u : 0u;
+  }
+  /// Gives back the `count` blocks of the chain first..last.
+  void giveChain(uint32_t first, uint32_t last, uint32_t count);
+
+  uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
+  const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
+  size_t stride(uint32_t column) const { return strides_[column]; }
+
+  /// Columns that are kept for some records only; at() is not for them.
+  uint32_t keptCount() const { return keptCount_; }
+  uint32_t keptColumn(uint32_t index) const { return keptColumns_[index]; }
+  bool isKept(uint32_t column) const { return columns_[column].every > 1; }
+  /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
+  bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
+  /// The row of such a column for the record at `position`, a multiple of `every`, in block `block`.
+  uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) {
+    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
+  }
+  const uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) const {
+    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
+  }
+  const Column& column(uint32_t index) const { return columns_[index]; }
+  uint32_t columnCount() const { return columnCount_; }
+
+  uint32_t groupCount() const { return groupCount_; }
+  uint8_t* groupRow(uint32_t group, uint32_t slot) { return groups_[group].data() + size_t{slot} * groupStride_[group]; }
+  const uint8_t* groupRow(uint32_t group, uint32_t slot) const {
+    return groups_[group].data() + size_t{slot} * groupStride_[group];
+  }
+  uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
+
+  Block& block(uint32_t index) { return blocks_[index]; }
+  const Block& block(uint32_t index) const { return blocks_[index]; }
+  /// The heads of all blocks, by index; of those that no episode owns it says nothing.
+  const BlockHead* heads() const { return heads_.data(); }
+  uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
+  uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
+  uint32_t within(uint32_t slot) const { return slot & (blockLength_ - 1); }
+  /// Slot of the record at `position`, whose block is `block`.
+  uint32_t slotAt(uint32_t block, uint32_t position) const { return firstSlot(block) + (position & (blockLength_ - 1)); }
+  uint32_t ordinalOf(uint32_t position) const { return position >> blockShift_; }
+
+  uint32_t blockLength() const { return blockLength_; }
+  uint32_t blockShift() const { return blockShift_; }
+  uint32_t blockCountMax() const { return blockCountMax_; }
+  uint32_t highWater() const { return highWater_; }
+  uint32_t freeCount() const { return freeCount_; }
+  /// Bytes of one record's columns, without those that not all records keep.
+  uint32_t recordBytes() const { return recordBytes_; }
+  double columnBytes() const { return double{1} * highWater_ * (double{1} * blockLength_ * rowBytes_ + keptBlockBytes_); }
+  double indexBytes() const { return double{1} * highWater_ * (sizeof(Block) + sizeof(BlockHead)); }
+
+  int32_t check() const;
+
+ private:
+  Column columns_[columnMax] = {};
+  uint8_t* bases_[columnMax] = {};
+  size_t strides_[columnMax] = {};
+  uint32_t columnCount_ = 0;
+  ReservedArray<uint8_t> groups_[columnMax];
+  uint32_t groupStride_[columnMax] = {};
+  uint32_t groupCount_ = 0;
+  uint32_t recordBytes_ = 0;
+  uint32_t rowBytes_ = 0;
+
+  size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
+    const Column& at = columns_[column];
+    const uint32_t before = (blocks_[block].ordinal * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
+    return (size_t{block} * keptRows_[at.group] + (position / at.every - before)) * at.bytes;
+  }
+  uint32_t keptColumns_[EXRP_LIMIT_KEPT] = {};
+  uint32_t keptCount_ = 0;
+  ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
+  uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
+  double keptBlockBytes_ = 0;
+
+  ReservedArray<Block> blocks_;
+  ReservedArray<BlockHead> heads_;
+  uint32_t blockLength_ = 0;
+  uint32_t blockShift_ = 0;
+  uint32_t blockCountMax_ = 0;
+  uint32_t highWater_ = 0;
+  uint32_t freeHead_ = blockNone;
+  uint32_t freeCount_ = 0;
+};
+
+}  // namespace exrp

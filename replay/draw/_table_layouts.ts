@@ -1,0 +1,52 @@
+/**
+ * One pick table: its reference, and how its batches are laid out.
+ *
+ * @module
+ */
+
+import { checkInteger } from "../../base/checks.ts";
+import { EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
+import { BatchLayout } from "./batch_layout.ts";
+import type { ReplayCore } from "../core.ts";
+import { describeLayout, rowCount } from "../../schema/pick_options.ts";
+import type { PickTable } from "../register/pick_table.ts";
+
+/** More layouts than this are never kept. */
+const LAYOUTS_MAX = 32;
+
+/** One pick table: its reference, and the layouts of its batches. */
+export class TableEntry {
+  /** What the user holds. */
+  readonly table: PickTable;
+  readonly #core: ReplayCore;
+  readonly #key: string;
+  readonly #layouts = new Map<number, BatchLayout>();
+  #latest: BatchLayout | undefined;
+
+  /** The table that the kernel has under `table.id`. */
+  constructor(core: ReplayCore, table: PickTable) {
+    this.#core = core;
+    this.table = table;
+    const { policy } = table;
+    const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
+    const layout = describeLayout(policy);
+    this.#key = `{ ${columns.join(", ")} } x ${rowCount(policy)}${layout && `, ${layout}`}`;
+  }
+
+  /** The layout of batches of `size`. */
+  layout(size: number): BatchLayout {
+    if (this.#latest?.size === size) return this.#latest;
+    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
+    let layout = this.#layouts.get(size);
+    if (layout === undefined) {
+      const { kernel, id, config } = this.#core;
+      const { id: table, policy } = this.table;
+      const source = { kernel, id, table, columns: config.columns, policy, key: this.#key };
+      layout = new BatchLayout(source, size);
+      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
+      this.#layouts.set(size, layout);
+    }
+    this.#latest = layout;
+    return layout;
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * How the parts of a batch lie in memory, and the memory of batches that were handed back.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../../base/errors.ts";
+import { checkStatus, type Kernel } from "../../ffi/library.ts";
+import * as abi from "../../ffi/symbols.ts";
+import type { BatchShape } from "./batch.ts";
+import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
+import { type Column, type ColumnArray, type NamedColumn, viewOf } from "../../schema/columns.ts";
+
+/** What the batches of one pick table are made of. */
+export interface BatchSource {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** The replay in it. */
+  readonly id: number;
+  /** The pick table. */
+  readonly table: number;
+  /** The columns. */
+  readonly columns: readonly NamedColumn[];
+  /** The pick policy. */
+  readonly policy: PickPolicy;
+  /** Equal for tables whose batches are laid out alike. */
+  readonly key: string;
+}
+
+/** More memory of batches that were handed back is never kept, a layout. */
+const SPARE_MAX = 4;
+
+/** Where each part of a batch of one size lies, and the memory of such batches that were handed back. */
+export class BatchLayout {
+  /** Picks. */
+  readonly size: number;
+  /** Rows a pick. */
+  readonly length: number;
+  /** Bytes of the whole. */
+  readonly bytes: number;
+  /** The columns. */
+  readonly columns: readonly NamedColumn[];
+  /** The pick policy. */
+  readonly policy: PickPolicy;
+  /** Equal for tables whose batches are laid out alike. */
+  readonly key: string;
+  /** The names of the extras, which are the columns from the fourth on. */
+  readonly extraNames: readonly string[];
+  /** The shapes of all parts: frozen, as all batches have the same. */
+  readonly shape: BatchShape;
+  /** Elements of the states of all rows, stacks and all. */
+  readonly stackCount: number;
+  readonly #offsets: Float64Array;
+  readonly #counts: readonly number[];
+  readonly #spare: ArrayBuffer[] = [];
+
+  /** Asks the kernel where the parts of a batch of `size` picks lie. */
+  constructor(source: BatchSource, size: number) {
+    const { kernel, columns, policy } = source;
+    const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
+      abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
+    this.#offsets = new Float64Array(partCount);
+    const status = kernel.symbols.exrp_batch_layout(
+      source.id,
+      source.table,
+      size,
+      this.#offsets,
+      partCount,
+    );
+    checkStatus(kernel, "getBatch()", status);
+    this.size = size;
+    this.length = rowCount(policy);
+    this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
+    this.columns = columns;
+    this.policy = policy;
+    this.key = source.key;
+    this.extraNames = columns.slice(3).map(({ name }) => name.slice("extras.".length));
+    this.shape = this.#shapes();
+    this.stackCount = elementCount(this.#stackShape(this.length));
+    this.#counts = columns.map((_, k) => elementCount(k === 0 ? this.shape.state : this.#shape(k)));
+  }
+
+  /**
+   * Memory for a batch: of one that was handed back if there is any. What it holds then is no one's any more: the kernel writes
+   * every byte of every part.
+   *
+   * @throws {ReplayError} `memory`.
+   */
+  takeMemory(): ArrayBuffer {
+    return this.#spare.pop() ?? allocate(this.bytes);
+  }
+
+  /** Takes back the memory of a batch: its views are empty from now on. Nothing happens where it has none any more. */
+  giveMemory(buffer: ArrayBuffer): void {
+    if (buffer.byteLength !== this.bytes) return;
+    // Who has a view of it must never see what comes next.
+    const memory = buffer.transfer();
+    if (this.#spare.length < SPARE_MAX) this.#spare.push(memory);
+  }
+
+  /** Elements of column k. */
+  count(k: number): number {
+    return this.#counts[k] ?? 0;
+  }
+
+  /** The offset of a part: an `EXRP_BATCH_` constant. */
+  offset(part: number): number {
+    return this.#offsets[part] ?? 0;
+  }
+
+  /** A view of the part of column k; `count` elements of it, all by default. */
+  view(
+    k: number,
+    buffer: ArrayBuffer,
+    count: number = this.#counts[k] ?? 0,
+    part: number = abi.EXRP_BATCH_COLUMN + k,
+  ): ColumnArray<Column> {
+    const column = this.columns[k]?.column;
+    if (column === undefined) throw new RangeError(`there is no column ${k}`);
+    return viewOf(column.dtype, buffer, this.offset(part), count);
+  }
+
+  /** A view of a part of single-precision numbers. */
+  floats(buffer: ArrayBuffer, part: number, count: number): Float32Array<ArrayBuffer> {
+    return new Float32Array(buffer, this.offset(part), count);
+  }
+
+  /** The shape of column k, but for the states. */
+  #shape(k: number): readonly number[] {
+    const { shape = [], every = 1 } = this.columns[k]?.column ?? {};
+    return every > 1 ? [this.size, ...shape] : [this.size, this.length, ...shape];
+  }
+
+  /** The shape of the states of `rows` rows a pick. */
+  #stackShape(rows: number): readonly number[] {
+    const { stack } = this.policy;
+    const shape = this.columns[0]?.column.shape ?? [];
+    return [this.size, rows, ...(stack === 1 ? [] : [stack]), ...shape];
+  }
+
+  /** The shape of `state`. */
+  #stateShape(): readonly number[] {
+    const { policy, length } = this;
+    const rows = policy.nextState === "overlap" ? length + 1 : length;
+    if (!policy.stackCompact) return this.#stackShape(rows);
+    return [this.size, policy.stack - 1 + rows, ...(this.columns[0]?.column.shape ?? [])];
+  }
+
+  #shapes(): BatchShape {
+    const { size, length, policy } = this;
+    const extras = this.extraNames.map((name, k) => [name, Object.freeze(this.#shape(3 + k))]);
+    const masks = [size, policy.masks ? length : 0];
+    const shapes = {
+      state: this.#stateShape(),
+      action: this.#shape(1),
+      reward: this.#shape(2),
+      nextState: this.#stackShape(policy.nextState === "copy" ? length : 0),
+      extras: Object.freeze(Object.fromEntries(extras)),
+      seqLen: [size],
+      nextSeqLen: [size],
+      pickEpisode: [size],
+      pickPosition: [size],
+      probability: [size],
+      importanceWeight: [size],
+      discount: [size, length],
+      learnMask: masks,
+      contextMask: masks,
+    };
+    for (const shape of Object.values(shapes)) Object.freeze(shape);
+    return Object.freeze(shapes) as readonly unknown[] | object as BatchShape;
+  }
+}
+
+function elementCount(shape: readonly number[]): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+function allocate(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (cause) {
+    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytes} bytes`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Batches one after the other, the next ones drawn while the learner works.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, checkOptions, show } from "../../base/checks.ts";
+import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
+
+/** The options of `batches`. */
+export interface BatchesOptions {
+  /** How many batches are drawn ahead: a whole number 0 to 16; 1 by default. */
+  readonly prefetch?: number;
+  /** Ends the iteration: waiting for the next batch then throws its reason. */
+  readonly signal?: AbortSignal;
+  /** How strongly importance weights correct, as in `getBatch`; a function is asked at each draw, for annealing. */
+  readonly beta?: number | (() => number);
+  /**
+   * Whether memory is used again (false by default): a batch is then good until the next one is asked for, and nothing is allocated.
+   */
+  readonly reuse?: boolean;
+}
+
+/** What a stream of batches draws with; `B` is their type. */
+export interface BatchStreamSource<B> {
+  /** Draws a batch now. */
+  draw(beta: number, into: B | undefined): B;
+  /** Orders a batch that is drawn as of now on another thread; undefined where the selector can't. */
+  order(beta: number, into: B | undefined): Promise<B> | undefined;
+  /** Says whether a batch is the stream's to write into, or whoever was given it may do what they like with it. */
+  lend(batch: B, isLent: boolean): void;
+}
+
+const OPERATION = "batches()";
+const PREFETCH_MAX = EXRP_LIMIT_ORDERS / 2;
+
+/** Checks the options and begins to draw at the first call of `next`. */
+export function streamBatches<B>(
+  source: BatchStreamSource<B>,
+  options: BatchesOptions,
+): AsyncGenerator<B, void, void> {
+  checkOptions(OPERATION, options, ["prefetch", "signal", "beta", "reuse"]);
+  const { prefetch = 1, signal, beta = 1, reuse = false } = options;
+  checkInteger(`${OPERATION}: prefetch`, prefetch, 0, PREFETCH_MAX);
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`${OPERATION}: signal must be an AbortSignal, got ${show(signal)}`);
+  }
+  const betaNow = (): number =>
+    checkNumber(`${OPERATION}: beta`, typeof beta === "function" ? beta() : beta, 0, 2 ** 53);
+  if (typeof beta !== "function") betaNow();
+  if (typeof reuse !== "boolean") {
+    throw new TypeError(`${OPERATION}: reuse must be true or false, got ${show(reuse)}`);
+  }
+  return run(source, { prefetch, signal, betaNow, reuse });
+}
+
+async function* run<B>(
+  source: BatchStreamSource<B>,
+  { prefetch, signal, betaNow, reuse }: {
+    readonly prefetch: number;
+    readonly signal: AbortSignal | undefined;
+    readonly betaNow: () => number;
+    readonly reuse: boolean;
+  },
+): AsyncGenerator<B, void, void> {
+  const ahead: (Promise<B> | B)[] = [];
+  const spare: B[] = [];
+  const draw = (): Promise<B> | B => {
+    const beta = betaNow();
+    const into = spare.pop();
+    const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
+    // Who waits for it hears of its failure; nobody may.
+    ordered?.catch(() => {});
+    return ordered ?? source.draw(beta, into);
+  };
+  try {
+    while (true) {
+      signal?.throwIfAborted();
+      while (ahead.length < prefetch + 1) ahead.push(draw());
+      const batch = await untilAborted(ahead.shift() as Promise<B> | B, signal);
+      source.lend(batch, false);
+      yield batch;
+      if (!reuse) continue;
+      // Whoever holds it still can't hand its memory back any more.
+      source.lend(batch, true);
+      spare.push(batch);
+    }
+  } finally {
+    // The kernel may be writing still: nothing ends before that does.
+    await Promise.allSettled(ahead);
+  }
+}
+
+/** The batch, unless the signal comes first. */
+function untilAborted<B>(batch: Promise<B> | B, signal: AbortSignal | undefined): Promise<B> | B {
+  if (signal === undefined || !(batch instanceof Promise)) return batch;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    batch.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

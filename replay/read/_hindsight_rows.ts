@@ -1,0 +1,150 @@
+/**
+ * The rows of a batch that hindsight asks about, and the callback's answer.
+ *
+ * @module
+ */
+
+import { checkOptions, show } from "../../base/checks.ts";
+import type { Batch } from "../draw/batch.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import { allocateRows, type AnyColumnArray } from "./records.ts";
+import type { Column, Columns } from "../../schema/columns.ts";
+
+/** A batch of any columns. */
+export type AnyBatch = Batch<Column, Column, Column, Columns>;
+
+/** Copies elements between arrays of one kind; few of them, as goals are, without a view of them. */
+export function copy(
+  from: AnyColumnArray,
+  first: number,
+  to: AnyColumnArray,
+  at: number,
+  count: number,
+): void {
+  if (count > 16) to.set(from.subarray(first, first + count), at);
+  else for (let k = 0; k < count; k++) to[at + k] = from[first + k] as number;
+}
+
+/** Whether the next state of a row is known. */
+export function hasNext(batch: AnyBatch, row: number): boolean {
+  return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
+}
+
+/** Refuses batches in which new goals would leave something of the old ones. */
+export function checkPolicy(operation: string, policy: PickPolicy, inState: boolean): void {
+  if (policy.nStep.length > 0) {
+    throw new TypeError(
+      `${operation}: a batch with n-step returns can't be relabelled, as they are of the rewards before: take picks of length n, and nStepReturn()`,
+    );
+  }
+  const isPlain = policy.stack === 1 && !policy.stackCompact && policy.nextState === "copy";
+  if (!inState || isPlain) return;
+  throw new TypeError(
+    `${operation}: goals in the state need single states and next states of their own: no stack, and nextState "copy"; or keep goals in extras`,
+  );
+}
+
+/** How many rows before pick k's own are real. */
+function contextRows({ burnIn, before }: PickPolicy, batch: AnyBatch, k: number): number {
+  return Math.min(batch.pickPosition[k] as number, burnIn + before);
+}
+
+/** The first real row of pick k: not the first of all where rows before the start of the episode are zero. */
+function firstRow(policy: PickPolicy, batch: AnyBatch, k: number): number {
+  return policy.before === 0 ? 0 : policy.before - contextRows(policy, batch, k);
+}
+
+/** The position of the last record that pick k has in the batch. */
+export function lastPosition(policy: PickPolicy, batch: AnyBatch, k: number): number {
+  const first = (batch.pickPosition[k] as number) - contextRows(policy, batch, k);
+  return first + (batch.seqLen[k] as number) - firstRow(policy, batch, k) - 1;
+}
+
+/** The real rows of picks in the batch, and which of the goals each has. */
+export function rowsOf(
+  policy: PickPolicy,
+  batch: AnyBatch,
+  picks: readonly number[],
+): { row: Int32Array<ArrayBuffer>; goal: Int32Array<ArrayBuffer> } {
+  const rows: number[] = [];
+  const goals: number[] = [];
+  for (const [goal, pick] of picks.entries()) {
+    for (let step = firstRow(policy, batch, pick); step < (batch.seqLen[pick] as number); step++) {
+      rows.push(pick * batch.length + step);
+      goals.push(goal);
+    }
+  }
+  return { row: Int32Array.from(rows), goal: Int32Array.from(goals) };
+}
+
+function arrayLike(
+  operation: string,
+  name: string,
+  value: unknown,
+  count: number,
+  hint = "",
+): ArrayLike<unknown> {
+  const isArray = Array.isArray(value) ||
+    (ArrayBuffer.isView(value) && !(value instanceof DataView));
+  if (!isArray) {
+    throw new TypeError(
+      `${operation}: reward() must return ${name} as a plain or typed array${hint}, got ${
+        show(value)
+      }`,
+    );
+  }
+  const array = value as ArrayLike<unknown>;
+  if (array.length === count) return array;
+  throw new RangeError(
+    `${operation}: reward() must return ${count} ${name}, got ${array.length}`,
+  );
+}
+
+/** What `reward()` may return beside rewards alone. */
+const PARTS = ["reward", "terminated"] as const;
+
+/** Rewards in the column's own array, and what terminates; refuses all else. */
+export function checkAnswer(
+  operation: string,
+  answer: unknown,
+  count: number,
+  column: Column,
+): { rewards: AnyColumnArray; terminated: ArrayLike<unknown> | undefined } {
+  const isParts = typeof answer === "object" && answer !== null && !Array.isArray(answer) &&
+    !ArrayBuffer.isView(answer);
+  if (isParts) checkOptions(`${operation}: what reward() returned`, answer, PARTS);
+  const parts: { readonly reward?: unknown; readonly terminated?: unknown } = isParts
+    ? answer
+    : { reward: answer };
+  const hint = isParts && "reward" in answer ? "" : ", or { reward, terminated }";
+  const wanted = count * column.elementCount;
+  const values = arrayLike(operation, "rewards", parts.reward, wanted, hint);
+  const rewards = allocateRows(operation, column, count);
+  for (let k = 0; k < values.length; k++) {
+    const value = values[k];
+    if (typeof value !== "number") {
+      throw new TypeError(
+        `${operation}: reward() must return numbers, got ${show(value)} at ${k}`,
+      );
+    }
+    rewards[k] = value;
+    // Floats are rounded; whole numbers must come through as they are.
+    const fits = column.dtype.startsWith("float") ||
+      (rewards[k] === value && (column.dtype !== "bool" || value <= 1));
+    if (!fits) {
+      throw new RangeError(
+        `${operation}: reward() returned ${value} at ${k}, which is no ${column.dtype}`,
+      );
+    }
+  }
+  if (parts.terminated === undefined) return { rewards, terminated: undefined };
+  const terminated = arrayLike(operation, "terminated", parts.terminated, count);
+  for (let k = 0; k < count; k++) {
+    const flag = terminated[k];
+    if (flag === 0 || flag === 1 || typeof flag === "boolean") continue;
+    throw new TypeError(
+      `${operation}: terminated[${k}] must be true, false, 1 or 0, got ${show(flag)}`,
+    );
+  }
+  return { rewards, terminated };
+}

@@ -1,0 +1,236 @@
+/**
+ * Draining: handing out each record once, in order, for learners that learn only from what their own policy did.
+ *
+ * What was handed out is a count for each stored episode, of its first records. What was lost follows from the counts: recorded, less
+ * handed out, less what is stored and waits.
+ * Invariants: 1. no count is larger than its episode's records, nor as large while it is open; 2. an episode that is not stored
+ * has none, after each drain that hands out.
+ *
+ * @module
+ */
+
+import { checkBoolean, checkInteger, checkOptions } from "../../base/checks.ts";
+import {
+  EXRP_EPISODE_OPEN,
+  EXRP_EPISODE_TERMINATED,
+  EXRP_INFO_EPISODE_COUNT,
+  EXRP_INFO_RECORDED_COUNT,
+} from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import type { CustomSelectors } from "../rules/custom_selectors.ts";
+import { Drained, type Segment } from "./drained.ts";
+import { allocateRows, type RecordReader } from "./records.ts";
+import type { Recorder } from "../record/recorder.ts";
+import type { Column, Columns } from "../../schema/columns.ts";
+
+/**
+ * The options of {@linkcode ExperienceReplay.drain}.
+ *
+ * @example Two environments, 4 steps a turn
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+ * const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
+ * for (let step = 0; step < 3; step++) {
+ *   assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ *   replay.recordBatch(episodes, {
+ *     state: [step, 10 + step],
+ *     action: [0, 0],
+ *     reward: [1, 1],
+ *   });
+ * }
+ * const steps = replay.drain({ steps: 4 });
+ * assertEquals([...steps.state], [0, 1, 10, 11]);
+ * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state
+ * assertEquals([...steps.seqLen], [2, 2]);
+ * assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ * ```
+ */
+export interface DrainOptions {
+  /**
+   * Exactly so many steps or none, 1 to the capacity: of open episodes too, each up to the last step whose next state is known. An
+   * episode is cut where the number is reached, and goes on with the next drain.
+   */
+  readonly steps?: number;
+  /** At least so many steps or none, 1 to the capacity: all that are known, of open episodes too. */
+  readonly minSteps?: number;
+  /** Whether episodes stay in the store once they are handed out whole; false by default: they are forgotten. */
+  readonly keep?: boolean;
+}
+
+/** What has been handed out: the part of draining that is saved. */
+export interface DrainCursor {
+  /** Steps handed out. */
+  readonly drained: number;
+  /** Steps that were known to be lost when the last were handed out. */
+  readonly lost: number;
+  /** By handle: how many of a stored episode's records were handed out. */
+  readonly counts: ReadonlyMap<number, number>;
+}
+
+/** Nothing handed out yet. */
+export const CURSOR_AT_FIRST: DrainCursor = { drained: 0, lost: 0, counts: new Map() };
+
+const OPTIONS = ["steps", "minSteps", "keep"] as const;
+const OPERATION = "drain()";
+
+/** What waits in the store. */
+interface Waiting {
+  /** The runs that may be handed out, oldest episode first. */
+  readonly segments: readonly Segment[];
+  /** Steps in them. */
+  readonly ready: number;
+  /** Records that were lost since the last drain. */
+  readonly lost: number;
+  /** The counts of the cursor, of stored episodes only. */
+  readonly counts: Map<number, number>;
+}
+
+/** Hands out the records of one replay. */
+export class Drainer {
+  readonly #core: ReplayCore;
+  readonly #recorder: Recorder;
+  readonly #customs: CustomSelectors;
+  readonly #reader: RecordReader;
+  /** What most calls give. */
+  #nothing: Drained<Column, Column, Column, Columns> | undefined;
+  /** Where it stands. */
+  cursor: DrainCursor = CURSOR_AT_FIRST;
+
+  /** Hands out the records of the replay of `core`. */
+  constructor(
+    core: ReplayCore,
+    recorder: Recorder,
+    customs: CustomSelectors,
+    reader: RecordReader,
+  ) {
+    this.#core = core;
+    this.#recorder = recorder;
+    this.#customs = customs;
+    this.#reader = reader;
+  }
+
+  /** Hands out steps. */
+  drain<S extends Column, A extends Column, R extends Column, X extends Columns>(
+    options: DrainOptions,
+  ): Drained<S, A, R, X> {
+    const core = this.#core;
+    checkOptions(OPERATION, options, OPTIONS);
+    const { steps, minSteps } = options;
+    if (steps !== undefined && minSteps !== undefined) {
+      throw new TypeError(`${OPERATION} takes steps, exactly, or minSteps, at least, not both`);
+    }
+    const { capacity } = core.config;
+    const name = steps === undefined ? "minSteps" : "steps";
+    const asked = steps ?? minSteps;
+    const wanted = asked === undefined
+      ? 1
+      : checkInteger(`${OPERATION}: ${name}`, asked, 1, capacity);
+    const keep = checkBoolean(`${OPERATION}: keep`, options.keep ?? false);
+
+    const info = core.info(OPERATION);
+    const recorded = info[EXRP_INFO_RECORDED_COUNT] ?? 0;
+    // Most calls of a learner that asks after each step end here.
+    if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
+      this.#nothing ??= this.#read([], 0);
+      return this.#nothing as Drained<S, A, R, X>;
+    }
+    const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const waiting = this.#look(handles, recorded, asked !== undefined);
+    if (waiting.ready < wanted) return this.#read([], waiting.lost);
+    const segments = take(waiting.segments, steps ?? Infinity);
+    const drained = this.#read<S, A, R, X>(segments, waiting.lost);
+    this.#forget(segments, waiting, keep);
+    this.cursor = {
+      drained: this.cursor.drained + drained.size,
+      lost: this.cursor.lost + waiting.lost,
+      counts: waiting.counts,
+    };
+    return drained;
+  }
+
+  #look(handles: Float64Array<ArrayBuffer>, recorded: number, open: boolean): Waiting {
+    const { counts, states } = this.#reader.counts(OPERATION, handles);
+    const segments: Segment[] = [];
+    const stored = new Map<number, number>();
+    let ready = 0;
+    let waits = 0;
+    for (let k = 0; k < handles.length; k++) {
+      const handle = handles[k] as number;
+      const recordCount = counts[k] as number;
+      const state = states[k] as number;
+      const position = this.cursor.counts.get(handle) ?? 0;
+      if (position > 0) stored.set(handle, position);
+      waits += recordCount - position;
+      const isOpen = state === EXRP_EPISODE_OPEN;
+      // The newest record of an open episode waits for its next state.
+      const known = isOpen ? (open ? recordCount - 1 : 0) : recordCount;
+      if (known <= position) continue;
+      const terminated = state === EXRP_EPISODE_TERMINATED;
+      const ending = isOpen ? undefined : terminated ? "terminated" : "truncated";
+      segments.push({ handle, position, count: known - position, ending });
+      ready += known - position;
+    }
+    const { drained, lost } = this.cursor;
+    return { segments, ready, lost: recorded - drained - lost - waits, counts: stored };
+  }
+
+  #read<S extends Column, A extends Column, R extends Column, X extends Columns>(
+    segments: readonly Segment[],
+    lost: number,
+  ): Drained<S, A, R, X> {
+    const { config } = this.#core;
+    const size = segments.reduce((sum, { count }) => sum + count, 0);
+    const arrays = config.columns.map(({ column }, k) => {
+      const rows = allocateRows(OPERATION, column, size);
+      let to = 0;
+      for (const { handle, position, count } of segments) {
+        this.#reader.copyRun(OPERATION, k, [handle, position], count, rows, to);
+        to += count;
+      }
+      return rows;
+    });
+    const lastNextState = this.#reader.gather(
+      OPERATION,
+      0,
+      Float64Array.from(segments, ({ handle }) => handle),
+      Int32Array.from(segments, ({ position, count }) => position + count),
+    );
+    return new Drained({
+      segments,
+      arrays,
+      extraNames: config.extraNames,
+      shapes: config.columns.map(({ column }) => column.shape),
+      lastNextState,
+      discount: config.pick.discount,
+      lost,
+    });
+  }
+
+  /** Moves the counts on; an episode that was handed out whole is forgotten, unless it is to stay. */
+  #forget(segments: readonly Segment[], { counts }: Waiting, keep: boolean): void {
+    for (const { handle, position, count, ending } of segments) {
+      counts.set(handle, position + count);
+      if (keep || ending === undefined) continue;
+      // Each eviction may write many events, for which there must be room.
+      if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
+      this.#recorder.evict(handle);
+      counts.delete(handle);
+    }
+  }
+}
+
+/** The first `steps` steps; where the last run is cut, it has no end. */
+function take(segments: readonly Segment[], steps: number): readonly Segment[] {
+  const taken: Segment[] = [];
+  let left = steps;
+  for (const segment of segments) {
+    if (left === 0) break;
+    const isWhole = segment.count <= left;
+    taken.push(isWhole ? segment : { ...segment, count: left, ending: undefined });
+    left -= isWhole ? segment.count : left;
+  }
+  return taken;
+}

@@ -1,0 +1,418 @@
+/**
+ * Hindsight: batches whose steps are told that what they achieved is what they were to achieve.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import * as abi from "../../ffi/symbols.ts";
+import type { RandomStream } from "../../selectors/random_stream.ts";
+import { Batch } from "../draw/batch.ts";
+import type { ReplayCore } from "../core.ts";
+import type {
+  BatchOfAny,
+  GoalPlace,
+  HindsightConfig,
+  HindsightStrategy,
+} from "./hindsight_options.ts";
+import {
+  type AnyBatch,
+  checkAnswer,
+  checkPolicy,
+  copy,
+  hasNext,
+  lastPosition,
+  rowsOf,
+} from "./_hindsight_rows.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import {
+  allocateRows,
+  type AnyColumnArray,
+  type EpisodeCounts,
+  type RecordReader,
+} from "./records.ts";
+import type { Column, Columns, NoColumns } from "../../schema/columns.ts";
+
+/** What was done to a batch. */
+export interface Relabelled {
+  /** How many picks have a new goal. */
+  readonly count: number;
+  /** How many were to have one, but none was stored: they keep theirs. Their episode was evicted, or has no next state yet. */
+  readonly keptCount: number;
+  /** `[batch]`: 1 for the picks that have a new goal. */
+  readonly mask: Uint8Array<ArrayBuffer>;
+  /** `[batch]`: the handle of the episode that the new goal was achieved in; -1 for none. */
+  readonly goalEpisode: Float64Array<ArrayBuffer>;
+  /** `[batch]`: the position of the record that achieved it; -1 for none. */
+  readonly goalPosition: Int32Array<ArrayBuffer>;
+}
+
+/**
+ * Relabels batches of one replay, as in hindsight experience replay; made by {@linkcode ExperienceReplay.newHindsight}.
+ *
+ * A step is stored with the goal it **achieved** (after it) and the one that was **desired**, in two extras or in parts of the
+ * state. `relabel(batch)` chooses picks, each with probability `share`, and writes into all rows of a pick one other goal:
+ * that which was achieved by
+ *
+ * | strategy | a record, each as likely as the other |
+ * |---|---|
+ * | `future` | of the pick's episode, from the pick's last row on, that row among them |
+ * | `final` | the last one of the pick's episode |
+ * | `episode` | any of the pick's episode |
+ * | `random` | any of the store |
+ *
+ * The pick's episode is what is stored under its handle: a very long one was cut at `segmentLength`, and one that is open has
+ * the records it has so far. A pick whose episode was evicted since keeps its goal. A batch that is relabelled twice has its picks chosen
+ * afresh: those not chosen again keep the goal of the first time.
+ *
+ * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Not those with n-step returns, which are
+ * sums of the rewards before; and where goals are parts of the state, not those with stacks or without next states of their own.
+ *
+ * With an environment in the manner of gymnasium-robotics, whose observations have `achieved_goal` and `desired_goal`: record the
+ * `desired_goal` of the observation that the action was chosen from and the `achieved_goal` of the one that `step()` returned;
+ * `reward` is its `compute_reward`. Without `terminated` in what `reward` returns, `discount` stays as it was.
+ *
+ * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017), known here from others' summaries of it and from the source
+ * of Stable-Baselines3, where `future` begins with the goal that the step itself achieved, too.
+ *
+ * @example A line on which 3 was reached instead of 9
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assert, assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(1),
+ *   extras: { achieved: float32(1), desired: float32(1) },
+ *   seed: 7,
+ * });
+ * const hindsight = replay.newHindsight({
+ *   achieved: "achieved",
+ *   desired: "desired",
+ *   strategy: "final",
+ *   share: 1,
+ *   reward: (achieved, desired) => ({
+ *     reward: achieved.map((goal, k) => goal === desired[k] ? 0 : -1),
+ *     terminated: achieved.map((goal, k) => goal === desired[k] ? 1 : 0),
+ *   }),
+ * });
+ * replay.recordMany(replay.newEpisode(), {
+ *   state: [0, 1, 2],
+ *   action: [1, 1, 1],
+ *   reward: [-1, -1, -1],
+ *   extras: { achieved: [1, 2, 3], desired: [9, 9, 9] },
+ *   finalState: [3],
+ *   truncated: true,
+ * });
+ *
+ * const batch = replay.getBatch(32, replay.newPickSelector(uniform()));
+ * const { count } = hindsight.relabel(batch);
+ * assertEquals(count, 32);
+ * assert(batch.extras.desired.every((goal) => goal === 3));
+ * assert(batch.reward.every((reward, k) => reward === (batch.pickPosition[k] === 2 ? 0 : -1)));
+ * assert(batch.discount.every((gamma, k) => gamma === (batch.pickPosition[k] === 2 ? 0 : 1)));
+ * ```
+ */
+export interface Hindsight<
+  S extends Column = Column,
+  A extends Column = Column<"int32", readonly []>,
+  R extends Column = Column<"float32", readonly []>,
+  X extends Columns = NoColumns,
+> {
+  /** Which achieved goal is taken. */
+  readonly strategy: HindsightStrategy;
+  /** The probability with which a pick is relabelled. */
+  readonly share: number;
+  /**
+   * Gives picks of a batch other goals, in place: each with probability `share`, one goal for all rows of a pick. Goals and rewards
+   * of those are written over, and `discount` where the callback says what terminates; nothing else changes.
+   *
+   * Cost: one or two calls of the kernel and one of the callback, whatever the batch; with `random` O(episodes stored) too. When
+   * no pick is relabelled the callback is not called.
+   *
+   * @throws {TypeError} When it is no batch of this replay's schema, or one that can't be relabelled; when the callback returned something else than rewards.
+   * @throws {RangeError} When they are not as many as asked for, or do not fit the reward's dtype.
+   * @throws {ReplayError} `disposed` or `busy`. Whatever is thrown, the callback's own errors included, the batch and the random numbers
+   * are as they were.
+   */
+  relabel(batch: BatchOfAny<S, A, R, X>): Relabelled;
+}
+
+/** The chosen goals, one a relabelled pick. */
+interface Choice {
+  /** Picks, by their place in the batch. */
+  readonly picks: readonly number[];
+  readonly episodes: readonly number[];
+  readonly positions: readonly number[];
+  readonly keptCount: number;
+}
+
+/** The records of all episodes as one row of numbers. */
+interface AllRecords {
+  readonly handles: Float64Array;
+  /** Where each episode's records end in the row. */
+  readonly ends: Float64Array;
+}
+
+const OPERATION = "relabel()";
+
+/** Relabels batches. */
+export class Relabeller {
+  readonly strategy: HindsightStrategy;
+  readonly share: number;
+  readonly #config: HindsightConfig;
+  readonly #core: ReplayCore;
+  readonly #reader: RecordReader;
+  readonly #random: RandomStream;
+  /** That of the batch being relabelled. */
+  #policy: PickPolicy;
+
+  /** Relabels batches of the replay of `core`. */
+  constructor(
+    core: ReplayCore,
+    reader: RecordReader,
+    config: HindsightConfig,
+    random: RandomStream,
+  ) {
+    this.#core = core;
+    this.#reader = reader;
+    this.#config = config;
+    this.#random = random;
+    this.#policy = core.config.pick;
+    this.strategy = config.strategy;
+    this.share = config.share;
+  }
+
+  /** Gives picks of a batch other goals. */
+  relabel(batch: AnyBatch): Relabelled {
+    this.#core.checkUsable(OPERATION);
+    this.#checkBatch(batch);
+    const before = this.#random.save();
+    try {
+      return this.#relabel(batch);
+    } catch (error) {
+      this.#random.load(before);
+      throw error;
+    }
+  }
+
+  #relabel(batch: AnyBatch): Relabelled {
+    const choice = this.#choose(batch);
+    const { picks, episodes, positions, keptCount } = choice;
+    const result = {
+      count: picks.length,
+      keptCount,
+      mask: new Uint8Array(batch.size),
+      goalEpisode: new Float64Array(batch.size).fill(-1),
+      goalPosition: new Int32Array(batch.size).fill(-1),
+    };
+    if (picks.length === 0) return result;
+    for (const [k, pick] of picks.entries()) {
+      result.mask[pick] = 1;
+      result.goalEpisode[pick] = episodes[k] as number;
+      result.goalPosition[pick] = positions[k] as number;
+    }
+    const goals = this.#goals(choice);
+    const rows = rowsOf(this.#policy, batch, picks);
+    const { achieved } = this.#config;
+    // Of what the step led to: in a part of the state that is its next state.
+    const source = achieved.k === 0 ? batch.nextState : this.#arrayOf(batch, achieved.k);
+    const achievedRows = this.#goalRows(rows.row.length);
+    const desiredRows = this.#goalRows(rows.row.length);
+    const width = this.#reader.column(achieved.k).elementCount;
+    for (let k = 0; k < rows.row.length; k++) {
+      const { count } = achieved;
+      copy(
+        source,
+        (rows.row[k] as number) * width + achieved.first,
+        achievedRows,
+        k * count,
+        count,
+      );
+      copy(goals, (rows.goal[k] as number) * count, desiredRows, k * count, count);
+    }
+    const asked = { count: rows.row.length, row: rows.row.slice(), batch };
+    // The callback has its own copy, and may do with it what it likes.
+    const answer = this.#config.reward(achievedRows, desiredRows.slice(), asked);
+    const { rewards, terminated } = checkAnswer(
+      OPERATION,
+      answer,
+      rows.row.length,
+      this.#reader.column(2),
+    );
+    this.#checkBatch(batch);
+    this.#write(batch, rows.row, desiredRows, rewards, terminated);
+    return result;
+  }
+
+  /** Draws which picks get a goal, and which. */
+  #choose(batch: AnyBatch): Choice {
+    const { strategy, share } = this.#config;
+    const random = this.#random;
+    const { counts, states } = this.#countsOf(batch.pickEpisode);
+    const all = strategy === "random" && share > 0 ? this.#allRecords() : undefined;
+    const picks: number[] = [];
+    const episodes: number[] = [];
+    const positions: number[] = [];
+    let keptCount = 0;
+    for (let k = 0; k < batch.size; k++) {
+      if (random.uniform() >= share) continue;
+      const count = this.#goalCount(counts[k] as number, states[k] as number);
+      const last = lastPosition(this.#policy, batch, k);
+      // In a part of the state, the goal that a step achieved is in its next state.
+      const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
+      if (count <= last || !isKnown) {
+        keptCount++;
+        continue;
+      }
+      let episode = batch.pickEpisode[k] as number;
+      let position = count - 1;
+      if (strategy === "future") position = last + random.below(count - last);
+      else if (strategy === "episode") position = random.below(count);
+      else if (all !== undefined) [episode, position] = this.#anyRecord(all);
+      picks.push(k);
+      episodes.push(episode);
+      positions.push(position);
+    }
+    return { picks, episodes, positions, keptCount };
+  }
+
+  /** How the picks' episodes stand: after a load, one that was not begun yet is none, as one that was evicted. */
+  #countsOf(handles: Float64Array<ArrayBuffer>): EpisodeCounts {
+    const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
+    const begun = handles.filter((handle) => !(handle >= next));
+    const found = this.#reader.counts(OPERATION, begun);
+    if (begun.length === handles.length) return found;
+    const counts = new Uint32Array(handles.length);
+    const states = new Uint32Array(handles.length).fill(abi.EXRP_EPISODE_EVICTED);
+    let at = 0;
+    for (const [k, handle] of handles.entries()) {
+      if (handle >= next) continue;
+      counts[k] = found.counts[at] as number;
+      states[k] = found.states[at++] as number;
+    }
+    return { counts, states };
+  }
+
+  /** How many records of an episode have achieved a goal that is known: its first ones. */
+  #goalCount(recordCount: number, state: number): number {
+    const isOpen = this.#config.achieved.k === 0 && state === abi.EXRP_EPISODE_OPEN;
+    return isOpen ? recordCount - 1 : recordCount;
+  }
+
+  #allRecords(): AllRecords {
+    const info = this.#core.info(OPERATION);
+    const handles = this.#core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const { counts, states } = this.#reader.counts(OPERATION, handles);
+    let end = 0;
+    const ends = new Float64Array(handles.length);
+    for (let k = 0; k < handles.length; k++) {
+      end += Math.max(0, this.#goalCount(counts[k] as number, states[k] as number));
+      ends[k] = end;
+    }
+    return { handles, ends };
+  }
+
+  #anyRecord({ handles, ends }: AllRecords): [number, number] {
+    const drawn = this.#random.below(ends.at(-1) ?? 1);
+    let [low, high] = [0, ends.length - 1];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((ends[middle] as number) > drawn) high = middle;
+      else low = middle + 1;
+    }
+    return [handles[low] as number, drawn - (low === 0 ? 0 : ends[low - 1] as number)];
+  }
+
+  /** The chosen goals, one after the other. */
+  #goals({ episodes, positions }: Choice): AnyColumnArray {
+    const { k, first, count } = this.#config.achieved;
+    const ahead = k === 0 ? 1 : 0;
+    const found = this.#reader.gather(
+      OPERATION,
+      k,
+      Float64Array.from(episodes),
+      Int32Array.from(positions, (position) => position + ahead),
+    );
+    if (k !== 0) return found;
+    const width = this.#reader.column(0).elementCount;
+    const goals = this.#goalRows(episodes.length);
+    for (let row = 0; row < episodes.length; row++) {
+      copy(found, row * width + first, goals, row * count, count);
+    }
+    return goals;
+  }
+
+  /** Room for goals. */
+  #goalRows(rows: number): AnyColumnArray {
+    const { k, count } = this.#config.achieved;
+    const column = this.#reader.column(k);
+    return allocateRows(OPERATION, { ...column, elementCount: count } as Column, rows);
+  }
+
+  #arrayOf(batch: AnyBatch, k: number): AnyColumnArray {
+    if (k < 3) return [batch.state, batch.action, batch.reward][k] as AnyColumnArray;
+    return batch.extras[this.#core.config.extraNames[k - 3] ?? ""] as AnyColumnArray;
+  }
+
+  #checkBatch(batch: unknown): void {
+    const policy = batch instanceof Batch ? Batch.policyOf(batch) : undefined;
+    if (!(batch instanceof Batch) || policy === undefined) {
+      throw new TypeError(
+        `${OPERATION} takes a batch that getBatch() returned, got ${show(batch)}`,
+      );
+    }
+    this.#policy = policy;
+    const { achieved, desired } = this.#config;
+    checkPolicy(OPERATION, policy, achieved.k === 0 || desired.k === 0);
+    for (const k of [2, achieved.k, desired.k]) {
+      const { name = "", column } = this.#core.config.columns[k] ?? {};
+      const array: AnyColumnArray | undefined = this.#arrayOf(batch as AnyBatch, k);
+      const count = batch.size * batch.length * (column?.elementCount ?? 0);
+      const like = allocateRows(OPERATION, this.#reader.column(k), 0);
+      if (array?.constructor === like.constructor && array.length === count) continue;
+      throw new TypeError(
+        `${OPERATION}: the batch has ${
+          array === undefined ? "no" : `${array.length} elements of`
+        } ${name}, needed are ${count} of ${column?.dtype}: it is of another schema, or its buffer was transferred`,
+      );
+    }
+  }
+
+  #write(
+    batch: AnyBatch,
+    row: Int32Array,
+    desiredRows: AnyColumnArray,
+    rewards: AnyColumnArray,
+    terminated: ArrayLike<unknown> | undefined,
+  ): void {
+    const { desired } = this.#config;
+    const width = this.#reader.column(2).elementCount;
+    const goal = this.#placeIn(batch, desired);
+    for (let k = 0; k < row.length; k++) {
+      const at = row[k] as number;
+      copy(rewards, k * width, batch.reward, at * width, width);
+      for (const { array, stride, known } of goal) {
+        if (!known(at)) continue;
+        copy(desiredRows, k * desired.count, array, at * stride + desired.first, desired.count);
+      }
+      if (terminated === undefined || !hasNext(batch, at)) continue;
+      batch.discount[at] = terminated[k] ? 0 : this.#policy.discount;
+    }
+  }
+
+  /** The arrays that desired goals are in: a part of the state is part of the next state too, where that is known. */
+  #placeIn(batch: AnyBatch, { k }: GoalPlace): readonly Target[] {
+    const stride = this.#reader.column(k).elementCount;
+    const own = { array: this.#arrayOf(batch, k), stride, known: () => true };
+    if (k !== 0) return [own];
+    return [own, { array: batch.nextState, stride, known: (row) => hasNext(batch, row) }];
+  }
+}
+
+/** An array that goals are written to. */
+interface Target {
+  readonly array: AnyColumnArray;
+  readonly stride: number;
+  readonly known: (row: number) => boolean;
+}

@@ -1,0 +1,174 @@
+/**
+ * What hindsight is made with: where goals are, which are chosen, and how rewards follow from them.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, checkOptions, checkWord, show } from "../../base/checks.ts";
+import type { Batch } from "../draw/batch.ts";
+import type { Column, ColumnArray, Columns, NamedColumn } from "../../schema/columns.ts";
+
+/** A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. */
+export interface StateSlice {
+  /** The first element, and the one after the last. */
+  readonly state: readonly [first: number, end: number];
+}
+
+/** Where a goal is: an extra, by name, or a part of the state. */
+export type GoalColumn<X extends Columns = Columns> = (keyof X & string) | StateSlice;
+
+/** The typed array that goals of a place come in. */
+export type GoalArray<S extends Column, X extends Columns, G> = G extends keyof X
+  ? ColumnArray<X[G]>
+  : ColumnArray<S>;
+
+/** Which achieved goal takes the place of the desired one. */
+export type HindsightStrategy = "future" | "final" | "episode" | "random";
+
+/** A batch of the schema, from any pick table: states may have an axis of frames. */
+export type BatchOfAny<S extends Column, A extends Column, R extends Column, X extends Columns> =
+  Batch<Column<S["dtype"], readonly number[]>, A, R, X>;
+
+/** The steps whose rewards are asked for. */
+export interface RelabelledRows<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> {
+  /** How many there are. */
+  readonly count: number;
+  /** `[count]`: which row of the batch each is, pick · length + step: of use where rewards hang on actions, too. */
+  readonly row: Int32Array<ArrayBuffer>;
+  /** The batch, not changed yet. */
+  readonly batch: BatchOfAny<S, A, R, X>;
+}
+
+/** Rewards, and where the task ends by reaching the goal. */
+export interface RelabelledRewards {
+  /** `[count, ...shape]`: the rewards, each with the shape of the reward column. */
+  readonly reward: ArrayLike<number>;
+  /** `[count]`: whether the step terminates the episode under its new goal: then its `discount` is 0, else gamma. */
+  readonly terminated?: ArrayLike<number | boolean>;
+}
+
+/** The options of `newHindsight`. */
+export interface HindsightOptions<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+  G extends GoalColumn<X> = GoalColumn<X>,
+> {
+  /**
+   * Where the goal is that a step achieved. An extra holds the goal achieved **after** the step and is recorded with it. Of a part
+   * of the state, the goal after a step is in its next state.
+   */
+  readonly achieved: G;
+  /** Where the goal is that was desired, and where the new one goes: of the same dtype and as many elements. */
+  readonly desired: GoalColumn<X>;
+  /** Which achieved goal is taken: `future` by default. */
+  readonly strategy?: HindsightStrategy;
+  /** The probability with which a pick is relabelled, 0 to 1; 0.8 by default, k / (k + 1) with the paper's k = 4. */
+  readonly share?: number;
+  /**
+   * The rewards of all relabelled steps of a batch, in one call. `achieved` and `desired`, `[count, ...shape]`, are the goals that
+   * the steps achieved and their new goals; both are the callback's own.
+   */
+  reward(
+    achieved: GoalArray<S, X, G>,
+    desired: GoalArray<S, X, G>,
+    rows: RelabelledRows<S, A, R, X>,
+  ): ArrayLike<number> | RelabelledRewards;
+}
+
+/** Where a goal is, checked: elements `first` to before `first + count` of each row of column k. */
+export interface GoalPlace {
+  /** The column's number; 0 is the state. */
+  readonly k: number;
+  /** The first element. */
+  readonly first: number;
+  /** How many elements. */
+  readonly count: number;
+}
+
+/** Options that were checked and filled in. */
+export interface HindsightConfig {
+  /** Where achieved goals are. */
+  readonly achieved: GoalPlace;
+  /** Where desired goals are. */
+  readonly desired: GoalPlace;
+  /** Which goal is taken. */
+  readonly strategy: HindsightStrategy;
+  /** The probability of relabelling. */
+  readonly share: number;
+  /** The caller's callback. */
+  readonly reward: (achieved: unknown, desired: unknown, rows: unknown) => unknown;
+}
+
+const OPTIONS = ["achieved", "desired", "strategy", "share", "reward"] as const;
+const STRATEGIES = ["future", "final", "episode", "random"] as const;
+const WHERE = "newHindsight()";
+
+/** Checks and fills in the options for a replay of these columns. */
+export function checkHindsight(options: unknown, columns: readonly NamedColumn[]): HindsightConfig {
+  checkOptions(WHERE, options, OPTIONS);
+  const given = options as Readonly<Record<(typeof OPTIONS)[number], unknown>>;
+  const achieved = placeOf("achieved", given.achieved, columns);
+  const desired = placeOf("desired", given.desired, columns);
+  const [from, to] = [columns[achieved.k]?.column, columns[desired.k]?.column];
+  if (from?.dtype !== to?.dtype || achieved.count !== desired.count) {
+    throw new TypeError(
+      `${WHERE}: achieved and desired goals must be alike, got ${from?.dtype} [${achieved.count}] and ${to?.dtype} [${desired.count}]`,
+    );
+  }
+  const isApart = achieved.k !== desired.k || achieved.first + achieved.count <= desired.first ||
+    desired.first + desired.count <= achieved.first;
+  if (!isApart) {
+    throw new RangeError(`${WHERE}: achieved and desired goals must be in different places`);
+  }
+  if (typeof given.reward !== "function") {
+    throw new TypeError(`${WHERE}: reward must be a function, got ${show(given.reward)}`);
+  }
+  return {
+    achieved,
+    desired,
+    strategy: checkWord(`${WHERE}: strategy`, given.strategy ?? "future", STRATEGIES),
+    share: checkNumber(`${WHERE}: share`, given.share ?? 0.8, 0, 1),
+    reward: given.reward as HindsightConfig["reward"],
+  };
+}
+
+function placeOf(name: string, value: unknown, columns: readonly NamedColumn[]): GoalPlace {
+  if (typeof value === "string") {
+    const k = columns.findIndex((column) => column.name === `extras.${value}`);
+    const column = columns[k]?.column;
+    if (column !== undefined && column.every > 1) {
+      throw new TypeError(
+        `newHindsight(): ${name} is extras.${value}, ${column}, which not all records keep`,
+      );
+    }
+    if (column !== undefined) return { k, first: 0, count: column.elementCount };
+    const names = columns.slice(3).map((each) => each.name.slice("extras.".length));
+    throw new TypeError(
+      `${WHERE}: ${name}: this replay has no extra ${JSON.stringify(value)}; it has ${
+        names.length > 0 ? names.join(", ") : "none"
+      }`,
+    );
+  }
+  const where = `${WHERE}: ${name}`;
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(
+      `${where} must be an extra's name or { state: [first, end] }, got ${show(value)}`,
+    );
+  }
+  checkOptions(where, value, ["state"]);
+  const { state } = value as { readonly state?: unknown };
+  if (!Array.isArray(state) || state.length !== 2) {
+    throw new TypeError(`${where}: state must be [first, end], got ${show(state)}`);
+  }
+  const size = columns[0]?.column.elementCount ?? 0;
+  const first = checkInteger(`${where}: state[0]`, state[0], 0, size - 1);
+  const end = checkInteger(`${where}: state[1]`, state[1], first + 1, size);
+  return { k: 0, first, count: end - first };
+}

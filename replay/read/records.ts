@@ -1,0 +1,207 @@
+/**
+ * Reading records where they lie: the rows of one column at given places, and whole episodes.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import * as abi from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import {
+  type ArrayOfDType,
+  type Column,
+  type ColumnArray,
+  type Columns,
+  type DType,
+  type NoColumns,
+  viewOf,
+} from "../../schema/columns.ts";
+
+/** Numbers of a column, whatever its dtype. */
+export type AnyColumnArray = ArrayOfDType[DType];
+
+/** All records of one episode, each column as one typed array in row-major order. */
+export interface EpisodeRecords<
+  S extends Column = Column,
+  A extends Column = Column<"int32", readonly []>,
+  R extends Column = Column<"float32", readonly []>,
+  X extends Columns = NoColumns,
+> {
+  /** The episode's handle. */
+  readonly handle: number;
+  /** Whether it goes on, and how it ended. */
+  readonly ending: "open" | "terminated" | "truncated";
+  /** How many records it has. */
+  readonly size: number;
+  /** `[size, ...shape]`: the states. */
+  readonly state: ColumnArray<S>;
+  /** `[size, ...shape]`: the actions. */
+  readonly action: ColumnArray<A>;
+  /** `[size, ...shape]`: the rewards. */
+  readonly reward: ColumnArray<R>;
+  /** `[size, ...shape]` of each extra, by name; of one made by {@linkcode every}, each record has the newest value kept. */
+  readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
+  /** `[...shape]`: the state after the last record; undefined while the episode is open. */
+  readonly finalState: ColumnArray<S> | undefined;
+}
+
+/** How many records each of some episodes has, and how it stands. */
+export interface EpisodeCounts {
+  /** Records; 0 where the episode was evicted. */
+  readonly counts: Uint32Array<ArrayBuffer>;
+  /** `EXRP_EPISODE_` numbers. */
+  readonly states: Uint32Array<ArrayBuffer>;
+}
+
+/** A typed array of zeros for `rows` rows of a column. */
+export function allocateRows(operation: string, column: Column, rows: number): AnyColumnArray {
+  const count = rows * column.elementCount;
+  const bytes = count * column.elementBytes;
+  try {
+    return viewOf(column.dtype, new ArrayBuffer(bytes), 0, count);
+  } catch (cause) {
+    throw new ReplayError("memory", `${operation}: no memory for ${bytes} bytes`, { cause });
+  }
+}
+
+/** Arrays of the extras by name: column k of the replay is `arrays[k]`. */
+export function extrasOf(
+  names: readonly string[],
+  arrays: readonly AnyColumnArray[],
+): Record<string, AnyColumnArray> {
+  return Object.fromEntries(names.map((name, k) => [name, arrays[3 + k] as AnyColumnArray]));
+}
+
+/** Reads records of one replay. */
+export class RecordReader {
+  readonly #core: ReplayCore;
+  readonly #handle = new Float64Array(1);
+  readonly #position = new Int32Array(1);
+
+  /** Reads from the replay of `core`. */
+  constructor(core: ReplayCore) {
+    this.#core = core;
+  }
+
+  /** The column of number k: state, action, reward, extras. */
+  column(k: number): Column {
+    const column = this.#core.config.columns[k]?.column;
+    if (column === undefined) throw new RangeError(`there is no column ${k}`);
+    return column;
+  }
+
+  /** How episodes stand, in replay `id` of the kernel. */
+  counts(
+    operation: string,
+    handles: Float64Array<ArrayBuffer>,
+    id: number = this.#core.id,
+  ): EpisodeCounts {
+    const counts = new Uint32Array(handles.length);
+    const states = new Uint32Array(handles.length);
+    if (handles.length > 0) {
+      const { symbols } = this.#core.kernel;
+      const status = symbols.exrp_episode_counts(id, handles, handles.length, counts, states);
+      this.#core.check(operation, status);
+    }
+    return { counts, states };
+  }
+
+  /** The rows of column k at pairs of episode and position, one after the other. */
+  gather(
+    operation: string,
+    k: number,
+    handles: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+  ): AnyColumnArray {
+    const column = this.column(k);
+    const rows = allocateRows(operation, column, handles.length);
+    const rowBytes = column.elementBytes * column.elementCount;
+    const bytes = new Uint8Array(rows.buffer);
+    for (let first = 0; first < handles.length; first += abi.EXRP_LIMIT_BATCH) {
+      const count = Math.min(abi.EXRP_LIMIT_BATCH, handles.length - first);
+      const part = bytes.subarray(first * rowBytes, (first + count) * rowBytes);
+      const status = this.#core.kernel.symbols.exrp_rows_get(
+        this.#core.id,
+        k,
+        handles.subarray(first, first + count),
+        positions.subarray(first, first + count),
+        count,
+        1,
+        part,
+        part.length,
+      );
+      this.#core.check(operation, status);
+    }
+    return rows;
+  }
+
+  /** `count` rows of column k from one place on, written from row `to` of `rows` on. */
+  copyRun(
+    operation: string,
+    k: number,
+    [handle, position]: readonly [number, number],
+    count: number,
+    rows: AnyColumnArray,
+    to: number,
+  ): void {
+    if (count === 0) return;
+    const column = this.column(k);
+    const rowBytes = column.elementBytes * column.elementCount;
+    this.#handle[0] = handle;
+    this.#position[0] = position;
+    const part = new Uint8Array(rows.buffer, rows.byteOffset + to * rowBytes, count * rowBytes);
+    const status = this.#core.kernel.symbols.exrp_rows_get(
+      this.#core.id,
+      k,
+      this.#handle,
+      this.#position,
+      1,
+      count,
+      part,
+      part.length,
+    );
+    this.#core.check(operation, status);
+  }
+
+  /** All of an episode. */
+  episodeRecords(operation: string, handle: unknown): EpisodeRecords<Column, Column, Column> {
+    const core = this.#core;
+    if (typeof handle !== "number") {
+      throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
+    }
+    const { counts, states } = this.counts(operation, Float64Array.of(handle));
+    const [size = 0] = counts;
+    const ending = endingOf(states[0] ?? 0);
+    if (ending === undefined) {
+      throw new ReplayError("record-unknown", `${operation}: episode ${handle} was evicted`, {
+        status: abi.EXRP_STATUS_RECORD_UNKNOWN,
+        detail: [0, handle, 0, 0],
+      });
+    }
+    const arrays = core.config.columns.map(({ column }, k) => {
+      const rows = allocateRows(operation, column, size);
+      this.copyRun(operation, k, [handle, 0], size, rows, 0);
+      return rows;
+    });
+    const finalState = ending === "open" ? undefined : allocateRows(operation, this.column(0), 1);
+    if (finalState) this.copyRun(operation, 0, [handle, size], 1, finalState, 0);
+    const [state, action, reward] = arrays as [AnyColumnArray, AnyColumnArray, AnyColumnArray];
+    const extras = extrasOf(core.config.extraNames, arrays);
+    return { handle, ending, size, state, action, reward, extras, finalState };
+  }
+}
+
+/** How an episode stands; undefined when it was evicted. */
+function endingOf(state: number): EpisodeRecords["ending"] | undefined {
+  switch (state) {
+    case abi.EXRP_EPISODE_OPEN:
+      return "open";
+    case abi.EXRP_EPISODE_TERMINATED:
+      return "terminated";
+    case abi.EXRP_EPISODE_TRUNCATED:
+      return "truncated";
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,377 @@
+/**
+ * Recording many steps in one call: of one episode, or one of each of many parallel environments.
+ *
+ * @module
+ */
+
+import {
+  checkBoolean,
+  checkInteger,
+  checkOptions,
+  isOwn,
+  show,
+  unknownOption,
+} from "../../base/checks.ts";
+import {
+  EXRP_LIMIT_BATCH,
+  EXRP_RECORD_BEGINS,
+  EXRP_RECORD_ENDS,
+  EXRP_RECORD_PRIORITY,
+  EXRP_RECORD_TRUNCATED,
+  EXRP_STATUS_FULL,
+} from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import type { CustomSelectors } from "../rules/custom_selectors.ts";
+import type { ExternalEviction } from "../rules/external_eviction.ts";
+import { checkEpisode, checkPriority, truthError } from "./record_input.ts";
+import type { Row } from "./row.ts";
+import type {
+  ArrayValue,
+  Column,
+  Columns,
+  ColumnValue,
+  NamedColumn,
+} from "../../schema/columns.ts";
+import { checkValues, countSteps, Steps } from "./many_rows.ts";
+
+/** The values of each extra, of all steps. */
+export type ExtraArrays<X extends Columns> = { readonly [K in keyof X]: ArrayValue<X[K]> };
+
+/** `extras` has every extra of the schema, and can't be left out when there is one. */
+export type StepExtras<X extends Columns> = string extends keyof X
+  ? { readonly extras?: ExtraArrays<X> }
+  : [keyof X] extends [never] ? { readonly extras?: never }
+  : { readonly extras: ExtraArrays<X> };
+
+/** What many steps are made of: each column's values of all steps in one array, step after step. */
+export interface StepColumns<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+> {
+  /** `[n, ...shape]`: the states. */
+  readonly state: ArrayValue<S>;
+  /** `[n, ...shape]`: the actions. */
+  readonly action: ArrayValue<A>;
+  /** `[n, ...shape]`: the rewards. */
+  readonly reward: ArrayValue<R>;
+  /**
+   * `[n]`: the first priority of the pick that begins at each step, with every selector: finite, 0 or more. Without it picks begin
+   * with what the selector's rule says.
+   */
+  readonly priority?: Float64Array | Float32Array | readonly number[];
+}
+
+/** What `recordMany` takes: n consecutive steps of one episode. */
+export type ManySteps<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> = StepColumns<S, A, R> & StepExtras<X> & {
+  /** The state after the last step: with it the episode ends, as terminated unless `truncated` says otherwise. */
+  readonly finalState?: ColumnValue<S>;
+  /** With `finalState`: the episode was cut off rather than ended by the task, so that learners bootstrap. */
+  readonly truncated?: boolean;
+};
+
+/** For each environment whether it is done: bytes of 0 and 1, or truths. */
+export type DoneFlags = Uint8Array | readonly (boolean | number)[];
+
+/** What `recordBatch` takes: one step of each of m environments. */
+export type BatchSteps<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+> = StepColumns<S, A, R> & StepExtras<X> & {
+  /** `[m, ...shape]`: the states that the steps led to; read only where an environment is done, as its final state. */
+  readonly nextState?: ArrayValue<S>;
+  /** `[m]`: where the task ended the episode. */
+  readonly terminated?: DoneFlags;
+  /** `[m]`: where the episode was cut off, so that learners bootstrap; it counts only where `terminated` is not set. */
+  readonly truncated?: DoneFlags;
+};
+
+const MANY = "recordMany()";
+const BATCH = "recordBatch()";
+const MANY_OPTIONS = [
+  "state",
+  "action",
+  "reward",
+  "extras",
+  "priority",
+  "finalState",
+  "truncated",
+] as const;
+const BATCH_OPTIONS = [
+  "state",
+  "action",
+  "reward",
+  "extras",
+  "priority",
+  "nextState",
+  "terminated",
+  "truncated",
+] as const;
+
+/** Staged steps of more bytes than this are not kept for the next call. */
+const KEPT_BYTES_MAX = 2 ** 22;
+
+type Loose = Readonly<Record<string, unknown>>;
+
+/** The kernel's call that stores steps; both take the same. */
+type Store = (
+  id: number,
+  episodes: Float64Array<ArrayBuffer>,
+  bytes: Uint8Array<ArrayBuffer>,
+  size: number,
+  count: number,
+  flags: number,
+  done: Uint32Array<ArrayBuffer>,
+) => number;
+
+/** Writes many steps at a time into one replay. */
+export class StepsRecorder {
+  readonly #core: ReplayCore;
+  readonly #customs: CustomSelectors;
+  readonly #external: ExternalEviction | undefined;
+  readonly #row: Row;
+  readonly #handle = new Float64Array(1);
+  readonly #done = new Uint32Array(1);
+  #many: Steps | undefined;
+  #batch: Steps | undefined;
+
+  /** Records into the replay of `core`; `row` is where single final states are checked. */
+  constructor(
+    core: ReplayCore,
+    customs: CustomSelectors,
+    external: ExternalEviction | undefined,
+    row: Row,
+  ) {
+    this.#core = core;
+    this.#customs = customs;
+    this.#external = external;
+    this.#row = row;
+  }
+
+  /** Writes consecutive steps of one episode. */
+  recordMany(episode: number, options: unknown): number {
+    checkEpisode(MANY, episode);
+    checkOptions(MANY, options, MANY_OPTIONS);
+    const loose = options as Loose;
+    const state = this.#core.config.columns[0] as NamedColumn;
+    const count = countSteps(MANY, state, checkValues(MANY, state, loose.state));
+    checkInteger(`${MANY}: the number of steps`, count, 1, EXRP_LIMIT_BATCH);
+    let steps = this.#many;
+    if (steps?.count !== count) steps = new Steps(this.#core, MANY, count, "finalState", 1);
+    this.#many = undefined;
+    this.#writeColumns(MANY, steps, loose);
+    const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
+    const { symbols } = this.#core.kernel;
+    const handle = this.#external === undefined ? this.#handle : new Float64Array(1);
+    handle[0] = episode;
+    this.#store(MANY, symbols.exrp_record_many, handle, steps, flags);
+    if (steps.bytes.length <= KEPT_BYTES_MAX) this.#many = steps;
+    return handle[0];
+  }
+
+  /** Writes one step of each of many environments; gives how many are done. */
+  recordBatch(episodes: unknown, options: unknown): number {
+    if (!isOwn<Float64Array<ArrayBuffer>>(Float64Array, episodes)) {
+      throw new TypeError(
+        `${BATCH}: episodes must be a Float64Array of handles, as they change, got ${
+          show(episodes)
+        }`,
+      );
+    }
+    const count = episodes.length;
+    checkInteger(`${BATCH}: the number of environments`, count, 1, EXRP_LIMIT_BATCH);
+    checkOptions(BATCH, options, BATCH_OPTIONS);
+    const loose = options as Loose;
+    let steps = this.#batch;
+    if (steps?.count !== count) steps = new Steps(this.#core, BATCH, count, "nextState", count);
+    this.#batch = undefined;
+    this.#writeColumns(BATCH, steps, loose);
+    const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
+    writeFinalStates(steps, loose.nextState, doneCount);
+    const flags = writePriorities(BATCH, steps, loose.priority);
+    this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, flags);
+    if (steps.bytes.length <= KEPT_BYTES_MAX) this.#batch = steps;
+    return doneCount;
+  }
+
+  #writeColumns(operation: string, steps: Steps, loose: Loose): void {
+    const [state, action, reward, ...extras] = steps.columns;
+    state?.write(loose.state);
+    action?.write(loose.action);
+    reward?.write(loose.reward);
+    const names = this.#core.config.extraNames;
+    const given = loose.extras;
+    if (given === undefined && names.length === 0) return;
+    if (names.length === 0) {
+      throw new TypeError(
+        `${operation}: extras were given, but the schema of this replay has none`,
+      );
+    }
+    if (typeof given !== "object" || given === null) {
+      throw new TypeError(
+        `${operation}: extras must be an object with ${names.join(", ")}, got ${show(given)}`,
+      );
+    }
+    for (const [k, name] of names.entries()) extras[k]?.write((given as Loose)[name]);
+    for (const key in given) {
+      if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
+    }
+  }
+
+  #writeEnd(steps: Steps, { finalState, truncated }: Loose): number {
+    const isTruncated = truncated !== undefined && checkBoolean(`${MANY}: truncated`, truncated);
+    if (finalState === undefined) {
+      if (!isTruncated) return 0;
+      throw new TypeError(
+        `${MANY}: truncated needs finalState, the state after the last step, to bootstrap from`,
+      );
+    }
+    const row = this.#row;
+    row.turn++;
+    row.operation.name = MANY;
+    row.finalState.write(finalState);
+    steps.finalBytes.set(row.finalBytes);
+    return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
+  }
+
+  /** Calls the kernel until all steps are stored: once, but where a rule in TypeScript has to be served in between. */
+  #store(
+    operation: string,
+    store: Store,
+    episodes: Float64Array<ArrayBuffer>,
+    { bytes, count }: Steps,
+    flags: number,
+  ): void {
+    const core = this.#core;
+    const external = this.#external;
+    const done = external === undefined ? this.#done : new Uint32Array(1);
+    done[0] = 0;
+    const handleCount = operation === BATCH ? count : 1;
+    for (;;) {
+      // Values are read and rules are served in between: code of the user's, which can take the array's memory away.
+      if (episodes.length !== handleCount) {
+        throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
+      }
+      const status = store(core.id, episodes, bytes, bytes.length, count, flags, done);
+      if (status === EXRP_STATUS_FULL && external !== undefined) external.makeRoom(core.id);
+      else if (status !== 0) core.check(operation, status);
+      else {
+        if (external !== undefined) seenAll(external, episodes);
+        if (done[0] === count) break;
+        if (this.#customs.size > 0) this.#customs.drain(core.id);
+      }
+    }
+    if (this.#customs.size > 0) this.#customs.recorded(core.id, count);
+  }
+}
+
+function seenAll(external: ExternalEviction, episodes: Float64Array): void {
+  for (const handle of episodes) external.seen(handle);
+}
+
+/** Puts in the priorities of all steps; the flag that says that they are there. */
+function writePriorities(operation: string, steps: Steps, value: unknown): number {
+  if (value === undefined) return 0;
+  const { priorities, count } = steps;
+  const isTyped = value instanceof Float64Array || value instanceof Float32Array;
+  if (!isTyped && !Array.isArray(value)) {
+    throw new TypeError(
+      `${operation}: priority must be a Float64Array, a Float32Array or an array of numbers, got ${
+        show(value)
+      }`,
+    );
+  }
+  if (value.length !== count) {
+    throw new RangeError(
+      `${operation}: priority takes ${count} values for ${count} steps, got ${value.length}`,
+    );
+  }
+  for (let k = 0; k < count; k++) {
+    priorities[k] = checkPriority(`${operation}: priority[${k}]`, value[k]);
+  }
+  return EXRP_RECORD_PRIORITY;
+}
+
+/** Calls `each` with the places where a flag is set. */
+function forEachDone(
+  name: string,
+  value: unknown,
+  count: number,
+  each: (index: number) => void,
+): void {
+  const flags = checkFlags(name, value, count);
+  if (flags instanceof Uint8Array) {
+    for (let k = 0; k < count; k++) {
+      const flag = flags[k];
+      if (flag === 0) continue;
+      if (flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
+      each(k);
+    }
+    return;
+  }
+  for (let k = 0; k < count; k++) {
+    const flag = flags[k];
+    if (flag === false || flag === 0) continue;
+    if (flag !== true && flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
+    each(k);
+  }
+}
+
+function checkFlags(
+  name: string,
+  value: unknown,
+  count: number,
+): Uint8Array | readonly unknown[] {
+  if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
+    throw new TypeError(
+      `${BATCH}: ${name} must be a Uint8Array or an array of truths, got ${show(value)}`,
+    );
+  }
+  if (value.length === count) return value;
+  throw new RangeError(
+    `${BATCH}: ${name} takes ${count} values for ${count} steps, got ${value.length}`,
+  );
+}
+
+/** Says of each step whether it ends its episode; gives how many do. */
+function writeFlags(steps: Steps, terminated: unknown, truncated: unknown): number {
+  const { flags, count } = steps;
+  flags.fill(0);
+  let doneCount = 0;
+  // Where both are set the task has ended the episode: there is nothing to bootstrap from.
+  if (truncated !== undefined) {
+    forEachDone("truncated", truncated, count, (k) => {
+      flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS | EXRP_RECORD_TRUNCATED;
+      doneCount++;
+    });
+  }
+  if (terminated !== undefined) {
+    forEachDone("terminated", terminated, count, (k) => {
+      if (flags[k] === 0) doneCount++;
+      flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    });
+  }
+  return doneCount;
+}
+
+function writeFinalStates(steps: Steps, nextState: unknown, doneCount: number): void {
+  const { flags, finalState } = steps;
+  if (nextState === undefined && doneCount > 0) {
+    throw new TypeError(
+      `${BATCH}: nextState is missing: environment ${
+        flags.findIndex((flag) => flag !== 0)
+      } is done, and its next state is the episode's final state`,
+    );
+  }
+  if (nextState === undefined) return;
+  const values = finalState.check(nextState);
+  if (doneCount === 0) return;
+  for (let k = 0; k < flags.length; k++) if (flags[k] !== 0) finalState.writeStep(values, k);
+}

@@ -1,0 +1,288 @@
+/**
+ * The staging row: one record's bytes as the kernel reads them, filled column by column with every value checked.
+ *
+ * This is the hot path of `record`. Each column knows its kind as one small integer, and each kind has its own place in
+ * the code, so that V8 sees one type of array at each store whatever schemas a process uses.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { checkStatus, type Kernel } from "../../ffi/library.ts";
+import {
+  EXRP_ROW_BYTES,
+  EXRP_ROW_COLUMN,
+  EXRP_ROW_FINAL_STATE,
+  EXRP_ROW_PRIORITY,
+} from "../../ffi/symbols.ts";
+import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
+
+const KIND: Readonly<Record<DType, number>> = {
+  uint8: 0,
+  int8: 1,
+  int16: 2,
+  int32: 3,
+  float16: 4,
+  float32: 5,
+  float64: 6,
+  bool: 7,
+};
+const KIND_ARRAY = 8;
+
+/** From this many elements on, `set` is faster than a loop. */
+const SET_COUNT_MIN = 48;
+
+const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
+  uint8: [0, 255],
+  int8: [-128, 127],
+  int16: [-32768, 32767],
+  int32: [-2147483648, 2147483647],
+};
+
+/** What an error says of a column: in which call, under which name, and what it takes. */
+export interface ColumnPlace {
+  /** The call, such as `record()`; one object for all columns, as it changes. */
+  readonly operation: { name: string };
+  /** `state`, `extras.logProb`. */
+  readonly name: string;
+  /** The kind of element. */
+  readonly dtype: DType;
+  /** `float32 of 4`. */
+  readonly shapeText: string;
+}
+
+/** One element as the number that is stored; `index` is its place in an array, negative for a single number. */
+export function checkElement(place: ColumnPlace, value: unknown, index: number): number {
+  const { dtype } = place;
+  if (dtype === "bool") {
+    if (value === true || value === 1) return 1;
+    if (value === false || value === 0) return 0;
+    const message = `${placeText(place, index)} must be true, false, 1 or 0, got ${show(value)}`;
+    throw typeof value === "number" ? new RangeError(message) : new TypeError(message);
+  }
+  if (typeof value !== "number") {
+    throw new TypeError(
+      `${placeText(place, index)} must be a number (it is ${place.shapeText}), got ${show(value)}${
+        index < 0 ? "" : nestedHint(value)
+      }`,
+    );
+  }
+  const range = INTEGER_RANGE[dtype];
+  if (range !== undefined && !(Number.isInteger(value) && value >= range[0] && value <= range[1])) {
+    throw new RangeError(
+      `${placeText(place, index)} must be an integer from ${range[0]} to ${
+        range[1]
+      } (${dtype}), got ${value}`,
+    );
+  }
+  return value;
+}
+
+/** What to say where an element is an array itself; nothing where it is none. */
+export function nestedHint(element: unknown): string {
+  return Array.isArray(element) || ArrayBuffer.isView(element)
+    ? "; an array is flat, in row-major order"
+    : "";
+}
+
+function placeText({ operation, name }: ColumnPlace, index: number): string {
+  return `${operation.name}: ${index < 0 ? name : `${name}[${index}]`}`;
+}
+
+/** One column's place in the row. */
+export class RowColumn {
+  readonly #place: ColumnPlace;
+  readonly #operation: { name: string };
+  readonly #name: string;
+  readonly #dtype: DType;
+  readonly #kind: number;
+  readonly #count: number;
+  readonly #offset: number;
+  readonly #row: DataView<ArrayBuffer>;
+  readonly #view: ArrayOfDType[DType];
+
+  /** The place of a column at `offset` bytes in a row. */
+  constructor(
+    { column }: NamedColumn,
+    name: string,
+    row: ArrayBuffer,
+    offset: number,
+    operation: { name: string },
+  ) {
+    this.#name = name;
+    this.#operation = operation;
+    this.#dtype = column.dtype;
+    this.#kind = KIND[column.dtype] + (column.shape.length > 0 ? KIND_ARRAY : 0);
+    this.#count = column.elementCount;
+    this.#offset = offset;
+    this.#row = new DataView(row);
+    this.#view = viewOf(column.dtype, row, offset, column.elementCount);
+    this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText() };
+  }
+
+  /**
+   * Puts a value into the row.
+   *
+   * @throws {TypeError} When it is of another kind than the column.
+   * @throws {RangeError} When it has another number of elements, or a number is out of range.
+   */
+  write(value: unknown): void {
+    switch (this.#kind) {
+      case 3:
+        // The comparison is true for whole numbers of 32 bits only.
+        if (typeof value === "number" && (value | 0) === value) {
+          this.#row.setInt32(this.#offset, value, true);
+          return;
+        }
+        break;
+      case 5:
+        if (typeof value === "number") {
+          this.#row.setFloat32(this.#offset, value, true);
+          return;
+        }
+        break;
+      case 6:
+        if (typeof value === "number") {
+          this.#row.setFloat64(this.#offset, value, true);
+          return;
+        }
+        break;
+      case 8:
+        if (value instanceof Uint8Array && value.length === this.#count) {
+          const view = this.#view as Uint8Array;
+          if (value.length < SET_COUNT_MIN) {
+            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          } else view.set(value);
+          return;
+        }
+        break;
+      case 11:
+        if (value instanceof Int32Array && value.length === this.#count) {
+          const view = this.#view as Int32Array;
+          if (value.length < SET_COUNT_MIN) {
+            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          } else view.set(value);
+          return;
+        }
+        break;
+      case 13:
+        if (value instanceof Float32Array && value.length === this.#count) {
+          const view = this.#view as Float32Array;
+          if (value.length < SET_COUNT_MIN) {
+            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          } else view.set(value);
+          return;
+        }
+        break;
+      case 14:
+        if (value instanceof Float64Array && value.length === this.#count) {
+          const view = this.#view as Float64Array;
+          if (value.length < SET_COUNT_MIN) {
+            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          } else view.set(value);
+          return;
+        }
+        break;
+    }
+    if (this.#kind < KIND_ARRAY) this.#view[0] = checkElement(this.#place, value, -1);
+    else this.#writeArray(value);
+  }
+
+  /** Arrays of the rarer dtypes, plain arrays, and everything that is wrong. */
+  #writeArray(value: unknown): void {
+    const view = this.#view;
+    if (ArrayBuffer.isView(value)) {
+      if (value.constructor !== view.constructor) {
+        throw new TypeError(
+          `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes a ${view.constructor.name} or a plain array, got ${
+            show(value)
+          }`,
+        );
+      }
+      const array = value as ArrayOfDType[DType];
+      this.#checkLength(array);
+      if (this.#dtype === "bool") {
+        for (let k = 0; k < array.length; k++) checkElement(this.#place, array[k], k);
+      }
+      view.set(array);
+    } else if (Array.isArray(value)) {
+      this.#checkLength(value);
+      for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
+    } else {
+      throw new TypeError(
+        `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
+          show(value)
+        }`,
+      );
+    }
+  }
+
+  #checkLength(value: ArrayLike<unknown>): void {
+    if (value.length === this.#count) return;
+    throw new RangeError(
+      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}${
+        nestedHint(value[0])
+      }`,
+    );
+  }
+
+  #shapeText(): string {
+    const noun = this.#kind < KIND_ARRAY ? "one " : "";
+    return `${noun}${this.#dtype}${this.#kind < KIND_ARRAY ? "" : ` of ${this.#count}`}`;
+  }
+}
+
+/** One record on its way to the kernel: the episode's handle, the columns, the final state. */
+export class Row {
+  /** All bytes. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** State, action, reward, then the extras. */
+  readonly columns: readonly RowColumn[];
+  /** The state. */
+  readonly state: RowColumn;
+  /** The action. */
+  readonly action: RowColumn;
+  /** The reward. */
+  readonly reward: RowColumn;
+  /** The final state. */
+  readonly finalState: RowColumn;
+  /** The final state under the name that it has in `recordStep`. */
+  readonly nextState: RowColumn;
+  /** The bytes of the final state. */
+  readonly finalBytes: Uint8Array<ArrayBuffer>;
+  /** The call that errors speak of. */
+  readonly operation: { name: string } = { name: "record()" };
+  /** Counts those who write into it, so that one notices another in between. */
+  turn = 0;
+  /** The handle is at 0. */
+  readonly view: DataView<ArrayBuffer>;
+  /** Where the priority is, a double. */
+  readonly priorityOffset: number;
+
+  /** A row laid out as the kernel says for replay `id`. */
+  constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[]) {
+    const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
+    const status = kernel.symbols.exrp_row_layout(id, offsets, offsets.length);
+    checkStatus(kernel, "ExperienceReplay.create()", status);
+    const buffer = new ArrayBuffer(offsets[EXRP_ROW_BYTES] ?? 0);
+    this.bytes = new Uint8Array(buffer);
+    this.view = new DataView(buffer);
+    this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;
+    this.columns = columns.map((named, k) =>
+      new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
+    );
+    const [state, action, reward] = this.columns;
+    const [first] = columns;
+    if (!state || !action || !reward || !first) {
+      throw new TypeError("a row has three columns at least");
+    }
+    this.state = state;
+    this.action = action;
+    this.reward = reward;
+    const at = offsets[EXRP_ROW_FINAL_STATE] ?? 0;
+    this.finalState = new RowColumn(first, "finalState", buffer, at, this.operation);
+    this.nextState = new RowColumn(first, "nextState", buffer, at, this.operation);
+    const { elementBytes, elementCount } = first.column;
+    this.finalBytes = new Uint8Array(buffer, at, elementBytes * elementCount);
+  }
+}

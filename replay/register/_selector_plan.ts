@@ -1,0 +1,70 @@
+/**
+ * What adding a selector adds: the rule and, where it is made of others, its parts. All that can be refused is refused here, before
+ * anything is added: the kernel forgets no selector.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { errorOfStatus } from "../../base/errors.ts";
+import { EXRP_LIMIT_SELECTORS, EXRP_STATUS_LIMIT } from "../../ffi/symbols.ts";
+import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
+import { NativeSelector } from "../../selectors/native_selector.ts";
+import { isComposed, type PickSelector, type SelectorRule } from "../../selectors/pick_selector.ts";
+
+/** One selector to be added. */
+export type SelectorPlan =
+  | { readonly kind: "native"; readonly rule: NativeSelector }
+  | { readonly kind: "custom"; readonly rule: PickSelector }
+  | {
+    readonly kind: "composed";
+    readonly rule: ComposedSelector;
+    readonly composition: Composition;
+    readonly parts: readonly SelectorPlan[];
+  };
+
+const OPERATION = "newPickSelector()";
+const METHODS = ["compose", "save", "load"] as const;
+
+/** Plans a rule that was checked; every composition begins. */
+export function planSelector(rule: SelectorRule): SelectorPlan {
+  if (rule instanceof NativeSelector) return { kind: "native", rule };
+  if (!isComposed(rule)) return { kind: "custom", rule };
+  const composition = checkComposition(rule.name, rule.begin());
+  return { kind: "composed", rule, composition, parts: rule.parts.map(planSelector) };
+}
+
+/** The selectors of a plan in the order in which they are added: parts first. */
+export function inOrder(plan: SelectorPlan): readonly SelectorPlan[] {
+  return plan.kind === "composed" ? [...plan.parts.flatMap(inOrder), plan] : [plan];
+}
+
+/** Refuses more than the kernel has room for, and an object that serves twice. */
+export function checkPlans(
+  plans: readonly SelectorPlan[],
+  nativeCount: number,
+  serves: (rule: PickSelector) => boolean,
+): void {
+  const customs = plans.flatMap((plan) => plan.kind === "custom" ? [plan.rule] : []);
+  for (const [k, rule] of customs.entries()) {
+    if (!serves(rule) && customs.indexOf(rule) === k) continue;
+    throw new TypeError(
+      `${OPERATION}: the object ${rule.name} serves a selector of this replay already; make another`,
+    );
+  }
+  const natives = plans.filter(({ kind }) => kind === "native").length;
+  if (natives === 0 || nativeCount + natives <= EXRP_LIMIT_SELECTORS) return;
+  throw errorOfStatus(OPERATION, EXRP_STATUS_LIMIT, [EXRP_LIMIT_SELECTORS]);
+}
+
+function checkComposition(name: string, value: unknown): Composition {
+  if (typeof value !== "object" || value === null) {
+    throw new TypeError(`${OPERATION}: begin() of ${name} gave no composition, got ${show(value)}`);
+  }
+  const methods = value as Partial<Record<string, unknown>>;
+  for (const method of METHODS) {
+    if (typeof methods[method] === "function") continue;
+    throw new TypeError(`${OPERATION}: the composition of ${name} has no method ${method}()`);
+  }
+  return value as Composition;
+}

@@ -1,0 +1,73 @@
+/**
+ * A pick table, as the user holds it.
+ *
+ * @module
+ */
+
+import type { SelectorRule } from "../../selectors/pick_selector.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { Selector } from "./selector.ts";
+
+/** What a pick table asks of its replay. */
+export interface PickTableOwner {
+  /** How many picks table `id` has. */
+  pickCount(id: number): number;
+  /** Adds a selector to table `id`. */
+  newPickSelector(rule: SelectorRule, id: number): Selector;
+}
+
+/**
+ * One of a replay's pick tables: the picks that one pick policy allows, of the records that all tables share. Made by
+ * `newPickTable`; `replay.pickTables[0]` is the one of `create`. It lives as long as its replay.
+ *
+ * `B` is the type of its batches.
+ *
+ * @example One store, two ways to draw from it
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2) });
+ * const steps = replay.newPickSelector(uniform());
+ * const sequences = replay.newPickTable({ length: 8, stride: 4, allowShort: true });
+ * const selector = sequences.newPickSelector(prioritized());
+ *
+ * let episode = replay.newEpisode();
+ * for (let t = 0; t < 9; t++) episode = replay.record(episode, [t, t], 0, 1);
+ * replay.record(episode, [9, 9], 0, 1, { finalState: [10, 10] });
+ *
+ * assertEquals([replay.pickCount, sequences.pickCount], [10, 3]); // at 0, 4 and 8
+ * assertEquals(replay.getBatch(5, steps).shape.state, [5, 1, 2]);
+ * assertEquals(replay.getBatch(5, selector).shape.state, [5, 8, 2]);
+ * ```
+ */
+export class PickTable<B = unknown> {
+  /** Its number among its replay's pick tables: 0, 1, … in order of creation. */
+  readonly id: number;
+  /** Its pick policy, filled in. */
+  readonly policy: PickPolicy;
+  readonly #owner: PickTableOwner;
+
+  /** Makes a reference; `newPickTable` does. */
+  constructor(owner: PickTableOwner, id: number, policy: PickPolicy) {
+    this.#owner = owner;
+    this.id = id;
+    this.policy = policy;
+    Object.freeze(this);
+  }
+
+  /** How many picks may be drawn now. */
+  get pickCount(): number {
+    return this.#owner.pickCount(this.id);
+  }
+
+  /**
+   * Adds a rule by which picks of this table are drawn: as `replay.newPickSelector`, which adds to table 0.
+   *
+   * @throws {TypeError} When it is no rule.
+   * @throws {ReplayError} `limit` for more than 64 of the kernel's in one replay.
+   */
+  newPickSelector(rule: SelectorRule): Selector<B> {
+    return this.#owner.newPickSelector(rule, this.id) as Selector<B>;
+  }
+}

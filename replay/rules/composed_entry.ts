@@ -1,0 +1,156 @@
+/**
+ * Serves selectors that are made of others.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
+import { RANDOM_STREAM_BYTES, type RandomStream } from "../../selectors/random_stream.ts";
+import type { Batch } from "../draw/batch.ts";
+import type { SelectorEntry } from "../draw/drawer.ts";
+import type { Column, Columns } from "../../schema/columns.ts";
+
+type AnyBatch = Batch<Column, Column, Column, Columns>;
+
+/** What a composition's calls do; places are counted from the first that it fills. */
+interface Places {
+  draw(part: SelectorEntry, first: number, count: number): void;
+  candidates(part: SelectorEntry, count: number, lent: AnyBatch | undefined): AnyBatch;
+  keep(
+    first: number,
+    candidates: AnyBatch,
+    index: ArrayLike<number>,
+    probability: ArrayLike<number>,
+    importanceWeight: ArrayLike<number>,
+  ): void;
+}
+
+/** One composed rule, its parts, and its state. */
+export class ComposedEntry {
+  /** The value that it was made from. */
+  readonly rule: ComposedSelector;
+  /** Its parts. */
+  readonly parts: readonly SelectorEntry[];
+  readonly #composition: Composition;
+  readonly #random: RandomStream;
+  /** Candidates' memory, used again. */
+  #lent: AnyBatch | undefined;
+  #busy = false;
+
+  /** Serves `rule`, which draws with `parts`. */
+  constructor(
+    rule: ComposedSelector,
+    composition: Composition,
+    parts: readonly SelectorEntry[],
+    random: RandomStream,
+  ) {
+    this.rule = rule;
+    this.parts = parts;
+    this.#composition = composition;
+    this.#random = random;
+  }
+
+  /** Lets it fill `count` places. Where it fails it is as before; parts that had drawn by then have drawn. */
+  run(count: number, places: Places): void {
+    if (this.#busy) {
+      throw new ReplayError(
+        "busy",
+        `getBatch(): the selector ${this.rule.name} is drawing a batch; what it calls can't draw with it`,
+      );
+    }
+    const [random, state] = [this.#random.save(), this.#composition.save()];
+    this.#busy = true;
+    try {
+      this.#compose(count, places);
+    } catch (error) {
+      this.#random.load(random);
+      this.#composition.load(state);
+      throw error;
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #compose(count: number, places: Places): void {
+    let filled = 0;
+    let lent: AnyBatch | undefined;
+    const take = (size: number): number => {
+      if (!(Number.isInteger(size) && size >= 0 && filled + size <= count)) {
+        throw this.#error(`would fill ${show(size)} places after ${filled} of ${count}`);
+      }
+      filled += size;
+      return filled - size;
+    };
+    this.#composition.compose(count, {
+      draw: (part, size) => {
+        const from = take(size);
+        if (size > 0) places.draw(this.#part(part), from, size);
+      },
+      candidates: (part, size) => {
+        lent = this.#lent = places.candidates(this.#part(part), size, this.#lent);
+        return lent;
+      },
+      keep: (index, probability, importanceWeight) => {
+        if (lent === undefined) throw this.#error("would keep candidates without drawing any");
+        this.#checkKept(lent.size, index, probability, importanceWeight);
+        places.keep(take(index.length), lent, index, probability, importanceWeight);
+      },
+    }, this.#random);
+    if (filled !== count) throw this.#error(`filled ${filled} of ${count} places`);
+  }
+
+  #part(part: number): SelectorEntry {
+    const entry = this.parts[part];
+    if (entry !== undefined) return entry;
+    throw this.#error(`has parts 0 to ${this.parts.length - 1}, and would draw with ${show(part)}`);
+  }
+
+  #checkKept(
+    size: number,
+    index: ArrayLike<number>,
+    probability: ArrayLike<number>,
+    weight: ArrayLike<number>,
+  ): void {
+    if (probability.length !== index.length || weight.length !== index.length) {
+      throw this.#error(
+        `would keep ${index.length} candidates with ${probability.length} probabilities and ${weight.length} weights`,
+      );
+    }
+    for (let k = 0; k < index.length; k++) {
+      const [at, chance, factor] = [index[k] ?? NaN, probability[k] ?? NaN, weight[k] ?? NaN];
+      if (!(Number.isInteger(at) && at >= 0 && at < size)) {
+        throw this.#error(`would keep candidate ${at}; there are 0 to ${size - 1}`);
+      }
+      if (!(chance > 0 && chance <= 1 + 1e-6)) {
+        throw this.#error(
+          `gave probability ${chance} for pick ${k}; it must be more than 0 and at most 1`,
+        );
+      }
+      if (!(factor >= 0 && factor < Infinity)) {
+        throw this.#error(`gave importance weight ${factor} for pick ${k}`);
+      }
+    }
+  }
+
+  #error(what: string): ReplayError {
+    return new ReplayError("rule", `the selector ${this.rule.name} ${what}`);
+  }
+
+  /** Random state, then its own bytes. */
+  save(): Uint8Array<ArrayBuffer> {
+    const own = this.#composition.save();
+    if (!(own instanceof Uint8Array)) throw this.#error("gave no Uint8Array by save()");
+    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + own.length);
+    bytes.set(this.#random.save());
+    bytes.set(own, RANDOM_STREAM_BYTES);
+    return bytes;
+  }
+
+  /** Takes up what {@linkcode ComposedEntry.save} gave. */
+  load(bytes: Uint8Array): void {
+    this.#random.load(bytes.subarray(0, RANDOM_STREAM_BYTES));
+    this.#composition.load(bytes.slice(RANDOM_STREAM_BYTES));
+  }
+}

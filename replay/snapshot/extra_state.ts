@@ -1,0 +1,157 @@
+/**
+ * What a replay keeps beside the kernel: how far it was drained, and the random numbers of its hindsights. Saved with it.
+ *
+ * @module
+ */
+
+import {
+  EXRP_EPISODE_EVICTED,
+  EXRP_EPISODE_OPEN,
+  EXRP_INFO_RECORDED_COUNT,
+} from "../../ffi/symbols.ts";
+import { RANDOM_STREAM_BYTES, RandomStream } from "../../selectors/random_stream.ts";
+import type { ReplayCore } from "../core.ts";
+import { CURSOR_AT_FIRST, type DrainCursor, type Drainer } from "../read/drainer.ts";
+import type { RecordReader } from "../read/records.ts";
+import { corrupt } from "./snapshot_format.ts";
+
+/** Streams of a seed from this number on are the hindsights'; selectors have the first ones. */
+const STREAM_FIRST = 2 ** 31;
+
+const HEAD_BYTES = 8;
+
+/** The state beside the kernel of one replay. */
+export class SideState {
+  readonly #core: ReplayCore;
+  readonly #drainer: Drainer;
+  readonly #reader: RecordReader;
+  readonly #streams: RandomStream[] = [];
+  /** States of streams that were loaded; those past the streams that there are wait for theirs. */
+  #loaded: readonly Uint8Array[] = [];
+
+  /** The state of the replay of `core`. */
+  constructor(core: ReplayCore, drainer: Drainer, reader: RecordReader) {
+    this.#core = core;
+    this.#drainer = drainer;
+    this.#reader = reader;
+  }
+
+  /** The random numbers of one more hindsight: those of the seed, or as they were saved. */
+  newStream(): RandomStream {
+    const stream = this.#begin(this.#streams.length);
+    this.#streams.push(stream);
+    return stream;
+  }
+
+  #begin(ordinal: number): RandomStream {
+    const stream = new RandomStream(this.#core.seed, STREAM_FIRST + ordinal);
+    const saved = this.#loaded[ordinal];
+    if (saved !== undefined) stream.load(saved);
+    return stream;
+  }
+
+  /** All of it; nothing when there is nothing to say. */
+  save(): Uint8Array<ArrayBuffer> {
+    const states = [
+      ...this.#streams.map((stream) => stream.save()),
+      ...this.#loaded.slice(this.#streams.length),
+    ];
+    const { drained, lost } = this.#drainer.cursor;
+    const numbers = drained === 0 && lost === 0 ? [] : [drained, lost, ...this.#storedCounts()];
+    if (states.length === 0 && numbers.length === 0) return new Uint8Array(0);
+    const begin = HEAD_BYTES + states.length * RANDOM_STREAM_BYTES;
+    const bytes = new Uint8Array(begin + 8 * numbers.length);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(0, states.length, true);
+    for (const [k, state] of states.entries()) {
+      bytes.set(state, HEAD_BYTES + k * RANDOM_STREAM_BYTES);
+    }
+    for (const [k, number] of numbers.entries()) view.setFloat64(begin + 8 * k, number, true);
+    return bytes;
+  }
+
+  /** Pairs of handle and count, of the episodes that are stored still. */
+  #storedCounts(): number[] {
+    const { counts } = this.#drainer.cursor;
+    const handles = Float64Array.from(counts.keys()).sort();
+    const { states } = this.#reader.counts("serialize()", handles);
+    const stored = handles.filter((_, k) => states[k] !== EXRP_EPISODE_EVICTED);
+    return [...stored].flatMap((handle) => [handle, counts.get(handle) ?? 0]);
+  }
+
+  /**
+   * Reads what was saved with the kernel's replay `id`, believing nothing of it; gives what takes it up.
+   *
+   * @throws {ReplayError} `snapshot-corrupt`.
+   */
+  read(bytes: Uint8Array, id: number): () => void {
+    const states: Uint8Array[] = [];
+    let cursor = CURSOR_AT_FIRST;
+    if (bytes.length > 0) {
+      if (bytes.length < HEAD_BYTES) throw corrupt(`its side has ${bytes.length} bytes`);
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+      const streamCount = view.getUint32(0, true);
+      const begin = HEAD_BYTES + streamCount * RANDOM_STREAM_BYTES;
+      const numberCount = (bytes.length - begin) / 8;
+      if (numberCount < 0 || numberCount % 2 !== 0) {
+        throw corrupt(`its side has ${bytes.length} bytes for ${streamCount} random streams`);
+      }
+      for (let k = HEAD_BYTES; k < begin; k += RANDOM_STREAM_BYTES) {
+        const state = bytes.slice(k, k + RANDOM_STREAM_BYTES);
+        if (state.every((byte) => byte === 0)) {
+          throw corrupt("its side has a random state of zeros");
+        }
+        states.push(state);
+      }
+      const numbers = Float64Array.from(
+        { length: numberCount },
+        (_, k) => view.getFloat64(begin + 8 * k, true),
+      );
+      if (numberCount > 0) cursor = this.#cursorOf(numbers, id);
+    }
+    return () => {
+      this.#loaded = states;
+      this.#drainer.cursor = cursor;
+      for (const [k, stream] of this.#streams.entries()) stream.load(this.#begin(k).save());
+    };
+  }
+
+  #cursorOf([drained = 0, lost = 0, ...pairs]: Float64Array, id: number): DrainCursor {
+    const recorded = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
+    const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+    if (!isCount(drained) || !isCount(lost) || drained + lost > recorded) {
+      throw corrupt(`its side says that ${drained} of ${recorded} records were drained`);
+    }
+    const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
+    const counts = pairs.filter((_, k) => k % 2 === 1);
+    const found = this.#foundCounts(handles, id);
+    let before = -1;
+    let sum = 0;
+    for (const [k, handle] of handles.entries()) {
+      const count = counts[k] as number;
+      const most = (found.counts[k] as number) - (found.states[k] === EXRP_EPISODE_OPEN ? 1 : 0);
+      if (!(isCount(count) && count >= 1 && count <= most && handle > before)) {
+        throw corrupt(`its side says that ${count} records of episode ${handle} were drained`);
+      }
+      before = handle;
+      sum += count;
+    }
+    if (sum > drained) throw corrupt(`its side says that ${sum} of ${drained} records are stored`);
+    return {
+      drained,
+      lost,
+      counts: new Map(Array.from(handles, (handle, k) => [handle, counts[k] as number])),
+    };
+  }
+
+  #foundCounts(
+    handles: Float64Array<ArrayBuffer>,
+    id: number,
+  ): ReturnType<RecordReader["counts"]> {
+    try {
+      return this.#reader.counts("unserialize()", handles, id);
+    } catch (cause) {
+      throw corrupt("its side names an episode that was never begun", cause);
+    }
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * Saving and loading: what of a replay goes into a snapshot, and how one takes a replay's place.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../../base/errors.ts";
+import { show } from "../../base/checks.ts";
+import {
+  EXRP_INFO_EPISODE_COUNT,
+  EXRP_INFO_NEXT_HANDLE,
+  EXRP_INFO_SEGMENT_LENGTH,
+} from "../../ffi/symbols.ts";
+import { NativeSelector } from "../../selectors/native_selector.ts";
+import type { ReplayCore } from "../core.ts";
+import type { Drawer, SelectorEntry } from "../draw/drawer.ts";
+import type { Recorder } from "../record/recorder.ts";
+import {
+  type LoadedSnapshot,
+  readSnapshot,
+  type SnapshotTarget,
+  writeSnapshot,
+} from "./snapshot.ts";
+import type { SnapshotWriting } from "./snapshot.ts";
+import {
+  readFromBytes,
+  readFromFile,
+  readFromStream,
+  type SerializeTarget,
+  type UnserializeSource,
+  writeToBytes,
+  writeToFile,
+  writeToStream,
+} from "./snapshot_io.ts";
+import type { SideState } from "./extra_state.ts";
+import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
+import { VERSION } from "../version.ts";
+
+/** Saves and loads one replay. */
+export class Saver {
+  readonly #core: ReplayCore;
+  readonly #recorder: Recorder;
+  readonly #drawer: Drawer;
+  readonly #side: SideState;
+
+  /** Saves and loads the replay of these parts. */
+  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer, side: SideState) {
+    this.#core = core;
+    this.#recorder = recorder;
+    this.#drawer = drawer;
+    this.#side = side;
+  }
+
+  /** Writes a snapshot. */
+  async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    this.#core.checkUsable("serialize()");
+    if (target === undefined) return writeToBytes(this.#write());
+    if (typeof target === "string" || target instanceof URL) {
+      writeToFile(target, this.#write());
+      return undefined;
+    }
+    if (!(target instanceof WritableStream)) {
+      throw new TypeError(
+        `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
+      );
+    }
+    const writing = this.#write();
+    using _occupied = this.#core.occupy("serialize()");
+    await writeToStream(target, writing);
+    return undefined;
+  }
+
+  /** Reads a snapshot and takes it up. */
+  async unserialize(source: UnserializeSource): Promise<void> {
+    const core = this.#core;
+    core.checkUsable("unserialize()");
+    if (source instanceof Uint8Array) {
+      this.#adopt(readFromBytes(source, readSnapshot(this.#target())));
+    } else if (typeof source === "string" || source instanceof URL) {
+      this.#adopt(readFromFile(source, readSnapshot(this.#target())));
+    } else if (source instanceof ReadableStream) {
+      const reading = readSnapshot(this.#target());
+      using _occupied = core.occupy("unserialize()");
+      const loaded = await readFromStream(source, reading);
+      if (core.isDisposed) {
+        loaded.handle[Symbol.dispose]();
+        throw new ReplayError("disposed", "unserialize(): the replay was disposed meanwhile");
+      }
+      this.#adopt(loaded);
+    } else {
+      throw new TypeError(
+        `unserialize() takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
+      );
+    }
+  }
+
+  #write(): SnapshotWriting {
+    const core = this.#core;
+    const { customs, entries } = this.#drawer;
+    if (customs.size > 0) customs.drain(core.id);
+    const rules = new Map<number, Uint8Array>();
+    for (const { selector, custom, composed } of entries) {
+      const own = custom ?? composed;
+      if (own !== undefined) rules.set(selector.id, own.save());
+    }
+    const eviction = this.#recorder.external?.save();
+    const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
+    const side = this.#side.save();
+    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction, side });
+  }
+
+  #target(): SnapshotTarget {
+    const core = this.#core;
+    const schema = this.#schema(core.id, new Map(), 0);
+    return { kernel: core.kernel, schema, create: (seed) => core.createHandle(seed) };
+  }
+
+  #schema(
+    id: number,
+    rules: ReadonlyMap<number, Uint8Array>,
+    evictionBytes: number,
+  ): Omit<SnapshotSchema, "sections"> {
+    const { config, seed } = this.#core;
+    const { eviction } = config;
+    return {
+      library: VERSION,
+      capacity: config.capacity,
+      capacityBytes: config.capacityBytes,
+      maxAge: config.maxAge,
+      columns: config.columns.map(({ name, column }) => ({
+        name,
+        dtype: column.dtype,
+        shape: column.shape,
+        every: column.every,
+      })),
+      tables: this.#drawer.tables.map(({ policy }) => policy),
+      segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
+      seed,
+      eviction: {
+        runs: "native" in eviction ? "kernel" : "typescript",
+        name: eviction.name,
+        options: "native" in eviction ? eviction.options : {},
+        bytes: evictionBytes,
+      },
+      selectors: this.#drawer.entries.map((entry) => selectorSchema(entry, rules)),
+      side: { bytes: 0 },
+    };
+  }
+
+  /** Puts a loaded snapshot in the place of what there is, or leaves everything as it was. */
+  #adopt(loaded: LoadedSnapshot): void {
+    const core = this.#core;
+    const { customs, entries } = this.#drawer;
+    const { handle, schema } = loaded;
+    let takeSide: () => void;
+    try {
+      takeSide = this.#side.read(loaded.side, handle.id);
+      const info = core.info("unserialize()", handle.id);
+      if (customs.size > 0) {
+        customs.drain(core.occupiedId);
+        customs.openJournals(handle.id);
+      }
+      this.#loadRules(loaded, info);
+    } catch (error) {
+      handle[Symbol.dispose]();
+      throw error;
+    }
+    core.adopt(handle, schema.seed);
+    takeSide();
+    for (const policy of schema.tables.slice(this.#drawer.tables.length)) {
+      this.#drawer.addTable(policy);
+    }
+    let nativeId = entries.filter(({ native }) => native !== undefined).length;
+    for (
+      const { name, native, options, numbers, table } of schema.selectors.slice(entries.length)
+    ) {
+      this.#drawer.addNative(new NativeSelector(name, native, options, numbers), nativeId++, table);
+    }
+  }
+
+  /** Gives each rule in TypeScript its bytes; if one refuses, all get back what they had. */
+  #loadRules(loaded: LoadedSnapshot, info: Float64Array): void {
+    const core = this.#core;
+    const undo: (() => void)[] = [];
+    try {
+      for (const { selector, custom, composed } of this.#drawer.entries) {
+        const bytes = loaded.rules.get(selector.id);
+        if (composed !== undefined && bytes !== undefined) {
+          const before = composed.save();
+          undo.push(() => composed.load(before));
+          refusable(composed.rule.name, () => composed.load(bytes));
+        }
+        if (custom === undefined || bytes === undefined) continue;
+        const [countBefore, before] = [custom.count, custom.save()];
+        undo.push(() => custom.load(countBefore, before));
+        const count = this.#drawer.pickCount(selector.table, loaded.handle.id);
+        refusable(custom.rule.name, () => custom.load(count, bytes));
+      }
+      const { external } = this.#recorder;
+      if (external === undefined || loaded.eviction === undefined) return;
+      const own = loaded.eviction;
+      const after = this.#episodesOf(loaded.handle.id);
+      const before = this.#episodesOf(core.occupiedId);
+      const [saved, nextBefore] = [external.save(), external.nextHandle];
+      undo.push(() => external.load(after, before, nextBefore, saved));
+      refusable(external.policy.name, () => {
+        external.load(before, after, info[EXRP_INFO_NEXT_HANDLE] ?? 0, own);
+      });
+    } catch (error) {
+      for (const step of undo.reverse()) step();
+      throw error;
+    }
+  }
+
+  #episodesOf(id: number): Float64Array {
+    const info = this.#core.info("unserialize()", id);
+    return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
+  }
+}
+
+function refusable(name: string, load: () => void): void {
+  try {
+    load();
+  } catch (cause) {
+    throw new ReplayError(
+      "rule",
+      `unserialize(): the rule ${name} refused its part of the snapshot: ${cause}`,
+      { cause },
+    );
+  }
+}
+
+function selectorSchema(
+  { selector, native, custom, composed }: SelectorEntry,
+  rules: ReadonlyMap<number, Uint8Array>,
+): SelectorSchema {
+  return {
+    runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
+    table: selector.table,
+    parts: selector.parts.map(({ id }) => id),
+    name: selector.kind,
+    native: native?.native ?? 0,
+    options: native?.options ?? composed?.rule.options ?? {},
+    numbers: native?.numbers ?? [],
+    bytes: rules.get(selector.id)?.length ?? 0,
+  };
+}

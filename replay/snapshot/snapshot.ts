@@ -1,0 +1,372 @@
+/**
+ * Writing a replay as a snapshot and reading it back, piece by piece. See docs/snapshot_format.md.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../../base/errors.ts";
+import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
+import type { ReplayHandle } from "../../ffi/handle.ts";
+import * as abi from "../../ffi/symbols.ts";
+import { kernelPolicy } from "../../schema/pick_options.ts";
+import { type DType, DTYPES } from "../../schema/columns.ts";
+import {
+  corrupt,
+  encodeFrame,
+  encodeHeader,
+  FRAME_OVERHEAD_BYTES,
+  FrameReader,
+  HEADER_BYTES,
+  PIECE_BYTES_MAX,
+  type Reading,
+  SCHEMA_BYTES_MAX,
+} from "./snapshot_format.ts";
+import {
+  checkFits,
+  parseSchema,
+  type SectionSchema,
+  type SnapshotSchema,
+} from "./snapshot_schema.ts";
+
+const END_BYTES = 16;
+
+/** What a snapshot is written from. */
+export interface SnapshotSource {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** The replay in it. */
+  readonly id: number;
+  /** Everything but the sections. */
+  readonly schema: Omit<SnapshotSchema, "sections">;
+  /** The bytes of each selector written in TypeScript, by the selector's number. */
+  readonly rules: ReadonlyMap<number, Uint8Array>;
+  /** The bytes of an eviction policy written in TypeScript. */
+  readonly eviction: Uint8Array | undefined;
+  /** The bytes of what is kept beside the kernel. */
+  readonly side: Uint8Array;
+}
+
+/** A snapshot about to be written: its size is known before. */
+export interface SnapshotWriting {
+  /** Bytes of the whole. */
+  readonly bytes: number;
+  /** The whole in pieces of at most 1 MiB, each of its own memory. The replay must not change until the last. */
+  readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
+}
+
+/** Plans a snapshot. */
+export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
+  const { kernel, id } = source;
+  const sections = kernelSections(source);
+  const { side: _, ...rest } = source.schema;
+  const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
+  const written = { ...rest, ...side, sections };
+  const schema = new TextEncoder().encode(JSON.stringify(written));
+  if (schema.length > SCHEMA_BYTES_MAX) {
+    throw new ReplayError(
+      "not-savable",
+      `serialize(): a schema of ${schema.length} bytes is too large`,
+    );
+  }
+  let bytes = HEADER_BYTES + schema.length + END_BYTES + 2 * FRAME_OVERHEAD_BYTES;
+  let frameCount = 1;
+  const plan = (items: number, itemBytes: number): void => {
+    const frames = Math.ceil(items / itemsPerFrame(itemBytes));
+    frameCount += frames;
+    bytes += items * itemBytes + frames * FRAME_OVERHEAD_BYTES;
+  };
+  for (const { itemCount, itemBytes } of sections) plan(itemCount, itemBytes);
+  for (const own of source.rules.values()) plan(own.length, 1);
+  plan(source.eviction?.length ?? 0, 1);
+  plan(source.side.length, 1);
+
+  function* frames(): Generator<Uint8Array<ArrayBuffer>> {
+    yield encodeHeader(kernel);
+    yield encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema));
+    for (const section of sections) yield* sectionFrames(kernel, id, section);
+    for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
+    if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
+    yield* ownFrames(kernel, "SIDE", 0, source.side);
+    yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
+      const view = new DataView(payload.buffer, payload.byteOffset);
+      view.setUint32(0, frameCount, true);
+      view.setFloat64(8, bytes, true);
+    });
+  }
+  return { bytes, pieces: split(frames()) };
+}
+
+/** Large frames in pieces. */
+function* split(frames: Generator<Uint8Array<ArrayBuffer>>): Generator<Uint8Array<ArrayBuffer>> {
+  for (const frame of frames) {
+    if (frame.length <= PIECE_BYTES_MAX) yield frame;
+    else {
+      for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
+        yield frame.slice(at, at + PIECE_BYTES_MAX);
+      }
+    }
+  }
+}
+
+function itemsPerFrame(itemBytes: number): number {
+  return Math.max(1, Math.floor((PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES) / Math.max(1, itemBytes)));
+}
+
+function kernelSections(source: SnapshotSource): SectionSchema[] {
+  const native = source.schema.selectors.filter((selector) => selector.runs === "kernel").length;
+  const sections: SectionSchema[] = [];
+  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
+    sections.push(sectionInfo(source.kernel, source.id, section, "serialize()"));
+  }
+  return sections.filter(isThere);
+}
+
+/** Sections of no bytes have no frames; where there are none of a kind, its items have no size either. */
+function isThere({ itemBytes }: SectionSchema): boolean {
+  return itemBytes > 0;
+}
+
+function sectionInfo(
+  kernel: Kernel,
+  id: number,
+  section: number,
+  operation: string,
+): SectionSchema {
+  const info = new Float64Array(2);
+  checkStatus(
+    kernel,
+    operation,
+    kernel.symbols.exrp_section_info(id, section, info, info.length),
+  );
+  return { section, itemCount: info[0] ?? 0, itemBytes: info[1] ?? 0 };
+}
+
+function* sectionFrames(
+  kernel: Kernel,
+  id: number,
+  { section, itemCount, itemBytes }: SectionSchema,
+): Generator<Uint8Array<ArrayBuffer>> {
+  const step = itemsPerFrame(itemBytes);
+  for (let first = 0; first < itemCount; first += step) {
+    const count = Math.min(step, itemCount - first);
+    yield encodeFrame(kernel, "KERN", section, count * itemBytes, (payload) => {
+      if (payload.length === 0) return;
+      const status = kernel.symbols.exrp_section_read(
+        id,
+        section,
+        first,
+        count,
+        payload,
+        payload.length,
+      );
+      checkStatus(kernel, "serialize()", status);
+    });
+  }
+}
+
+function* ownFrames(
+  kernel: Kernel,
+  tag: "RULE" | "EVIC" | "SIDE",
+  index: number,
+  own: Uint8Array,
+): Generator<Uint8Array<ArrayBuffer>> {
+  const step = itemsPerFrame(1);
+  for (let first = 0; first < own.length; first += step) {
+    const part = own.subarray(first, first + step);
+    yield encodeFrame(kernel, tag, index, part.length, (payload) => payload.set(part));
+  }
+}
+
+/** Where a snapshot is read into. */
+export interface SnapshotTarget {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** What the calling replay is made of; its selectors are those that there are now. */
+  readonly schema: Omit<SnapshotSchema, "sections">;
+  /** Makes an empty replay of the same configuration, with the seed given. */
+  readonly create: (seed: number) => ReplayHandle;
+}
+
+/** A snapshot that was read and found sound. */
+export interface LoadedSnapshot {
+  /** The new replay in the kernel. */
+  readonly handle: ReplayHandle;
+  /** What the snapshot says it is made of. */
+  readonly schema: SnapshotSchema;
+  /** The bytes of each selector written in TypeScript, by the selector's number. */
+  readonly rules: ReadonlyMap<number, Uint8Array>;
+  /** The bytes of an eviction policy written in TypeScript. */
+  readonly eviction: Uint8Array | undefined;
+  /** The bytes of what is kept beside the kernel; none when there was nothing. */
+  readonly side: Uint8Array;
+}
+
+/** Reads a snapshot into a new replay of the kernel. */
+export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
+  const { kernel } = target;
+  const reader = new FrameReader(kernel);
+  yield* reader.header();
+  const schema = parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX));
+  checkFits({ ...target.schema, sections: [] }, schema);
+
+  const handle = target.create(schema.seed);
+  let done = false;
+  try {
+    createTables(kernel, handle.id, schema);
+    createSelectors(kernel, handle.id, schema);
+    checkSections(kernel, handle.id, schema);
+    for (const section of schema.sections) yield* readSection(kernel, handle.id, reader, section);
+    const rules = new Map<number, Uint8Array>();
+    for (const [index, selector] of schema.selectors.entries()) {
+      if (selector.runs === "kernel") continue;
+      rules.set(index, yield* readOwn(reader, "RULE", index, selector.bytes));
+    }
+    const eviction = schema.eviction.runs === "kernel"
+      ? undefined
+      : yield* readOwn(reader, "EVIC", 0, schema.eviction.bytes);
+    const side = yield* readOwn(reader, "SIDE", 0, schema.side.bytes);
+    yield* readEnd(reader);
+    loadStatus(kernel, "the whole", kernel.symbols.exrp_snapshot_end(handle.id));
+    done = true;
+    return { handle, schema, rules, eviction, side };
+  } finally {
+    if (!done) handle[Symbol.dispose]();
+  }
+}
+
+function createTables(kernel: Kernel, id: number, schema: SnapshotSchema): void {
+  const number = new Uint32Array(1);
+  const reward = dtypeOf(schema.columns[2]?.dtype);
+  for (const [k, policy] of schema.tables.entries()) {
+    if (k === 0) continue; // the replay was made with it
+    const numbers = kernelPolicy(policy, reward);
+    const status = kernel.symbols.exrp_table_create(id, numbers, numbers.length, number);
+    loadStatus(kernel, `pick table ${k}`, status);
+  }
+}
+
+function dtypeOf(name: string | undefined): DType {
+  return DTYPES.find((dtype) => dtype === name) ?? "float32";
+}
+
+function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): void {
+  const number = new Uint32Array(1);
+  for (const [k, selector] of schema.selectors.entries()) {
+    if (selector.runs !== "kernel") continue;
+    const numbers = new Float64Array(Math.max(1, selector.numbers.length));
+    numbers.set(selector.numbers);
+    const status = kernel.symbols.exrp_selector_create(
+      id,
+      selector.table,
+      selector.native,
+      numbers,
+      selector.numbers.length,
+      number,
+    );
+    loadStatus(kernel, `selector ${k}`, status);
+  }
+}
+
+/** The sections must be the ones that this kernel reads, with items of its size; how many items it will find out. */
+function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void {
+  const native = schema.selectors.filter((selector) => selector.runs === "kernel").length;
+  const needed: SectionSchema[] = [];
+  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
+    needed.push(sectionInfo(kernel, id, section, "unserialize()"));
+  }
+  const own = needed.filter(isThere);
+  if (schema.sections.length !== own.length) {
+    throw corrupt(`it lists ${schema.sections.length} sections, needed are ${own.length}`);
+  }
+  for (const [k, { section, itemCount, itemBytes }] of schema.sections.entries()) {
+    const [wanted, bytes] = [own[k]?.section, own[k]?.itemBytes];
+    if (section !== wanted || itemBytes !== bytes) {
+      throw corrupt(
+        `section ${k} is said to be number ${section} with items of ${itemBytes} bytes; needed is number ${wanted} with ${bytes}`,
+      );
+    }
+    if (itemCount > 2 * abi.EXRP_LIMIT_CAPACITY) {
+      throw corrupt(`section ${section} is said to have ${itemCount} items`);
+    }
+  }
+}
+
+function* readSection(
+  kernel: Kernel,
+  id: number,
+  reader: FrameReader,
+  { section, itemCount, itemBytes }: SectionSchema,
+): Reading<void> {
+  const step = itemsPerFrame(itemBytes);
+  for (let first = 0; first < itemCount; first += step) {
+    const count = Math.min(step, itemCount - first);
+    const payload = yield* reader.frame("KERN", section, count * itemBytes);
+    if (payload.length !== count * itemBytes) {
+      throw corrupt(
+        `section ${section} has ${payload.length} bytes, needed are ${count * itemBytes}`,
+      );
+    }
+    const status = kernel.symbols.exrp_section_write(
+      id,
+      section,
+      first,
+      count,
+      payload.length === 0 ? new Uint8Array(1) : payload,
+      payload.length,
+    );
+    loadStatus(kernel, `section ${section}`, status);
+  }
+}
+
+function* readOwn(
+  reader: FrameReader,
+  tag: "RULE" | "EVIC" | "SIDE",
+  index: number,
+  bytes: number,
+): Reading<Uint8Array> {
+  // Collected before it is joined: the number of bytes is only believed once they came.
+  const parts: Uint8Array[] = [];
+  const step = itemsPerFrame(1);
+  for (let first = 0; first < bytes; first += step) {
+    const part = yield* reader.frame(tag, index, Math.min(step, bytes - first));
+    if (part.length !== Math.min(step, bytes - first)) {
+      throw corrupt(`section ${tag} ${index} has a part of ${part.length} bytes`);
+    }
+    parts.push(part);
+  }
+  const own = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of parts) {
+    own.set(part, at);
+    at += part.length;
+  }
+  return own;
+}
+
+function* readEnd(reader: FrameReader): Reading<void> {
+  const { frameCount } = reader;
+  const payload = yield* reader.frame("END ", 0, END_BYTES);
+  if (payload.length !== END_BYTES) throw corrupt(`its end has ${payload.length} bytes`);
+  const view = new DataView(payload.buffer, payload.byteOffset);
+  if (view.getUint32(0, true) !== frameCount || view.getFloat64(8, true) !== reader.offset) {
+    throw corrupt(`its end counts ${view.getUint32(0, true)} sections, it has ${frameCount}`);
+  }
+  yield* reader.end();
+}
+
+/** While loading, whatever the kernel refuses is the snapshot's fault, unless memory ran out. */
+function loadStatus(kernel: Kernel, what: string, status: number): void {
+  if (status === abi.EXRP_STATUS_OK) return;
+  const error = kernelError(kernel, "unserialize()", status);
+  if (
+    status === abi.EXRP_STATUS_MEMORY || status === abi.EXRP_STATUS_LIMIT ||
+    status === abi.EXRP_STATUS_REPLAY_UNKNOWN || status === abi.EXRP_STATUS_DATA_MISMATCH
+  ) {
+    throw error;
+  }
+  throw new ReplayError(
+    "snapshot-corrupt",
+    `unserialize(): the snapshot is damaged: ${what}: ${error.message}`,
+    { status, detail: error.detail },
+  );
+}

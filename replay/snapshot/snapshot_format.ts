@@ -1,0 +1,188 @@
+/**
+ * The container of a snapshot: a header and a row of frames, each with its checksum. See docs/snapshot_format.md.
+ *
+ * Reading is written as generators that yield how many bytes they need next, so that one piece of code serves bytes,
+ * files and streams; snapshot_io.ts drives them.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../../base/errors.ts";
+import type { Kernel } from "../../ffi/library.ts";
+
+/** The version of the format that this library writes, and the newest it reads. */
+export const SNAPSHOT_VERSION = 1;
+
+/** The largest piece that is handed to a stream at once. */
+export const PIECE_BYTES_MAX = 2 ** 20;
+
+/** The largest schema that is read. */
+export const SCHEMA_BYTES_MAX = 2 ** 24;
+
+/** Bytes at the head of a snapshot. */
+export const HEADER_BYTES = 16;
+
+/** Bytes before a frame's payload. */
+export const FRAME_HEADER_BYTES = 20;
+
+/** Bytes of a frame besides its payload. */
+export const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 4;
+
+/** What a frame holds. */
+export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "END ";
+
+/** Needs bytes: yields how many, is given exactly so many, or fewer where the source ends; 0 asks for one at most. */
+export type Reading<T> = Generator<number, T, Uint8Array>;
+
+const MAGIC = new TextEncoder().encode("EXRPSNAP");
+
+/** CRC-32C, by the kernel. */
+export function checksum(kernel: Kernel, bytes: Uint8Array<ArrayBuffer>, seed = 0): number {
+  return bytes.length === 0 ? seed : kernel.symbols.exrp_checksum(seed, bytes, bytes.length);
+}
+
+/** The head of a snapshot. */
+export function encodeHeader(kernel: Kernel): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(HEADER_BYTES);
+  bytes.set(MAGIC);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(8, SNAPSHOT_VERSION, true);
+  view.setUint32(12, checksum(kernel, bytes.subarray(0, 12)), true);
+  return bytes;
+}
+
+/** A frame whose payload `fill` writes. */
+export function encodeFrame(
+  kernel: Kernel,
+  tag: FrameTag,
+  index: number,
+  payloadBytes: number,
+  fill: (payload: Uint8Array<ArrayBuffer>) => void,
+): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(FRAME_OVERHEAD_BYTES + payloadBytes);
+  const view = new DataView(bytes.buffer);
+  for (let k = 0; k < 4; k++) bytes[k] = tag.charCodeAt(k);
+  view.setUint32(4, index, true);
+  view.setBigUint64(8, BigInt(payloadBytes), true);
+  view.setUint32(16, checksum(kernel, bytes.subarray(0, 16)), true);
+  const end = FRAME_HEADER_BYTES + payloadBytes;
+  fill(bytes.subarray(FRAME_HEADER_BYTES, end));
+  view.setUint32(end, checksum(kernel, bytes.subarray(0, end)), true);
+  return bytes;
+}
+
+/** Reads a snapshot frame by frame. Nothing is believed before its checksum was compared. */
+export class FrameReader {
+  readonly #kernel: Kernel;
+  #offset = 0;
+  #frameCount = 0;
+
+  /** Reads with the kernel's checksum. */
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** Bytes read so far. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** Frames read so far. */
+  get frameCount(): number {
+    return this.#frameCount;
+  }
+
+  /** Reads the head: says whether this is a snapshot at all, and of which version. */
+  *header(): Reading<void> {
+    const bytes = copy(yield HEADER_BYTES);
+    if (!bytes.subarray(0, 8).every((byte, k) => byte === MAGIC[k])) {
+      throw new ReplayError(
+        "snapshot-foreign",
+        "unserialize(): this is no snapshot of a replay: it does not begin with EXRPSNAP",
+      );
+    }
+    if (bytes.length < HEADER_BYTES) {
+      throw this.#truncated("the header", bytes.length, HEADER_BYTES);
+    }
+    const view = new DataView(bytes.buffer);
+    if (view.getUint32(12, true) !== checksum(this.#kernel, bytes.subarray(0, 12))) {
+      throw corrupt("the header's checksum is wrong");
+    }
+    const version = view.getUint32(8, true);
+    if (version !== SNAPSHOT_VERSION) {
+      throw new ReplayError(
+        "snapshot-version",
+        `unserialize(): the snapshot has version ${version} of the format, this library reads ${SNAPSHOT_VERSION}: ${
+          version > SNAPSHOT_VERSION ? "use a newer library" : "there was no such version"
+        }`,
+        { detail: [version, SNAPSHOT_VERSION] },
+      );
+    }
+    this.#offset = HEADER_BYTES;
+  }
+
+  /** Reads the frame that has to come next: its payload, whose checksum is right. */
+  *frame(tag: FrameTag, index: number, payloadBytesMax: number): Reading<Uint8Array<ArrayBuffer>> {
+    const name = `section ${tag.trim()} ${index}`;
+    const header = copy(yield FRAME_HEADER_BYTES);
+    if (header.length < FRAME_HEADER_BYTES) {
+      throw this.#truncated(name, header.length, FRAME_HEADER_BYTES);
+    }
+    const view = new DataView(header.buffer);
+    if (view.getUint32(16, true) !== checksum(this.#kernel, header.subarray(0, 16))) {
+      throw corrupt(`the checksum of the header of ${name} (byte ${this.#offset}) is wrong`);
+    }
+    const foundTag = String.fromCharCode(...header.subarray(0, 4));
+    const foundIndex = view.getUint32(4, true);
+    if (foundTag !== tag || foundIndex !== index) {
+      throw corrupt(
+        `${name} has to come at byte ${this.#offset}, found ${
+          JSON.stringify(foundTag)
+        } ${foundIndex}`,
+      );
+    }
+    const payloadBytes = Number(view.getBigUint64(8, true));
+    if (payloadBytes > payloadBytesMax) {
+      throw corrupt(`${name} says it has ${payloadBytes} bytes, at most ${payloadBytesMax} can be`);
+    }
+    this.#offset += FRAME_HEADER_BYTES;
+    const rest = copy(yield payloadBytes + 4);
+    if (rest.length < payloadBytes + 4) throw this.#truncated(name, rest.length, payloadBytes + 4);
+    const payload = rest.subarray(0, payloadBytes);
+    const found = new DataView(rest.buffer, rest.byteOffset).getUint32(payloadBytes, true);
+    if (found !== checksum(this.#kernel, payload, checksum(this.#kernel, header))) {
+      throw corrupt(`the checksum of ${name} (byte ${this.#offset}) is wrong`);
+    }
+    this.#offset += rest.length;
+    this.#frameCount++;
+    return payload;
+  }
+
+  /** Makes sure that nothing follows. */
+  *end(): Reading<void> {
+    const rest = yield 0;
+    if (rest.length > 0) throw corrupt(`it goes on after its end, at byte ${this.#offset}`);
+  }
+
+  #truncated(what: string, found: number, needed: number): ReplayError {
+    return new ReplayError(
+      "snapshot-truncated",
+      `unserialize(): the snapshot ends at byte ${this.#offset + found}, in ${what}: ${
+        needed - found
+      } more bytes are needed there`,
+      { detail: [this.#offset + found] },
+    );
+  }
+}
+
+/** The error for what no sound snapshot says. */
+export function corrupt(what: string, cause?: unknown): ReplayError {
+  return new ReplayError("snapshot-corrupt", `unserialize(): the snapshot is damaged: ${what}`, {
+    cause,
+  });
+}
+
+/** Bytes on a buffer of their own kind: the caller's may be shared, or begin anywhere. */
+function copy(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,171 @@
+/**
+ * Where snapshots go and come from: bytes, files and streams.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import type { Reading } from "./snapshot_format.ts";
+import type { SnapshotWriting } from "./snapshot.ts";
+
+/** Where a snapshot can be written: a file (path or URL), or a stream, which is closed at the end. */
+export type SerializeTarget =
+  | string
+  | URL
+  | WritableStream<Uint8Array>
+  | WritableStream<BufferSource>;
+
+/** Where a snapshot can be read from: its bytes, a file (path or URL), or a stream, which is read to its end. */
+export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
+
+/** The whole as bytes. */
+export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+/** Into a new file beside `path`, which takes the place of `path` once everything is on the disk. */
+export function writeToFile(path: string | URL, { pieces }: SnapshotWriting): void {
+  const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
+  const suffix = `.${tag.toString(36)}.tmp`;
+  const temporary = typeof path === "string" ? path + suffix : new URL(path.href + suffix);
+  const file = Deno.openSync(temporary, { write: true, createNew: true });
+  let done = false;
+  try {
+    try {
+      for (const piece of pieces) {
+        for (let at = 0; at < piece.length;) at += file.writeSync(piece.subarray(at));
+      }
+      file.syncSync();
+    } finally {
+      file.close();
+    }
+    Deno.renameSync(temporary, path);
+    done = true;
+  } finally {
+    if (!done) Deno.removeSync(temporary);
+  }
+}
+
+/** Into a stream, a piece whenever it has room; then closes it. */
+export async function writeToStream(
+  stream: WritableStream<Uint8Array> | WritableStream<BufferSource>,
+  { pieces }: SnapshotWriting,
+): Promise<void> {
+  const writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>> = stream.getWriter();
+  try {
+    for (const piece of pieces) {
+      await writer.ready;
+      // Not awaited: the stream says by `ready` when it has room; a failure shows there and in close().
+      writer.write(piece).catch(() => {});
+    }
+    await writer.close();
+  } catch (error) {
+    await writer.abort(error).catch(() => {});
+    throw error;
+  } finally {
+    pieces.return(undefined);
+    writer.releaseLock();
+  }
+}
+
+/** From bytes. */
+export function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
+  let at = 0;
+  return drive(reading, (count) => {
+    const piece = bytes.subarray(at, at + Math.max(1, count));
+    at += count;
+    return piece;
+  });
+}
+
+/** From a file. */
+export function readFromFile<T>(path: string | URL, reading: Reading<T>): T {
+  using file = Deno.openSync(path, { read: true });
+  // Most pieces are small or 1 MiB; a larger one is taken as it comes, so that a lie about size costs nothing.
+  return drive(reading, (count) => {
+    const wanted = Math.max(1, count);
+    const chunks: Uint8Array[] = [];
+    let have = 0;
+    while (have < wanted) {
+      const chunk = new Uint8Array(Math.min(wanted - have, 2 ** 21));
+      const got = file.readSync(chunk);
+      if (got === null) break;
+      chunks.push(chunk.subarray(0, got));
+      have += got;
+    }
+    return join(chunks, have);
+  });
+}
+
+function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array): T {
+  try {
+    let step = reading.next();
+    while (!step.done) step = reading.next(pull(step.value));
+    return step.value;
+  } finally {
+    reading.return(undefined as never);
+  }
+}
+
+/** From a stream. */
+export async function readFromStream<T>(
+  stream: ReadableStream<Uint8Array>,
+  reading: Reading<T>,
+): Promise<T> {
+  const reader = stream.getReader();
+  let pending: Uint8Array = new Uint8Array(0);
+  let ended = false;
+  async function pull(count: number): Promise<Uint8Array> {
+    const wanted = Math.max(1, count);
+    if (pending.length >= wanted) {
+      const piece = pending.subarray(0, wanted);
+      pending = pending.subarray(count);
+      return piece;
+    }
+    const chunks: Uint8Array[] = [pending];
+    let have = pending.length;
+    while (have < wanted && !ended) {
+      const { done, value } = await reader.read();
+      if (done) ended = true;
+      else {
+        if (!(value instanceof Uint8Array)) {
+          throw new TypeError(
+            `unserialize(): the stream gave ${show(value)}, needed is Uint8Array`,
+          );
+        }
+        chunks.push(value);
+        have += value.length;
+      }
+    }
+    const whole = join(chunks, have);
+    pending = whole.subarray(count);
+    return whole.subarray(0, wanted);
+  }
+  try {
+    let step = reading.next();
+    while (!step.done) step = reading.next(await pull(step.value));
+    return step.value;
+  } catch (error) {
+    await reader.cancel(error).catch(() => {});
+    throw error;
+  } finally {
+    reading.return(undefined as never);
+    reader.releaseLock();
+  }
+}
+
+function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}

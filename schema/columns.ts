@@ -1,0 +1,409 @@
+/**
+ * What a record is made of: columns, each with a dtype and a shape.
+ *
+ * @module
+ */
+
+import { checkInteger, show } from "../base/checks.ts";
+
+/** The kinds of element a column can have. `bool` is kept as a byte of 0 or 1. */
+export type DType =
+  | "uint8"
+  | "int8"
+  | "int16"
+  | "int32"
+  | "float16"
+  | "float32"
+  | "float64"
+  | "bool";
+
+/** The typed array that a column of a dtype comes back as in a batch. */
+export type ColumnArray<C extends Column> = ArrayOfDType[C["dtype"]];
+
+/** The typed array of each dtype. */
+export interface ArrayOfDType {
+  /** Whole numbers 0 to 255. */
+  readonly uint8: Uint8Array<ArrayBuffer>;
+  /** Whole numbers -128 to 127. */
+  readonly int8: Int8Array<ArrayBuffer>;
+  /** Whole numbers -32768 to 32767. */
+  readonly int16: Int16Array<ArrayBuffer>;
+  /** Whole numbers -2147483648 to 2147483647. */
+  readonly int32: Int32Array<ArrayBuffer>;
+  /** Half precision. */
+  readonly float16: Float16Array<ArrayBuffer>;
+  /** Single precision. */
+  readonly float32: Float32Array<ArrayBuffer>;
+  /** Double precision. */
+  readonly float64: Float64Array<ArrayBuffer>;
+  /** 0 or 1. */
+  readonly bool: Uint8Array<ArrayBuffer>;
+}
+
+/** The typed array of each dtype, on memory of any kind. */
+export interface InputArrayOfDType {
+  /** Whole numbers 0 to 255. */
+  readonly uint8: Uint8Array;
+  /** Whole numbers -128 to 127. */
+  readonly int8: Int8Array;
+  /** Whole numbers -32768 to 32767. */
+  readonly int16: Int16Array;
+  /** Whole numbers -2147483648 to 2147483647. */
+  readonly int32: Int32Array;
+  /** Half precision. */
+  readonly float16: Float16Array;
+  /** Single precision. */
+  readonly float32: Float32Array;
+  /** Double precision. */
+  readonly float64: Float64Array;
+  /** 0 or 1, or `true` and `false`. */
+  readonly bool: Uint8Array | readonly boolean[];
+}
+
+/** What `record` takes for a column of one element. */
+export type ScalarValue<C extends Column> = C["dtype"] extends "bool" ? boolean | number : number;
+
+/** What `record` takes for a column of a shape: the column's own typed array, or a plain one. */
+export type ArrayValue<C extends Column> = InputArrayOfDType[C["dtype"]] | readonly number[];
+
+/**
+ * What `record` takes for a column: a number where the shape is empty (for `bool` also `true` and `false`), otherwise
+ * the values in row-major order.
+ */
+export type ColumnValue<C extends Column> = number extends C["shape"]["length"]
+  ? ScalarValue<C> | ArrayValue<C>
+  : C["shape"]["length"] extends 0 ? ScalarValue<C>
+  : ArrayValue<C>;
+
+/** Columns by name. */
+export type Columns = Readonly<Record<string, Column>>;
+
+/** No columns at all: the extras of a replay that has none. */
+export type NoColumns = Readonly<Record<never, Column>>;
+
+const BYTES: Readonly<Record<DType, number>> = {
+  uint8: 1,
+  int8: 1,
+  int16: 2,
+  int32: 4,
+  float16: 2,
+  float32: 4,
+  float64: 8,
+  bool: 1,
+};
+
+const ELEMENTS_MAX = 2 ** 28;
+
+/** All dtypes, in the order of the documentation. */
+export const DTYPES: readonly DType[] = Object.freeze(Object.keys(BYTES) as DType[]);
+
+/**
+ * A column of the records: a dtype and a shape. Made by {@linkcode float32} and its kin.
+ *
+ * @example
+ * ```ts
+ * import { uint8 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * const column = uint8(84, 84);
+ * assertStrictEquals(column.dtype, "uint8");
+ * assertStrictEquals(column.elementCount, 84 * 84);
+ * ```
+ */
+export class Column<
+  D extends DType = DType,
+  S extends readonly number[] = readonly number[],
+> {
+  /** The kind of element. */
+  readonly dtype: D;
+  /** The shape of one record's value; empty for a single number. */
+  readonly shape: S;
+  /** How many elements one record's value has: the product of the shape. */
+  readonly elementCount: number;
+  /** The bytes of one element. */
+  readonly elementBytes: number;
+  /** Which records of an episode keep it: the first, and every so manieth after it. 1: all. */
+  readonly every: number;
+
+  /**
+   * Makes a column.
+   *
+   * @throws {TypeError} When a dimension is no number.
+   * @throws {RangeError} When a dimension is not a whole number of at least 1, or they are more than 2^28 elements.
+   */
+  constructor(dtype: D, shape: S, every = 1) {
+    let elementCount = 1;
+    for (const [axis, size] of shape.entries()) {
+      checkDimension(dtype, shape, size);
+      elementCount *= checkInteger(`${dtype}(): dimension ${axis}`, size, 1, ELEMENTS_MAX);
+    }
+    checkInteger(
+      `${dtype}(${shape.join(", ")}): the number of elements`,
+      elementCount,
+      1,
+      ELEMENTS_MAX,
+    );
+    this.dtype = dtype;
+    this.shape = Object.freeze([...shape]) as readonly number[] as S;
+    this.elementCount = elementCount;
+    this.elementBytes = BYTES[dtype];
+    this.every = checkInteger(`${dtype}(): every`, every, 1, ELEMENTS_MAX);
+    if (new.target === Column) Object.freeze(this);
+  }
+
+  /** The column as it would be written in code: `float32(84, 84)`. */
+  toString(): string {
+    const column = `${this.dtype}(${this.shape.join(", ")})`;
+    return this.every === 1 ? column : `every(${this.every}, ${column})`;
+  }
+}
+
+/** A column that not all records keep; made by {@linkcode every}. */
+export class KeptColumn<
+  D extends DType = DType,
+  S extends readonly number[] = readonly number[],
+> extends Column<D, S> {
+  /** Tells it from a column that all records keep. */
+  readonly isKept = true;
+
+  /** Makes a column that every `every`th record keeps. */
+  constructor(dtype: D, shape: S, every: number) {
+    super(dtype, shape, every);
+    Object.freeze(this);
+  }
+}
+
+/**
+ * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
+ * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
+ * Learning", 2019). It is given with each record like any other extra. Memory is taken for as many as there can be in a block of
+ * records, at least one: with n above `blockLength` (16 by default) for one a block.
+ *
+ * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
+ * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own. What `drain` and `episodeRecords` give has
+ * one value a step, `[n, ...shape]`, the newest kept one repeated until the next.
+ *
+ * @param n A whole number from 2.
+ * @throws {RangeError} When `n` is out of its range.
+ * @throws {TypeError} When `column` is no column.
+ * @example
+ * ```ts
+ * import { every, ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(1),
+ *   extras: { hidden: every(2, float32(3)) },
+ *   pick: { length: 4, stride: 2 },
+ * });
+ * let episode = replay.newEpisode();
+ * for (let t = 0; t < 4; t++) {
+ *   episode = replay.record(episode, [t], 0, 0, { extras: { hidden: [t, t, t] } });
+ * }
+ * replay.endEpisode(episode, { finalState: [4] });
+ * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+ * assertEquals(batch.shape.extras.hidden, [1, 3]);
+ * assertEquals([...batch.extras.hidden], [0, 0, 0]);
+ * ```
+ */
+export function every<D extends DType, const S extends readonly number[]>(
+  n: number,
+  column: Column<D, S>,
+): KeptColumn<D, S> {
+  checkInteger("every(): n", n, 2, ELEMENTS_MAX);
+  const { dtype, shape } = checkColumn("every(): column", column) as Column<D, S>;
+  return new KeptColumn(dtype, shape, n);
+}
+
+/**
+ * A column of whole numbers 0 to 255, such as the bytes of a picture.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { uint8 } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * assertEquals(uint8(84, 84, 3).shape, [84, 84, 3]);
+ * ```
+ */
+export function uint8<const S extends readonly number[]>(...shape: S): Column<"uint8", S> {
+  return new Column("uint8", shape);
+}
+
+/**
+ * A column of whole numbers -128 to 127.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { int8 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(int8(3).elementBytes, 1);
+ * ```
+ */
+export function int8<const S extends readonly number[]>(...shape: S): Column<"int8", S> {
+  return new Column("int8", shape);
+}
+
+/**
+ * A column of whole numbers -32768 to 32767.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { int16 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(int16(3).elementBytes, 2);
+ * ```
+ */
+export function int16<const S extends readonly number[]>(...shape: S): Column<"int16", S> {
+  return new Column("int16", shape);
+}
+
+/**
+ * A column of whole numbers -2147483648 to 2147483647; without a shape, the action's default.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { int32 } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * assertEquals(int32().shape, []);
+ * ```
+ */
+export function int32<const S extends readonly number[]>(...shape: S): Column<"int32", S> {
+  return new Column("int32", shape);
+}
+
+/**
+ * A column of half-precision numbers: 11 bits of precision, up to 65504.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { float16 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(float16(128).elementBytes, 2);
+ * ```
+ */
+export function float16<const S extends readonly number[]>(...shape: S): Column<"float16", S> {
+  return new Column("float16", shape);
+}
+
+/**
+ * A column of single-precision numbers; without a shape, the reward's default.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { float32 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(String(float32(84, 84)), "float32(84, 84)");
+ * ```
+ */
+export function float32<const S extends readonly number[]>(...shape: S): Column<"float32", S> {
+  return new Column("float32", shape);
+}
+
+/**
+ * A column of double-precision numbers.
+ *
+ * @param shape The shape of one record's value; none for a single number.
+ * @example
+ * ```ts
+ * import { float64 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(float64().elementBytes, 8);
+ * ```
+ */
+export function float64<const S extends readonly number[]>(...shape: S): Column<"float64", S> {
+  return new Column("float64", shape);
+}
+
+/**
+ * A column of truths, kept as bytes of 0 and 1; `record` also takes `true` and `false`.
+ *
+ * @param shape The shape of one record's value; none for a single truth.
+ * @example
+ * ```ts
+ * import { bool } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(bool(9).dtype, "bool");
+ * ```
+ */
+export function bool<const S extends readonly number[]>(...shape: S): Column<"bool", S> {
+  return new Column("bool", shape);
+}
+
+/** A column with the name it goes by in errors and snapshots: `state`, `action`, `reward`, `extras.logProb`. */
+export interface NamedColumn {
+  /** The name. */
+  readonly name: string;
+  /** The column. */
+  readonly column: Column;
+}
+
+/** Refuses a shape given as an array. */
+function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown): void {
+  if (!Array.isArray(size)) return;
+  throw new TypeError(
+    `${dtype}() takes each dimension as an argument, got ${show(size)}; write ${dtype}(${
+      shape.flat().join(", ")
+    })`,
+  );
+}
+
+/** Refuses what is no column. */
+export function checkColumn(where: string, value: unknown): Column {
+  if (value instanceof Column) return value;
+  const hint = DTYPES.includes(value as DType) ? `; write ${value}(…)` : "";
+  throw new TypeError(
+    `${where} must be a column such as float32(4), made by one of ${DTYPES.join(", ")}; got ${
+      show(value)
+    }${hint}`,
+  );
+}
+
+/** A typed array of a column's dtype over part of a buffer. */
+export function viewOf(
+  dtype: DType,
+  buffer: ArrayBuffer,
+  offset: number,
+  count: number,
+): ArrayOfDType[DType] {
+  switch (dtype) {
+    case "uint8":
+    case "bool":
+      return new Uint8Array(buffer, offset, count);
+    case "int8":
+      return new Int8Array(buffer, offset, count);
+    case "int16":
+      return new Int16Array(buffer, offset, count);
+    case "int32":
+      return new Int32Array(buffer, offset, count);
+    case "float16":
+      return new Float16Array(buffer, offset, count);
+    case "float32":
+      return new Float32Array(buffer, offset, count);
+    case "float64":
+      return new Float64Array(buffer, offset, count);
+  }
+}
+
+const ARRAY_TYPES: ReadonlyMap<DType, { readonly name: string }> = new Map(
+  DTYPES.map((dtype) => [dtype, viewOf(dtype, new ArrayBuffer(0), 0, 0).constructor]),
+);
+
+/** What constructs the typed arrays of a dtype. */
+export function arrayTypeOf(dtype: DType): { readonly name: string } | undefined {
+  return ARRAY_TYPES.get(dtype);
+}

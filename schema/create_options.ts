@@ -1,0 +1,303 @@
+/**
+ * The options of a replay: what a caller may write, checked and filled in.
+ *
+ * @module
+ */
+
+import * as abi from "../ffi/symbols.ts";
+import { checkInteger, checkOptions, show } from "../base/checks.ts";
+import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
+import { fifo } from "../eviction/fifo.ts";
+import {
+  checkPick,
+  isPickOption,
+  kernelPolicy,
+  type PickOptions,
+  type PickPolicy,
+} from "./pick_options.ts";
+import {
+  checkColumn,
+  type Column,
+  type Columns,
+  type DType,
+  float32,
+  int32,
+  type NamedColumn,
+  type NoColumns,
+} from "./columns.ts";
+
+/** The options of {@linkcode ExperienceReplay.create}. */
+export interface CreateOptions<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+  P extends PickOptions = PickOptions,
+> {
+  /** How many records the store holds, 1 to 2^28: exactly. */
+  readonly capacity: number;
+  /** The state: any dtype, any shape. */
+  readonly state: S;
+  /** The action; `int32()` by default. */
+  readonly action?: A;
+  /** The reward; `float32()` by default. */
+  readonly reward?: R;
+  /** Further columns by name. */
+  readonly extras?: X;
+  /** The pick policy of the first pick table; by default single records with their next states. */
+  readonly pick?: P;
+  /** Which episode is forgotten when the store is full; `fifo()` by default. */
+  readonly eviction?: EvictionRule;
+  /**
+   * How many bytes of records and final states the store holds at most; no limit by default. The smaller of this and
+   * `capacity` wins: `capacity` is lowered to the longest episode that fits with its final state, and each further final
+   * state takes its state's bytes from the room for records, as does what an extra made by `every()` keeps. Tables, and the part of a block that an episode leaves empty, are not
+   * counted: `memoryBytes` tells of all memory.
+   */
+  readonly capacityBytes?: number;
+  /**
+   * For learning near the policy that acts: an episode is forgotten, whatever the eviction policy, before the record is
+   * written with which more than so many would have been written since it began. So every record that is stored is among
+   * the last `maxAge` written, all episodes counted. Whole number from `pick.length` to 2^53 - 1; no limit by default.
+   * It takes even an episode that is being recorded, and `record` then begins another: with n actors, leave
+   * well more than n × `segmentLength`.
+   */
+  readonly maxAge?: number;
+  /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
+  readonly seed?: number;
+  /**
+   * After how many records an open episode is cut, as if truncated, and goes on under another handle: from
+   * `pick.length` to `capacity` and `maxAge`, by default an eighth of the smaller and at least one pick. Above half of it
+   * an episode that never ends can leave the replay without a pick for a while, since whole segments are forgotten.
+   */
+  readonly segmentLength?: number;
+  /** Slots that are handed out together, a power of two from 2 to 1024; 16 by default. */
+  readonly blockLength?: number;
+  /** The kernel's file; by default it is found. */
+  readonly kernelPath?: string | URL;
+}
+
+/** Options that were checked and filled in. */
+export interface ReplayConfig {
+  /** Records: as given, or what fits into `capacityBytes`. */
+  readonly capacity: number;
+  /** As given; 0 is no limit. */
+  readonly capacityBytes: number;
+  /** As given; 0 is no limit. */
+  readonly maxAge: number;
+  /** State, action, reward, then the extras. */
+  readonly columns: readonly NamedColumn[];
+  /** The names of the extras, in the order of their columns. */
+  readonly extraNames: readonly string[];
+  /** The pick policy. */
+  readonly pick: PickPolicy;
+  /** The rule of eviction. */
+  readonly eviction: EvictionRule;
+  /** The seed. */
+  readonly seed: number;
+  /** As given; 0 leaves it to the kernel. */
+  readonly segmentLength: number;
+  /** As given; 0 leaves it to the kernel. */
+  readonly blockLength: number;
+}
+
+const OPTIONS = [
+  "capacity",
+  "state",
+  "action",
+  "reward",
+  "extras",
+  "pick",
+  "eviction",
+  "capacityBytes",
+  "maxAge",
+  "seed",
+  "segmentLength",
+  "blockLength",
+  "kernelPath",
+] as const;
+
+/** Where errors about these options say they happened. */
+const WHERE = "ExperienceReplay.create()";
+
+/** Checks and fills in all options. */
+export function checkCreateOptions(options: CreateOptions): ReplayConfig {
+  checkNames(options);
+  const extras: Columns | NoColumns = options.extras ?? {};
+  if (typeof extras !== "object" || extras === null || Array.isArray(extras)) {
+    throw new TypeError(
+      `${WHERE}: extras must be an object of columns by name, got ${show(extras)}`,
+    );
+  }
+  const columns: NamedColumn[] = [
+    { name: "state", column: checkColumn(`${WHERE}: state`, options.state) },
+    { name: "action", column: checkColumn(`${WHERE}: action`, options.action ?? int32()) },
+    { name: "reward", column: checkColumn(`${WHERE}: reward`, options.reward ?? float32()) },
+  ];
+  const extraNames = Object.keys(extras);
+  for (const name of extraNames) {
+    const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
+    columns.push({ name: `extras.${name}`, column });
+  }
+  checkKept(columns);
+  if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
+    throw new RangeError(
+      `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
+    );
+  }
+  const { capacity, capacityBytes, maxAge } = checkLimits(options, columns);
+  const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
+  // What is wrong with segmentLength is said below, where the picks' length is known.
+  const pick = checkPick(
+    `${WHERE}: pick`,
+    options.pick ?? {},
+    Math.max(1, Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? segmentMax / 8)),
+  );
+  checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
+  return {
+    capacity,
+    capacityBytes,
+    maxAge,
+    columns,
+    extraNames,
+    pick,
+    eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
+    seed: options.seed === undefined
+      ? randomSeed()
+      : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
+    // Where not even one pick fits, the kernel says so.
+    segmentLength: options.segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
+      options.segmentLength,
+      pick.length,
+      segmentMax,
+    ),
+    blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
+  };
+}
+
+/** Refuses unknown options; of those of `pick` it says where they belong. */
+function checkNames(options: CreateOptions): void {
+  for (const key in options) {
+    if (!isPickOption(key)) continue;
+    throw new TypeError(
+      `${WHERE} has no option ${JSON.stringify(key)}; it is an option of pick: { ${key}: … }`,
+    );
+  }
+  checkOptions(WHERE, options, OPTIONS);
+}
+
+/** A segment length that can be one, or undefined. */
+function segmentOf(value: unknown, capacity: number): number | undefined {
+  return typeof value === "number" && value >= 1 && value <= capacity ? value : undefined;
+}
+
+/** Only extras may be kept by some records, and not too many of them. */
+function checkKept(columns: readonly NamedColumn[]): void {
+  const kept = columns.filter(({ column }) => column.every > 1);
+  for (const { name, column } of kept) {
+    if (name.startsWith("extras.")) continue;
+    throw new TypeError(`${WHERE}: every record keeps its ${name}; only an extra can be ${column}`);
+  }
+  if (kept.length > abi.EXRP_LIMIT_KEPT) {
+    throw new RangeError(
+      `${WHERE}: at most ${abi.EXRP_LIMIT_KEPT} extras can be made by every(), got ${kept.length}`,
+    );
+  }
+}
+
+/** The limits, of which the one in bytes may lower the capacity. */
+function checkLimits(
+  options: CreateOptions,
+  columns: readonly NamedColumn[],
+): { capacity: number; capacityBytes: number; maxAge: number } {
+  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
+  const largest = Number.MAX_SAFE_INTEGER;
+  const maxAge = options.maxAge === undefined
+    ? 0
+    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, largest);
+  if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
+  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, largest);
+  // The longest episode that fits; where none does, that is said below, where the picks' length is known.
+  let [fits, most] = [1, given];
+  while (fits < most) {
+    const middle = Math.ceil((fits + most) / 2);
+    if (episodeBytes(columns, middle) <= capacityBytes) fits = middle;
+    else most = middle - 1;
+  }
+  return { capacity: fits, capacityBytes, maxAge };
+}
+
+/** Limits must leave room for a pick, and for the state after it. */
+function checkLimitsHold(
+  pickLength: number,
+  columns: readonly NamedColumn[],
+  capacityBytes: number,
+  maxAge: number,
+): void {
+  if (maxAge > 0 && maxAge < pickLength) {
+    throw new RangeError(
+      `${WHERE}: maxAge must be at least pick.length, which is ${pickLength}, got ${maxAge}`,
+    );
+  }
+  const needed = episodeBytes(columns, pickLength);
+  if (capacityBytes > 0 && capacityBytes < needed) {
+    throw new RangeError(
+      `${WHERE}: capacityBytes must be at least ${needed}, for the ${pickLength} records of a pick and a final state, got ${capacityBytes}`,
+    );
+  }
+}
+
+/** Bytes of one episode with its final state. */
+function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
+  let bytes = 0;
+  for (const [k, { column }] of columns.entries()) {
+    const rows = Math.ceil(recordCount / column.every) + (k === 0 ? 1 : 0);
+    bytes += rows * column.elementBytes * column.elementCount;
+  }
+  return bytes;
+}
+
+function checkBlockLength(value: unknown): number {
+  const length = checkInteger(`${WHERE}: blockLength`, value, 2, 1024);
+  if ((length & (length - 1)) !== 0) {
+    throw new RangeError(`${WHERE}: blockLength must be a power of two, got ${length}`);
+  }
+  return length;
+}
+
+function randomSeed(): number {
+  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0x1fffff) * 2 ** 32 + low;
+}
+
+/** The numbers, pick policy and columns that the kernel makes a replay from. */
+export function kernelConfig(
+  config: ReplayConfig,
+): {
+  numbers: Float64Array<ArrayBuffer>;
+  policy: Float64Array<ArrayBuffer>;
+  columns: Uint32Array<ArrayBuffer>;
+} {
+  const numbers = new Float64Array(abi.EXRP_CONFIG_COUNT);
+  numbers[abi.EXRP_CONFIG_CAPACITY] = config.capacity;
+  numbers[abi.EXRP_CONFIG_SEGMENT_LENGTH] = config.segmentLength;
+  numbers[abi.EXRP_CONFIG_SEED] = config.seed;
+  if ("native" in config.eviction) {
+    numbers[abi.EXRP_CONFIG_EVICTION] = config.eviction.native;
+    numbers[abi.EXRP_CONFIG_EVICTION_OPTION] = config.eviction.number;
+  } else numbers[abi.EXRP_CONFIG_EVICTION] = abi.EXRP_EVICTION_EXTERNAL;
+  numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
+  numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
+  numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
+  const columns = new Uint32Array(3 * config.columns.length);
+  for (const [k, { column }] of config.columns.entries()) {
+    columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
+  }
+  return { numbers, policy: kernelPolicy(config.pick, rewardDType(config)), columns };
+}
+
+/** The dtype of the reward column. */
+export function rewardDType(config: ReplayConfig): DType {
+  return config.columns[2]?.column.dtype ?? "float32";
+}

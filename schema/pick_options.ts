@@ -1,0 +1,310 @@
+/**
+ * The pick policy: what counts as a pick of a table, and what of it a batch holds.
+ *
+ * @module
+ */
+
+import { checkBoolean, checkInteger, checkNumber, checkOptions, show } from "../base/checks.ts";
+import * as abi from "../ffi/symbols.ts";
+import type { Column, DType } from "./columns.ts";
+
+/** What fills a stack of frames where its episode begins too late: the first frame again, or zeros. */
+export type StackPadding = "repeat" | "zeros";
+
+/** How a batch gives the states after its records: in a part of their own, as one state more, or not at all. */
+export type NextStateMode = "copy" | "overlap" | false;
+
+/**
+ * The pick policy: what counts as a sequence that may be drawn, and what of it a batch holds.
+ *
+ * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
+ */
+export interface PickOptions {
+  /**
+   * How many records a pick has; 1 by default. With `whole` at most so many, and `segmentLength` by default, so that batches have
+   * as many rows a pick.
+   */
+  readonly length?: number;
+  /** Picks begin at position 0, `stride`, 2 `stride`, … of their episode; 1 by default. They overlap by `length - stride`. */
+  readonly stride?: number;
+  /**
+   * Whether picks shorter than `length` at an episode's end count too (false by default). Positions past the end are
+   * zero in the batch, and `seqLen` says how many are real.
+   */
+  readonly allowShort?: boolean;
+  /**
+   * Whether a pick may end with an open episode's newest record, whose next state is not known yet (false by
+   * default). `nextSeqLen` is then one less than `seqLen`.
+   */
+  readonly allowOpenEnd?: boolean;
+  /** Gamma of `batch.discount` and of n-step returns, 0 to 1; 1 by default. */
+  readonly discount?: number;
+  /** Picks are whole episodes that have ended, at position 0 (false by default); longer ones than `length` are none. */
+  readonly whole?: boolean;
+  /**
+   * Rows that come before the pick's own, to warm up a recurrent state; 0 by default. Near the start of an episode there are
+   * fewer, and rows still begin with the first record there is. `contextMask` marks them (Kapturowski et al., "Recurrent
+   * Experience Replay in Distributed Reinforcement Learning", 2019, section 3).
+   */
+  readonly burnIn?: number;
+  /**
+   * Rows that come before the pick's own, for windows around a position; 0 by default. The pick's position always is row
+   * `before`: rows before the start of the episode are zero. `contextMask` marks those that are real. Not with `burnIn`.
+   */
+  readonly before?: number;
+  /** Rows run backwards in time, the pick's last record first (false by default). */
+  readonly reversed?: boolean;
+  /** How many frames a state is made of, oldest first: the record's own and those before it; 1 by default. */
+  readonly stack?: number;
+  /** What stands in a stack for frames before an episode's start; `"repeat"` by default. */
+  readonly stackPadding?: StackPadding;
+  /**
+   * Gives each frame once instead of stacks: `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`, without the 1, which is the
+   * next state, where `nextState` is `false` (false by default).
+   */
+  readonly stackCompact?: boolean;
+  /**
+   * n of one or several (at most 8) n-step returns, each 1 to 65536: see {@linkcode Batch.nStep}. An open episode's newest n
+   * records then begin no pick yet, unless `allowOpenEnd` is set. None by default.
+   */
+  readonly nStep?: number | readonly number[];
+  /**
+   * How the states after the records are given: `"copy"` in `batch.nextState`; `"overlap"` as one state more at the end of
+   * `batch.state`, `[batch, rows + 1, ...shape]`; `false` not at all. By default `"copy"`, but `false` with `nStep`, which has
+   * next states of its own, and `"overlap"` with `stackCompact`.
+   */
+  readonly nextState?: NextStateMode;
+  /** Whether batches have `learnMask` and `contextMask`; by default where there is `burnIn` or `before`. */
+  readonly masks?: boolean;
+}
+
+/** A pick policy, checked and filled in. */
+export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
+  /** n of each n-step return. */
+  readonly nStep: readonly number[];
+};
+
+/** Makes an option that does not exist an error of compilation, beside ones that do. */
+export type OnlyPickOptions<P> = { readonly [K in Exclude<keyof P, keyof PickOptions>]: never };
+
+/**
+ * The column of a batch's states: the replay's own, or with an axis of frames. Options whose type does not say how many frames there
+ * are leave the shape open.
+ */
+export type StackedState<S extends Column, P> = P extends { readonly stackCompact: true } ? S
+  : "stack" extends keyof P ? [P["stack"]] extends [1] ? S
+    : number extends P["stack"] ? Column<S["dtype"]>
+    : P extends { readonly stackCompact: false }
+      ? Column<S["dtype"], readonly [number, ...S["shape"]]>
+    : "stackCompact" extends keyof P ? Column<S["dtype"]>
+    : Column<S["dtype"], readonly [number, ...S["shape"]]>
+  : S;
+
+const OPTIONS = [
+  "length",
+  "stride",
+  "allowShort",
+  "allowOpenEnd",
+  "discount",
+  "whole",
+  "burnIn",
+  "before",
+  "reversed",
+  "stack",
+  "stackPadding",
+  "stackCompact",
+  "nStep",
+  "nextState",
+  "masks",
+] as const;
+
+/** Whether the pick policy has an option of this name. */
+export function isPickOption(name: string): boolean {
+  return (OPTIONS as readonly string[]).includes(name);
+}
+
+/** Options that can't be had together: the first with any of the others. */
+const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =
+  [
+    [
+      "whole",
+      ["stride", "allowShort", "allowOpenEnd"],
+      "there is one pick for each episode that has ended",
+    ],
+    ["burnIn", ["before"], "both say what comes before a pick"],
+    [
+      "reversed",
+      ["burnIn", "before", "stackCompact", "allowOpenEnd"],
+      "rows begin with the pick's last record",
+    ],
+  ];
+
+/** Checks a pick policy and fills it in; whole episodes are at most `lengthMax` records long. */
+export function checkPick(where: string, pick: PickOptions, lengthMax: number): PickPolicy {
+  checkOptions(where, pick, OPTIONS);
+  const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
+  const whole = flag(field, pick, "whole");
+  const stackCompact = flag(field, pick, "stackCompact");
+  const nStep = checkNStep(`${field}nStep`, pick.nStep);
+  const nextState = checkNextState(`${field}nextState`, pick.nextState) ??
+    (stackCompact ? "overlap" : nStep.length > 0 ? false : "copy");
+  const burnIn = number(field, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
+  const before = number(field, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
+  const policy: PickPolicy = {
+    length: number(field, pick, "length", whole ? lengthMax : 1, 1, abi.EXRP_LIMIT_CAPACITY),
+    stride: number(field, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
+    allowShort: flag(field, pick, "allowShort"),
+    allowOpenEnd: flag(field, pick, "allowOpenEnd"),
+    discount: checkNumber(`${field}discount`, pick.discount ?? 1, 0, 1),
+    whole,
+    burnIn,
+    before,
+    reversed: flag(field, pick, "reversed"),
+    stack: number(field, pick, "stack", 1, 1, abi.EXRP_LIMIT_WINDOW),
+    stackPadding: checkPadding(`${field}stackPadding`, pick.stackPadding ?? "repeat"),
+    stackCompact,
+    nStep,
+    nextState,
+    masks: flag(field, pick, "masks", burnIn > 0 || before > 0),
+  };
+  for (const [option, others, why] of EXCLUDED) {
+    const other = others.find((name) => isAsked(policy, name));
+    if (isAsked(policy, option) && other !== undefined) {
+      throw new TypeError(`${where}: ${option} can't be had with ${other}: ${why}`);
+    }
+  }
+  if (policy.reversed && nextState === "overlap") {
+    throw new TypeError(
+      `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
+    );
+  }
+  if (stackCompact && nextState === "copy") {
+    throw new TypeError(
+      `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
+    );
+  }
+  return policy;
+}
+
+/** Whether an option is other than it is by default. */
+function isAsked(policy: PickPolicy, name: keyof PickOptions): boolean {
+  const value = policy[name];
+  return name === "stride" ? value !== 1 : value !== 0 && value !== false;
+}
+
+function number(
+  field: string,
+  pick: PickOptions,
+  name: "length" | "stride" | "burnIn" | "before" | "stack",
+  standard: number,
+  smallest: number,
+  largest: number,
+): number {
+  return checkInteger(`${field}${name}`, pick[name] ?? standard, smallest, largest);
+}
+
+function flag(
+  field: string,
+  pick: PickOptions,
+  name: "whole" | "allowShort" | "allowOpenEnd" | "reversed" | "stackCompact" | "masks",
+  standard = false,
+): boolean {
+  return checkBoolean(`${field}${name}`, pick[name] ?? standard);
+}
+
+function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[] {
+  if (value === undefined) return [];
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length > abi.EXRP_LIMIT_N_STEPS) {
+    throw new RangeError(
+      `${name} takes at most ${abi.EXRP_LIMIT_N_STEPS} numbers, got ${list.length}`,
+    );
+  }
+  return Object.freeze(
+    list.map((n, k) =>
+      checkInteger(list.length === 1 ? name : `${name}[${k}]`, n, 1, abi.EXRP_LIMIT_WINDOW)
+    ),
+  );
+}
+
+function checkNextState(name: string, value: unknown): NextStateMode | undefined {
+  if (value === undefined || value === "copy" || value === "overlap" || value === false) {
+    return value;
+  }
+  throw new TypeError(`${name} must be "copy", "overlap" or false, got ${show(value)}`);
+}
+
+function checkPadding(name: string, value: unknown): StackPadding {
+  if (value === "repeat" || value === "zeros") return value;
+  throw new TypeError(`${name} must be "repeat" or "zeros", got ${show(value)}`);
+}
+
+const REWARD_TYPES: Readonly<Record<DType, number>> = {
+  float32: abi.EXRP_TYPE_FLOAT32,
+  float64: abi.EXRP_TYPE_FLOAT64,
+  float16: abi.EXRP_TYPE_FLOAT16,
+  uint8: abi.EXRP_TYPE_UINT8,
+  bool: abi.EXRP_TYPE_UINT8,
+  int8: abi.EXRP_TYPE_INT8,
+  int16: abi.EXRP_TYPE_INT16,
+  int32: abi.EXRP_TYPE_INT32,
+};
+
+/** The numbers that the kernel makes a pick table from; `reward` is the dtype of the reward column. */
+export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<ArrayBuffer> {
+  const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
+  numbers[abi.EXRP_POLICY_LENGTH] = policy.length;
+  numbers[abi.EXRP_POLICY_STRIDE] = policy.stride;
+  numbers[abi.EXRP_POLICY_FLAGS] = (policy.allowShort ? abi.EXRP_PICK_ALLOW_SHORT : 0) |
+    (policy.allowOpenEnd ? abi.EXRP_PICK_ALLOW_OPEN_END : 0) |
+    (policy.whole ? abi.EXRP_PICK_WHOLE : 0) |
+    (policy.reversed ? abi.EXRP_PICK_REVERSED : 0) |
+    (policy.before > 0 ? abi.EXRP_PICK_ALIGNED : 0) |
+    (policy.stackPadding === "zeros" ? abi.EXRP_PICK_ZERO_PADDED : 0) |
+    (policy.stackCompact ? abi.EXRP_PICK_COMPACT : 0) |
+    (policy.masks ? abi.EXRP_PICK_MASKS : 0);
+  numbers[abi.EXRP_POLICY_DISCOUNT] = policy.discount;
+  numbers[abi.EXRP_POLICY_BEFORE] = policy.burnIn + policy.before;
+  numbers[abi.EXRP_POLICY_STACK] = policy.stack;
+  numbers[abi.EXRP_POLICY_NEXT_STATE] = policy.nextState === "copy"
+    ? abi.EXRP_NEXT_STATE_COPY
+    : policy.nextState === "overlap"
+    ? abi.EXRP_NEXT_STATE_OVERLAP
+    : abi.EXRP_NEXT_STATE_NONE;
+  numbers[abi.EXRP_POLICY_REWARD_TYPE] = REWARD_TYPES[reward];
+  numbers.set(policy.nStep, abi.EXRP_POLICY_N_STEP);
+  return numbers;
+}
+
+/** Rows that a pick has in a batch. */
+export function rowCount(policy: PickPolicy): number {
+  return policy.burnIn + policy.before + policy.length;
+}
+
+/** What of a policy is other than it is by default, in words; empty for none. */
+export function describePolicy(policy: PickPolicy): string {
+  const words: string[] = [];
+  if (policy.whole) words.push("whole episodes");
+  if (policy.stride !== 1) words.push(`stride ${policy.stride}`);
+  if (policy.allowShort) words.push("short ones too");
+  if (policy.allowOpenEnd) words.push("open ends too");
+  if (policy.discount !== 1) words.push(`discount ${policy.discount}`);
+  if (policy.burnIn > 0) words.push(`burn-in ${policy.burnIn}`);
+  if (policy.before > 0) words.push(`${policy.before} before`);
+  if (policy.reversed) words.push("reversed");
+  if (policy.stackPadding !== "repeat") words.push(`padded with ${policy.stackPadding}`);
+  const layout = describeLayout(policy);
+  return layout === "" ? words.join(", ") : [...words, layout].join(", ");
+}
+
+/** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
+export function describeLayout(policy: PickPolicy): string {
+  const words: string[] = [];
+  if (policy.stack > 1) words.push(`stacks of ${policy.stack}`);
+  if (policy.stackCompact) words.push("frames once");
+  if (policy.nStep.length > 0) words.push(`n-step ${policy.nStep.join(" and ")}`);
+  if (policy.nextState === "overlap") words.push("next states overlapping");
+  if (policy.nextState === false) words.push("no next states");
+  if (policy.masks) words.push("masks");
+  return words.join(", ");
+}

@@ -1,0 +1,69 @@
+// WideCopier: with vectors and without, to one place and to two, the same bytes come out as go in, whatever the sizes and the places,
+// and none beside them is written.
+#include "kernel/batches/wide_copy.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "tests/kernel/check.hpp"
+
+using namespace exrp;
+
+namespace {
+
+constexpr uint8_t untouched = 0xA5;
+
+/// A place for `bytes` at `offset` of memory that is full of one value; whole() says that the rest is full of it still.
+class Place {
+ public:
+  Place(size_t offset, size_t bytes) : offset_(offset), bytes_(bytes), memory_(offset + bytes + 128, untouched) {}
+  uint8_t* data() { return memory_.data() + offset_; }
+  bool holds(const uint8_t* expected) const { return memcmp(memory_.data() + offset_, expected, bytes_) == 0; }
+  bool whole() const {
+    const auto isUntouched = [](uint8_t value) { return value == untouched; };
+    const auto begin = memory_.begin();
+    return std::all_of(begin, begin + static_cast<ptrdiff_t>(offset_), isUntouched) &&
+           std::all_of(begin + static_cast<ptrdiff_t>(offset_ + bytes_), memory_.end(), isUntouched);
+  }
+
+ private:
+  size_t offset_;
+  size_t bytes_;
+  std::vector<uint8_t> memory_;
+};
+
+void copies(const WideCopier& copier, Random& random, size_t bytes) {
+  const size_t shift = random.below(64);
+  // No byte more than is copied: a read past it is one that the sanitizer sees.
+  std::vector<uint8_t> memory(shift + bytes);
+  for (uint8_t& byte : memory) byte = static_cast<uint8_t>(random.below(256));
+  const uint8_t* const from = memory.data() + shift;
+  Place single(random.below(64), bytes);
+  copier.copy(single.data(), from, bytes);
+  CHECK(single.holds(from));
+  CHECK(single.whole());
+  Place one(random.below(64), bytes);
+  Place two(random.below(64), bytes);
+  copier.copyTwice(one.data(), two.data(), from, bytes);
+  CHECK(one.holds(from) && two.holds(from));
+  CHECK(one.whole() && two.whole());
+}
+
+}  // namespace
+
+int main() {
+  const uint64_t seed = 20261121;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::printf("this processor %s\n", WideCopier::hasVectors() ? "has vectors of 256 bits" : "has no vectors of 256 bits");
+  Random random(seed, 0);
+  for (const bool vectors : {false, true}) {
+    if (vectors && !WideCopier::hasVectors()) continue;
+    const WideCopier copier(vectors);
+    for (size_t bytes = WideCopier::bytesMin; bytes < 400; ++bytes) copies(copier, random, bytes);
+    for (int turn = 0; turn < 200; ++turn) copies(copier, random, WideCopier::bytesMin + random.below(60000));
+  }
+  return exrp::test::checkResult("wide_copy_test");
+}

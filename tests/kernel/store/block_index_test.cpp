@@ -1,0 +1,107 @@
+// BlockIndex against a list of the keys there are, among them keys of the same hash; through growth, removal and new blocks.
+#include "kernel/store/block_index.hpp"
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "tests/kernel/check.hpp"
+
+using namespace exrp;
+using namespace exrp::test;
+
+namespace {
+
+struct Blocks {
+  explicit Blocks(uint32_t countMax) {
+    const Column column = {4, 1, 4, 1, 0, 0};
+    CHECK_EQUAL(store.create(&column, 1, 2, countMax), Status::ok);
+    CHECK_EQUAL(store.prepareBlocks(countMax), Status::ok);
+    CHECK_EQUAL(index.create(4), Status::ok);
+  }
+
+  uint32_t add(uint64_t handle, uint32_t ordinal) {
+    CHECK_EQUAL(index.prepare(1), Status::ok);
+    const uint32_t block = store.takeBlock(handle, ordinal, 0);
+    index.add(store.block(block), block);
+    return block;
+  }
+
+  void remove(uint32_t block) {
+    index.remove(store.block(block), block);
+    store.giveChain(block, block, 1);
+  }
+
+  Store store;
+  BlockIndex index;
+};
+
+void followsAList(uint64_t seed) {
+  constexpr uint32_t countMax = 500;
+  Random random(seed, 1);
+  Blocks blocks(countMax);
+  struct Key {
+    uint64_t handle;
+    uint32_t ordinal;
+    uint32_t block;
+  };
+  std::vector<Key> live;
+  for (int step = 0; step < 20000; ++step) {
+    // Up to a random fill and down again.
+    const uint32_t wanted = step / 1000 % 2 == 0 ? 9 : 1;
+    if (live.size() < countMax && random.below(10) < wanted) {
+      const uint64_t handle = static_cast<uint64_t>(step) + 1;
+      const uint32_t ordinal = random.below(3) == 0 ? random.below(1 << 20) : 0;
+      live.push_back({handle, ordinal, blocks.add(handle, ordinal)});
+    } else if (!live.empty()) {
+      const uint32_t at = random.below(static_cast<uint32_t>(live.size()));
+      const Key gone = live[at];
+      live[at] = live.back();
+      live.pop_back();
+      blocks.remove(gone.block);
+      CHECK_EQUAL(blocks.index.find(blocks.store, gone.handle, gone.ordinal), blockNone);
+    }
+    if (step % 97 != 0) continue;
+    for (const Key& key : live) CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, key.ordinal), key.block);
+    CHECK_EQUAL(blocks.index.count(), static_cast<uint32_t>(live.size()));
+    CHECK_EQUAL(blocks.index.check(blocks.store), 0);
+  }
+}
+
+/// Among so many keys some have the same hash. Each is found, and after one is gone the other still is.
+void keysOfOneHash() {
+  constexpr uint32_t countMax = 300000;
+  Blocks blocks(countMax);
+  std::unordered_map<uint32_t, uint32_t> first;  // hash -> block
+  std::vector<std::pair<uint32_t, uint32_t>> alike;
+  for (uint32_t k = 0; k < countMax; ++k) {
+    const uint64_t handle = 1 + k / 4;
+    const uint32_t block = blocks.add(handle, k % 4);
+    const auto [known, isNew] = first.try_emplace(BlockIndex::hashOf(handle, k % 4), block);
+    if (!isNew) alike.emplace_back(known->second, block);
+  }
+  CHECK(!alike.empty());
+  CHECK_EQUAL(blocks.index.check(blocks.store), 0);
+  for (size_t pair = 0; pair < alike.size(); ++pair) {
+    const auto [one, other] = pair % 2 == 0 ? alike[pair] : std::pair{alike[pair].second, alike[pair].first};
+    const Block gone = blocks.store.block(one);
+    const Block stays = blocks.store.block(other);
+    blocks.remove(one);
+    CHECK_EQUAL(blocks.index.find(blocks.store, gone.handle, gone.ordinal), blockNone);
+    CHECK_EQUAL(blocks.index.find(blocks.store, stays.handle, stays.ordinal), other);
+  }
+  CHECK_EQUAL(blocks.index.check(blocks.store), 0);
+}
+
+}  // namespace
+
+int main() {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const int before = failureCount;
+    followsAList(seed);
+    if (failureCount != before) std::printf("with seed %llu\n", static_cast<unsigned long long>(seed));
+  }
+  keysOfOneHash();
+  return checkResult("block_index_test");
+}

@@ -1,0 +1,81 @@
+// ByteLimit: final states and kept columns take the room of records, and only where there is a limit.
+#include "kernel/store/byte_limit.hpp"
+
+#include "tests/kernel/check.hpp"
+
+using namespace exrp;
+
+namespace {
+
+/// Columns of so many bytes, the first the state's.
+constexpr Column column(uint32_t bytes, uint32_t every = 1) { return Column{1, bytes, bytes, every, 0, 0}; }
+constexpr Column plain[] = {column(8), column(3), column(1)};
+constexpr Column kept[] = {column(8), column(3), column(1), column(100, 4), column(10, 3)};
+
+void finalStatesTakeTheRoomOfRecords() {
+  ByteLimit limit;
+  limit.create(plain, 3, 10, 10 * 12 + 8);
+  CHECK_EQUAL(limit.recordMax(), 10u);
+  CHECK_EQUAL(limit.recordMaxWith(8), 10u);
+  CHECK_EQUAL(limit.recordMaxWith(16), 9u);  // 8 bytes beyond
+  limit.finalStateAdded();
+  CHECK_EQUAL(limit.recordMax(), 10u);
+  CHECK_EQUAL(limit.recordMaxWith(8), 9u);
+  limit.finalStateAdded();
+  CHECK_EQUAL(limit.recordMax(), 9u);
+  CHECK_EQUAL(limit.storedBytes(9), 9 * 12 + 2 * 8.0);
+  for (uint32_t count = 2; count < 20; ++count) limit.finalStateAdded();
+  CHECK_EQUAL(limit.recordMax(), 0u);  // more than all: not below nothing
+  for (uint32_t count = 0; count < 20; ++count) limit.episodeRemoved(1, true);
+  CHECK_EQUAL(limit.recordMax(), 10u);
+}
+
+void keptColumnsTakeItWhereTheyAreKept() {
+  CHECK_EQUAL(ByteLimit::episodeBytes(kept, 5, 5), 5 * 12 + 2 * 100 + 2 * 10 + 8.0);
+  ByteLimit limit;
+  limit.create(kept, 5, 100, 1000);
+  const uint64_t keptAt[] = {110, 0, 0, 10, 100, 0, 10};
+  double bytes = 0;
+  for (uint32_t position = 0; position < 7; ++position) {
+    CHECK_EQUAL(limit.keptBytes(position), keptAt[position]);
+    limit.recordAdded(position);
+    bytes += static_cast<double>(12 + keptAt[position]);
+    CHECK_EQUAL(limit.storedBytes(position + 1), bytes);
+  }
+  CHECK_EQUAL(limit.recordMax(), (1000u - 230) / 12);
+  limit.finalStateAdded();
+  limit.episodeRemoved(7, true);
+  CHECK_EQUAL(limit.storedBytes(0), 0.0);
+  limit.episodeAdded(7, true);
+  CHECK_EQUAL(limit.storedBytes(7), bytes + 8);
+}
+
+void theSmallerOfCapacityAndBytesWins() {
+  ByteLimit limit;
+  limit.create(plain, 3, 10, 1000);
+  for (uint32_t count = 0; count < 110; ++count) {
+    const uint32_t left = (1000 - 8 * count) / 12;
+    CHECK_EQUAL(limit.recordMax(), left < 10 ? left : 10);
+    limit.finalStateAdded();
+  }
+}
+
+void withoutALimitOnlyTheCapacityCounts() {
+  ByteLimit limit;
+  limit.create(kept, 5, 10, 0);
+  for (uint32_t count = 0; count < 1000; ++count) limit.finalStateAdded();
+  limit.recordAdded(0);
+  CHECK_EQUAL(limit.recordMax(), 10u);
+  CHECK_EQUAL(limit.recordMaxWith(500), 10u);
+  CHECK_EQUAL(limit.storedBytes(3), 36 + 8000 + 110.0);
+}
+
+}  // namespace
+
+int main() {
+  finalStatesTakeTheRoomOfRecords();
+  keptColumnsTakeItWhereTheyAreKept();
+  theSmallerOfCapacityAndBytesWins();
+  withoutALimitOnlyTheCapacityCounts();
+  return test::checkResult("byte_limit");
+}

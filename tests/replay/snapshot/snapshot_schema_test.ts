@@ -1,0 +1,30 @@
+/** The schema of a snapshot: numbers that nothing can have are refused as damage, before they reach the kernel. */
+
+import { uniform } from "@exrp/replay";
+import { assertEquals } from "@std/assert";
+import { parseSchema } from "../../../replay/snapshot/snapshot_schema.ts";
+import { assertReplayError, smallReplay } from "../_helpers.ts";
+
+/** The schema's JSON, which is the first frame. */
+function schemaOf(bytes: Uint8Array): string {
+  const length = Number(new DataView(bytes.buffer).getBigUint64(24, true));
+  return new TextDecoder().decode(bytes.subarray(36, 36 + length));
+}
+
+Deno.test("numbers of the kernel's things are at most 32 bits", async () => {
+  using replay = await smallReplay();
+  replay.newPickSelector(uniform());
+  const json = schemaOf(await replay.serialize());
+  const parse = (text: string): unknown => parseSchema(new TextEncoder().encode(text));
+  parse(json);
+  for (const name of ["table", "native"]) {
+    for (const value of [2 ** 32, 2 ** 53 - 1, 2 ** 53, -1, 0.5, "0", null]) {
+      const forged = json.replace(
+        new RegExp(`"${name}":\\d+`),
+        `"${name}":${JSON.stringify(value)}`,
+      );
+      assertEquals(forged === json, false);
+      assertReplayError(() => parse(forged), "snapshot-corrupt");
+    }
+  }
+});
