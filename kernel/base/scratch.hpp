@@ -1,0 +1,59 @@
+// Scratch<T>: an array for the numbers of one call, which grows when a call needs more and may move then.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. Elements below committed() may be read and written. New ones start as zero bytes, and growing keeps the others.
+//   2. Pointers to elements are good until the next commit().
+//   3. T is trivially copyable, so zero bytes are a valid T.
+// Cost: nothing until the first commit(); commit() of a count that is committed already is one comparison.
+// It does not shrink, does not run constructors or destructors, and never throws: failure is `false`, and changes nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+
+namespace exrp {
+
+template <typename T>
+class Scratch {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
+
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::free(data_); }
+
+  /// Makes elements 0..count-1 usable.
+  bool commit(size_t count) {
+    if (count <= committed_) return true;
+    // Half as much again, so that growing step by step stays cheap; where that is too much, only what is needed.
+    const size_t ample = committed_ + committed_ / 2;
+    return (ample > count && grow(ample)) || grow(count);
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](size_t index) { return data_[index]; }
+  const T& operator[](size_t index) const { return data_[index]; }
+  size_t committed() const { return committed_; }
+
+ private:
+  bool grow(size_t count) {
+    if (count > SIZE_MAX / sizeof(T)) return false;
+    void* const moved = std::realloc(data_, count * sizeof(T));
+    if (moved == nullptr) return false;
+    data_ = static_cast<T*>(moved);
+    memset(static_cast<void*>(data_ + committed_), 0, (count - committed_) * sizeof(T));
+    committed_ = count;
+    return true;
+  }
+
+  T* data_ = nullptr;
+  size_t committed_ = 0;
+};
+
+}  // namespace exrp
