@@ -2,7 +2,12 @@
  * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
  * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
  *
- * Rules of your own are tested with `conforms()` and `conformsEviction()` of `@exrp/replay/testing`.
+ * What you need every day is here. There are four more rooms:
+ *
+ * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They know no replay.
+ * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the selectors that are here.
+ * - `@exrp/replay/eviction`: types for an eviction policy of your own.
+ * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
  *
  * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
  * `--allow-ffi=<path of the kernel>` suffices.
@@ -130,34 +135,17 @@ export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";
 
 export { uniform } from "./selectors/uniform.ts";
 export { prioritized } from "./selectors/prioritized.ts";
-export type { PrioritizedOptions } from "./selectors/prioritized.ts";
 export { rankBased } from "./selectors/rank_based.ts";
-export type { RankBasedOptions } from "./selectors/rank_based.ts";
 export { pser } from "./selectors/pser.ts";
-export type { PserOptions } from "./selectors/pser.ts";
 export { curious } from "./selectors/curious.ts";
-export type { CuriousOptions } from "./selectors/curious.ts";
 export { ucb } from "./selectors/ucb.ts";
-export type { UcbOptions } from "./selectors/ucb.ts";
-export { type AgeEndOptions, newest, oldest } from "./selectors/age_end.ts";
+export { newest, oldest } from "./selectors/age_end.ts";
 export { highestPriority, lowestPriority } from "./selectors/priority_end.ts";
-export type { PriorityEndOptions } from "./selectors/priority_end.ts";
-export { recent, recentCount } from "./selectors/recent.ts";
-export type { RecentOptions } from "./selectors/recent.ts";
+export { recent } from "./selectors/recent.ts";
 export { withoutReplacement } from "./selectors/without_replacement.ts";
-export { NativeSelector } from "./selectors/native_selector.ts";
-export type {
-  Candidates,
-  ComposedSelector,
-  Composition,
-  PartDrawer,
-} from "./selectors/composed_selector.ts";
-export { combined, type CombinedOptions } from "./selectors/combined.ts";
-export { laber, type LaberOptions } from "./selectors/laber.ts";
-export { mixture, type MixturePart } from "./selectors/mixture.ts";
-export type { SelectorOption } from "./selectors/native_selector.ts";
-export type { PickSelector, Selection, SelectorRule } from "./selectors/pick_selector.ts";
-export { RandomStream } from "./selectors/random_stream.ts";
+export { combined } from "./selectors/combined.ts";
+export { laber } from "./selectors/laber.ts";
+export { mixture } from "./selectors/mixture.ts";
 
 export { fifo } from "./eviction/fifo.ts";
 export { secondChance } from "./eviction/second_chance.ts";
@@ -166,19 +154,3 @@ export { lfu } from "./eviction/lfu.ts";
 export { lowestPriorityFirst } from "./eviction/lowest_priority_first.ts";
 export { afterDraws } from "./eviction/after_draws.ts";
 export { reservoir } from "./eviction/reservoir.ts";
-export { NativeEviction } from "./eviction/native_eviction.ts";
-export type { EvictionPolicy, EvictionRule } from "./eviction/eviction_policy.ts";
-
-export { gae } from "./returns/gae.ts";
-export type { GaeOptions, GaeResult } from "./returns/gae.ts";
-export { vtrace } from "./returns/vtrace.ts";
-export type { VtraceOptions, VtraceResult } from "./returns/vtrace.ts";
-export { retrace } from "./returns/retrace.ts";
-export type { RetraceOptions } from "./returns/retrace.ts";
-export { nStepReturn } from "./returns/n_step_return.ts";
-export type { NStepReturnOptions } from "./returns/n_step_return.ts";
-export { lambdaReturn } from "./returns/lambda_return.ts";
-export type { LambdaReturnOptions } from "./returns/lambda_return.ts";
-export { sequencePriority } from "./returns/sequence_priority.ts";
-export type { SequencePriorityOptions } from "./returns/sequence_priority.ts";
-export { annealed } from "./returns/annealed.ts";

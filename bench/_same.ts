@@ -4,13 +4,8 @@
  * @module
  */
 
-import {
-  type Column,
-  ExperienceReplay,
-  float32,
-  type Selector,
-  type SelectorRule,
-} from "@exrp/replay";
+import { type Column, ExperienceReplay, float32, type Selector } from "@exrp/replay";
+import type { SelectorRule } from "@exrp/replay/selectors";
 import { PlainReplay } from "./_plain_replay.ts";
 
 /** States of some numbers, actions of one or three. */

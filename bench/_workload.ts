@@ -8,7 +8,6 @@ import {
   afterDraws,
   type Batch,
   type Column,
-  type EvictionRule,
   ExperienceReplay,
   fifo,
   float32,
@@ -18,8 +17,9 @@ import {
   reservoir,
   secondChance,
   type Selector,
-  type SelectorRule,
 } from "@exrp/replay";
+import type { EvictionRule } from "@exrp/replay/eviction";
+import type { SelectorRule } from "@exrp/replay/selectors";
 
 /** A replay of 4-float states, as the paper's experiment and classic control have them. */
 export type Replay4 = ExperienceReplay<Column<"float32", readonly [4]>>;

@@ -7,7 +7,8 @@
  * @module
  */
 
-import { type EvictionRule, prioritized, uniform } from "@exrp/replay";
+import { prioritized, uniform } from "@exrp/replay";
+import type { EvictionRule } from "@exrp/replay/eviction";
 import {
   fillFrames,
   fillVectors,

@@ -14,7 +14,8 @@ import { NativeEviction } from "./native_eviction.ts";
  *
  * @example A rule that forgets the youngest of two or more, in full
  * ```ts
- * import { type EvictionPolicy, ExperienceReplay, float32 } from "@exrp/replay";
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import type { EvictionPolicy } from "@exrp/replay/eviction";
  * import { assertStrictEquals } from "@std/assert";
  *
  * function keepFirst(): EvictionPolicy {

@@ -10,14 +10,9 @@
  * @module
  */
 
-import {
-  ExperienceReplay,
-  float32,
-  gae,
-  prioritized,
-  RandomStream,
-  sequencePriority,
-} from "@exrp/replay";
+import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+import { gae, sequencePriority } from "@exrp/replay/returns";
+import { RandomStream } from "@exrp/replay/selectors";
 
 const PLACES = 5;
 const STEPS_MAX = 6;

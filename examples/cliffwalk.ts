@@ -16,12 +16,11 @@ import {
   type Column,
   ExperienceReplay,
   prioritized,
-  RandomStream,
   type Selector,
-  type SelectorRule,
   uint8,
   uniform,
 } from "@exrp/replay";
+import { RandomStream, type SelectorRule } from "@exrp/replay/selectors";
 import { SurpriseFirst } from "./surprise_first.ts";
 
 /** States of the walk. */

@@ -6,7 +6,8 @@
  * @module
  */
 
-import { type EvictionPolicy, ExperienceReplay, float32 } from "@exrp/replay";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
 
 /**
  * Keeps the episodes of the highest return. It looks at every episode for each victim, which is fine for some thousands;

@@ -6,13 +6,8 @@
  * @module
  */
 
-import {
-  ExperienceReplay,
-  float32,
-  type PickSelector,
-  type RandomStream,
-  type Selection,
-} from "@exrp/replay";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 
 /** A chance is halved this often at most. */
 const LEVEL_MAX = 10;

@@ -10,7 +10,8 @@
  * @module
  */
 
-import { ExperienceReplay, RandomStream, uint8, uniform } from "@exrp/replay";
+import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 
 const BITS = 15;
 const EPISODES = 600;

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { PickSelector, RandomStream, Selection } from "@exrp/replay";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 
 /** Options of {@linkcode SurpriseFirst}. */
 export interface SurpriseFirstOptions {

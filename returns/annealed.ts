@@ -19,7 +19,7 @@ import { checkInteger, checkNumber, show } from "../base/checks.ts";
  *   a negative step or NaN.
  * @example
  * ```ts
- * import { annealed } from "@exrp/replay";
+ * import { annealed } from "@exrp/replay/returns";
  * import { assertAlmostEquals, assertStrictEquals } from "@std/assert";
  *
  * const beta = annealed(0.4, 1, 1000);

@@ -75,7 +75,7 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { gae } from "@exrp/replay";
+ * import { gae } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const { advantage, valueTarget } = gae({

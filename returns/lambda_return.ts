@@ -46,7 +46,7 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { lambdaReturn } from "@exrp/replay";
+ * import { lambdaReturn } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const target = lambdaReturn({

@@ -46,7 +46,7 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { nStepReturn } from "@exrp/replay";
+ * import { nStepReturn } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const target = nStepReturn({

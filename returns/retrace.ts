@@ -64,7 +64,7 @@ const OPTIONS = [
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { retrace } from "@exrp/replay";
+ * import { retrace } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const target = retrace({

@@ -52,7 +52,7 @@ const NONE: SequencePriorityOptions = Object.freeze({});
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { sequencePriority } from "@exrp/replay";
+ * import { sequencePriority } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const errors = [1, -3, 2, -4, 0, 0]; // two rows of three steps, of which the second has one real one

@@ -99,7 +99,7 @@ function checkBound(where: string, value: unknown): number {
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
- * import { vtrace } from "@exrp/replay";
+ * import { vtrace } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * const { valueTarget, policyAdvantage, rho } = vtrace({

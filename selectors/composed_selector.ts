@@ -52,7 +52,8 @@ export interface Composition {
  *
  * @example A rule that draws by turns with one part and the other
  * ```ts
- * import { type ComposedSelector, ExperienceReplay, float32, newest, oldest } from "@exrp/replay";
+ * import { ExperienceReplay, float32, newest, oldest } from "@exrp/replay";
+ * import type { ComposedSelector } from "@exrp/replay/selectors";
  * import { assertEquals } from "@std/assert";
  *
  * const byTurns: ComposedSelector = {

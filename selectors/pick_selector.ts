@@ -31,7 +31,8 @@ export interface Selection {
  *
  * @example A rule that draws uniformly, in full
  * ```ts
- * import { ExperienceReplay, float32, type PickSelector } from "@exrp/replay";
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import type { PickSelector } from "@exrp/replay/selectors";
  * import { assertStrictEquals } from "@std/assert";
  *
  * function plain(): PickSelector {

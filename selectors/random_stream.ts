@@ -17,7 +17,7 @@ export const RANDOM_STREAM_BYTES = 16;
  *
  * @example
  * ```ts
- * import { RandomStream } from "@exrp/replay";
+ * import { RandomStream } from "@exrp/replay/selectors";
  * import { assert, assertStrictEquals } from "@std/assert";
  *
  * const random = new RandomStream(7);

@@ -71,7 +71,7 @@ export function recent(options: RecentOptions): NativeSelector {
  * @throws {RangeError} For a number out of its range.
  * @example
  * ```ts
- * import { recentCount } from "@exrp/replay";
+ * import { recentCount } from "@exrp/replay/selectors";
  * import { assertStrictEquals } from "@std/assert";
  *
  * const options = { eta: 0.996, updates: 500, newest: 5000 };

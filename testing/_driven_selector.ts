@@ -4,14 +4,8 @@
  * @module
  */
 
-import {
-  type Batch,
-  type Column,
-  NativeSelector,
-  RandomStream,
-  type Selector,
-  type SelectorRule,
-} from "../mod.ts";
+import type { Batch, Column, Selector } from "../mod.ts";
+import { NativeSelector, RandomStream, type SelectorRule } from "../selectors/mod.ts";
 import type { Progress } from "./conformance.ts";
 import { expect, expectSame } from "./_expect.ts";
 import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";

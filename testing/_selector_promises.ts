@@ -6,7 +6,8 @@
  * @module
  */
 
-import { RandomStream, type Selector } from "../mod.ts";
+import type { Selector } from "../mod.ts";
+import { RandomStream } from "../selectors/mod.ts";
 import type { Progress } from "./conformance.ts";
 import { filled, prioritize, sizeFor, type Subject, tally } from "./_driven_selector.ts";
 import { expect, expectSameNumbers } from "./_expect.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type Column, type EvictionRule, ExperienceReplay, float32 } from "../mod.ts";
+import { type Column, ExperienceReplay, float32 } from "../mod.ts";
+import type { EvictionRule } from "../eviction/mod.ts";
 
 /** A replay of one-number states. */
 export type SmallReplay = ExperienceReplay<Column<"float32", readonly [1]>>;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { NativeSelector, type SelectorRule } from "../mod.ts";
+import { NativeSelector, type SelectorRule } from "../selectors/mod.ts";
 import { checkSelectorRule } from "../selectors/pick_selector.ts";
 import {
   checkCase,

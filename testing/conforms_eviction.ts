@@ -5,7 +5,9 @@
  */
 
 import { checkEviction } from "../eviction/eviction_policy.ts";
-import { type EvictionRule, NativeEviction, RandomStream, type Selector, uniform } from "../mod.ts";
+import { type Selector, uniform } from "../mod.ts";
+import { type EvictionRule, NativeEviction } from "../eviction/mod.ts";
+import { RandomStream } from "../selectors/mod.ts";
 import {
   checkCase,
   checkFresh,
@@ -55,7 +57,7 @@ const CAPACITY = 40;
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission` when no replay can be made here.
  * @example
  * ```ts
- * import type { EvictionPolicy } from "@exrp/replay";
+ * import type { EvictionPolicy } from "@exrp/replay/eviction";
  * import { conformsEviction } from "@exrp/replay/testing";
  *
  * function youngestFirst(): EvictionPolicy {

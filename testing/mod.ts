@@ -6,7 +6,7 @@
  *
  * @example A selector of one's own
  * ```ts
- * import type { PickSelector } from "@exrp/replay";
+ * import type { PickSelector } from "@exrp/replay/selectors";
  * import { conforms } from "@exrp/replay/testing";
  *
  * function plain(): PickSelector {

@@ -19,11 +19,11 @@ import {
   pser,
   rankBased,
   recent,
-  type SelectorRule,
   ucb,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import type { SelectorRule } from "@exrp/replay/selectors";
 import { checkBatch, fill } from "../_workload.ts";
 
 const withoutPriorities: Record<string, SelectorRule> = {

@@ -50,7 +50,8 @@ export interface DrainedParts {
  *
  * @example
  * ```ts
- * import { ExperienceReplay, float32, gae } from "@exrp/replay";
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { gae } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({

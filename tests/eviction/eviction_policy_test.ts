@@ -1,5 +1,6 @@
 /** Eviction policies written in TypeScript: they conform like the kernel's own, and their mistakes are told by name. */
-import { type EvictionPolicy, uniform } from "@exrp/replay";
+import { uniform } from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { KeepBest } from "../../examples/custom_eviction.ts";
 import {

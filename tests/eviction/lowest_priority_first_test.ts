@@ -1,10 +1,5 @@
-import {
-  lowestPriorityFirst,
-  type PickSelector,
-  prioritized,
-  type SelectorRule,
-  uniform,
-} from "@exrp/replay";
+import { lowestPriorityFirst, prioritized, uniform } from "@exrp/replay";
+import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { assertEquals } from "@std/assert";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";

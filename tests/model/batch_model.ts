@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { RandomStream } from "@exrp/replay";
+import type { RandomStream } from "@exrp/replay/selectors";
 import type { Fault } from "./faults.ts";
 import { candidateScore } from "./selector_models.ts";
 import { join } from "./window_model.ts";

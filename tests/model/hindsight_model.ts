@@ -5,7 +5,8 @@
  * @module
  */
 
-import { type HindsightStrategy, RandomStream } from "@exrp/replay";
+import type { HindsightStrategy } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 
 /** What a hindsight is made with. */
 export interface HindsightSpec {

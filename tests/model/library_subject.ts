@@ -11,8 +11,6 @@ import {
   type Column,
   combined,
   curious,
-  type EvictionPolicy,
-  type EvictionRule,
   ExperienceReplay,
   fifo,
   highestPriority,
@@ -24,18 +22,18 @@ import {
   mixture,
   newest,
   oldest,
-  type PickSelector,
   prioritized,
   pser,
   rankBased,
   recent,
   reservoir,
   secondChance,
-  type SelectorRule,
   ucb,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
+import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
 import type { ModelConfig } from "./replay_model.ts";

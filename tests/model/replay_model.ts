@@ -14,7 +14,8 @@ import {
   type ModelGoal,
   type PickOfBatch,
 } from "./hindsight_model.ts";
-import { type PickPolicy, RandomStream } from "@exrp/replay";
+import type { PickPolicy } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 import { portablePow } from "./portable_math.ts";
 import {
   type ComposedSpec,

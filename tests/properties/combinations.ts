@@ -5,8 +5,6 @@
  */
 
 import {
-  type EvictionPolicy,
-  type EvictionRule,
   fifo,
   lfu,
   lru,
@@ -14,10 +12,11 @@ import {
   prioritized,
   rankBased,
   secondChance,
-  type SelectorRule,
   ucb,
   uniform,
 } from "@exrp/replay";
+import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
+import type { SelectorRule } from "@exrp/replay/selectors";
 import type { Combination, Factors } from "./covering.ts";
 
 /** Forgets the oldest, in plain TypeScript. */

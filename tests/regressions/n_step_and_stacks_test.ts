@@ -1,7 +1,8 @@
 /** What went wrong elsewhere with returns of several steps and with stacks of frames. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
-import { lru, nStepReturn, uniform } from "@exrp/replay";
+import { lru, uniform } from "@exrp/replay";
+import { nStepReturn } from "@exrp/replay/returns";
 import { assertCode, manyEnvironments, range, recordEpisode, small } from "./_helpers.ts";
 
 /** What lies n steps ahead of the state `value` of an environment of {@linkcode manyEnvironments}. */

@@ -11,13 +11,13 @@ import {
 import {
   ExperienceReplay,
   prioritized,
-  RandomStream,
   rankBased,
   ucb,
   uint8,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 import { assertCode, range, recordEpisode, small } from "./_helpers.ts";
 
 const proportional = { alpha: 1, epsilon: 0 } as const;

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { ExperienceReplay, float32, type PickSelector, prioritized, ucb } from "@exrp/replay";
+import { ExperienceReplay, float32, prioritized, ucb } from "@exrp/replay";
+import type { PickSelector } from "@exrp/replay/selectors";
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 

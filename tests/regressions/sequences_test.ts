@@ -10,11 +10,11 @@ import {
   type PickOptions,
   type PickTable,
   prioritized,
-  sequencePriority,
   uint8,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import { sequencePriority } from "@exrp/replay/returns";
 import { allPicks, range, recordEpisode, small } from "./_helpers.ts";
 
 Deno.test("pytorch/rl#1969, pytorch/rl#2193, flashbax#51: sequences can be drawn once the store is full, prioritized ones too", async () => {

@@ -1,15 +1,6 @@
 /** The limits beside the capacity: capacityBytes and maxAge. That they hold under every policy is in tests/eviction/conforms.ts. */
-import {
-  every,
-  type EvictionPolicy,
-  ExperienceReplay,
-  fifo,
-  float32,
-  lru,
-  newest,
-  uint8,
-  uniform,
-} from "@exrp/replay";
+import { every, ExperienceReplay, fifo, float32, lru, newest, uint8, uniform } from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { recordEpisode, smallReplay } from "./_helpers.ts";
 

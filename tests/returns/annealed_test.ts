@@ -1,4 +1,4 @@
-import { annealed } from "@exrp/replay";
+import { annealed } from "@exrp/replay/returns";
 import { assertAlmostEquals, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("annealed() goes from start to end in a straight line and stays there", () => {

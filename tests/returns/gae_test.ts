@@ -1,11 +1,5 @@
-import {
-  ExperienceReplay,
-  float32,
-  gae,
-  type GaeOptions,
-  lambdaReturn,
-  uniform,
-} from "@exrp/replay";
+import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+import { gae, type GaeOptions, lambdaReturn } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   assertRefused,

@@ -1,4 +1,4 @@
-import { lambdaReturn, type LambdaReturnOptions, nStepReturn } from "@exrp/replay";
+import { lambdaReturn, type LambdaReturnOptions, nStepReturn } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import {
   assertRefused,

@@ -1,4 +1,4 @@
-import { nStepReturn, type NStepReturnOptions } from "@exrp/replay";
+import { nStepReturn, type NStepReturnOptions } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import {
   assertRefused,

@@ -1,5 +1,12 @@
 /** Every function of returns/ gives for packed rows what it gives for the same rows with padding between them. */
-import { gae, lambdaReturn, nStepReturn, retrace, sequencePriority, vtrace } from "@exrp/replay";
+import {
+  gae,
+  lambdaReturn,
+  nStepReturn,
+  retrace,
+  sequencePriority,
+  vtrace,
+} from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { forRandomRows, listRows, type Rows } from "./_helpers.ts";
 

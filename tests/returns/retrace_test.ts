@@ -1,4 +1,4 @@
-import { nStepReturn, retrace, type RetraceOptions } from "@exrp/replay";
+import { nStepReturn, retrace, type RetraceOptions } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import {
   assertRefused,

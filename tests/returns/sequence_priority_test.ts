@@ -1,11 +1,5 @@
-import {
-  ExperienceReplay,
-  float32,
-  highestPriority,
-  prioritized,
-  sequencePriority,
-  type SequencePriorityOptions,
-} from "@exrp/replay";
+import { ExperienceReplay, float32, highestPriority, prioritized } from "@exrp/replay";
+import { sequencePriority, type SequencePriorityOptions } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { assertResults, forRandomRows, listRows } from "./_helpers.ts";
 

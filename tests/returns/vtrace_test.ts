@@ -1,4 +1,4 @@
-import { gae, nStepReturn, vtrace, type VtraceOptions } from "@exrp/replay";
+import { gae, nStepReturn, vtrace, type VtraceOptions } from "@exrp/replay/returns";
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import {
   assertRefused,

@@ -1,11 +1,5 @@
-import {
-  combined,
-  type ComposedSelector,
-  newest,
-  prioritized,
-  type SelectorRule,
-  uniform,
-} from "@exrp/replay";
+import { combined, newest, prioritized, uniform } from "@exrp/replay";
+import type { ComposedSelector, SelectorRule } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   assertReplayError,

@@ -1,13 +1,5 @@
-import {
-  mixture,
-  newest,
-  oldest,
-  type PickSelector,
-  prioritized,
-  recent,
-  type SelectorRule,
-  uniform,
-} from "@exrp/replay";
+import { mixture, newest, oldest, prioritized, recent, uniform } from "@exrp/replay";
+import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { recordEpisode, smallReplay, testRandom } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";

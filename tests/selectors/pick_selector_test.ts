@@ -1,5 +1,6 @@
 /** Selectors written in TypeScript: they conform like the kernel's own, and their mistakes are told by name. */
-import { type Selection, uniform } from "@exrp/replay";
+import { uniform } from "@exrp/replay";
+import type { Selection } from "@exrp/replay/selectors";
 import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { Halving } from "../../examples/custom_selector.ts";
 import {

@@ -1,4 +1,4 @@
-import { RandomStream } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertLess, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("RandomStream: seeds and streams differ, equal ones are equal", () => {

@@ -1,4 +1,5 @@
-import { recent, recentCount } from "@exrp/replay";
+import { recent } from "@exrp/replay";
+import { recentCount } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";

@@ -13,12 +13,12 @@ import {
   pser,
   rankBased,
   recent,
-  type SelectorRule,
   ucb,
   uint8,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import type { SelectorRule } from "@exrp/replay/selectors";
 import { ChiSquare, chiSquareTail } from "./chi_square.ts";
 
 const SEED = Number(environment("EXRP_STATISTICS_SEED") ?? 20_261_121);

@@ -5,7 +5,9 @@
  */
 
 import { assertGreater, assertLess } from "@std/assert";
-import { type EvictionPolicy, type EvictionRule, RandomStream, reservoir } from "@exrp/replay";
+import { reservoir } from "@exrp/replay";
+import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
+import { RandomStream } from "@exrp/replay/selectors";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { ChiSquare } from "./chi_square.ts";
 

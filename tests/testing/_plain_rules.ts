@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { EvictionPolicy, PickSelector, RandomStream, Selection } from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 
 /** Uniform draws. */
 export class Plain implements PickSelector {

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type PickSelector, prioritized, type RandomStream, type Selection } from "@exrp/replay";
+import { prioritized } from "@exrp/replay";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 import type { SelectorCase } from "@exrp/replay/testing";
 import { Plain, Roulette, Turns } from "./_plain_rules.ts";
 

@@ -1,5 +1,6 @@
 /** conformsEviction() lets right policies pass and names what is broken of wrong ones, each wrong in one place. */
-import { type EvictionPolicy, fifo, uniform } from "@exrp/replay";
+import { fifo, uniform } from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
 import {
   ConformanceError,
   conformsEviction,

@@ -1,5 +1,6 @@
 /** conforms() lets right rules pass and names what is broken of wrong ones, each wrong in one place. */
-import { fifo, type PickSelector, type RandomStream, type Selection, uniform } from "@exrp/replay";
+import { fifo, uniform } from "@exrp/replay";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 import { ConformanceError, conforms, selectorChecks } from "@exrp/replay/testing";
 import {
   assert,

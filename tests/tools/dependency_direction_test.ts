@@ -1,13 +1,17 @@
 /**
  * The parts depend on each other in one direction only:
- * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; mod.ts → returns → ffi; testing → mod.ts.
+ * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; testing → mod.ts. Returns knows no other part but base.
  */
 import { assertEquals } from "@std/assert";
 import { exists, inRepository, listTree } from "../../tools/_repository.ts";
 
+/** The public doors: the file behind each export of deno.json. */
+const { exports } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
+const ROOMS = Object.values<string>(exports).map((path) => path.replace("./", ""));
+
 /** What each part may import besides itself. */
 const allowed: Record<string, readonly string[]> = {
-  "mod.ts": ["replay", "schema", "selectors", "eviction", "returns", "base"],
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "base"],
   replay: ["schema", "selectors", "eviction", "ffi", "base"],
   schema: ["selectors", "eviction", "ffi", "base"],
   // A native rule carries its number from the generated constants.
@@ -18,9 +22,9 @@ const allowed: Record<string, readonly string[]> = {
   base: ["ffi"],
   // What users test their rules with stands above the library; of the other parts only their checks of arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],
-  examples: ["mod.ts"],
+  examples: ROOMS,
   // Of the tools only what finds files and compilers, and the version for its results: what it measures goes through the public face.
-  bench: ["mod.ts", "tools", "deno.json"],
+  bench: [...ROOMS, "tools", "deno.json"],
 };
 
 async function listPart(part: string, ...extensions: string[]): Promise<string[]> {
@@ -40,8 +44,9 @@ function listImports(text: string): string[] {
 
 /** The part that a specifier in a file leads to; undefined for a package from elsewhere. */
 function partOf(file: string, specifier: string): string | undefined {
-  if (specifier === "@exrp/replay") return "mod.ts";
-  if (specifier === "@exrp/replay/testing") return "testing";
+  if (specifier === "@exrp/replay" || specifier.startsWith("@exrp/replay/")) {
+    return exports[specifier.replace("@exrp/replay", ".")]?.replace("./", "");
+  }
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${file}`).pathname.slice(1);
   return path.split("/")[0];
@@ -135,6 +140,6 @@ import {
   assertEquals(partOf("examples/a.ts", "../replay/b.ts"), "replay");
   assertEquals(partOf("mod.ts", "./ffi/b.ts"), "ffi");
   assertEquals(partOf("examples/a.ts", "@exrp/replay"), "mod.ts");
-  assertEquals(partOf("examples/a.ts", "@exrp/replay/testing"), "testing");
+  assertEquals(partOf("examples/a.ts", "@exrp/replay/testing"), "testing/mod.ts");
   assertEquals(partOf("examples/a.ts", "node:path"), undefined);
 });

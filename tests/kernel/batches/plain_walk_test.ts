@@ -15,10 +15,10 @@ import {
   int16,
   int32,
   type PickOptions,
-  RandomStream,
   uint8,
   uniform,
 } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals } from "@std/assert";
 
 type Numbers = ExperienceReplay<

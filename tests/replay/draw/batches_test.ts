@@ -1,15 +1,7 @@
 /** Batches one after the other, the next ones drawn by another thread. */
 
-import {
-  ExperienceReplay,
-  fifo,
-  float32,
-  lru,
-  mixture,
-  type PickSelector,
-  prioritized,
-  uniform,
-} from "@exrp/replay";
+import { ExperienceReplay, fifo, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
+import type { PickSelector } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { assertReplayRejects, recordEpisode, type SmallReplay, smallReplay } from "../_helpers.ts";
 

@@ -11,10 +11,10 @@ import {
   ExperienceReplay,
   float32,
   prioritized,
-  RandomStream,
   rankBased,
   type Selector,
 } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals } from "@std/assert";
 
 interface Twin {

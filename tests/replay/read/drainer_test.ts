@@ -1,13 +1,6 @@
 /** drain(): each record once, in order; what is forgotten, lost, cut and saved. */
-import {
-  Drained,
-  type DrainOptions,
-  ExperienceReplay,
-  float32,
-  gae,
-  lru,
-  uint8,
-} from "@exrp/replay";
+import { Drained, type DrainOptions, ExperienceReplay, float32, lru, uint8 } from "@exrp/replay";
+import { gae } from "@exrp/replay/returns";
 import { assert, assertEquals, assertGreater, assertStrictEquals, assertThrows } from "@std/assert";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { Halving } from "../../../examples/custom_selector.ts";

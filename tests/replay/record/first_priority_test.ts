@@ -1,12 +1,7 @@
 /** Priorities that come with records: the first ones of the picks that begin at them. */
 
-import {
-  ExperienceReplay,
-  float32,
-  highestPriority,
-  type PickSelector,
-  prioritized,
-} from "@exrp/replay";
+import { ExperienceReplay, float32, highestPriority, prioritized } from "@exrp/replay";
+import type { PickSelector } from "@exrp/replay/selectors";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { assertReplayError, type SmallReplay, smallReplay, visibleState } from "../_helpers.ts";
 

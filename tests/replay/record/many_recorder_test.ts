@@ -3,8 +3,6 @@ import {
   afterDraws,
   bool,
   type Column,
-  type EvictionPolicy,
-  type EvictionRule,
   ExperienceReplay,
   fifo,
   float32,
@@ -12,13 +10,14 @@ import {
   lfu,
   lowestPriorityFirst,
   lru,
-  type PickSelector,
   prioritized,
   reservoir,
   secondChance,
   ucb,
   uint8,
 } from "@exrp/replay";
+import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
+import type { PickSelector } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { assertReplayError, smallReplay, testRandom, visibleState } from "../_helpers.ts";
 

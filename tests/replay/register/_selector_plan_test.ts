@@ -1,15 +1,12 @@
 /** Adding a selector that is made of others: all of it, or nothing. */
 
-import {
-  combined,
-  type ComposedSelector,
-  type Composition,
-  mixture,
-  type PickSelector,
-  prioritized,
-  type SelectorRule,
-  uniform,
-} from "@exrp/replay";
+import { combined, mixture, prioritized, uniform } from "@exrp/replay";
+import type {
+  ComposedSelector,
+  Composition,
+  PickSelector,
+  SelectorRule,
+} from "@exrp/replay/selectors";
 import { assertEquals, assertThrows } from "@std/assert";
 import { assertReplayError, recordEpisode, smallReplay, visibleState } from "../_helpers.ts";
 

@@ -12,15 +12,13 @@ import {
   float16,
   highestPriority,
   type PickOptions,
-  type PickSelector,
   type PickTable,
   prioritized,
-  type RandomStream,
-  type Selection,
   type Selector,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 import {
   assertReplayError,
   assertReplayRejects,

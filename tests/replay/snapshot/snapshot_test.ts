@@ -3,7 +3,6 @@ import {
   afterDraws,
   bool,
   curious,
-  type EvictionRule,
   ExperienceReplay,
   fifo,
   float32,
@@ -13,8 +12,6 @@ import {
   lowestPriority,
   lowestPriorityFirst,
   lru,
-  type NativeEviction,
-  type NativeSelector,
   newest,
   oldest,
   prioritized,
@@ -25,11 +22,12 @@ import {
   reservoir,
   secondChance,
   type Selector,
-  type SelectorRule,
   ucb,
   uint8,
   uniform,
 } from "@exrp/replay";
+import type { EvictionRule, NativeEviction } from "@exrp/replay/eviction";
+import type { NativeSelector, SelectorRule } from "@exrp/replay/selectors";
 import {
   assert,
   assertEquals,

@@ -1,0 +1,38 @@
+/**
+ * What you need to write an eviction policy of your own.
+ *
+ * The library's policies, from `fifo()` to `reservoir()`, are in `@exrp/replay`. A policy of your own is an object with the
+ * methods of {@linkcode EvictionPolicy}. `conformsEviction()` of `@exrp/replay/testing` tests it.
+ *
+ * @example A policy that forgets the youngest episode
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import type { EvictionPolicy } from "@exrp/replay/eviction";
+ * import { assertEquals } from "@std/assert";
+ *
+ * function youngestFirst(): EvictionPolicy {
+ *   const handles: number[] = [];
+ *   return {
+ *     name: "youngestFirst",
+ *     created: (handle) => void handles.push(handle),
+ *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
+ *     victim: () => handles.at(-2) ?? handles[0] ?? -1, // the last one is being recorded
+ *   };
+ * }
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 2,
+ *   state: float32(1),
+ *   eviction: youngestFirst(),
+ * });
+ * for (const value of [0, 1, 2]) {
+ *   replay.record(replay.newEpisode(), [value], 0, 0, { finalState: [0] });
+ * }
+ * assertEquals([...replay.episodes()], [0, 2]);
+ * ```
+ *
+ * @module
+ */
+
+export type { EvictionPolicy, EvictionRule } from "./eviction_policy.ts";
+export { NativeEviction } from "./native_eviction.ts";
