@@ -7,6 +7,7 @@
 import { dotChart, lineChart, type Point } from "../_charts.ts";
 import { digits, factor, type Rendered, type Section, table } from "../_section.ts";
 import { BY_HAND, OURS, power } from "./_names.ts";
+import { OVERVIEW, overview } from "./_overview.ts";
 import { checkPeersResults, MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
 import { summarize } from "./_summary.ts";
 
@@ -24,67 +25,67 @@ const GROUPS: readonly Group[] = [
     id: "uniform",
     title: "Uniform",
     text:
-      `Records of ${RECORD}: 140 bytes, of which ours keeps 76, as next obs are the obs of the next record.`,
+      `A record has ${RECORD}. These are 140 bytes. Ours keeps 76 of them, because next obs are the obs of the next record.`,
     chart: "size",
   },
   {
     id: "prioritized",
     title: "Prioritized",
     text:
-      "The same records, α = 0.6, β = 0.4. *update* sets priorities of records all over the buffer; *turn* is a learner's turn: a batch is drawn, then the priorities of what was drawn are set.",
+      "The records are the same, with α = 0.6 and β = 0.4. *update* sets the priorities of records all over the buffer. *turn* is a learner's turn: it draws a batch, and then it sets the priorities of what it drew.",
     chart: "size",
   },
   {
     id: "sequences",
     title: "Sequences: the paper's get_5000",
     text:
-      "5000 sequences of 8 records. After a write, what a system keeps of the last draw may be of no use.",
+      "Each batch has 5000 sequences of 8 records. *add 1, sample 5000* writes before it draws, because a write can make useless what a system keeps of the last draw.",
     chart: "dots",
   },
   {
     id: "prioritized sequences",
     title: "Prioritized sequences",
     text:
-      "5000 sequences of 8 records, drawn by priorities of their first records where not said otherwise. *turn*: a batch is drawn, then the priorities of what was drawn are set.",
+      "Each batch has 5000 sequences of 8 records. Unless said otherwise, the priority of a sequence is that of its first record. *turn* draws a batch, and then it sets the priorities of what it drew.",
     chart: "dots",
   },
   {
     id: "images",
     title: "Images",
-    text: "Stacks and next stacks of four frames of 84 × 84 bytes.",
+    text: "Each pick is a stack of four frames of 84 × 84 bytes, and its next stack.",
     chart: "dots",
   },
   {
     id: "seed 003, uniform",
     title: "The benchmark of cpprb's author, uniform",
     text:
-      "As in the comparison of cpprb with Reverb that he published: 4096 records; n records, given as float64, added at once, batches of 2 to 256.",
+      "The author of cpprb published a comparison with Reverb, and this is the same one. The buffer has 4096 records. A call adds n records at once, given as float64, or it draws a batch of 2 to 256.",
     chart: "count",
   },
   {
     id: "seed 003, prioritized",
     title: "The benchmark of cpprb's author, prioritized",
-    text: "The same with α = β = 0.4.",
+    text: "This is the same comparison with α = β = 0.4.",
     chart: "count",
   },
   {
     id: "seed 001",
     title: "List, named tuple, array",
     text:
-      "The comparison from which ElegantRL's buffer came: a full memory in three forms, batches of 256 as arrays.",
+      "ElegantRL's buffer came from this comparison. It holds a full memory in three forms, and draws batches of 256 as arrays.",
     chart: "dots",
   },
   {
     id: "memory, uniform",
     title: "Memory, uniform",
     text:
-      "Bytes a record of a full buffer, each in a process of its own: what that grew by (ours: or what the replay says it holds, if that is more). 140 bytes are the values with next obs, 76 without.",
+      "The table has the bytes a record of a full buffer. Each buffer has a process of its own, and the figure is the growth of that process. For ours it is what the replay says it holds, if that is more. The values of a record take 140 bytes with next obs, and 76 without.",
     chart: "none",
   },
   {
     id: "memory, prioritized",
     title: "Memory, prioritized",
-    text: "The same with priorities.",
+    text: "These are the same buffers with priorities.",
     chart: "none",
   },
 ];
@@ -111,7 +112,7 @@ function linesOf(rows: readonly Row[]): Line[] {
   );
 }
 
-/** "add 1" before "add 100" before "sample 32". */
+/** Puts "add 1" before "add 100", and that before "sample 32". */
 function byKindAndCount(a: string, b: string): number {
   const split = (call: string): [string, number] => {
     const count = Number(/\d+$/.exec(call)?.[0] ?? NaN);
@@ -125,7 +126,7 @@ function valueOf(line: Line, system: string): number | undefined {
   return line.figures.get(system)?.value;
 }
 
-/** The smallest of these systems' figures. */
+/** Finds the smallest figure of these systems. */
 function best(
   line: Line,
   systems: readonly string[],
@@ -176,7 +177,7 @@ function groupTable(rows: readonly Row[], systems: readonly string[]): string {
   return table([isMemory ? "bytes" : "µs a call", "N", ...shown, ...ratios], body);
 }
 
-/** Why there is no figure, said once for all calls where it is the same. */
+/** Says why a figure is missing, once for all calls with the same reason. */
 function absences(rows: readonly Row[], systems: readonly string[]): string[] {
   const lines: string[] = [];
   for (const system of systems) {
@@ -232,17 +233,17 @@ function introduction(results: PeersResults): string {
     "",
     ...(quick
       ? [
-        "**This was a quick run (`--quick`) with small buffers and short windows, to see that every peer works. Its figures are not to be quoted.**",
+        "**This was a quick run (`--quick`) with small buffers and short windows. It shows that every peer works. Its figures are not to be quoted.**",
         "",
       ]
       : []),
-    `Every system was filled with the same records, whose values tell their episode and position; a batch of each was checked against that
-before anything was timed. Then windows of about ${windowMs} ms took turns: ours, the first peer, the second, and again, ${repeats} times. The minimum counts. Each
-peer is a Python process of its own that is driven over a pipe; the pipe is not timed. Garbage collection is off while Python is timed, and on for ours.`,
+    `Every system holds the same records, whose values tell their episode and position. A check of one batch of each system comes before all
+timing. Then windows of about ${windowMs} ms take turns: ours, the first peer, the second peer and so on, ${repeats} times. The minimum counts. Each peer is
+a Python process of its own, driven over a pipe, and the times leave out the pipe. Garbage collection is off while Python is timed, and on for ours.`,
     "",
-    `*exrp* gives a fresh batch in every call, as the peers do; *exrp, into* writes into the last one, which most of them can't: a win
-of that column alone is a win by reuse. Where there is nothing to reuse (adding, updating) there is one figure. The smallest figure of a row is
-bold. *÷* says how many times longer the fastest of the others took than ours.`,
+    `*exrp* gives a fresh batch in every call, as the peers do. *exrp, into* writes into the batch before, which most peers can't do. So where
+only that column wins, reuse wins. Adding and updating have one figure, because there is nothing to reuse. The smallest figure of a row is
+bold. *÷* says how many times as long as ours the fastest of the others took.`,
     "",
     table(
       ["system", "version", "threads", "on"],
@@ -261,7 +262,7 @@ bold. *÷* says how many times longer the fastest of the others took than ours.`
   return lines.join("\n");
 }
 
-/** A group's table with what is to be known of it; undefined where it has no figures. */
+/** Makes a group's table and the notes on it; undefined where the group has no figures. */
 function renderGroup(group: Group, results: PeersResults): string | undefined {
   const order = results.systems.map(({ name }) => name);
   const rows = results.rows.filter((row) => row.group === group.id);
@@ -273,12 +274,12 @@ function renderGroup(group: Group, results: PeersResults): string | undefined {
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
-/** All tables of a run. */
+/** Makes all tables of a run. */
 export function tablesOf(results: PeersResults): string {
   return GROUPS.flatMap((group) => renderGroup(group, results) ?? []).join("\n\n");
 }
 
-/** Beside its peers. */
+/** The section "Beside its peers". */
 export const peersSection: Section = {
   file: "peers.json",
   render: async (value): Promise<Rendered> => {
@@ -286,6 +287,8 @@ export const peersSection: Section = {
     const order = results.systems.map(({ name }) => name);
     const parts = [introduction(results)];
     const images = new Map<string, string>();
+    const picture = await overview(results);
+    if (picture !== undefined) images.set(OVERVIEW, picture);
     for (const group of GROUPS) {
       const text = renderGroup(group, results);
       if (text === undefined) continue;
@@ -298,6 +301,7 @@ export const peersSection: Section = {
       parts.push(`![${group.title}: time of a call, logarithmic](images/${name})`);
     }
     const titles = new Map(GROUPS.map(({ id, title }) => [id, title]));
-    return { markdown: parts.join("\n\n"), images, summary: summarize(results, titles) };
+    const shown = picture === undefined ? undefined : OVERVIEW;
+    return { markdown: parts.join("\n\n"), images, summary: summarize(results, titles, shown) };
   },
 };

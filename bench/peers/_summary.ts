@@ -1,5 +1,6 @@
 /**
- * The first lines of `docs/benchmarks.md`: what typical calls take, and where ours is not the fastest. All of it follows from the results.
+ * The first lines of `docs/benchmarks.md`. They say what typical calls take, and where another system is faster than ours. All of it
+ * follows from the results.
  *
  * @module
  */
@@ -8,7 +9,7 @@ import { digits, factor, table } from "../_section.ts";
 import { BY_HAND, OURS, power } from "./_names.ts";
 import { MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
 
-/** A call that many make. */
+/** A call that many learners make. */
 interface Typical {
   readonly what: string;
   readonly group: string;
@@ -27,11 +28,11 @@ const TYPICAL: readonly Typical[] = [
   { what: "256 stacks and next stacks of images", group: "images", call: "sample 256" },
 ];
 
-/** The size that the typical figures are of, or the largest below it that was measured. */
+/** The typical figures are of this size, or of the largest smaller size that was measured. */
 const TYPICAL_CAPACITY = 2 ** 20;
 
-/** One row of the comparison: ours, and the others that have a figure, the fastest first. */
-interface Comparison {
+/** One row of the comparison: ours, and the others that have a figure. The fastest comes first. */
+export interface Comparison {
   readonly group: string;
   readonly call: string;
   readonly capacity: number;
@@ -40,7 +41,8 @@ interface Comparison {
   readonly others: readonly { readonly system: string; readonly value: number }[];
 }
 
-function comparisons(rows: readonly Row[]): Comparison[] {
+/** Compares ours with the others in each row in which ours has a figure. */
+export function comparisons(rows: readonly Row[]): Comparison[] {
   const found = new Map<string, Map<string, number>>();
   const keys = new Map<string, Row>();
   for (const row of rows) {
@@ -59,11 +61,20 @@ function comparisons(rows: readonly Row[]): Comparison[] {
   });
 }
 
+/** The comparison of a call at the size that typical figures are of. */
+export function typicalComparison(
+  all: readonly Comparison[],
+  group: string,
+  call: string,
+): Comparison | undefined {
+  const sizes = all.filter((one) => one.group === group && one.call === call)
+    .sort((a, b) => a.capacity - b.capacity);
+  return sizes.findLast(({ capacity }) => capacity <= TYPICAL_CAPACITY) ?? sizes[0];
+}
+
 function typicalTable(all: readonly Comparison[]): string {
   const rows = TYPICAL.flatMap(({ what, group, call }) => {
-    const sizes = all.filter((one) => one.group === group && one.call === call)
-      .sort((a, b) => a.capacity - b.capacity);
-    const one = sizes.findLast(({ capacity }) => capacity <= TYPICAL_CAPACITY) ?? sizes[0];
+    const one = typicalComparison(all, group, call);
     if (one === undefined) return [];
     const { capacity, fresh, into, others } = one;
     const library = others.find(({ system }) => !BY_HAND.includes(system));
@@ -82,7 +93,7 @@ function typicalTable(all: readonly Comparison[]): string {
   return table(head, rows);
 }
 
-/** Every row in which another system's figure is smaller than one of ours, a line for each group. */
+/** Lists every row in which another system's figure is smaller than one of ours, with a line for each group. */
 function slower(all: readonly Comparison[], titles: ReadonlyMap<string, string>): string[] {
   const lines = new Map<string, string[]>();
   for (const { group, call, capacity, fresh, into, others } of all) {
@@ -101,21 +112,31 @@ function slower(all: readonly Comparison[], titles: ReadonlyMap<string, string>)
   return [...lines].map(([group, found]) => `- ${titles.get(group) ?? group}: ${found.join("; ")}`);
 }
 
-/** The lines, as a section of their own. `titles`: what the report calls the groups. */
-export function summarize(results: PeersResults, titles: ReadonlyMap<string, string>): string {
+/**
+ * Makes the section of these lines. `titles` has the report's name of each group, and `picture` the file in `docs/images` to show.
+ */
+export function summarize(
+  results: PeersResults,
+  titles: ReadonlyMap<string, string>,
+  picture?: string,
+): string {
   const all = comparisons(results.rows);
   const lines = slower(all, titles);
   return [
     "## In short",
-    ...(results.quick ? ["**Of a quick run: no figures to quote.**"] : []),
+    ...(results.quick ? ["**These are figures of a quick run. Do not quote them.**"] : []),
     typicalTable(all),
-    `*exrp* gives a fresh batch in each call, *exrp, into* writes into the last one. A fresh one costs more, as the engine zeroes the memory of each
-new batch and collects it later: \`{ into: batch }\` or \`using batch = …\` ([picks.md](picks.md)) spare that. Rows of few records are largely the
-overhead of a call, which in Python is some µs whatever the call does.`,
+    ...(picture === undefined ? [] : [
+      `![Ours beside the other libraries: time of a call, and memory of a record](images/${picture})`,
+      "Each panel has a scale of its own, and the shortest bar comes first. An arrow marks a bar that is cut.",
+    ]),
+    `*exrp* gives a fresh batch in each call, and *exrp, into* writes into the batch before. A fresh batch costs more, because the engine clears its
+memory first and collects it later. \`{ into: batch }\` or \`using batch = …\` spares that ([picks.md](picks.md)). A call that moves few records
+costs little more than the call itself, and a call takes some µs in Python.`,
     lines.length === 0
       ? `Ours has the smallest figure in all ${all.length} rows that are compared.`
-      : `Rows in which another system takes less than ours with a fresh batch (in bold: less than with a reused one too), of ${all.length}, in µs a call or
-bytes a record; what such systems do less is said below each table:`,
+      : `In these rows, another system takes less than ours with a fresh batch. In bold rows, it takes less than ours with a reused batch too. The
+results have ${all.length} rows in all. The unit is µs a call, or bytes a record. The lists below each table say what such a system leaves out:`,
     ...(lines.length === 0 ? [] : [lines.join("\n")]),
   ].join("\n\n");
 }

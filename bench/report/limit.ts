@@ -27,10 +27,13 @@ export function render(text: string): string {
   );
   return `## Beside the limit of the hardware
 
-\`deno task bench:limit --save\`: each workload beside the shortest native loop that moves the same bytes (\`bench/limit.cpp\`: no lookup, no checks, huge pages,
-built for ${results.limitCpu}; the kernel is built for the baseline), in turns within one process. µs a call, the smallest mean of a turn; the ratio of these, and the median of the ratios turn by turn.
-15-float states, 3-float actions, rewards and next states unless said; batches reused unless said. A ratio can be below 1, as the loops are plain rather than the best there could be: that of sequences
-goes record by record and reads each state twice, as a state and as the next state of the record before, where the kernel writes both from one pass over a sequence.
+\`deno task bench:limit --save\` compares each workload with the shortest native loop that moves the same bytes. These loops are in \`bench/limit.cpp\`. They look nothing up,
+check nothing, and use huge pages. They are built for ${results.limitCpu}, and the kernel for the baseline. Both take turns within one process.
+
+Times are µs a call: the smallest mean of a turn. *ratio* divides these two. *median* is the median of the ratios turn by turn.
+Unless said otherwise, a record has a 15-float state, a 3-float action and a reward, a batch has next states too, and batches are reused.
+A ratio can be below 1, because the loops are plain ones. For example, the loop of sequences goes record by record and reads each state twice.
+It reads it as a state and as the next state of the record before. The kernel writes both in one pass over the sequence.
 
 ${originLine(results)}
 
@@ -45,9 +48,11 @@ function callLine({ calls }: LimitResults): string {
   return `
 \`record\` of a 4-float state takes ${
     calls.record.toFixed(0)
-  } ns, an empty call of a native function ${calls.emptyCall.toFixed(0)} ns: ${
+  } ns, and an empty call of a native function takes ${
+    calls.emptyCall.toFixed(0)
+  } ns. The difference is ${
     (calls.record - calls.emptyCall).toFixed(0)
-  } ns over it (at most 150).
+  } ns, and it may be 150 at most.
 `;
 }
 

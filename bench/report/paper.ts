@@ -8,7 +8,7 @@ import type { Cell, CellSize } from "../_paper_measure.ts";
 import { type Origin, originLine } from "../_results.ts";
 import { factor } from "../_section.ts";
 
-/** Those that are measured: this library, the same by the system's compiler, a replay in plain TypeScript. */
+/** What is measured: this library, the same with a kernel by the system's compiler, and a replay in plain TypeScript. */
 export type VariantName = "ours" | "cmake" | "plain";
 
 /** What each variant took in one cell. */
@@ -73,12 +73,14 @@ export function render(text: string): string {
   const hasCmake = results.cells.some(({ cmake }) => cmake !== undefined);
   return `## The paper's experiment
 
-\`deno task bench:paper --save\`: Chen and Wang, "Design of experience-replay module with high performance", section 4. 2^k episodes of 2^s records each (4 float32 of
-state, an int32 action, a float32 reward; the paper doesn't say how large its states are) are recorded one by one into an empty replay: \`record_100\` is the time of 100 of these calls.
-Then batches of 5000 sequences of 8 are drawn: \`get_5000\` is the time of one. All in µs, the smallest of ${results.repeats} runs; ${results.batches} batches a run (the paper: 10,000). Batches are reused.
-*Plain TypeScript* is \`bench/_plain_replay.ts\`: typed arrays in a ring, which gives the same records.
+\`deno task bench:paper --save\` repeats section 4 of Chen and Wang, "Design of experience-replay module with high performance". It records 2^k episodes of
+2^s records each into an empty replay, one by one. \`record_100\` is the time of 100 of these calls. Then it draws batches of 5000 sequences of 8 records,
+and \`get_5000\` is the time of one batch. Times are µs, the smallest of ${results.repeats} runs of ${results.batches} batches each (10,000 in the paper). Batches are reused.
+A record has 4 float32 of state, an int32 action and a float32 reward, as the paper doesn't say how large its states are.
+*Plain TypeScript* is \`bench/_plain_replay.ts\`: typed arrays in a ring, which give the same records.
 
-The paper's own figures, on a Core i7-7700K, are of another machine and of states of unknown size: record_100 about 700 µs, get_5000 up to 800 µs, and above 33,000 µs without its C++ kernel.
+The paper's own figures come from a Core i7-7700K, and its states have an unknown size. There record_100 takes about 700 µs and get_5000 up to 800 µs.
+Without its C++ kernel, get_5000 takes more than 33,000 µs.
 
 ${originLine(results)}
 
@@ -115,14 +117,14 @@ function curveTable(results: PaperResults, hasCmake: boolean): string {
     );
     return `| 2^${power} | ${columns.join(" ")}`;
   });
-  return `Means over the cells of one N. Each \`record\` is a call of a native function, which costs more than the few stores of plain TypeScript; \`recordMany\` and \`recordBatch\` take many steps in one call.
+  return `Each figure is the mean over the cells of one N. Each \`record\` calls a native function, which costs more than the few stores of plain TypeScript. \`recordMany\` and \`recordBatch\` take many steps in one call.
 
 | N | record_100: @exrp/replay |${cmakeHead} plain | @exrp/replay is | get_5000: @exrp/replay |${cmakeHead} plain | @exrp/replay is |
 |---|---:|${rule}---:|---:|---:|${rule}---:|---:|
 ${rows.join("\n")}`;
 }
 
-/** How many times faster, or slower, than the one that takes `ratio` times as long. */
+/** Says how many times faster or slower ours is than a replay that takes `ratio` times as long. */
 function comparedText(ratio: number): string {
   if (Number.isNaN(ratio)) return "–";
   return ratio >= 1 ? `${factor(ratio)} faster` : `${factor(1 / ratio)} slower`;

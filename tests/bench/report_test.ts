@@ -1,6 +1,7 @@
 /** The page of benchmarks is what its results say, and results of another form are refused. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { digits, factor, table } from "../../bench/_section.ts";
+import { overview } from "../../bench/peers/_overview.ts";
 import { checkPeersResults } from "../../bench/peers/_results.ts";
 import { makeReport } from "../../bench/report.ts";
 
@@ -41,14 +42,15 @@ Deno.test("the report names what is missing, absent, or not alike", async () => 
 Deno.test("the report draws a picture for each group that has times, and shows it", async () => {
   const { markdown, images } = await makeReport(sample);
   assertEquals([...images.keys()], [
+    "bench_peers_overview.svg",
     "bench_peers_uniform.svg",
     "bench_peers_sequences.svg",
     "bench_peers_seed_003_uniform.svg",
   ]);
+  // The sample has figures of cpprb for none of the calls that these two show.
+  const withoutCpprb = ["bench_peers_overview.svg", "bench_peers_sequences.svg"];
   for (const [name, svg] of images) {
-    assert(
-      svg.startsWith("<svg") && svg.includes("cpprb") === (name !== "bench_peers_sequences.svg"),
-    );
+    assert(svg.startsWith("<svg") && svg.includes("cpprb") === !withoutCpprb.includes(name), name);
     assert(markdown.includes(`(images/${name})`));
   }
 });
@@ -93,4 +95,25 @@ Deno.test("digits() and factor() write three and two digits that count, table() 
   ]);
   assertEquals([1.24, 9.94, 9.96, 140.2].map(factor), ["1.2×", "9.9×", "10×", "140×"]);
   assertEquals(table(["a", "b"], [["c", "1"]]), "| a | b |\n|---|---:|\n| c | 1 |");
+});
+
+Deno.test("overview() shows a call at 2^20 records, the fastest system first, and cuts a bar that would hide the others", async () => {
+  const results = checkPeersResults(await readSample());
+  const row = { group: "uniform", capacity: 2 ** 20, call: "sample 256" };
+  const rows = [
+    { ...row, system: "exrp", value: 8e-6 },
+    { ...row, system: "exrp, into", value: 4e-6 },
+    { ...row, system: "cpprb", value: 40e-6 },
+    { ...row, system: "numpy", value: 9000e-6 },
+    { ...row, capacity: 2 ** 23, system: "exrp", value: 11e-6 },
+  ];
+  const svg = await overview({ ...results, rows }) ?? "";
+  const texts = [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
+  assert(texts.includes("in a buffer of 2^20 records"), texts.join("; "));
+  const systems = ["exrp, batch reused", "exrp", "cpprb", "numpy"];
+  assertEquals(texts.filter((text) => systems.includes(text ?? "")), systems);
+  assertEquals(texts.filter((text) => text?.endsWith("µs")), [
+    ...["8.00 µs", "4.00 µs", "40.0 µs", "→ 9,000 µs"],
+  ]);
+  assertEquals(await overview({ ...results, rows: [] }), undefined);
 });
