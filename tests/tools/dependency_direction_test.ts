@@ -1,6 +1,7 @@
 /**
  * The parts depend on each other in one direction only:
  * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; testing → mod.ts. Returns knows no other part but base.
+ * Within the kernel, includes run down its floors.
  */
 import { assertEquals } from "@std/assert";
 import { exists, inRepository, listTree } from "../../tools/_repository.ts";
@@ -102,23 +103,119 @@ Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
   assertEquals(broken, []);
 });
 
-Deno.test("C++ includes: only kernel/rules.hpp knows rules by name, and rules know no other rule", async () => {
-  const broken: string[] = [];
+/**
+ * The floors of the kernel, the highest first, as the beginnings of paths. A file includes files of its own floor and of those below.
+ * `rules.cpp` is the only one that reaches out of the kernel.
+ */
+const floors: readonly (readonly string[])[] = [
+  ["kernel/abi.", "kernel/registry."],
+  ["kernel/snapshot.", "kernel/recording.", "kernel/rows."],
+  ["kernel/replay.", "kernel/batch_orders.", "kernel/rules."],
+  ["kernel/batches/"],
+  ["kernel/store/"],
+  ["kernel/sockets/"],
+  ["kernel/base/", "kernel/exrp.h"],
+];
+
+function floorOf(file: string): number {
+  return floors.findIndex((names) => names.some((name) => file.startsWith(name)));
+}
+
+/** Every C++ file of the library, with the files that it includes by a path. */
+async function listIncludes(): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
   for (const part of ["kernel", "selectors", "eviction"]) {
     for (const file of await listPart(part, ".hpp", ".cpp", ".h")) {
       const text = withoutComments(await Deno.readTextFile(inRepository(file)));
-      for (const [, target = ""] of text.matchAll(/^\s*#\s*include\s+"([^"]+)"/gm)) {
-        if (!target.includes("/")) broken.push(`${file} → ${target}: write the path from the root`);
-        const [folder = ""] = target.split("/");
-        if (folder === "kernel" || file === "kernel/rules.hpp") continue;
-        // A helper, which is no rule and so has no .ts, is known to the rules beside it.
-        const isRule = await exists(inRepository(target.replace(/\.hpp$/, ".ts")));
-        const isNeighbour = folder === part && !isRule;
-        if (!isNeighbour) broken.push(`${file} → ${target}`);
+      const targets = text.matchAll(/^\s*#\s*include\s+"([^"]+)"/gm);
+      found.set(file, [...targets].map(([, target = ""]) => target));
+    }
+  }
+  return found;
+}
+
+/** The files of a circle of includes, the first again at its end; undefined where there is none. */
+function findCircle(includes: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const target of includes.get(file) ?? []) {
+      const circle = visit(target, [...path, file]);
+      if (circle !== undefined) return circle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of includes.keys()) {
+    const circle = visit(file, []);
+    if (circle !== undefined) return circle;
+  }
+  return undefined;
+}
+
+Deno.test("C++ includes are paths from the root to files that are there", async () => {
+  const includes = await listIncludes();
+  const broken: string[] = [];
+  for (const [file, targets] of includes) {
+    for (const target of targets) {
+      if (!includes.has(target)) broken.push(`${file} → ${target}`);
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("C++ includes run down the kernel's floors, and in no circle", async () => {
+  const includes = await listIncludes();
+  const broken: string[] = [];
+  for (const [file, targets] of includes) {
+    if (!file.startsWith("kernel/")) continue;
+    if (floorOf(file) < 0) broken.push(`${file} is on no floor`);
+    for (const target of targets) {
+      if (target.startsWith("kernel/") && floorOf(target) < floorOf(file)) {
+        broken.push(`${file} → ${target} runs up`);
       }
     }
   }
   assertEquals(broken, []);
+  assertEquals(findCircle(includes), undefined);
+});
+
+Deno.test("C++ includes: only kernel/rules.cpp knows rules by name", async () => {
+  const broken: string[] = [];
+  for (const [file, targets] of await listIncludes()) {
+    if (!file.startsWith("kernel/") || file === "kernel/rules.cpp") continue;
+    broken.push(
+      ...targets.filter((target) => !target.startsWith("kernel/")).map((it) => `${file} → ${it}`),
+    );
+    if (file === "kernel/exrp.h") continue;
+    const text = withoutComments(await Deno.readTextFile(inRepository(file)));
+    for (const [name] of text.matchAll(/\bEXRP_(SELECTOR|EVICTION)_\w+/g)) {
+      broken.push(`${file} names ${name}`);
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("C++ includes: a rule sees sockets, the base and the helpers beside it, no other rule", async () => {
+  const broken: string[] = [];
+  for (const [file, targets] of await listIncludes()) {
+    const [part = ""] = file.split("/");
+    if (part === "kernel") continue;
+    for (const target of targets) {
+      if (target.startsWith("kernel/base/") || target.startsWith("kernel/sockets/")) continue;
+      // A helper, which is no rule and so has no .ts, is known to the rules beside it.
+      const isRule = await exists(inRepository(target.replace(/\.hpp$/, ".ts")));
+      if (!target.startsWith(`${part}/`) || isRule) broken.push(`${file} → ${target}`);
+    }
+  }
+  assertEquals(broken, []);
+});
+
+Deno.test("findCircle() finds a circle, and none in a diamond", () => {
+  const diamond = new Map([["a", ["b", "c"]], ["b", ["d"]], ["c", ["d"]], ["d", []]]);
+  assertEquals(findCircle(diamond), undefined);
+  assertEquals(findCircle(new Map([...diamond, ["d", ["b"]]])), ["b", "d", "b"]);
 });
 
 Deno.test("listImports() finds imports of every form and none in comments", () => {
