@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "kernel/base/copy_row.hpp"
 #include "kernel/replay.hpp"
 
 namespace exrp {
@@ -31,35 +32,6 @@ constexpr uint32_t journalRecordsMax = 65536;
 
 /// Of so many records that come in one call, the block index's lines are asked for at its beginning.
 constexpr uint32_t recordsAskedFor = 4096;
-
-/// Copies a row, without a call of memcpy for the sizes that nearly all columns of small states have.
-inline void copySmall(uint8_t* to, const uint8_t* from, size_t bytes) {
-  switch (bytes) {
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
-    case 16: memcpy(to, from, 16); break;
-    default: memcpy(to, from, bytes); break;
-  }
-}
-
-/// Copies `count` rows that lie side by side to places `stride` apart; what size they have is asked once.
-void copyRows(uint8_t* to, size_t stride, const uint8_t* from, size_t bytes, uint32_t count) {
-  const auto eachRow = [&](auto copyRow) {
-    for (uint32_t row = 0; row < count; ++row, to += stride, from += bytes) copyRow();
-  };
-  switch (bytes) {
-    case 4: return eachRow([&] { memcpy(to, from, 4); });
-    case 8: return eachRow([&] { memcpy(to, from, 8); });
-    case 12: return eachRow([&] { memcpy(to, from, 12); });
-    case 16: return eachRow([&] { memcpy(to, from, 16); });
-    default: break;
-  }
-  if (bytes < 16 || bytes > columnAloneBytes) return eachRow([&] { memcpy(to, from, bytes); });
-  return eachRow([&] {
-    for (size_t at = 0; at + 16 < bytes; at += 16) memcpy(to + at, from + at, 16);
-    memcpy(to + bytes - 16, from + bytes - 16, 16);
-  });
-}
 
 /// Parts begin at multiples of this, so that every element is aligned.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
@@ -275,7 +247,7 @@ void Replay::findColumns(const uint8_t* steps, const StepsLayout& layout, StepCo
 inline void Replay::copyStep(uint32_t index, uint32_t slot, const StepColumns& columns, size_t step) {
   for (uint32_t at = 0; at < columns.denseCount; ++at) {
     const StepColumns::Dense& column = columns.dense[at];
-    copySmall(column.to + slot * column.stride, column.from + step * column.bytes, column.bytes);
+    copyRow(column.to + slot * column.stride, column.from + step * column.bytes, column.bytes);
   }
   for (uint32_t at = 0; at < columns.keptCount; ++at) {
     const StepColumns::Kept& column = columns.kept[at];
@@ -288,7 +260,7 @@ inline void Replay::copySteps(uint32_t index, uint32_t slot, const StepColumns& 
   if (count == 1) return copyStep(index, slot, columns, first);
   for (uint32_t at = 0; at < columns.denseCount; ++at) {
     const StepColumns::Dense& column = columns.dense[at];
-    copyRows(column.to + slot * column.stride, column.stride, column.from + first * column.bytes, column.bytes, count);
+    copyRows(column.to + slot * column.stride, column.stride, column.from + first * column.bytes, column.bytes, column.bytes, count);
   }
 }
 

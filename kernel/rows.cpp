@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "kernel/base/copy_row.hpp"
 #include "kernel/replay.hpp"
 
 namespace exrp {
@@ -12,16 +13,6 @@ namespace {
 
 constexpr uint32_t pieceMax = 64;
 constexpr uint32_t prefetchDistance = 16;  // rows ahead
-
-/// The sizes that goals and rewards nearly always have, without a call of memcpy.
-inline void copyRow(uint8_t* to, const uint8_t* from, size_t bytes) {
-  switch (bytes) {
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
-    case 12: memcpy(to, from, 12); break;
-    default: memcpy(to, from, bytes); break;
-  }
-}
 
 }  // namespace
 
@@ -113,12 +104,9 @@ Status Replay::getRows(uint32_t column, const double* handles, const int32_t* po
       const uint32_t inBlock = store_.blockLength() - store_.within(slot);
       const uint32_t run = left < inBlock ? left : inBlock;
       const uint8_t* from = store_.at(column, slot);
-      if (stride == bytes) {
-        memcpy(rows, from, run * bytes);
-        rows += run * bytes;
-      } else {
-        for (uint32_t row = 0; row < run; ++row, from += stride, rows += bytes) copyRow(rows, from, bytes);
-      }
+      if (stride == bytes) memcpy(rows, from, run * bytes);
+      else copyRows(rows, bytes, from, stride, bytes, run);
+      rows += run * bytes;
       left -= run;
       if (left > 0) slot = store_.firstSlot(store_.block(store_.blockOf(slot)).next);
     }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernel/base/copy_row.hpp"
+
 namespace exrp {
 namespace {
 
@@ -345,13 +347,7 @@ void BatchMaker::copyPick(const Episode& episode, uint32_t slot, uint32_t positi
 void BatchMaker::copyStateAlone(const Rows& rows, const BatchTarget& target) const {
   const uint32_t bytes = store_->column(0).bytes;
   const size_t stride = store_->stride(0);
-  const auto copyRun = [&](uint8_t* to, const uint8_t* from, uint32_t count) {
-    if (stride == bytes) {
-      memcpy(to, from, size_t{count} * bytes);
-      return;
-    }
-    for (uint32_t row = 0; row < count; ++row) memcpy(to + size_t{row} * bytes, from + row * stride, bytes);
-  };
+  const auto copyRun = [&](uint8_t* to, const uint8_t* from, uint32_t count) { copyRows(to, bytes, from, stride, bytes, count); };
   uint32_t slot = rows.slot;
   for (uint32_t done = 0; done < rows.count;) {
     uint32_t nextSlot = 0;
@@ -379,26 +375,9 @@ void BatchMaker::copyColumn(uint32_t column, const Rows& rows, uint8_t* part) co
     uint32_t nextSlot = 0;
     const uint32_t run = runAt(slot, rows.seqLen - done, &nextSlot);
     const uint8_t* from = store_->at(column, slot);
-    const auto eachRow = [&](auto copyRow) {
-      for (uint32_t row = 0; row < run; ++row, from += stride, to += bytes) copyRow();
-    };
-    switch (bytes) {
-      case 1: eachRow([&] { *to = *from; }); break;
-      case 4: eachRow([&] { __builtin_memcpy(to, from, 4); }); break;
-      case 8: eachRow([&] { __builtin_memcpy(to, from, 8); }); break;
-      case 12: eachRow([&] { __builtin_memcpy(to, from, 12); }); break;
-      case 16: eachRow([&] { __builtin_memcpy(to, from, 16); }); break;
-      case 24: eachRow([&] { __builtin_memcpy(to, from, 24); }); break;
-      default:
-        if (stride == bytes) {
-          if (store_->isAlone(column)) wide_.copy(to, from, size_t{run} * bytes);
-          else memcpy(to, from, size_t{run} * bytes);
-          to += size_t{run} * bytes;
-        } else {
-          eachRow([&] { memcpy(to, from, bytes); });
-        }
-        break;
-    }
+    if (store_->isAlone(column)) wide_.copy(to, from, size_t{run} * bytes);
+    else copyRows(to, bytes, from, stride, bytes, run);
+    to += size_t{run} * bytes;
     done += run;
     slot = nextSlot;
   }

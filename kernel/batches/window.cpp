@@ -2,23 +2,10 @@
 
 #include <cstring>
 
+#include "kernel/base/copy_row.hpp"
+
 namespace exrp {
 namespace {
-
-/// A record's bytes, without a call of memcpy at the sizes that nearly all columns of small records have.
-inline void copyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
-  switch (bytes) {
-    case 1: *to = *from; break;
-    case 4: __builtin_memcpy(to, from, 4); break;
-    case 8: __builtin_memcpy(to, from, 8); break;
-    case 12: __builtin_memcpy(to, from, 12); break;
-    case 16: __builtin_memcpy(to, from, 16); break;
-    case 32: __builtin_memcpy(to, from, 32); break;
-    case 60: __builtin_memcpy(to, from, 60); break;
-    case 64: __builtin_memcpy(to, from, 64); break;
-    default: memcpy(to, from, bytes); break;
-  }
-}
 
 template <typename T>
 double numberAt(const uint8_t* from) {
@@ -124,14 +111,16 @@ void WindowCopier::zeroAround(uint8_t* part, size_t rowBytes, const Window& wind
 void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const {
   const size_t bytes = store_->column(column).bytes;
   if (store_->stride(column) != bytes) {
-    for (uint32_t at = 0; at < count; ++at, to += bytes) copyBytes(to, store_->at(column, slots[at]), bytes);
+    visitRowCopier(bytes, [&](auto copier) {
+      for (uint32_t at = 0; at < count; ++at, to += bytes) copier.copy(to, store_->at(column, slots[at]), bytes);
+    });
     return;
   }
   for (uint32_t at = 0; at < count;) {
     uint32_t run = 1;
     while (at + run < count && slots[at + run] == slots[at] + run) ++run;
     if (store_->isAlone(column)) wide_.copy(to, store_->at(column, slots[at]), run * bytes);
-    else copyBytes(to, store_->at(column, slots[at]), run * bytes);
+    else copyRow(to, store_->at(column, slots[at]), run * bytes);
     to += run * bytes;
     at += run;
   }
@@ -146,7 +135,7 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
     return;
   }
   for (uint32_t at = 0; at < window.real; ++at) {
-    copyBytes(part + rowOf(window, at) * bytes, store_->at(column, slots[at]), bytes);
+    copyRow(part + rowOf(window, at) * bytes, store_->at(column, slots[at]), bytes);
   }
 }
 
@@ -158,9 +147,9 @@ void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) con
   const uint32_t* slots = slots_.data() + (window.back + at + 1 - there);
   for (uint32_t missing = wanted - there; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyBytes(to, store_->at(0, slots[0]), bytes);
+    else copyRow(to, store_->at(0, slots[0]), bytes);
   }
-  if (there == 1 && !store_->isAlone(0)) copyBytes(to, store_->at(0, slots[0]), bytes);
+  if (there == 1 && !store_->isAlone(0)) copyRow(to, store_->at(0, slots[0]), bytes);
   else copyRun(to, 0, slots, there);
 }
 
@@ -191,7 +180,7 @@ void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part)
   const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
   for (uint32_t missing = window.lead + (policy_.stack - 1) - window.back; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyBytes(to, store_->at(0, slots_[0]), bytes);
+    else copyRow(to, store_->at(0, slots_[0]), bytes);
   }
   copyRun(to, 0, slots_.data(), there);
   to += there * bytes;
