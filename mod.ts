@@ -45,7 +45,8 @@
 export { ExperienceReplay } from "./replay/experience_replay.ts";
 export type { AnyReplay } from "./replay/experience_replay.ts";
 export { Batch } from "./replay/draw/batch.ts";
-export type { BatchColumnShape, BatchShape, NStepPart } from "./replay/draw/batch.ts";
+export type { NStepPart } from "./replay/draw/batch.ts";
+export type { BatchColumnShape, BatchShape } from "./replay/draw/batch_shape.ts";
 export type { BatchLayout, BatchSource } from "./replay/draw/batch_layout.ts";
 export { Selector } from "./replay/register/selector.ts";
 export type { CreateOptions } from "./schema/create_options.ts";

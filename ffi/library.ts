@@ -7,7 +7,8 @@
  * @module
  */
 
-import { errorOfStatus, ReplayError } from "../base/errors.ts";
+import { ReplayError } from "../base/errors.ts";
+import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_ABI_VERSION, symbols } from "./symbols.ts";
 
 /** The functions of an open kernel. */

@@ -5,7 +5,7 @@
  */
 
 import { openKernel } from "../ffi/library.ts";
-import type { SelectorRule } from "../selectors/pick_selector.ts";
+import type { SelectorRule } from "../selectors/composed_selector.ts";
 import type { Batch } from "./draw/batch.ts";
 import { ReplayCore } from "./core.ts";
 import type { Drained } from "./read/drained.ts";

@@ -7,8 +7,8 @@
 import { checkInteger, checkOptions } from "../base/checks.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
-import { type ComposedSelector, stateless } from "./composed_selector.ts";
-import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
+import { type ComposedSelector, type SelectorRule, stateless } from "./composed_selector.ts";
 
 /** The options of {@linkcode combined}. */
 export interface CombinedOptions {

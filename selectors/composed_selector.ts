@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { SelectorOption } from "./native_selector.ts";
-import type { SelectorRule } from "./pick_selector.ts";
+import type { NativeSelector, SelectorOption } from "./native_selector.ts";
+import type { PickSelector } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 
 /** Candidates: a batch of the composition's pick table, lent for the call. `B` is its type. */
@@ -89,6 +89,12 @@ export interface ComposedSelector {
   /** A fresh state for one selector. */
   begin(): Composition;
 }
+
+/**
+ * What `newPickSelector` takes: a rule of the library, your own, or one made of others. It stands beside
+ * {@linkcode ComposedSelector} as each names the other.
+ */
+export type SelectorRule = NativeSelector | PickSelector | ComposedSelector;
 
 /** A composition that keeps nothing from batch to batch. */
 export function stateless(compose: Composition["compose"]): Composition {

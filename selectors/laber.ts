@@ -7,8 +7,13 @@
 import { checkInteger, checkOptions, show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
-import { type ComposedSelector, type PartDrawer, stateless } from "./composed_selector.ts";
-import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
+import {
+  type ComposedSelector,
+  type PartDrawer,
+  type SelectorRule,
+  stateless,
+} from "./composed_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 import { uniform } from "./uniform.ts";
 

@@ -5,8 +5,8 @@
  */
 
 import { checkNumber, checkOptions, show } from "../base/checks.ts";
-import type { ComposedSelector, Composition } from "./composed_selector.ts";
-import { checkNoRule, checkSelectorRule, type SelectorRule } from "./pick_selector.ts";
+import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
+import type { ComposedSelector, Composition, SelectorRule } from "./composed_selector.ts";
 
 /** Sums of shares are off by less. */
 const ROUNDING = 1e-9;

@@ -35,8 +35,14 @@
  * @module
  */
 
-export type { PickSelector, Selection, SelectorRule } from "./pick_selector.ts";
-export type { Candidates, ComposedSelector, Composition, PartDrawer } from "./composed_selector.ts";
+export type { PickSelector, Selection } from "./pick_selector.ts";
+export type {
+  Candidates,
+  ComposedSelector,
+  Composition,
+  PartDrawer,
+  SelectorRule,
+} from "./composed_selector.ts";
 export { RandomStream } from "./random_stream.ts";
 export { NativeSelector } from "./native_selector.ts";
 export type { SelectorOption } from "./native_selector.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 
+import { checkSelectorRule } from "../selectors/check_selector.ts";
 import { NativeSelector, type SelectorRule } from "../selectors/mod.ts";
-import { checkSelectorRule } from "../selectors/pick_selector.ts";
 import {
   checkCase,
   checkFresh,

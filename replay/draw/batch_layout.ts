@@ -7,7 +7,7 @@
 import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
-import type { BatchShape } from "./batch.ts";
+import type { BatchShape } from "./batch_shape.ts";
 import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
 import { type Column, type ColumnArray, type NamedColumn, viewOf } from "../../schema/columns.ts";
 

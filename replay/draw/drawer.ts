@@ -5,7 +5,8 @@
  */
 
 import { checkInteger, checkNumber, checkOptions, isOwn, show } from "../../base/checks.ts";
-import { errorOfStatus, ReplayError } from "../../base/errors.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
   EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
   EXRP_INDEX_NONE,
@@ -19,11 +20,9 @@ import {
   EXRP_TABLE_PICK_COUNT,
 } from "../../ffi/symbols.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
-import {
-  checkSelectorRule,
-  type Selection,
-  type SelectorRule,
-} from "../../selectors/pick_selector.ts";
+import { checkSelectorRule } from "../../selectors/check_selector.ts";
+import type { SelectorRule } from "../../selectors/composed_selector.ts";
+import type { Selection } from "../../selectors/pick_selector.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import {
   checkPlans,
@@ -75,8 +74,10 @@ export interface SelectorEntry {
   /** The rule in TypeScript that draws itself. */
   readonly custom: CustomSelector | undefined;
   /** The rule that draws by means of others. */
-  readonly composed: ComposedEntry | undefined;
+  readonly composed: ComposedEntry<SelectorEntry> | undefined;
 }
+
+type AnyBatch = Batch<Column, Column, Column, Columns>;
 
 /** A batch that is being filled. */
 interface Filling {
@@ -104,6 +105,8 @@ export class Drawer {
   readonly #owner = Symbol("replay");
   readonly #tables: TableEntry[] = [];
   readonly #number = new Uint32Array(1);
+  /** The latest candidates of each composed selector, by its id: their memory is used again. */
+  readonly #candidates = new Map<number, AnyBatch>();
 
   /** Draws from the replay of `core`. */
   constructor(core: ReplayCore) {
@@ -501,11 +504,13 @@ export class Drawer {
     if (this.pickCount(selector.table) === 0) throw this.#empty();
     composed.run(count, {
       draw: (part, from, size) => this.#fill(part, filling, first + from, size),
-      candidates: (part, size, lent) => {
+      candidates: (part, size) => {
         const layout = table.layout(size);
-        const batch = lent?.size === size && Batch.misfit(lent, layout) === undefined
+        const lent = this.#candidates.get(selector.id);
+        const batch = lent !== undefined && Batch.misfit(lent, layout) === undefined
           ? lent
           : new Batch<Column, Column, Column, Columns>(layout);
+        this.#candidates.set(selector.id, batch);
         this.#fill(part, { ...filling, layout, batch }, 0, size);
         return batch;
       },

@@ -6,11 +6,16 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { errorOfStatus } from "../../base/errors.ts";
+import { errorOfStatus } from "../../ffi/status_errors.ts";
 import { EXRP_LIMIT_SELECTORS, EXRP_STATUS_LIMIT } from "../../ffi/symbols.ts";
-import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
+import { isComposed } from "../../selectors/check_selector.ts";
+import type {
+  ComposedSelector,
+  Composition,
+  SelectorRule,
+} from "../../selectors/composed_selector.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
-import { isComposed, type PickSelector, type SelectorRule } from "../../selectors/pick_selector.ts";
+import type { PickSelector } from "../../selectors/pick_selector.ts";
 
 /** One selector to be added. */
 export type SelectorPlan =

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SelectorRule } from "../../selectors/pick_selector.ts";
+import type { SelectorRule } from "../../selectors/composed_selector.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { Selector } from "./selector.ts";
 

@@ -8,19 +8,25 @@ import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
 import { RANDOM_STREAM_BYTES, type RandomStream } from "../../selectors/random_stream.ts";
-import type { Batch } from "../draw/batch.ts";
-import type { SelectorEntry } from "../draw/drawer.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
 
-type AnyBatch = Batch<Column, Column, Column, Columns>;
+/** What knows how many picks it has. */
+interface Sized {
+  readonly size: number;
+}
 
-/** What a composition's calls do; places are counted from the first that it fills. */
-interface Places {
-  draw(part: SelectorEntry, first: number, count: number): void;
-  candidates(part: SelectorEntry, count: number, lent: AnyBatch | undefined): AnyBatch;
+/**
+ * What the calls of a composition do with a batch. Places are counted from the first one that the composition fills. `Part` is a
+ * part of the composition, and `Candidates` is a batch of candidates.
+ */
+export interface Places<Part, Candidates extends Sized> {
+  /** Fills `count` places from `first` on with picks of a part. */
+  draw(part: Part, first: number, count: number): void;
+  /** Draws `count` candidates with a part; they are good until the next call. */
+  candidates(part: Part, count: number): Candidates;
+  /** Copies the candidates of these indices to the places from `first` on. */
   keep(
     first: number,
-    candidates: AnyBatch,
+    candidates: Candidates,
     index: ArrayLike<number>,
     probability: ArrayLike<number>,
     importanceWeight: ArrayLike<number>,
@@ -28,22 +34,20 @@ interface Places {
 }
 
 /** One composed rule, its parts, and its state. */
-export class ComposedEntry {
+export class ComposedEntry<Part> {
   /** The value that it was made from. */
   readonly rule: ComposedSelector;
   /** Its parts. */
-  readonly parts: readonly SelectorEntry[];
+  readonly parts: readonly Part[];
   readonly #composition: Composition;
   readonly #random: RandomStream;
-  /** Candidates' memory, used again. */
-  #lent: AnyBatch | undefined;
   #busy = false;
 
   /** Serves `rule`, which draws with `parts`. */
   constructor(
     rule: ComposedSelector,
     composition: Composition,
-    parts: readonly SelectorEntry[],
+    parts: readonly Part[],
     random: RandomStream,
   ) {
     this.rule = rule;
@@ -53,7 +57,7 @@ export class ComposedEntry {
   }
 
   /** Lets it fill `count` places. Where it fails it is as before; parts that had drawn by then have drawn. */
-  run(count: number, places: Places): void {
+  run<B extends Sized>(count: number, places: Places<Part, B>): void {
     if (this.#busy) {
       throw new ReplayError(
         "busy",
@@ -73,9 +77,9 @@ export class ComposedEntry {
     }
   }
 
-  #compose(count: number, places: Places): void {
+  #compose<B extends Sized>(count: number, places: Places<Part, B>): void {
     let filled = 0;
-    let lent: AnyBatch | undefined;
+    let lent: B | undefined;
     const take = (size: number): number => {
       if (!(Number.isInteger(size) && size >= 0 && filled + size <= count)) {
         throw this.#error(`would fill ${show(size)} places after ${filled} of ${count}`);
@@ -89,7 +93,7 @@ export class ComposedEntry {
         if (size > 0) places.draw(this.#part(part), from, size);
       },
       candidates: (part, size) => {
-        lent = this.#lent = places.candidates(this.#part(part), size, this.#lent);
+        lent = places.candidates(this.#part(part), size);
         return lent;
       },
       keep: (index, probability, importanceWeight) => {
@@ -101,7 +105,7 @@ export class ComposedEntry {
     if (filled !== count) throw this.#error(`filled ${filled} of ${count} places`);
   }
 
-  #part(part: number): SelectorEntry {
+  #part(part: number): Part {
     const entry = this.parts[part];
     if (entry !== undefined) return entry;
     throw this.#error(`has parts 0 to ${this.parts.length - 1}, and would draw with ${show(part)}`);

@@ -6,7 +6,7 @@
 
 import type { RandomStream } from "@exrp/replay/selectors";
 import type { Fault } from "./faults.ts";
-import { candidateScore } from "./selector_models.ts";
+import { candidateScore } from "./selector_specs.ts";
 import { join } from "./window_model.ts";
 
 /** What a batch must hold. */

@@ -37,7 +37,8 @@ import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program.ts";
 import type { ModelConfig } from "./replay_model.ts";
-import { candidateScore, type SelectorSpec, sweepProbability } from "./selector_models.ts";
+import { sweepProbability } from "./selector_models.ts";
+import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
 
 /** A replay of any columns. */
 export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, Column>>;

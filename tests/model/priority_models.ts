@@ -7,26 +7,9 @@
 import type { Fault } from "./faults.ts";
 import { portablePow, portableWeight } from "./portable_math.ts";
 import type { Random } from "./random.ts";
-import type { Draws, PrioritizedSpec, SelectorModel } from "./selector_models.ts";
+import type { Draws, SelectorModel } from "./draws.ts";
+import type { CuriousSpec, PserSpec } from "./selector_specs.ts";
 import { at, drawByWeights, leastProbability, streamOfCopy, weightOf } from "./weights.ts";
-
-export type PserSpec = Omit<PrioritizedSpec, "kind"> & {
-  readonly kind: "pser";
-  readonly decay: number;
-  readonly window: number;
-  readonly retain: number;
-};
-
-export interface CuriousSpec {
-  readonly kind: "curious";
-  readonly c: number;
-  readonly beta: number;
-  readonly alpha: number;
-  readonly epsilon: number;
-  readonly pMax: number;
-  readonly normalize: "batch" | "table";
-  readonly draw: "stratified" | "independent";
-}
 
 /** Prioritized sequence experience replay (Brittain et al. 2019), on weights p^alpha. */
 export class PserModel implements SelectorModel {

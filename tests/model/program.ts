@@ -10,7 +10,7 @@ import type { DType, PickPolicy } from "@exrp/replay";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import { Random } from "./random.ts";
-import type { PrioritizedSpec, SelectorSpec } from "./selector_models.ts";
+import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {

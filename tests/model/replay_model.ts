@@ -17,16 +17,15 @@ import {
 import type { PickPolicy } from "@exrp/replay";
 import { RandomStream } from "@exrp/replay/selectors";
 import { portablePow } from "./portable_math.ts";
+import type { Draws, SelectorModel } from "./draws.ts";
+import { selectorModel } from "./selector_models.ts";
 import {
   type ComposedSpec,
-  type Draws,
   isComposedSpec,
   partCounts,
   partsOf,
-  type SelectorModel,
-  selectorModel,
   type SelectorSpec,
-} from "./selector_models.ts";
+} from "./selector_specs.ts";
 import {
   type Ending,
   type Episode,

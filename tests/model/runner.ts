@@ -28,7 +28,7 @@ import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { Relabelling } from "./relabelling.ts";
 import { ReplayModel } from "./replay_model.ts";
 import { same, sameBytes } from "./same.ts";
-import type { SelectorSpec } from "./selector_models.ts";
+import type { SelectorSpec } from "./selector_specs.ts";
 import { both, emptyTally, type Held, type Sides, type Tally } from "./sides.ts";
 import { priorityOf, Values } from "./values.ts";
 

@@ -6,8 +6,17 @@
 
 import type { Fault } from "./faults.ts";
 import { portableLog, portablePow, portableWeight } from "./portable_math.ts";
-import { CuriousModel, type CuriousSpec, PserModel, type PserSpec } from "./priority_models.ts";
+import type { Draws, SelectorModel } from "./draws.ts";
+import { CuriousModel, PserModel } from "./priority_models.ts";
 import { Random } from "./random.ts";
+import type {
+  PrioritizedSpec,
+  PriorityEndSpec,
+  RankBasedSpec,
+  RecentSpec,
+  SimpleSpec,
+  UcbSpec,
+} from "./selector_specs.ts";
 import {
   at,
   binarySums,
@@ -19,158 +28,8 @@ import {
   weightOf,
 } from "./weights.ts";
 
-/** Picks that were drawn, by their place in the pick table, and the probability of each draw. */
-export interface Draws {
-  readonly indices: readonly number[];
-  readonly probabilities: readonly number[];
-  /** How far the probabilities may be off, relative; 0 when absent. */
-  readonly tolerance?: number;
-}
-
 /** What the probabilities of rules that the model can only follow may be off: float32's rounding, and a sum's order. */
 const TOLERANCE = 1e-6;
-
-/** A rule that draws. */
-export interface SelectorModel {
-  /** Whether importance weights are (N P)^-beta; otherwise they are 1. */
-  readonly weighted: boolean;
-  /** A pick was added at the end. */
-  pushed(): void;
-  /** The last pick takes the place of the one at `to`, which is gone. */
-  moved(to: number): void;
-  /** The last pick is gone. */
-  popped(): void;
-  /** `before` gives the picks before one in its episode, the nearest first; none where priorities come with records. */
-  setPriority(
-    indices: readonly number[],
-    priorities: readonly number[],
-    before?: (index: number) => readonly number[],
-  ): void;
-  /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
-  select(count: number, seen?: Draws): Draws;
-  /** The largest batch the rule can draw now; any when absent. */
-  readonly batchMax?: number;
-  /** The probability by which importance weights are scaled; 0: the batch's smallest. */
-  probabilityMin(): number;
-  clone(): SelectorModel;
-}
-
-export interface PrioritizedSpec {
-  readonly kind: "prioritized";
-  readonly alpha: number;
-  readonly epsilon: number;
-  readonly initialPriority: number;
-  readonly normalize: "batch" | "table";
-  readonly draw: "stratified" | "independent";
-}
-
-export interface UcbSpec {
-  readonly kind: "ucb";
-  readonly c: number;
-  readonly mode: "greedy" | "proportional";
-  readonly initialPriority: number;
-}
-
-export interface PriorityEndSpec {
-  readonly kind: "highestPriority" | "lowestPriority";
-  readonly initialPriority: number;
-}
-
-export interface RecentSpec {
-  readonly kind: "recent";
-  readonly newest: number;
-  readonly fraction: number;
-  readonly eta: number;
-  readonly updates: number;
-}
-
-export interface RankBasedSpec {
-  readonly kind: "rankBased";
-  readonly alpha: number;
-  readonly initialPriority: number;
-  readonly normalize: "batch" | "table";
-  readonly draw: "stratified" | "independent";
-}
-
-/** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
-export type SelectorSpec = SimpleSpec | ComposedSpec;
-
-/** A rule made of others. */
-export type ComposedSpec =
-  | { readonly kind: "combined"; readonly newest: number; readonly rest: SelectorSpec }
-  | {
-    readonly kind: "mixture";
-    readonly parts: readonly { readonly rule: SelectorSpec; readonly share: number }[];
-  }
-  | {
-    readonly kind: "laber";
-    readonly rule: SelectorSpec;
-    readonly factor: number;
-    readonly normalize: "mean" | "max";
-  };
-
-/** How the laber of the tests scores a candidate: by nothing but what pick it is, zeros among them. */
-export function candidateScore(episode: number, position: number): number {
-  return (episode * 7 + position * 3) % 5;
-}
-
-/** A rule that draws itself. */
-export type SimpleSpec =
-  | { readonly kind: "uniform" }
-  | { readonly kind: "sweep" }
-  | PrioritizedSpec
-  | UcbSpec
-  | { readonly kind: "oldest" | "newest"; readonly distinct: boolean }
-  | PriorityEndSpec
-  | RankBasedSpec
-  | PserSpec
-  | CuriousSpec
-  | { readonly kind: "withoutReplacement" }
-  | RecentSpec;
-
-export function isComposedSpec(spec: SelectorSpec): spec is ComposedSpec {
-  return spec.kind === "combined" || spec.kind === "mixture" || spec.kind === "laber";
-}
-
-/** The rules that a composed one is made of. */
-export function partsOf(spec: ComposedSpec): SelectorSpec[] {
-  if (spec.kind === "laber") return [spec.rule];
-  if (spec.kind === "combined") return [{ kind: "newest", distinct: true }, spec.rest];
-  return spec.parts.map(({ rule }) => rule);
-}
-
-/** How many picks each part of a composed rule draws; `owed` is what each of a mixture's lacks so far. */
-export function partCounts(
-  spec: Exclude<ComposedSpec, { kind: "laber" }>,
-  count: number,
-  owed: number[],
-): number[] {
-  if (spec.kind === "combined") {
-    const fresh = Math.min(spec.newest, count);
-    return [fresh, count - fresh];
-  }
-  // Proportions as the library rounds them: divided by the largest share first.
-  const largest = Math.max(...spec.parts.map(({ share }) => share));
-  const sum = spec.parts.reduce((total, { share }) => total + share / largest, 0);
-  const proportions = spec.parts.map(({ share }) => share / largest / sum);
-  const wanted = proportions.map((proportion, k) => count * proportion + at(owed, k));
-  // No part may be off by more than this.
-  const most = 1 - 1 / Math.max(2, 2 * spec.parts.length - 2);
-  const counts = wanted.map((part) => Math.max(0, Math.ceil(part - most - 1e-9)));
-  // One more each for those that would be late the soonest, as long as it does not make them early.
-  const picksUntilLate = wanted.map((part, k) =>
-    (most + at(counts, k) - part) / at(proportions, k)
-  );
-  const mayTake = range(counts.length).filter((k) =>
-    at(counts, k) + 1 <= at(wanted, k) + most + 1e-9
-  );
-  mayTake.sort((a, b) => at(picksUntilLate, a) - at(picksUntilLate, b) || a - b);
-  const missing = count - counts.reduce((total, part) => total + part, 0);
-  if (missing < 0 || missing > mayTake.length) throw new Error(`no way to share ${count} picks`);
-  for (const k of mayTake.slice(0, missing)) counts[k] = at(counts, k) + 1;
-  for (const k of counts.keys()) owed[k] = at(wanted, k) - at(counts, k);
-  return counts;
-}
 
 export function selectorModel(
   spec: SimpleSpec,

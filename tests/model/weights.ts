@@ -7,7 +7,7 @@
 import type { Fault } from "./faults.ts";
 import { portablePow, portableWeight } from "./portable_math.ts";
 import { Random } from "./random.ts";
-import type { Draws } from "./selector_models.ts";
+import type { Draws } from "./draws.ts";
 
 export function range(count: number): number[] {
   return Array.from({ length: count }, (_, k) => k);

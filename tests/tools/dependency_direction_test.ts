@@ -1,14 +1,18 @@
 /**
  * The parts depend on each other in one direction only:
- * examples, bench → mod.ts → replay → selectors, eviction, ffi → kernel; testing → mod.ts. Returns knows no other part but base.
+ * examples, bench, testing → the public doors → replay → schema → selectors, eviction → ffi → base. Returns knows no other part but base.
  * Within the kernel, includes run down its floors.
  */
 import { assertEquals } from "@std/assert";
-import { exists, inRepository, listTree } from "../../tools/_repository.ts";
-
-/** The public doors: the file behind each export of deno.json. */
-const { exports } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
-const ROOMS = Object.values<string>(exports).map((path) => path.replace("./", ""));
+import { exists, inRepository } from "../../tools/_repository.ts";
+import {
+  doorFiles,
+  findCircle,
+  listImports,
+  listPart,
+  resolveImport,
+  withoutComments,
+} from "./_imports.ts";
 
 /** What each part may import besides itself. */
 const allowed: Record<string, readonly string[]> = {
@@ -20,37 +24,18 @@ const allowed: Record<string, readonly string[]> = {
   eviction: ["ffi", "base"],
   returns: ["base"],
   ffi: ["base"],
-  base: ["ffi"],
+  base: [],
   // What users test their rules with stands above the library; of the other parts only their checks of arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],
-  examples: ROOMS,
+  examples: doorFiles,
   // Of the tools only what finds files and compilers, and the version for its results: what it measures goes through the public face.
-  bench: [...ROOMS, "tools", "deno.json"],
+  bench: [...doorFiles, "tools", "deno.json"],
 };
-
-async function listPart(part: string, ...extensions: string[]): Promise<string[]> {
-  if (!(await exists(inRepository(part)))) return [];
-  return part.endsWith(".ts") ? [part] : await listTree(part, ...extensions);
-}
-
-function withoutComments(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/[^\n]*/g, "");
-}
-
-/** The specifiers of a module's imports and re-exports. */
-function listImports(text: string): string[] {
-  const pattern = /\b(?:from|import)\s*\(?\s*(["'])([^"'\n]+)\1/g;
-  return [...withoutComments(text).matchAll(pattern)].map((match) => match[2] ?? "");
-}
 
 /** The part that a specifier in a file leads to; undefined for a package from elsewhere. */
 function partOf(file: string, specifier: string): string | undefined {
-  if (specifier === "@exrp/replay" || specifier.startsWith("@exrp/replay/")) {
-    return exports[specifier.replace("@exrp/replay", ".")]?.replace("./", "");
-  }
-  if (!specifier.startsWith(".")) return undefined;
-  const path = new URL(specifier, `file:///${file}`).pathname.slice(1);
-  return path.split("/")[0];
+  if (!specifier.startsWith(".")) return resolveImport(file, specifier);
+  return resolveImport(file, specifier)?.split("/")[0];
 }
 
 for (const [part, others] of Object.entries(allowed)) {
@@ -132,26 +117,6 @@ async function listIncludes(): Promise<Map<string, string[]>> {
     }
   }
   return found;
-}
-
-/** The files of a circle of includes, the first again at its end; undefined where there is none. */
-function findCircle(includes: ReadonlyMap<string, readonly string[]>): string[] | undefined {
-  const done = new Set<string>();
-  const visit = (file: string, path: readonly string[]): string[] | undefined => {
-    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
-    if (done.has(file)) return undefined;
-    for (const target of includes.get(file) ?? []) {
-      const circle = visit(target, [...path, file]);
-      if (circle !== undefined) return circle;
-    }
-    done.add(file);
-    return undefined;
-  };
-  for (const file of includes.keys()) {
-    const circle = visit(file, []);
-    if (circle !== undefined) return circle;
-  }
-  return undefined;
 }
 
 Deno.test("C++ includes are paths from the root to files that are there", async () => {

@@ -1,0 +1,94 @@
+/**
+ * How a status of the kernel becomes an error of the library: its code and its text.
+ *
+ * @module
+ */
+
+import { ReplayError, type ReplayErrorCode } from "../base/errors.ts";
+import * as abi from "./symbols.ts";
+
+const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorCode>([
+  [abi.EXRP_STATUS_ARGUMENT, "argument"],
+  [abi.EXRP_STATUS_REPLAY_UNKNOWN, "disposed"],
+  [abi.EXRP_STATUS_EPISODE_UNKNOWN, "episode-unknown"],
+  [abi.EXRP_STATUS_SELECTOR_UNKNOWN, "selector-unknown"],
+  [abi.EXRP_STATUS_PRIORITY_INVALID, "invalid-priority"],
+  [abi.EXRP_STATUS_BATCH_SIZE, "batch-size"],
+  [abi.EXRP_STATUS_BUFFER_SIZE, "buffer-size"],
+  [abi.EXRP_STATUS_CAPACITY, "capacity"],
+  [abi.EXRP_STATUS_PICK_INDEX, "pick-index"],
+  [abi.EXRP_STATUS_EPISODE_TWICE, "episode-twice"],
+  [abi.EXRP_STATUS_EMPTY, "empty"],
+  [abi.EXRP_STATUS_EPISODE_ENDED, "episode-ended"],
+  [abi.EXRP_STATUS_FULL, "full"],
+  [abi.EXRP_STATUS_ORDER, "order"],
+  [abi.EXRP_STATUS_RECORD_UNKNOWN, "record-unknown"],
+  [abi.EXRP_STATUS_MEMORY, "memory"],
+  [abi.EXRP_STATUS_LIMIT, "limit"],
+  [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
+  [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
+]);
+
+/** The error for a status of the kernel, with the numbers that `exrp_error_detail` told about it. */
+export function errorOfStatus(
+  operation: string,
+  status: number,
+  detail: readonly number[],
+): ReplayError {
+  const code = CODES.get(status) ?? "unknown";
+  return new ReplayError(code, `${operation}: ${text(status, detail)}`, { status, detail });
+}
+
+function text(status: number, detail: readonly number[]): string {
+  const [a, b, c, d] = detail;
+  switch (status) {
+    case abi.EXRP_STATUS_ARGUMENT:
+      return `argument ${a} of the kernel's call is out of its range: ${b}`;
+    case abi.EXRP_STATUS_REPLAY_UNKNOWN:
+      return "the replay is disposed";
+    case abi.EXRP_STATUS_EPISODE_UNKNOWN:
+      return b === 0
+        ? `no episode has handle ${a}: none was begun yet, newEpisode() begins one`
+        : `no episode has handle ${a}: handles given out so far are 0 to ${Number(b) - 1}`;
+    case abi.EXRP_STATUS_SELECTOR_UNKNOWN:
+      return `no selector has id ${a}: there are ${b}`;
+    case abi.EXRP_STATUS_PRIORITY_INVALID:
+      return `priority[${a}] is ${b}; a priority must be finite and not negative`;
+    case abi.EXRP_STATUS_BATCH_SIZE:
+      return `a batch must have 1 to ${b} picks, got ${a}`;
+    case abi.EXRP_STATUS_BUFFER_SIZE:
+      return `a buffer has ${a}, needed are ${b}`;
+    case abi.EXRP_STATUS_CAPACITY:
+      return `capacity must be ${b} to ${c} records here, got ${a}`;
+    case abi.EXRP_STATUS_PICK_INDEX:
+      return `index[${a}] is ${b}, but the pick table has ${c} picks`;
+    case abi.EXRP_STATUS_EPISODE_TWICE:
+      return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
+    case abi.EXRP_STATUS_EMPTY:
+      return `there is no pick to draw yet (${
+        a === 1 ? "1 record is" : `${a} records are`
+      } stored): a pick takes pick.length records of one episode, and the state after them (with pick.nStep, so many records on) unless pick.allowOpenEnd is set; with pick.whole, an episode that has ended`;
+    case abi.EXRP_STATUS_EPISODE_ENDED:
+      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if it was not ended by you, it was cut at segmentLength: go on with the handle that the last record() returned)`;
+    case abi.EXRP_STATUS_FULL:
+      return `the store is full (${a} of ${b} records)`;
+    case abi.EXRP_STATUS_ORDER:
+      return `the snapshot's section ${a} goes on with item ${b}, got ${c}`;
+    case abi.EXRP_STATUS_RECORD_UNKNOWN:
+      return Number(d) > 0
+        ? `episode ${b} has ${d} rows, asked for was one from ${c} on`
+        : `episode ${b} was evicted, or has no record yet`;
+    case abi.EXRP_STATUS_MEMORY:
+      return Number(b) > 0
+        ? `the records need ${a} bytes, but this machine has ${b}; take a smaller capacity`
+        : `no memory for ${a} bytes`;
+    case abi.EXRP_STATUS_LIMIT:
+      return `too many: the limit is ${a}`;
+    case abi.EXRP_STATUS_DATA_CORRUPT:
+      return `the snapshot says what cannot be: section ${a}, item ${b}, rule ${c}`;
+    case abi.EXRP_STATUS_DATA_MISMATCH:
+      return `the snapshot is of other rules: section ${a}, expected ${b}, found ${c}`;
+    default:
+      return `status ${status} (${detail.join(", ")})`;
+  }
+}
