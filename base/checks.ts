@@ -4,17 +4,30 @@
  * @module
  */
 
+import { countOf, kindOf } from "./typed_arrays.ts";
+
 /** Writes any value short enough for an error message. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return `function ${value.name}`;
-  if (typeof value === "object" && value !== null) {
-    const name = value.constructor?.name ?? "object";
-    const length = (value as { length?: unknown }).length;
-    return typeof length === "number" ? `${name}(${length})` : name;
-  }
+  const kind = kindOf(value);
+  if (kind !== undefined) return `${kind}(${countOf(value as ArrayLike<unknown>)})`;
+  if (typeof value === "object" && value !== null) return showObject(value);
   return String(value);
+}
+
+/** The name of an object's class, with its length where it has one. */
+function showObject(value: object): string {
+  if (ArrayBuffer.isView(value)) return "DataView";
+  try {
+    const name = value.constructor?.name ?? "object";
+    const { length } = value as { readonly length?: unknown };
+    return typeof length === "number" ? `${name}(${length})` : name;
+  } catch {
+    // One that only looks like a typed array throws when it is asked for its length.
+    return "an object that only looks like an array";
+  }
 }
 
 /**
@@ -96,16 +109,4 @@ function rangeText(min: number, max: number): string {
   if (max === Infinity) return ` of at least ${min}`;
   if (min === -Infinity) return ` of at most ${max}`;
   return ` from ${min} to ${max}`;
-}
-
-/**
- * True for a typed array of this kind on memory of its own: one that the kernel can read as it is. A subclass is none, nor
- * one with a `length` of its own: what it says of its length need not be true.
- */
-export function isOwn<T extends Float32Array | Float64Array | Int32Array>(
-  kind: new (length: number) => T,
-  value: unknown,
-): value is T {
-  return value instanceof kind && Object.getPrototypeOf(value) === kind.prototype &&
-    !Object.hasOwn(value, "length") && value.buffer instanceof ArrayBuffer;
 }

@@ -5,6 +5,7 @@
  */
 
 import { checkBoolean, show } from "../base/checks.ts";
+import { checkHonest, isKind, kindOf, lengthOf } from "../base/typed_arrays.ts";
 
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;
@@ -12,14 +13,15 @@ type Numbers = ArrayLike<number>;
 /** Refuses what is no array of numbers. */
 export function checkArray(where: string, name: string, value: unknown): void {
   if (Array.isArray(value)) return;
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView) && !isBig(value)) return;
+  const kind = kindOf(value);
+  if (kind !== undefined && !kind.startsWith("Big")) {
+    const array = value as ArrayBufferView & ArrayLike<number>;
+    if (array.length !== lengthOf(array)) checkHonest(`${where}: ${name}`, array);
+    return;
+  }
   throw new TypeError(
     `${where}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
   );
-}
-
-function isBig(value: ArrayBufferView): boolean {
-  return value instanceof BigInt64Array || value instanceof BigUint64Array;
 }
 
 /**
@@ -129,13 +131,16 @@ export function checkInto(
   count: number,
 ): Float32Array<ArrayBuffer> {
   if (into === undefined) return new Float32Array(count);
-  if (!(into instanceof Float32Array)) {
+  if (!isKind("Float32Array", into)) {
+    checkHonest(`${where}: ${name}`, into);
     throw new TypeError(`${where}: ${name} must be a Float32Array, got ${show(into)}`);
   }
-  if (into.length !== count) {
-    throw new RangeError(`${where}: ${name} must have ${count} elements, got ${into.length}`);
+  const length = lengthOf(into);
+  if (length !== count) {
+    checkHonest(`${where}: ${name}`, into);
+    throw new RangeError(`${where}: ${name} must have ${count} elements, got ${length}`);
   }
-  return into as Float32Array<ArrayBuffer>;
+  return into;
 }
 
 /** Refuses two results in one array. */

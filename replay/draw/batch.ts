@@ -5,6 +5,7 @@
  */
 
 import * as abi from "../../ffi/symbols.ts";
+import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchShape } from "./batch_shape.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
@@ -181,7 +182,7 @@ export class Batch<
    * ```
    */
   [Symbol.dispose](): void {
-    if (!this.#isLent) this.#layout.giveMemory(this.#memory.buffer);
+    if (!this.#isLent) this.#layout.giveMemory(bufferOf(this.#memory));
   }
 
   /** While a batch is lent its memory can't be handed back: the kernel may be writing to it on another thread. */
@@ -191,7 +192,7 @@ export class Batch<
 
   /** Whether a batch has its memory still: it may have been handed back, or its buffer transferred. */
   static hasMemory(batch: Batch<Column, Column, Column, Columns>): boolean {
-    return batch.#memory.length > 0;
+    return lengthOf(batch.#memory) > 0;
   }
 
   /** The memory of a batch, whatever became of its properties. */
@@ -237,9 +238,7 @@ export class Batch<
       this.contextMask,
       ...this.nStep.flatMap(({ reward, nextState, discount }) => [reward, nextState, discount]),
     ];
-    return views.map(({ buffer, byteOffset, byteLength }) =>
-      new Uint8Array(buffer, byteOffset, byteLength)
-    );
+    return views.map(bytesOf);
   }
 
   /** Says by which pick policy the picks were chosen that are in a batch now. */
@@ -262,12 +261,12 @@ export class Batch<
         `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}`,
       );
     }
-    if (value.size !== layout.size) {
+    if (value.#layout.size !== layout.size) {
       return new RangeError(
-        `getBatch(): into is a batch of ${value.size} picks, needed are ${layout.size}`,
+        `getBatch(): into is a batch of ${value.#layout.size} picks, needed are ${layout.size}`,
       );
     }
-    if (value.#memory.length !== layout.bytes) {
+    if (lengthOf(value.#memory) !== layout.bytes) {
       return new TypeError(
         "getBatch(): into has no memory any more: it was handed back, or its buffer was transferred",
       );

@@ -5,6 +5,7 @@
  */
 
 import { ReplayError } from "../../base/errors.ts";
+import { moveMemory } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { BatchShape } from "./batch_shape.ts";
@@ -92,10 +93,9 @@ export class BatchLayout {
 
   /** Takes back the memory of a batch: its views are empty from now on. Nothing happens where it has none any more. */
   giveMemory(buffer: ArrayBuffer): void {
-    if (buffer.byteLength !== this.bytes) return;
     // Who has a view of it must never see what comes next.
-    const memory = buffer.transfer();
-    if (this.#spare.length < SPARE_MAX) this.#spare.push(memory);
+    const memory = moveMemory(buffer, this.bytes);
+    if (memory !== undefined && this.#spare.length < SPARE_MAX) this.#spare.push(memory);
   }
 
   /** Elements of column k. */

@@ -4,8 +4,9 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, isOwn, show } from "../../base/checks.ts";
+import { checkInteger, checkNumber, checkOptions, show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { checkHonest, countOf, isKind, isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
   EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
@@ -256,17 +257,13 @@ export class Drawer {
     const entry = this.#entry("setPriority()", selector);
     const episodes = float64("pickEpisode", pickEpisode);
     const positions = int32("pickPosition", pickPosition);
-    const priorities = isOwn<Float32Array<ArrayBuffer>>(Float32Array, priority)
-      ? priority
-      : float64("priority", priority);
-    const count = episodes.length;
-    if (positions.length !== count || priorities.length !== count) {
-      throw new RangeError(
-        `setPriority() takes as many episodes as positions and priorities, got ${count}, ${positions.length} and ${priorities.length}`,
-      );
+    const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
+    const count = lengthOf(episodes);
+    if (lengthOf(positions) !== count || lengthOf(priorities) !== count) {
+      throw this.#countError(pickEpisode, pickPosition, priority);
     }
     if (count === 0) {
-      checkMemory("pickEpisode", pickEpisode);
+      checkHonest("setPriority(): pickEpisode", pickEpisode);
       return 0;
     }
     if (count > EXRP_LIMIT_BATCH) {
@@ -283,7 +280,10 @@ export class Drawer {
       );
     }
     if (entry.custom !== undefined) {
-      return this.#setCustomPriority(entry.custom, selector.table, episodes, positions, priorities);
+      // The rule is the user's code, and could take the arrays' memory away while they are needed.
+      const own = [new Float64Array(episodes), new Int32Array(positions)] as const;
+      const values = new Float64Array(priorities);
+      return this.#setCustomPriority(entry.custom, selector.table, ...own, values);
     }
     const status = core.kernel.symbols.exrp_priority_set(
       core.id,
@@ -291,12 +291,23 @@ export class Drawer {
       episodes,
       positions,
       priorities,
-      priorities.BYTES_PER_ELEMENT,
+      elementBytes(priorities),
       count,
       this.#number,
     );
     if (status !== 0) throw this.#priorityError(status, positions);
     return this.#number[0] ?? 0;
+  }
+
+  #countError(episodes: NumberArray, positions: NumberArray, priorities: NumberArray): RangeError {
+    checkHonest("setPriority(): pickEpisode", episodes);
+    checkHonest("setPriority(): pickPosition", positions);
+    checkHonest("setPriority(): priority", priorities);
+    return new RangeError(
+      `setPriority() takes as many episodes as positions and priorities, got ${
+        countOf(episodes)
+      }, ${countOf(positions)} and ${countOf(priorities)}`,
+    );
   }
 
   #priorityError(status: number, positions: Int32Array): Error {
@@ -314,7 +325,7 @@ export class Drawer {
     table: number,
     episodes: Float64Array<ArrayBuffer>,
     positions: Int32Array<ArrayBuffer>,
-    priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer>,
   ): number {
     const core = this.#core;
     const count = episodes.length;
@@ -348,7 +359,7 @@ export class Drawer {
     table: number,
     episodes: Float64Array<ArrayBuffer>,
     positions: Int32Array<ArrayBuffer>,
-    priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer>,
   ): void {
     const { id, kernel, config } = this.#core;
     if (!("native" in config.eviction)) return;
@@ -359,8 +370,8 @@ export class Drawer {
       episodes,
       positions,
       priorities,
-      priorities.BYTES_PER_ELEMENT,
-      episodes.length,
+      elementBytes(priorities),
+      lengthOf(episodes),
       this.#number,
     );
     this.#core.check("setPriority()", status);
@@ -444,9 +455,9 @@ export class Drawer {
     const { nativeId } = entry;
     core.check(
       operation,
-      symbols.exrp_batch_order(id, nativeId, size, beta, bytes, bytes.length, order),
+      symbols.exrp_batch_order(id, nativeId, size, beta, bytes, lengthOf(bytes), order),
     );
-    const ran = await symbols.exrp_batch_run(id, bytes, bytes.length);
+    const ran = await symbols.exrp_batch_run(id, bytes, lengthOf(bytes));
     // A snapshot took the replay's place meanwhile: the batch is drawn from what there is now.
     if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
     core.check(operation, ran);
@@ -470,7 +481,7 @@ export class Drawer {
         layout.size,
         beta,
         bytes,
-        bytes.length,
+        lengthOf(bytes),
       )
       : core.kernel.symbols.exrp_batch_gather(
         core.id,
@@ -484,7 +495,7 @@ export class Drawer {
         0,
         entry.custom?.rule.weighted === true ? 1 : 0,
         bytes,
-        bytes.length,
+        lengthOf(bytes),
       );
     if (status !== 0) throw core.error("getBatch()", status);
     if (external === undefined) return;
@@ -515,7 +526,7 @@ export class Drawer {
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {
-        if (Batch.memoryOf(candidates).length === 0 || Batch.memoryOf(filling.batch).length === 0) {
+        if (!Batch.hasMemory(candidates) || !Batch.hasMemory(filling.batch)) {
           throw new ReplayError(
             "rule",
             `the selector ${selector.kind} took away the memory of candidates or of the batch: both are lent for the call only`,
@@ -544,8 +555,13 @@ export class Drawer {
   }
 }
 
+function elementBytes(priorities: Float64Array | Float32Array): number {
+  return isKind("Float32Array", priorities) ? 4 : 8;
+}
+
 function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
-  if (Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))) {
+  checkHonest(`setPriority(): ${name}`, value);
+  if (Array.isArray(value) || kindOf(value) !== undefined) {
     return value as ArrayLike<unknown>;
   }
   throw new TypeError(
@@ -553,16 +569,8 @@ function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
   );
 }
 
-/** Refuses the empty array that is left of one whose memory was taken away: of a batch that was handed back, for example. */
-function checkMemory(name: string, value: unknown): void {
-  if (!ArrayBuffer.isView(value) || !(value.buffer as ArrayBuffer).detached) return;
-  throw new TypeError(
-    `setPriority(): ${name} has no memory any more: its batch was handed back, or its buffer was transferred; set priorities before`,
-  );
-}
-
 function float64(name: string, value: unknown): Float64Array<ArrayBuffer> {
-  if (isOwn<Float64Array<ArrayBuffer>>(Float64Array, value)) return value;
+  if (isOwn("Float64Array", value)) return value;
   const from = arrayLike(name, value);
   const numbers = new Float64Array(from.length);
   for (let k = 0; k < from.length; k++) {
@@ -576,7 +584,7 @@ function float64(name: string, value: unknown): Float64Array<ArrayBuffer> {
 }
 
 function int32(name: string, value: unknown): Int32Array<ArrayBuffer> {
-  if (isOwn<Int32Array<ArrayBuffer>>(Int32Array, value)) return value;
+  if (isOwn("Int32Array", value)) return value;
   const from = arrayLike(name, value);
   const numbers = new Int32Array(from.length);
   for (let k = 0; k < from.length; k++) {

@@ -5,6 +5,7 @@
  */
 
 import { checkOptions, show } from "../../base/checks.ts";
+import { checkHonest, kindOf } from "../../base/typed_arrays.ts";
 import type { Batch } from "../draw/batch.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { allocateRows, type AnyColumnArray } from "./records.ts";
@@ -84,9 +85,8 @@ function arrayLike(
   count: number,
   hint = "",
 ): ArrayLike<unknown> {
-  const isArray = Array.isArray(value) ||
-    (ArrayBuffer.isView(value) && !(value instanceof DataView));
-  if (!isArray) {
+  checkHonest(`${operation}: ${name}, which reward() returned,`, value);
+  if (!Array.isArray(value) && kindOf(value) === undefined) {
     throw new TypeError(
       `${operation}: reward() must return ${name} as a plain or typed array${hint}, got ${
         show(value)

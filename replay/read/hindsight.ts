@@ -5,6 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
+import { isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { Batch } from "../draw/batch.ts";
@@ -280,7 +281,7 @@ export class Relabeller {
   /** How the picks' episodes stand: after a load, one that was not begun yet is none, as one that was evicted. */
   #countsOf(handles: Float64Array<ArrayBuffer>): EpisodeCounts {
     const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
-    const begun = handles.filter((handle) => !(handle >= next));
+    const begun = new Float64Array(handles).filter((handle) => !(handle >= next));
     const found = this.#reader.counts(OPERATION, begun);
     if (begun.length === handles.length) return found;
     const counts = new Uint32Array(handles.length);
@@ -370,13 +371,26 @@ export class Relabeller {
       const array: AnyColumnArray | undefined = this.#arrayOf(batch as AnyBatch, k);
       const count = batch.size * batch.length * (column?.elementCount ?? 0);
       const like = allocateRows(OPERATION, this.#reader.column(k), 0);
-      if (array?.constructor === like.constructor && array.length === count) continue;
+      if (kindOf(array) === kindOf(like) && lengthOf(array) === count) continue;
       throw new TypeError(
         `${OPERATION}: the batch has ${
-          array === undefined ? "no" : `${array.length} elements of`
-        } ${name}, needed are ${count} of ${column?.dtype}: it is of another schema, or its buffer was transferred`,
+          array === undefined ? "no" : `a ${show(array)} as`
+        } ${name}, needed are ${count} elements of ${column?.dtype}: it is of another schema, or its buffer was transferred`,
       );
     }
+    this.#checkPlaces(batch as AnyBatch);
+  }
+
+  /** Refuses a batch whose picks were exchanged for other arrays than the batch's own kinds. */
+  #checkPlaces({ size, pickEpisode, pickPosition, seqLen, nextSeqLen }: AnyBatch): void {
+    const isWhole = isOwn("Float64Array", pickEpisode) && lengthOf(pickEpisode) === size &&
+      [pickPosition, seqLen, nextSeqLen].every((array) =>
+        isOwn("Int32Array", array) && lengthOf(array) === size
+      );
+    if (isWhole) return;
+    throw new TypeError(
+      `${OPERATION}: pickEpisode, pickPosition, seqLen and nextSeqLen of the batch must be the arrays of ${size} numbers that it came with`,
+    );
   }
 
   #write(

@@ -8,10 +8,17 @@ import {
   checkBoolean,
   checkInteger,
   checkOptions,
-  isOwn,
   show,
   unknownOption,
 } from "../../base/checks.ts";
+import {
+  checkHonest,
+  checkUnshared,
+  countOf,
+  isKind,
+  isOwn,
+  lengthOf,
+} from "../../base/typed_arrays.ts";
 import {
   EXRP_LIMIT_BATCH,
   EXRP_RECORD_BEGINS,
@@ -178,14 +185,17 @@ export class StepsRecorder {
 
   /** Writes one step of each of many environments; gives how many are done. */
   recordBatch(episodes: unknown, options: unknown): number {
-    if (!isOwn<Float64Array<ArrayBuffer>>(Float64Array, episodes)) {
+    if (!isOwn("Float64Array", episodes)) {
+      checkHonest(`${BATCH}: episodes`, episodes);
+      checkUnshared(`${BATCH}: episodes`, episodes);
       throw new TypeError(
         `${BATCH}: episodes must be a Float64Array of handles, as they change, got ${
           show(episodes)
         }`,
       );
     }
-    const count = episodes.length;
+    const count = lengthOf(episodes);
+    if (count === 0) checkHonest(`${BATCH}: episodes`, episodes);
     checkInteger(`${BATCH}: the number of environments`, count, 1, EXRP_LIMIT_BATCH);
     checkOptions(BATCH, options, BATCH_OPTIONS);
     const loose = options as Loose;
@@ -256,7 +266,7 @@ export class StepsRecorder {
     const handleCount = operation === BATCH ? count : 1;
     for (;;) {
       // Values are read and rules are served in between: code of the user's, which can take the array's memory away.
-      if (episodes.length !== handleCount) {
+      if (lengthOf(episodes) !== handleCount) {
         throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
       }
       const status = store(core.id, episodes, bytes, bytes.length, count, flags, done);
@@ -273,24 +283,28 @@ export class StepsRecorder {
 }
 
 function seenAll(external: ExternalEviction, episodes: Float64Array): void {
-  for (const handle of episodes) external.seen(handle);
+  // Not by the array's iterator, which may be anyone's.
+  const count = lengthOf(episodes);
+  for (let k = 0; k < count; k++) external.seen(episodes[k] as number);
 }
 
 /** Puts in the priorities of all steps; the flag that says that they are there. */
 function writePriorities(operation: string, steps: Steps, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
-  const isTyped = value instanceof Float64Array || value instanceof Float32Array;
+  const isTyped = isKind("Float64Array", value) || isKind("Float32Array", value);
   if (!isTyped && !Array.isArray(value)) {
+    checkHonest(`${operation}: priority`, value);
     throw new TypeError(
       `${operation}: priority must be a Float64Array, a Float32Array or an array of numbers, got ${
         show(value)
       }`,
     );
   }
-  if (value.length !== count) {
+  if (countOf(value) !== count) {
+    checkHonest(`${operation}: priority`, value);
     throw new RangeError(
-      `${operation}: priority takes ${count} values for ${count} steps, got ${value.length}`,
+      `${operation}: priority takes ${count} values for ${count} steps, got ${countOf(value)}`,
     );
   }
   for (let k = 0; k < count; k++) {
@@ -307,7 +321,7 @@ function forEachDone(
   each: (index: number) => void,
 ): void {
   const flags = checkFlags(name, value, count);
-  if (flags instanceof Uint8Array) {
+  if (isKind("Uint8Array", flags)) {
     for (let k = 0; k < count; k++) {
       const flag = flags[k];
       if (flag === 0) continue;
@@ -329,14 +343,16 @@ function checkFlags(
   value: unknown,
   count: number,
 ): Uint8Array | readonly unknown[] {
-  if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
+  if (!isKind("Uint8Array", value) && !Array.isArray(value)) {
+    checkHonest(`${BATCH}: ${name}`, value);
     throw new TypeError(
       `${BATCH}: ${name} must be a Uint8Array or an array of truths, got ${show(value)}`,
     );
   }
-  if (value.length === count) return value;
+  if (countOf(value) === count) return value;
+  checkHonest(`${BATCH}: ${name}`, value);
   throw new RangeError(
-    `${BATCH}: ${name} takes ${count} values for ${count} steps, got ${value.length}`,
+    `${BATCH}: ${name} takes ${count} values for ${count} steps, got ${countOf(value)}`,
   );
 }
 

@@ -6,6 +6,15 @@
 
 import { show } from "../../base/checks.ts";
 import {
+  bufferOf,
+  byteOffsetOf,
+  checkHonest,
+  countOf,
+  isKind,
+  kindOf,
+  lengthOf,
+} from "../../base/typed_arrays.ts";
+import {
   EXRP_STEPS_COLUMN,
   EXRP_STEPS_FINAL_STATE,
   EXRP_STEPS_FLAGS,
@@ -33,9 +42,8 @@ export function checkValues(
 ): Values {
   if (Array.isArray(value)) return value;
   const wanted = arrayTypeOf(column.dtype);
-  if (ArrayBuffer.isView(value) && value.constructor === wanted) {
-    return value as ArrayOfDType[DType];
-  }
+  if (kindOf(value) === wanted?.name) return value as ArrayOfDType[DType];
+  checkHonest(`${operation}: ${name}`, value);
   throw new TypeError(
     `${operation}: ${name} is ${column} and takes the values of all steps as one ${wanted?.name} or plain array, got ${
       show(value)
@@ -46,10 +54,12 @@ export function checkValues(
 /** How many steps the values of a column are. */
 export function countSteps(operation: string, named: NamedColumn, values: Values): number {
   const { elementCount } = named.column;
-  const count = values.length / elementCount;
+  const length = countOf(values);
+  const count = length / elementCount;
   if (Number.isInteger(count) && count > 0) return count;
+  checkHonest(`${operation}: ${named.name}`, values);
   throw new RangeError(
-    `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${values.length}${
+    `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${length}${
       nestedHint(values[0])
     }`,
   );
@@ -86,12 +96,14 @@ export class StepsColumn {
   check(value: unknown): Values {
     const values = checkValues(this.#operation, this.#named, value);
     const { length } = this.#view;
-    if (values.length === length) return values;
+    const given = countOf(values);
+    if (given === length) return values;
+    checkHonest(`${this.#operation}: ${this.#named.name}`, values);
     const { elementCount } = this.#named.column;
     throw new RangeError(
       `${this.#operation}: ${this.#named.name} is ${this.#named.column} and takes ${length} values for ${
         length / elementCount
-      } steps, got ${values.length}${nestedHint(values[0])}`,
+      } steps, got ${given}${nestedHint(values[0])}`,
     );
   }
 
@@ -99,10 +111,10 @@ export class StepsColumn {
   write(value: unknown): void {
     const view = this.#view;
     // The kinds that nearly all columns have, each with an array of its own in V8's eyes.
-    if (view instanceof Float32Array && value instanceof Float32Array) {
-      if (value.length === view.length) return view.set(value);
-    } else if (view instanceof Int32Array && value instanceof Int32Array) {
-      if (value.length === view.length) return view.set(value);
+    if (view instanceof Float32Array && isKind("Float32Array", value)) {
+      if (lengthOf(value) === view.length) return view.set(value);
+    } else if (view instanceof Int32Array && isKind("Int32Array", value)) {
+      if (lengthOf(value) === view.length) return view.set(value);
     }
     this.#copy(this.check(value), 0, view.length);
   }
@@ -119,10 +131,18 @@ export class StepsColumn {
       if (this.#place.dtype === "bool") {
         for (let k = from; k < to; k++) checkElement(this.#place, values[k], k);
       }
-      view.set(from === 0 && to === values.length ? values : values.subarray(from, to), from);
+      view.set(this.#part(values, from, to), from);
     } else {
       for (let k = from; k < to; k++) view[k] = checkElement(this.#place, values[k], k);
     }
+  }
+
+  /** Elements `from` to `to` of the caller's array; not by its `subarray`, which may be anyone's. */
+  #part(values: ArrayOfDType[DType], from: number, to: number): ArrayOfDType[DType] {
+    if (from === 0 && to === lengthOf(values)) return values;
+    const { dtype, elementBytes } = this.#named.column;
+    const offset = byteOffsetOf(values) + from * elementBytes;
+    return viewOf(dtype, bufferOf(values), offset, to - from);
   }
 }
 

@@ -8,6 +8,7 @@
  */
 
 import { show } from "../../base/checks.ts";
+import { checkHonest, countOf, isKind, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import {
   EXRP_ROW_BYTES,
@@ -148,37 +149,41 @@ export class RowColumn {
         }
         break;
       case 8:
-        if (value instanceof Uint8Array && value.length === this.#count) {
+        if (isKind("Uint8Array", value) && lengthOf(value) === this.#count) {
           const view = this.#view as Uint8Array;
-          if (value.length < SET_COUNT_MIN) {
-            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          const count = this.#count;
+          if (count < SET_COUNT_MIN) {
+            for (let k = 0; k < count; k++) view[k] = value[k] as number;
           } else view.set(value);
           return;
         }
         break;
       case 11:
-        if (value instanceof Int32Array && value.length === this.#count) {
+        if (isKind("Int32Array", value) && lengthOf(value) === this.#count) {
           const view = this.#view as Int32Array;
-          if (value.length < SET_COUNT_MIN) {
-            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          const count = this.#count;
+          if (count < SET_COUNT_MIN) {
+            for (let k = 0; k < count; k++) view[k] = value[k] as number;
           } else view.set(value);
           return;
         }
         break;
       case 13:
-        if (value instanceof Float32Array && value.length === this.#count) {
+        if (isKind("Float32Array", value) && lengthOf(value) === this.#count) {
           const view = this.#view as Float32Array;
-          if (value.length < SET_COUNT_MIN) {
-            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          const count = this.#count;
+          if (count < SET_COUNT_MIN) {
+            for (let k = 0; k < count; k++) view[k] = value[k] as number;
           } else view.set(value);
           return;
         }
         break;
       case 14:
-        if (value instanceof Float64Array && value.length === this.#count) {
+        if (isKind("Float64Array", value) && lengthOf(value) === this.#count) {
           const view = this.#view as Float64Array;
-          if (value.length < SET_COUNT_MIN) {
-            for (let k = 0; k < value.length; k++) view[k] = value[k] as number;
+          const count = this.#count;
+          if (count < SET_COUNT_MIN) {
+            for (let k = 0; k < count; k++) view[k] = value[k] as number;
           } else view.set(value);
           return;
         }
@@ -192,7 +197,8 @@ export class RowColumn {
   #writeArray(value: unknown): void {
     const view = this.#view;
     if (ArrayBuffer.isView(value)) {
-      if (value.constructor !== view.constructor) {
+      checkHonest(`${this.#operation.name}: ${this.#name}`, value);
+      if (kindOf(value) !== kindOf(view)) {
         throw new TypeError(
           `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes a ${view.constructor.name} or a plain array, got ${
             show(value)
@@ -202,7 +208,7 @@ export class RowColumn {
       const array = value as ArrayOfDType[DType];
       this.#checkLength(array);
       if (this.#dtype === "bool") {
-        for (let k = 0; k < array.length; k++) checkElement(this.#place, array[k], k);
+        for (let k = 0; k < view.length; k++) checkElement(this.#place, array[k], k);
       }
       view.set(array);
     } else if (Array.isArray(value)) {
@@ -218,9 +224,10 @@ export class RowColumn {
   }
 
   #checkLength(value: ArrayLike<unknown>): void {
-    if (value.length === this.#count) return;
+    const count = countOf(value);
+    if (count === this.#count) return;
     throw new RangeError(
-      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${value.length}${
+      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${count}${
         nestedHint(value[0])
       }`,
     );

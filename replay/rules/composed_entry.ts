@@ -6,8 +6,10 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
 import { RANDOM_STREAM_BYTES, type RandomStream } from "../../selectors/random_stream.ts";
+import { checkSaved } from "./_saved_bytes.ts";
 
 /** What knows how many picks it has. */
 interface Sized {
@@ -145,8 +147,8 @@ export class ComposedEntry<Part> {
   /** Random state, then its own bytes. */
   save(): Uint8Array<ArrayBuffer> {
     const own = this.#composition.save();
-    if (!(own instanceof Uint8Array)) throw this.#error("gave no Uint8Array by save()");
-    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + own.length);
+    checkSaved(`the selector ${this.rule.name}`, own);
+    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + lengthOf(own));
     bytes.set(this.#random.save());
     bytes.set(own, RANDOM_STREAM_BYTES);
     return bytes;

@@ -5,10 +5,12 @@
  */
 
 import { ReplayError } from "../../base/errors.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_INDEX_NONE } from "../../ffi/symbols.ts";
 import type { PickSelector, Selection } from "../../selectors/pick_selector.ts";
 import { RANDOM_STREAM_BYTES, RandomStream } from "../../selectors/random_stream.ts";
+import { checkSaved } from "./_saved_bytes.ts";
 
 /** Events read in one call. */
 const CHUNK_EVENTS = 8192;
@@ -86,8 +88,9 @@ export class CustomSelector {
   /** Lets the rule draw, and checks what it drew. */
   select(size: number): Selection {
     this.checkSound();
-    if (this.#out?.index.length !== size) {
-      this.#out = { index: new Uint32Array(size), probability: new Float64Array(size) };
+    if (this.#out === undefined || lengthOf(this.#out.index) !== size) {
+      const [index, probability] = [new Uint32Array(size), new Float64Array(size)];
+      this.#out = Object.freeze({ index, probability });
     }
     const out = this.#out;
     out.index.fill(EXRP_INDEX_NONE);
@@ -105,7 +108,7 @@ export class CustomSelector {
   }
 
   #checkSelection(size: number, { index, probability }: Selection): void {
-    if (index.length !== size || probability.length !== size) {
+    if (lengthOf(index) !== size || lengthOf(probability) !== size) {
       throw new ReplayError(
         "rule",
         `the selector ${this.rule.name} took away the arrays it was to fill: they are lent for the call only`,
@@ -142,10 +145,8 @@ export class CustomSelector {
       throw new ReplayError("not-savable", `the selector ${rule.name} has no save() and load()`);
     }
     const own = rule.save();
-    if (!(own instanceof Uint8Array)) {
-      throw new ReplayError("rule", `save() of the selector ${rule.name} gave no Uint8Array`);
-    }
-    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + own.length);
+    checkSaved(`the selector ${rule.name}`, own);
+    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + lengthOf(own));
     bytes.set(this.random.save());
     bytes.set(own, RANDOM_STREAM_BYTES);
     return bytes;

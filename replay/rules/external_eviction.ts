@@ -14,6 +14,7 @@ import {
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { EvictionPolicy } from "../../eviction/eviction_policy.ts";
+import { checkSaved } from "./_saved_bytes.ts";
 
 /** One user's policy with the replay it serves. */
 export class ExternalEviction {
@@ -85,13 +86,8 @@ export class ExternalEviction {
       );
     }
     const bytes = policy.save();
-    if (!(bytes instanceof Uint8Array)) {
-      throw new ReplayError(
-        "rule",
-        `save() of the eviction policy ${policy.name} gave no Uint8Array`,
-      );
-    }
-    return bytes;
+    checkSaved(`the eviction policy ${policy.name}`, bytes);
+    return new Uint8Array(bytes);
   }
 
   /** Takes up what was saved, in place of the episodes `before`. */

@@ -6,6 +6,7 @@
 
 import { ReplayError } from "../../base/errors.ts";
 import { show } from "../../base/checks.ts";
+import { bytesOf, checkHonest, isKind } from "../../base/typed_arrays.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
@@ -74,8 +75,9 @@ export class Saver {
   async unserialize(source: UnserializeSource): Promise<void> {
     const core = this.#core;
     core.checkUsable("unserialize()");
-    if (source instanceof Uint8Array) {
-      this.#adopt(readFromBytes(source, readSnapshot(this.#target())));
+    checkHonest("unserialize(): the snapshot", source);
+    if (isKind("Uint8Array", source)) {
+      this.#adopt(readFromBytes(bytesOf(source), readSnapshot(this.#target())));
     } else if (typeof source === "string" || source instanceof URL) {
       this.#adopt(readFromFile(source, readSnapshot(this.#target())));
     } else if (source instanceof ReadableStream) {

@@ -5,6 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
+import { checkHonest, isKind, lengthOf } from "../../base/typed_arrays.ts";
 import type { Reading } from "./snapshot_format.ts";
 import type { SnapshotWriting } from "./snapshot.ts";
 
@@ -134,13 +135,14 @@ export async function readFromStream<T>(
       const { done, value } = await reader.read();
       if (done) ended = true;
       else {
-        if (!(value instanceof Uint8Array)) {
+        if (!isKind("Uint8Array", value)) {
           throw new TypeError(
             `unserialize(): the stream gave ${show(value)}, needed is Uint8Array`,
           );
         }
+        checkHonest("unserialize(): a piece of the stream", value);
         chunks.push(value);
-        have += value.length;
+        have += lengthOf(value);
       }
     }
     const whole = join(chunks, have);

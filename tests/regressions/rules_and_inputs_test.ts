@@ -81,7 +81,7 @@ Deno.test("typed arrays that lie about their length are read no further than the
   assertThrows(
     () => replay.setPriority(selector, long, long, long),
     TypeError,
-    "undefined",
+    "pickEpisode says that its length is 1048576, but the Float64Array has 1 elements",
   );
   const shadowed = new Float64Array(1);
   Object.defineProperty(shadowed, "length", { value: 1 << 20 });
