@@ -82,7 +82,8 @@ export type {
   StepColumns,
   StepExtras,
 } from "./replay/record/many_recorder.ts";
-export type { BatchOf, GetBatchOptions, NumberArray } from "./replay/draw/drawer.ts";
+export type { BatchOf, GetBatchOptions } from "./replay/draw/drawer.ts";
+export type { NumberArray } from "./replay/draw/priorities.ts";
 export { Drained } from "./replay/read/drained.ts";
 export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/read/drained.ts";
 export type { DrainOptions } from "./replay/read/drainer.ts";

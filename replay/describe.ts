@@ -7,7 +7,7 @@
 import * as abi from "../ffi/symbols.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import type { Drawer } from "./draw/drawer.ts";
+import type { Register } from "./register/register.ts";
 import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 
@@ -106,7 +106,7 @@ export interface ReplayDescription {
 const INSPECT = Symbol.for("Deno.customInspect");
 
 /** Describes the replay of these parts. */
-export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescription {
+export function describeReplay(core: ReplayCore, register: Register): ReplayDescription {
   const { config, seed, kernel } = core;
   const info = core.info("describe()");
   const number = (index: number): number => info[index] ?? 0;
@@ -127,13 +127,13 @@ export function describeReplay(core: ReplayCore, drawer: Drawer): ReplayDescript
       ...(column.every === 1 ? {} : { every: column.every }),
     })),
     pick: config.pick,
-    pickTables: drawer.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
+    pickTables: register.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
     seed,
     segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
     eviction: config.eviction.name,
     evictionOptions: "native" in config.eviction ? config.eviction.options : {},
-    selectors: drawer.entries.map(({ selector, native, composed }) => ({
+    selectors: register.entries.map(({ selector, native, composed }) => ({
       id: selector.id,
       kind: selector.kind,
       table: selector.table,

@@ -11,7 +11,7 @@ import { ReplayCore } from "./core.ts";
 import type { Drained } from "./read/drained.ts";
 import { Drainer, type DrainOptions } from "./read/drainer.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
-import { type BatchOf, Drawer, type GetBatchOptions, type NumberArray } from "./draw/drawer.ts";
+import { type BatchOf, Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { type Hindsight, Relabeller } from "./read/hindsight.ts";
 import {
   checkHindsight,
@@ -34,7 +34,10 @@ import { Saver } from "./snapshot/saver.ts";
 import type { Column, Columns, ColumnValue, NoColumns } from "../schema/columns.ts";
 import { ReplayView } from "./replay_view.ts";
 import type { Selector } from "./register/selector.ts";
-import { SideState } from "./snapshot/extra_state.ts";
+import { ExtraState } from "./snapshot/extra_state.ts";
+import { type NumberArray, Priorities } from "./draw/priorities.ts";
+import { Register } from "./register/register.ts";
+import { UserRules } from "./rules/user_rules.ts";
 import type { BatchSteps, ManySteps } from "./record/many_recorder.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot/snapshot_io.ts";
 
@@ -62,12 +65,14 @@ export type AnyReplay = Omit<
 /** The parts of a replay, made by `create`. */
 interface Parts {
   readonly core: ReplayCore;
+  readonly register: Register;
   readonly recorder: Recorder;
   readonly drawer: Drawer;
+  readonly priorities: Priorities;
   readonly saver: Saver;
   readonly reader: RecordReader;
   readonly drainer: Drainer;
-  readonly side: SideState;
+  readonly extra: ExtraState;
 }
 
 /**
@@ -107,22 +112,26 @@ export class ExperienceReplay<
   T extends Column = S,
 > extends ReplayView {
   readonly #core: ReplayCore;
+  readonly #register: Register;
   readonly #recorder: Recorder;
   readonly #drawer: Drawer;
+  readonly #priorities: Priorities;
   readonly #saver: Saver;
   readonly #reader: RecordReader;
   readonly #drainer: Drainer;
-  readonly #side: SideState;
+  readonly #extra: ExtraState;
 
   private constructor(parts: Parts) {
     super(parts);
     this.#core = parts.core;
+    this.#register = parts.register;
     this.#recorder = parts.recorder;
     this.#drawer = parts.drawer;
+    this.#priorities = parts.priorities;
     this.#saver = parts.saver;
     this.#reader = parts.reader;
     this.#drainer = parts.drainer;
-    this.#side = parts.side;
+    this.#extra = parts.extra;
   }
 
   /**
@@ -160,13 +169,26 @@ export class ExperienceReplay<
   ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
-    const drawer = new Drawer(core);
-    const recorder = new Recorder(core, drawer.customs);
+    const rules = new UserRules(core);
+    const register = new Register(core, rules.selectors);
+    const recorder = new Recorder(core, rules);
+    const drawer = new Drawer(core, register, rules);
+    const priorities = new Priorities(core, register, rules.selectors);
     const reader = new RecordReader(core);
-    const drainer = new Drainer(core, recorder, drawer.customs, reader);
-    const side = new SideState(core, drainer, reader);
-    const saver = new Saver(core, recorder, drawer, side);
-    return new ExperienceReplay({ core, recorder, drawer, saver, reader, drainer, side });
+    const drainer = new Drainer(core, recorder, rules.selectors, reader);
+    const extra = new ExtraState(core, drainer, reader);
+    const saver = new Saver(core, rules, register, extra);
+    return new ExperienceReplay({
+      core,
+      register,
+      recorder,
+      drawer,
+      priorities,
+      saver,
+      reader,
+      drainer,
+      extra,
+    });
   }
 
   /**
@@ -411,7 +433,7 @@ export class ExperienceReplay<
   newPickTable<const P extends PickOptions & OnlyPickOptions<P>>(
     options: P,
   ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
-    return this.#drawer.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
+    return this.#register.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
   }
 
   /**
@@ -433,7 +455,7 @@ export class ExperienceReplay<
    * ```
    */
   newPickSelector(rule: SelectorRule): Selector<Batch<T, A, R, X>> {
-    return this.#drawer.newPickSelector(rule) as Selector<Batch<T, A, R, X>>;
+    return this.#register.newPickSelector(rule) as Selector<Batch<T, A, R, X>>;
   }
 
   /**
@@ -469,7 +491,7 @@ export class ExperienceReplay<
     selector: Selector,
     options?: GetBatchOptions,
   ): Batch<Column, Column, Column, Columns> {
-    return this.#drawer.getBatch(size, selector, options, this.#recorder.external);
+    return this.#drawer.getBatch(size, selector, options);
   }
 
   /**
@@ -509,7 +531,6 @@ export class ExperienceReplay<
     const source = this.#drawer.source<Batch<Column, Column, Column, Columns>>(
       size,
       selector,
-      this.#recorder.external,
     );
     return streamBatches(source, options) as AsyncGenerator<unknown, void, void> as AsyncGenerator<
       BatchOf<B, Batch<T, A, R, X>>,
@@ -549,7 +570,7 @@ export class ExperienceReplay<
     pickPosition: NumberArray,
     priority: NumberArray,
   ): number {
-    return this.#drawer.setPriority(selector, pickEpisode, pickPosition, priority);
+    return this.#priorities.set(selector, pickEpisode, pickPosition, priority);
   }
 
   /**
@@ -582,7 +603,7 @@ export class ExperienceReplay<
   ): Hindsight<S, A, R, X> {
     this.#core.checkUsable("newHindsight()");
     const config = checkHindsight(options, this.#core.config.columns);
-    const stream = this.#side.newStream();
+    const stream = this.#extra.newStream();
     return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S, A, R, X>;
   }
 

@@ -7,8 +7,8 @@
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
-import type { Drawer } from "./draw/drawer.ts";
 import type { PickTable } from "./register/pick_table.ts";
+import type { Register } from "./register/register.ts";
 import type { EpisodeInfo, Recorder } from "./record/recorder.ts";
 import type { Selector } from "./register/selector.ts";
 
@@ -18,15 +18,15 @@ export interface ViewParts {
   readonly core: ReplayCore;
   /** What records into it. */
   readonly recorder: Recorder;
-  /** What draws from it. */
-  readonly drawer: Drawer;
+  /** Its pick tables and selectors. */
+  readonly register: Register;
 }
 
 /** What can be seen of a replay: {@linkcode ExperienceReplay} is one, and does the rest. */
 export class ReplayView implements Disposable {
   readonly #core: ReplayCore;
   readonly #recorder: Recorder;
-  readonly #drawer: Drawer;
+  readonly #register: Register;
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
   protected constructor(parts: ViewParts) {
@@ -35,12 +35,12 @@ export class ReplayView implements Disposable {
     }
     this.#core = parts.core;
     this.#recorder = parts.recorder;
-    this.#drawer = parts.drawer;
+    this.#register = parts.register;
   }
 
   /** The pick tables, in order of creation; the first is the one of `create`. */
   get pickTables(): readonly PickTable[] {
-    return this.#drawer.tables;
+    return this.#register.tables;
   }
 
   /**
@@ -81,7 +81,7 @@ export class ReplayView implements Disposable {
 
   /** The selectors, in order of creation. */
   get selectors(): readonly Selector[] {
-    return this.#drawer.entries.map(({ selector }) => selector);
+    return this.#register.entries.map(({ selector }) => selector);
   }
 
   /** How many episodes the store holds. */
@@ -138,7 +138,7 @@ export class ReplayView implements Disposable {
    * ```
    */
   describe(): ReplayDescription {
-    return describeReplay(this.#core, this.#drawer);
+    return describeReplay(this.#core, this.#register);
   }
 
   /** A table for people, as `describe()` gives. */

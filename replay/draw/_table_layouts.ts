@@ -1,5 +1,5 @@
 /**
- * One pick table: its reference, and how its batches are laid out.
+ * How the batches of one pick table are laid out.
  *
  * @module
  */
@@ -11,22 +11,21 @@ import type { ReplayCore } from "../core.ts";
 import { describeLayout, rowCount } from "../../schema/pick_options.ts";
 import type { PickTable } from "../register/pick_table.ts";
 
-/** More layouts than this are never kept. */
+/** At most this many layouts are kept. */
 const LAYOUTS_MAX = 32;
 
-/** One pick table: its reference, and the layouts of its batches. */
-export class TableEntry {
-  /** What the user holds. */
-  readonly table: PickTable;
+/** The layouts of one pick table's batches, by size. */
+export class TableLayouts {
+  readonly #table: PickTable;
   readonly #core: ReplayCore;
   readonly #key: string;
   readonly #layouts = new Map<number, BatchLayout>();
   #latest: BatchLayout | undefined;
 
-  /** The table that the kernel has under `table.id`. */
+  /** Those of `table`, which the kernel has under `table.id`. */
   constructor(core: ReplayCore, table: PickTable) {
     this.#core = core;
-    this.table = table;
+    this.#table = table;
     const { policy } = table;
     const columns = core.config.columns.map(({ name, column }) => `${name}: ${column}`);
     const layout = describeLayout(policy);
@@ -34,13 +33,13 @@ export class TableEntry {
   }
 
   /** The layout of batches of `size`. */
-  layout(size: number): BatchLayout {
+  of(size: number): BatchLayout {
     if (this.#latest?.size === size) return this.#latest;
     checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
     let layout = this.#layouts.get(size);
     if (layout === undefined) {
       const { kernel, id, config } = this.#core;
-      const { id: table, policy } = this.table;
+      const { id: table, policy } = this.#table;
       const source = { kernel, id, table, columns: config.columns, policy, key: this.#key };
       layout = new BatchLayout(source, size);
       if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();

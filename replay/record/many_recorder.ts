@@ -28,8 +28,8 @@ import {
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
-import type { CustomSelectors } from "../rules/custom_selectors.ts";
 import type { ExternalEviction } from "../rules/external_eviction.ts";
+import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode, checkPriority, truthError } from "./record_input.ts";
 import type { Row } from "./row.ts";
 import type {
@@ -139,10 +139,9 @@ type Store = (
 ) => number;
 
 /** Writes many steps at a time into one replay. */
-export class StepsRecorder {
+export class ManyRecorder {
   readonly #core: ReplayCore;
-  readonly #customs: CustomSelectors;
-  readonly #external: ExternalEviction | undefined;
+  readonly #rules: UserRules;
   readonly #row: Row;
   readonly #handle = new Float64Array(1);
   readonly #done = new Uint32Array(1);
@@ -150,15 +149,9 @@ export class StepsRecorder {
   #batch: Steps | undefined;
 
   /** Records into the replay of `core`; `row` is where single final states are checked. */
-  constructor(
-    core: ReplayCore,
-    customs: CustomSelectors,
-    external: ExternalEviction | undefined,
-    row: Row,
-  ) {
+  constructor(core: ReplayCore, rules: UserRules, row: Row) {
     this.#core = core;
-    this.#customs = customs;
-    this.#external = external;
+    this.#rules = rules;
     this.#row = row;
   }
 
@@ -176,7 +169,7 @@ export class StepsRecorder {
     this.#writeColumns(MANY, steps, loose);
     const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
     const { symbols } = this.#core.kernel;
-    const handle = this.#external === undefined ? this.#handle : new Float64Array(1);
+    const handle = this.#rules.eviction === undefined ? this.#handle : new Float64Array(1);
     handle[0] = episode;
     this.#store(MANY, symbols.exrp_record_many, handle, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#many = steps;
@@ -260,8 +253,8 @@ export class StepsRecorder {
     flags: number,
   ): void {
     const core = this.#core;
-    const external = this.#external;
-    const done = external === undefined ? this.#done : new Uint32Array(1);
+    const { eviction, selectors } = this.#rules;
+    const done = eviction === undefined ? this.#done : new Uint32Array(1);
     done[0] = 0;
     const handleCount = operation === BATCH ? count : 1;
     for (;;) {
@@ -270,22 +263,22 @@ export class StepsRecorder {
         throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
       }
       const status = store(core.id, episodes, bytes, bytes.length, count, flags, done);
-      if (status === EXRP_STATUS_FULL && external !== undefined) external.makeRoom(core.id);
+      if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(core.id);
       else if (status !== 0) core.check(operation, status);
       else {
-        if (external !== undefined) seenAll(external, episodes);
+        if (eviction !== undefined) seenAll(eviction, episodes);
         if (done[0] === count) break;
-        if (this.#customs.size > 0) this.#customs.drain(core.id);
+        if (selectors.size > 0) selectors.drain(core.id);
       }
     }
-    if (this.#customs.size > 0) this.#customs.recorded(core.id, count);
+    if (selectors.size > 0) selectors.recorded(core.id, count);
   }
 }
 
-function seenAll(external: ExternalEviction, episodes: Float64Array): void {
+function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
   // Not by the array's iterator, which may be anyone's.
   const count = lengthOf(episodes);
-  for (let k = 0; k < count; k++) external.seen(episodes[k] as number);
+  for (let k = 0; k < count; k++) eviction.seen(episodes[k] as number);
 }
 
 /** Puts in the priorities of all steps; the flag that says that they are there. */

@@ -21,11 +21,10 @@ import {
 } from "../../ffi/symbols.ts";
 import { ReplayError } from "../../base/errors.ts";
 import type { ReplayCore } from "../core.ts";
-import type { CustomSelectors } from "../rules/custom_selectors.ts";
-import { ExternalEviction } from "../rules/external_eviction.ts";
+import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode, checkPriority, checkTruth } from "./record_input.ts";
 import { Row, type RowColumn } from "./row.ts";
-import { StepsRecorder } from "./many_recorder.ts";
+import { ManyRecorder } from "./many_recorder.ts";
 import type { Column, Columns, ColumnValue } from "../../schema/columns.ts";
 
 /** What can be said of a record beside its values. */
@@ -104,26 +103,22 @@ interface LooseOptions {
 /** Writes records into one replay. */
 export class Recorder {
   readonly #core: ReplayCore;
-  readonly #customs: CustomSelectors;
+  readonly #rules: UserRules;
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
   readonly #number = new Float64Array(1);
   readonly #episodeInfo = new Float64Array(EXRP_EPISODE_INFO_COUNT);
   readonly #flag = new Uint32Array(1);
   /** Records many steps at a time. */
-  readonly steps: StepsRecorder;
-  /** Serves an eviction policy written in TypeScript. */
-  readonly external: ExternalEviction | undefined;
+  readonly steps: ManyRecorder;
 
   /** Records into the replay of `core`. */
-  constructor(core: ReplayCore, customs: CustomSelectors) {
+  constructor(core: ReplayCore, rules: UserRules) {
     this.#core = core;
-    this.#customs = customs;
+    this.#rules = rules;
     this.#row = new Row(core.kernel, core.id, core.config.columns);
     this.#extras = this.#row.columns.slice(3);
-    const { eviction } = core.config;
-    this.external = "native" in eviction ? undefined : new ExternalEviction(core.kernel, eviction);
-    this.steps = new StepsRecorder(core, customs, this.external, this.#row);
+    this.steps = new ManyRecorder(core, rules, this.#row);
   }
 
   /** Begins an episode. */
@@ -131,13 +126,14 @@ export class Recorder {
     const core = this.#core;
     const symbols = core.kernel.symbols;
     let status = symbols.exrp_episode_create(core.id, this.#number);
-    while (status === EXRP_STATUS_FULL && this.external !== undefined) {
-      this.external.makeRoom(core.id);
+    const { eviction } = this.#rules;
+    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
+      eviction.makeRoom(core.id);
       status = symbols.exrp_episode_create(core.id, this.#number);
     }
     core.check("newEpisode()", status);
     const [handle = 0] = this.#number;
-    this.external?.seen(handle);
+    eviction?.seen(handle);
     return handle;
   }
 
@@ -211,8 +207,9 @@ export class Recorder {
     const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     if (status !== 0) this.#storeAfter(operation, status, flags);
     const handle = view.getFloat64(0, true);
-    if (this.external !== undefined) this.external.seen(handle);
-    if (this.#customs.size > 0) this.#customs.recorded(core.id);
+    const { eviction, selectors } = this.#rules;
+    if (eviction !== undefined) eviction.seen(handle);
+    if (selectors.size > 0) selectors.recorded(core.id);
     return handle;
   }
 
@@ -220,11 +217,12 @@ export class Recorder {
   #storeAfter(operation: string, firstStatus: number, flags: number): void {
     const core = this.#core;
     const { bytes } = this.#row;
+    const { eviction } = this.#rules;
     let status = firstStatus;
-    while (status === EXRP_STATUS_FULL && this.external !== undefined) {
+    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
       // The policy is the user's code: should it record something itself, this record must not become that one.
       const row = bytes.slice();
-      this.external.makeRoom(core.id);
+      eviction.makeRoom(core.id);
       bytes.set(row);
       status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     }
@@ -244,8 +242,8 @@ export class Recorder {
     row.turn++;
     row.operation.name = operation;
     row.finalState.write(finalState);
-    const { external } = this;
-    const bytes = external === undefined ? row.finalBytes : row.finalBytes.slice();
+    const { eviction } = this.#rules;
+    const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
     const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
     const end = (): number =>
       core.kernel.symbols.exrp_episode_end(
@@ -256,14 +254,14 @@ export class Recorder {
         flags,
         this.#flag,
       );
-    const isEmpty = external !== undefined && this.#isEmpty(operation, episode);
+    const isEmpty = eviction !== undefined && this.#isEmpty(operation, episode);
     let status = end();
-    while (status === EXRP_STATUS_FULL && external !== undefined) {
-      external.makeRoom(core.id);
+    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
+      eviction.makeRoom(core.id);
       status = end();
     }
     core.check(operation, status);
-    if (isEmpty) external?.removed(episode);
+    if (isEmpty) eviction?.removed(episode);
     return this.#flag[0] === 1;
   }
 
@@ -355,7 +353,7 @@ export class Recorder {
     if (this.episode("evict()", handle).state === "evicted") return false;
     const core = this.#core;
     core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
-    this.external?.removed(handle);
+    this.#rules.eviction?.removed(handle);
     return true;
   }
 }

@@ -21,7 +21,7 @@ const STREAM_FIRST = 2 ** 31;
 const HEAD_BYTES = 8;
 
 /** The state beside the kernel of one replay. */
-export class SideState {
+export class ExtraState {
   readonly #core: ReplayCore;
   readonly #drainer: Drainer;
   readonly #reader: RecordReader;

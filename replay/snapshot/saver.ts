@@ -14,8 +14,8 @@ import {
 } from "../../ffi/symbols.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
-import type { Drawer, SelectorEntry } from "../draw/drawer.ts";
-import type { Recorder } from "../record/recorder.ts";
+import type { Register, SelectorEntry } from "../register/register.ts";
+import type { UserRules } from "../rules/user_rules.ts";
 import {
   type LoadedSnapshot,
   readSnapshot,
@@ -33,23 +33,23 @@ import {
   writeToFile,
   writeToStream,
 } from "./snapshot_io.ts";
-import type { SideState } from "./extra_state.ts";
+import type { ExtraState } from "./extra_state.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 import { VERSION } from "../version.ts";
 
 /** Saves and loads one replay. */
 export class Saver {
   readonly #core: ReplayCore;
-  readonly #recorder: Recorder;
-  readonly #drawer: Drawer;
-  readonly #side: SideState;
+  readonly #rules: UserRules;
+  readonly #register: Register;
+  readonly #extra: ExtraState;
 
   /** Saves and loads the replay of these parts. */
-  constructor(core: ReplayCore, recorder: Recorder, drawer: Drawer, side: SideState) {
+  constructor(core: ReplayCore, rules: UserRules, register: Register, extra: ExtraState) {
     this.#core = core;
-    this.#recorder = recorder;
-    this.#drawer = drawer;
-    this.#side = side;
+    this.#rules = rules;
+    this.#register = register;
+    this.#extra = extra;
   }
 
   /** Writes a snapshot. */
@@ -98,16 +98,16 @@ export class Saver {
 
   #write(): SnapshotWriting {
     const core = this.#core;
-    const { customs, entries } = this.#drawer;
-    if (customs.size > 0) customs.drain(core.id);
+    const { selectors } = this.#rules;
+    if (selectors.size > 0) selectors.drain(core.id);
     const rules = new Map<number, Uint8Array>();
-    for (const { selector, custom, composed } of entries) {
+    for (const { selector, custom, composed } of this.#register.entries) {
       const own = custom ?? composed;
       if (own !== undefined) rules.set(selector.id, own.save());
     }
-    const eviction = this.#recorder.external?.save();
+    const eviction = this.#rules.eviction?.save();
     const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
-    const side = this.#side.save();
+    const side = this.#extra.save();
     return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction, side });
   }
 
@@ -135,7 +135,7 @@ export class Saver {
         shape: column.shape,
         every: column.every,
       })),
-      tables: this.#drawer.tables.map(({ policy }) => policy),
+      tables: this.#register.tables.map(({ policy }) => policy),
       segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
       seed,
       eviction: {
@@ -144,7 +144,7 @@ export class Saver {
         options: "native" in eviction ? eviction.options : {},
         bytes: evictionBytes,
       },
-      selectors: this.#drawer.entries.map((entry) => selectorSchema(entry, rules)),
+      selectors: this.#register.entries.map((entry) => selectorSchema(entry, rules)),
       side: { bytes: 0 },
     };
   }
@@ -152,15 +152,16 @@ export class Saver {
   /** Puts a loaded snapshot in the place of what there is, or leaves everything as it was. */
   #adopt(loaded: LoadedSnapshot): void {
     const core = this.#core;
-    const { customs, entries } = this.#drawer;
+    const { selectors } = this.#rules;
+    const { entries } = this.#register;
     const { handle, schema } = loaded;
     let takeSide: () => void;
     try {
-      takeSide = this.#side.read(loaded.side, handle.id);
+      takeSide = this.#extra.read(loaded.side, handle.id);
       const info = core.info("unserialize()", handle.id);
-      if (customs.size > 0) {
-        customs.drain(core.occupiedId);
-        customs.openJournals(handle.id);
+      if (selectors.size > 0) {
+        selectors.drain(core.occupiedId);
+        selectors.openJournals(handle.id);
       }
       this.#loadRules(loaded, info);
     } catch (error) {
@@ -169,14 +170,18 @@ export class Saver {
     }
     core.adopt(handle, schema.seed);
     takeSide();
-    for (const policy of schema.tables.slice(this.#drawer.tables.length)) {
-      this.#drawer.addTable(policy);
+    for (const policy of schema.tables.slice(this.#register.tables.length)) {
+      this.#register.addTable(policy);
     }
     let nativeId = entries.filter(({ native }) => native !== undefined).length;
     for (
       const { name, native, options, numbers, table } of schema.selectors.slice(entries.length)
     ) {
-      this.#drawer.addNative(new NativeSelector(name, native, options, numbers), nativeId++, table);
+      this.#register.addNative(
+        new NativeSelector(name, native, options, numbers),
+        nativeId++,
+        table,
+      );
     }
   }
 
@@ -185,7 +190,7 @@ export class Saver {
     const core = this.#core;
     const undo: (() => void)[] = [];
     try {
-      for (const { selector, custom, composed } of this.#drawer.entries) {
+      for (const { selector, custom, composed } of this.#register.entries) {
         const bytes = loaded.rules.get(selector.id);
         if (composed !== undefined && bytes !== undefined) {
           const before = composed.save();
@@ -195,18 +200,18 @@ export class Saver {
         if (custom === undefined || bytes === undefined) continue;
         const [countBefore, before] = [custom.count, custom.save()];
         undo.push(() => custom.load(countBefore, before));
-        const count = this.#drawer.pickCount(selector.table, loaded.handle.id);
+        const count = this.#register.pickCount(selector.table, loaded.handle.id);
         refusable(custom.rule.name, () => custom.load(count, bytes));
       }
-      const { external } = this.#recorder;
-      if (external === undefined || loaded.eviction === undefined) return;
+      const { eviction } = this.#rules;
+      if (eviction === undefined || loaded.eviction === undefined) return;
       const own = loaded.eviction;
       const after = this.#episodesOf(loaded.handle.id);
       const before = this.#episodesOf(core.occupiedId);
-      const [saved, nextBefore] = [external.save(), external.nextHandle];
-      undo.push(() => external.load(after, before, nextBefore, saved));
-      refusable(external.policy.name, () => {
-        external.load(before, after, info[EXRP_INFO_NEXT_HANDLE] ?? 0, own);
+      const [saved, nextBefore] = [eviction.save(), eviction.nextHandle];
+      undo.push(() => eviction.load(after, before, nextBefore, saved));
+      refusable(eviction.policy.name, () => {
+        eviction.load(before, after, info[EXRP_INFO_NEXT_HANDLE] ?? 0, own);
       });
     } catch (error) {
       for (const step of undo.reverse()) step();

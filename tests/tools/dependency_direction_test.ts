@@ -8,6 +8,7 @@ import { exists, inRepository } from "../../tools/_repository.ts";
 import {
   doorFiles,
   findCircle,
+  importGraph,
   listImports,
   listPart,
   resolveImport,
@@ -52,6 +53,50 @@ for (const [part, others] of Object.entries(allowed)) {
     assertEquals(broken, []);
   });
 }
+
+/**
+ * What each room of replay/ may import of the others, the highest floor first. A room of one floor knows only rooms of lower floors;
+ * `core.ts` and `version.ts` are the ground.
+ */
+const rooms: Record<string, readonly string[]> = {
+  "experience_replay.ts": [
+    ...["replay_view.ts", "snapshot", "read", "draw", "record", "register", "rules", "core.ts"],
+  ],
+  "replay_view.ts": ["describe.ts", "record", "register", "core.ts"],
+  "describe.ts": ["register", "core.ts"],
+  snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
+  read: ["draw", "record", "rules", "core.ts"],
+  draw: ["register", "rules", "core.ts"],
+  record: ["rules", "core.ts"],
+  register: ["rules", "core.ts"],
+  rules: ["core.ts"],
+  "core.ts": [],
+  "version.ts": [],
+};
+
+/** The room of a file of replay/; undefined for a file elsewhere. */
+function roomOf(file: string): string | undefined {
+  const [part, room] = file.split("/");
+  return part === "replay" ? room : undefined;
+}
+
+Deno.test("the floors of replay/: a room imports only rooms below it", async () => {
+  const floors = Object.keys(rooms);
+  for (const [floor, room] of floors.entries()) {
+    assertEquals(rooms[room]?.filter((other) => floors.indexOf(other) <= floor), [], room);
+  }
+  const broken: string[] = [];
+  for (const [file, targets] of await importGraph(["replay"])) {
+    const room = roomOf(file) ?? "";
+    if (rooms[room] === undefined) broken.push(`${file} is in no room that is known`);
+    for (const target of targets) {
+      const other = roomOf(target);
+      if (other === undefined || other === room || rooms[room]?.includes(other)) continue;
+      broken.push(`${file} → ${target}`);
+    }
+  }
+  assertEquals(broken, []);
+});
 
 Deno.test("the library imports no package", async () => {
   const broken: string[] = [];

@@ -1,0 +1,210 @@
+/**
+ * Priorities: what `setPriority` takes, and which rules hear of them.
+ *
+ * @module
+ */
+
+import { checkInteger, show } from "../../base/checks.ts";
+import { checkHonest, countOf, isKind, isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
+import { errorOfStatus } from "../../ffi/status_errors.ts";
+import {
+  EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
+  EXRP_INDEX_NONE,
+  EXRP_LIMIT_BATCH,
+  EXRP_STATUS_ARGUMENT,
+  EXRP_STATUS_PRIORITY_INVALID,
+} from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import type { Register } from "../register/register.ts";
+import type { Selector } from "../register/selector.ts";
+import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.ts";
+
+/** Numbers in a plain or typed array. */
+export type NumberArray = ArrayLike<number>;
+
+const OPERATION = "setPriority()";
+
+/** Sets the priorities of one replay's picks. */
+export class Priorities {
+  readonly #core: ReplayCore;
+  readonly #register: Register;
+  readonly #customs: CustomSelectors;
+  readonly #number = new Uint32Array(1);
+
+  /** Sets those of the replay of `core`. */
+  constructor(core: ReplayCore, register: Register, customs: CustomSelectors) {
+    this.#core = core;
+    this.#register = register;
+    this.#customs = customs;
+  }
+
+  /** Sets priorities of picks; gives how many of the picks are in the table. */
+  set(
+    selector: Selector,
+    pickEpisode: NumberArray,
+    pickPosition: NumberArray,
+    priority: NumberArray,
+  ): number {
+    const core = this.#core;
+    core.checkUsable(OPERATION);
+    const entry = this.#register.entry(OPERATION, selector);
+    const episodes = float64("pickEpisode", pickEpisode);
+    const positions = int32("pickPosition", pickPosition);
+    const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
+    const count = lengthOf(episodes);
+    if (lengthOf(positions) !== count || lengthOf(priorities) !== count) {
+      throw this.#countError(pickEpisode, pickPosition, priority);
+    }
+    if (count === 0) {
+      checkHonest(`${OPERATION}: pickEpisode`, pickEpisode);
+      return 0;
+    }
+    if (count > EXRP_LIMIT_BATCH) {
+      throw new RangeError(
+        `${OPERATION} takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+      );
+    }
+    if (entry.composed !== undefined) {
+      // Picks and priorities are the same for all, and so is the count.
+      return Math.max(
+        ...entry.composed.parts.map((part) =>
+          this.set(part.selector, episodes, positions, priorities)
+        ),
+      );
+    }
+    if (entry.custom !== undefined) {
+      // The rule is the user's code, and could take the arrays' memory away while they are needed.
+      const own = [new Float64Array(episodes), new Int32Array(positions)] as const;
+      const values = new Float64Array(priorities);
+      return this.#setCustomPriority(entry.custom, selector.table, ...own, values);
+    }
+    const status = core.kernel.symbols.exrp_priority_set(
+      core.id,
+      entry.nativeId,
+      episodes,
+      positions,
+      priorities,
+      elementBytes(priorities),
+      count,
+      this.#number,
+    );
+    if (status !== 0) throw this.#priorityError(status, positions);
+    return this.#number[0] ?? 0;
+  }
+
+  #countError(episodes: NumberArray, positions: NumberArray, priorities: NumberArray): RangeError {
+    checkHonest(`${OPERATION}: pickEpisode`, episodes);
+    checkHonest(`${OPERATION}: pickPosition`, positions);
+    checkHonest(`${OPERATION}: priority`, priorities);
+    return new RangeError(
+      `${OPERATION} takes as many episodes as positions and priorities, got ${countOf(episodes)}, ${
+        countOf(positions)
+      } and ${countOf(priorities)}`,
+    );
+  }
+
+  #priorityError(status: number, positions: Int32Array): Error {
+    const negative = positions.findIndex((position) => position < 0);
+    if (status !== EXRP_STATUS_ARGUMENT || negative < 0) {
+      return this.#core.error(OPERATION, status);
+    }
+    return new RangeError(
+      `${OPERATION}: pickPosition[${negative}] must not be negative, got ${positions[negative]}`,
+    );
+  }
+
+  #setCustomPriority(
+    custom: CustomSelector,
+    table: number,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer>,
+  ): number {
+    const core = this.#core;
+    const count = episodes.length;
+    for (let k = 0; k < count; k++) {
+      const value = priorities[k] as number;
+      if (!(value >= 0 && value < Infinity)) {
+        throw errorOfStatus(OPERATION, EXRP_STATUS_PRIORITY_INVALID, [k, value]);
+      }
+    }
+    this.#customs.drain(core.id);
+    custom.checkSound();
+    const found = new Uint32Array(count);
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, found);
+    if (status !== 0) throw this.#priorityError(status, positions);
+    const values = new Float64Array(count);
+    let applied = 0;
+    for (let k = 0; k < count; k++) {
+      const index = found[k] as number;
+      if (index === EXRP_INDEX_NONE) continue;
+      found[applied] = index;
+      values[applied++] = priorities[k] as number;
+    }
+    if (applied > 0) custom.rule.setPriority(found.slice(0, applied), values.slice(0, applied));
+    this.#tellEviction(table, episodes, positions, priorities);
+    return applied;
+  }
+
+  /** Tells the kernel's eviction policy of the priorities of a selector in TypeScript, where the policy goes by priorities. */
+  #tellEviction(
+    table: number,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+    priorities: Float64Array<ArrayBuffer>,
+  ): void {
+    const { id, kernel, config } = this.#core;
+    if (!("native" in config.eviction)) return;
+    if (config.eviction.native !== EXRP_EVICTION_LOWEST_PRIORITY_FIRST) return;
+    const status = kernel.symbols.exrp_priority_set(
+      id,
+      EXRP_INDEX_NONE - table,
+      episodes,
+      positions,
+      priorities,
+      elementBytes(priorities),
+      lengthOf(episodes),
+      this.#number,
+    );
+    this.#core.check(OPERATION, status);
+  }
+}
+
+function elementBytes(priorities: Float64Array | Float32Array): number {
+  return isKind("Float32Array", priorities) ? 4 : 8;
+}
+
+function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
+  checkHonest(`${OPERATION}: ${name}`, value);
+  if (Array.isArray(value) || kindOf(value) !== undefined) {
+    return value as ArrayLike<unknown>;
+  }
+  throw new TypeError(
+    `${OPERATION}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
+  );
+}
+
+function float64(name: string, value: unknown): Float64Array<ArrayBuffer> {
+  if (isOwn("Float64Array", value)) return value;
+  const from = arrayLike(name, value);
+  const numbers = new Float64Array(from.length);
+  for (let k = 0; k < from.length; k++) {
+    const element = from[k];
+    if (typeof element !== "number") {
+      throw new TypeError(`${OPERATION}: ${name}[${k}] must be a number, got ${show(element)}`);
+    }
+    numbers[k] = element;
+  }
+  return numbers;
+}
+
+function int32(name: string, value: unknown): Int32Array<ArrayBuffer> {
+  if (isOwn("Int32Array", value)) return value;
+  const from = arrayLike(name, value);
+  const numbers = new Int32Array(from.length);
+  for (let k = 0; k < from.length; k++) {
+    numbers[k] = checkInteger(`${OPERATION}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
+  }
+  return numbers;
+}

@@ -1,0 +1,196 @@
+/**
+ * The register of one replay: its pick tables and its selectors, in order of creation.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import {
+  EXRP_INFO_SEGMENT_LENGTH,
+  EXRP_TABLE_INFO_COUNT,
+  EXRP_TABLE_PICK_COUNT,
+} from "../../ffi/symbols.ts";
+import { rewardDType } from "../../schema/create_options.ts";
+import {
+  checkPick,
+  kernelPolicy,
+  type PickOptions,
+  type PickPolicy,
+} from "../../schema/pick_options.ts";
+import { checkSelectorRule } from "../../selectors/check_selector.ts";
+import type { SelectorRule } from "../../selectors/composed_selector.ts";
+import type { NativeSelector } from "../../selectors/native_selector.ts";
+import { RandomStream } from "../../selectors/random_stream.ts";
+import type { ReplayCore } from "../core.ts";
+import { ComposedEntry } from "../rules/composed_entry.ts";
+import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
+import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
+import { PickTable } from "./pick_table.ts";
+import { Selector } from "./selector.ts";
+
+/** One selector: its reference, its rule, and where that runs. */
+export interface SelectorEntry {
+  /** The reference that the user holds. */
+  readonly selector: Selector;
+  /** The kernel's rule, undefined for one in TypeScript. */
+  readonly native: NativeSelector | undefined;
+  /** Its number in the kernel. */
+  readonly nativeId: number;
+  /** The rule in TypeScript that draws itself. */
+  readonly custom: CustomSelector | undefined;
+  /** The rule that draws by means of others. */
+  readonly composed: ComposedEntry<SelectorEntry> | undefined;
+}
+
+/** An entry of no rule at all. */
+const NO_RULE = { native: undefined, nativeId: -1, custom: undefined, composed: undefined };
+
+/** The pick tables and the selectors of one replay. */
+export class Register {
+  /** All selectors in order of creation. */
+  readonly entries: SelectorEntry[] = [];
+  readonly #core: ReplayCore;
+  readonly #customs: CustomSelectors;
+  readonly #owner = Symbol("replay");
+  #tables: readonly PickTable[] = [];
+  readonly #number = new Uint32Array(1);
+
+  /** Takes note of the pick table that `core` has from the beginning; `customs` serves the rules in TypeScript. */
+  constructor(core: ReplayCore, customs: CustomSelectors) {
+    this.#core = core;
+    this.#customs = customs;
+    this.addTable(core.config.pick);
+  }
+
+  /** All pick tables in order of creation. */
+  get tables(): readonly PickTable[] {
+    return this.#tables;
+  }
+
+  /** Adds a pick table. */
+  newPickTable(options: PickOptions): PickTable {
+    const core = this.#core;
+    const where = "newPickTable()";
+    core.checkUsable(where);
+    const segmentLength = core.info(where)[EXRP_INFO_SEGMENT_LENGTH] ?? 1;
+    const policy = checkPick(where, options, segmentLength);
+    if (policy.length > segmentLength) {
+      throw new RangeError(
+        `${where}: length must be at most the replay's segmentLength, as no episode has more records: ${segmentLength}, got ${policy.length}`,
+      );
+    }
+    const numbers = kernelPolicy(policy, rewardDType(core.config));
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_table_create(core.id, numbers, numbers.length, this.#number);
+    core.check(where, status);
+    return this.addTable(policy);
+  }
+
+  /** Takes note of a pick table that the kernel has. */
+  addTable(policy: PickPolicy): PickTable {
+    const table = new PickTable(this, this.#tables.length, Object.freeze(policy));
+    this.#tables = Object.freeze([...this.#tables, table]);
+    return table;
+  }
+
+  /** How many picks a table has. */
+  pickCount(table: number, id: number = this.#core.id): number {
+    const core = this.#core;
+    const info = new Float64Array(EXRP_TABLE_INFO_COUNT);
+    core.check("pickCount", core.kernel.symbols.exrp_table_info(id, table, info, info.length));
+    return info[EXRP_TABLE_PICK_COUNT] ?? 0;
+  }
+
+  /** Adds a selector: of one made of others the parts first. */
+  newPickSelector(value: SelectorRule, table = 0): Selector {
+    const core = this.#core;
+    core.checkUsable("newPickSelector()");
+    const plan = planSelector(checkSelectorRule("newPickSelector()", value));
+    const plans = inOrder(plan);
+    const { entries } = this;
+    const customs = this.#customs;
+    const nativeCount = entries.filter(({ native }) => native !== undefined).length;
+    checkPlans(plans, nativeCount, (rule) => entries.some(({ custom }) => custom?.rule === rule));
+    // The rules in TypeScript first: they hear of all picks, and may throw.
+    const added = new Map<SelectorPlan, CustomSelector>();
+    try {
+      for (const [k, each] of plans.entries()) {
+        if (each.kind !== "custom") continue;
+        const custom = new CustomSelector(each.rule, core.seed, entries.length + k);
+        customs.add(core.id, table, custom, this.pickCount(table));
+        added.set(each, custom);
+      }
+      return this.#addPlanned(plan, table, added);
+    } catch (error) {
+      for (const custom of added.values()) customs.remove(table, custom);
+      throw error;
+    }
+  }
+
+  #addPlanned(
+    plan: SelectorPlan,
+    table: number,
+    customs: ReadonlyMap<SelectorPlan, CustomSelector>,
+  ): Selector {
+    if (plan.kind === "native") return this.#createNative(plan.rule, table);
+    const { name } = plan.rule;
+    if (plan.kind === "custom") {
+      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, name, table);
+    }
+    const parts = plan.parts.map((part) => this.#addPlanned(part, table, customs));
+    const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
+    const random = new RandomStream(this.#core.seed, this.entries.length);
+    const composed = new ComposedEntry(plan.rule, plan.composition, entries, random);
+    return this.#add({ ...NO_RULE, composed }, name, table, parts);
+  }
+
+  #createNative(rule: NativeSelector, table: number): Selector {
+    const core = this.#core;
+    const numbers = new Float64Array(Math.max(1, rule.numbers.length));
+    numbers.set(rule.numbers);
+    const status = core.kernel.symbols.exrp_selector_create(
+      core.id,
+      table,
+      rule.native,
+      numbers,
+      rule.numbers.length,
+      this.#number,
+    );
+    core.check("newPickSelector()", status);
+    return this.addNative(rule, this.#number[0] ?? 0, table);
+  }
+
+  /** Takes note of a selector that the kernel has. */
+  addNative(native: NativeSelector, nativeId: number, table: number): Selector {
+    return this.#add({ ...NO_RULE, native, nativeId }, native.kind, table);
+  }
+
+  #add(
+    entry: Omit<SelectorEntry, "selector">,
+    kind: string,
+    table: number,
+    parts: readonly Selector[] = [],
+  ): Selector {
+    const selector = new Selector(this.#owner, this.entries.length, kind, table, parts);
+    this.entries.push({ ...entry, selector });
+    return selector;
+  }
+
+  /** The entry of a selector; refuses what is no selector of this replay. */
+  entry(operation: string, selector: Selector): SelectorEntry {
+    if (Selector.belongs(selector, this.#owner)) {
+      const entry = this.entries[selector.id];
+      if (entry !== undefined) return entry;
+    }
+    if (!(selector instanceof Selector)) {
+      throw new TypeError(
+        `${operation} takes a selector that newPickSelector() gave, got ${show(selector)}`,
+      );
+    }
+    throw new ReplayError(
+      "foreign-selector",
+      `${operation}: the selector ${selector.kind} ${selector.id} is another replay's; make one by this replay's newPickSelector()`,
+    );
+  }
+}
