@@ -52,7 +52,6 @@ export { Selector } from "./replay/register/selector.ts";
 export type { CreateOptions } from "./schema/create_options.ts";
 export type {
   NextStateMode,
-  OnlyPickOptions,
   PickOptions,
   PickPolicy,
   StackedState,

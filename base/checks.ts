@@ -5,6 +5,7 @@
  */
 
 import { countOf, kindOf } from "./typed_arrays.ts";
+import { nearestName } from "./nearest_name.ts";
 
 /** Writes any value short enough for an error message. */
 export function show(value: unknown): string {
@@ -46,8 +47,10 @@ export function checkOptions(where: string, options: unknown, known: readonly st
 
 /** The error for an option that does not exist: an option is never ignored. */
 export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
+  const nearest = nearestName(key, known);
+  const hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
   return new TypeError(
-    `${where} has no option ${JSON.stringify(key)}; it has ${
+    `${where} has no option ${JSON.stringify(key)}${hint} has ${
       known.length > 0 ? known.join(", ") : "none"
     }`,
   );

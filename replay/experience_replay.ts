@@ -19,7 +19,7 @@ import {
   type HindsightOptions,
 } from "./read/hindsight_options.ts";
 import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
-import type { OnlyPickOptions, PickOptions, StackedState } from "../schema/pick_options.ts";
+import type { PickOptions, StackedState } from "../schema/pick_options.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import {
   type EndEpisodeOptions,
@@ -163,10 +163,12 @@ export class ExperienceReplay<
     A extends Column = Column<"int32", readonly []>,
     R extends Column = Column<"float32", readonly []>,
     X extends Columns = NoColumns,
-    const P extends PickOptions & OnlyPickOptions<P> = Record<never, never>,
+    const Stack extends number = 1,
+    const Compact extends boolean = false,
+    const NStep extends number | readonly number[] = readonly [],
   >(
-    options: CreateOptions<S, A, R, X, P>,
-  ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, P>>> {
+    options: CreateOptions<S, A, R, X, Stack, Compact, NStep>,
+  ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, Stack, Compact>>> {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const rules = new UserRules(core);
@@ -430,10 +432,15 @@ export class ExperienceReplay<
    * assertEquals(part?.discount[0], first ? 0.25 : 0.5);
    * ```
    */
-  newPickTable<const P extends PickOptions & OnlyPickOptions<P>>(
-    options: P,
-  ): PickTable<Batch<StackedState<S, P>, A, R, X>> {
-    return this.#register.newPickTable(options) as PickTable<Batch<StackedState<S, P>, A, R, X>>;
+  newPickTable<
+    const Stack extends number = 1,
+    const Compact extends boolean = false,
+    const NStep extends number | readonly number[] = readonly [],
+  >(
+    options: PickOptions<Stack, Compact, NStep>,
+  ): PickTable<Batch<StackedState<S, Stack, Compact>, A, R, X>> {
+    const table: PickTable<unknown> = this.#register.newPickTable(options);
+    return table as PickTable<Batch<StackedState<S, Stack, Compact>, A, R, X>>;
   }
 
   /**

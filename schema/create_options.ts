@@ -32,7 +32,9 @@ export interface CreateOptions<
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
-  P extends PickOptions = PickOptions,
+  Stack extends number = number,
+  Compact extends boolean = boolean,
+  NStep extends number | readonly number[] = number | readonly number[],
 > {
   /** How many records the store holds, 1 to 2^28: exactly. */
   readonly capacity: number;
@@ -45,7 +47,7 @@ export interface CreateOptions<
   /** Further columns by name. */
   readonly extras?: X;
   /** The pick policy of the first pick table; by default single records with their next states. */
-  readonly pick?: P;
+  readonly pick?: PickOptions<Stack, Compact, NStep>;
   /** Which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /**

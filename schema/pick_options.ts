@@ -18,8 +18,14 @@ export type NextStateMode = "copy" | "overlap" | false;
  * The pick policy: what counts as a sequence that may be drawn, and what of it a batch holds.
  *
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
+ *
+ * The type parameters are the options that decide the types of batches. TypeScript infers them.
  */
-export interface PickOptions {
+export interface PickOptions<
+  Stack extends number = number,
+  Compact extends boolean = boolean,
+  NStep extends number | readonly number[] = number | readonly number[],
+> {
   /**
    * How many records a pick has; 1 by default. With `whole` at most so many, and `segmentLength` by default, so that batches have
    * as many rows a pick.
@@ -55,19 +61,19 @@ export interface PickOptions {
   /** Rows run backwards in time, the pick's last record first (false by default). */
   readonly reversed?: boolean;
   /** How many frames a state is made of, oldest first: the record's own and those before it; 1 by default. */
-  readonly stack?: number;
+  readonly stack?: Stack;
   /** What stands in a stack for frames before an episode's start; `"repeat"` by default. */
   readonly stackPadding?: StackPadding;
   /**
    * Gives each frame once instead of stacks: `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`, without the 1, which is the
    * next state, where `nextState` is `false` (false by default).
    */
-  readonly stackCompact?: boolean;
+  readonly stackCompact?: Compact;
   /**
    * n of one or several (at most 8) n-step returns, each 1 to 65536: see {@linkcode Batch.nStep}. An open episode's newest n
    * records then begin no pick yet, unless `allowOpenEnd` is set. None by default.
    */
-  readonly nStep?: number | readonly number[];
+  readonly nStep?: NStep;
   /**
    * How the states after the records are given: `"copy"` in `batch.nextState`; `"overlap"` as one state more at the end of
    * `batch.state`, `[batch, rows + 1, ...shape]`; `false` not at all. By default `"copy"`, but `false` with `nStep`, which has
@@ -84,21 +90,17 @@ export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
   readonly nStep: readonly number[];
 };
 
-/** Makes an option that does not exist an error of compilation, beside ones that do. */
-export type OnlyPickOptions<P> = { readonly [K in Exclude<keyof P, keyof PickOptions>]: never };
-
 /**
- * The column of a batch's states: the replay's own, or with an axis of frames. Options whose type does not say how many frames there
- * are leave the shape open.
+ * The column of a batch's states: the replay's own, or one with an axis of frames. Where TypeScript does not know how many frames there
+ * are, the shape is open.
  */
-export type StackedState<S extends Column, P> = P extends { readonly stackCompact: true } ? S
-  : "stack" extends keyof P ? [P["stack"]] extends [1] ? S
-    : number extends P["stack"] ? Column<S["dtype"]>
-    : P extends { readonly stackCompact: false }
-      ? Column<S["dtype"], readonly [number, ...S["shape"]]>
-    : "stackCompact" extends keyof P ? Column<S["dtype"]>
-    : Column<S["dtype"], readonly [number, ...S["shape"]]>
-  : S;
+export type StackedState<S extends Column, Stack extends number, Compact extends boolean> = [
+  Compact,
+] extends [true] ? S
+  : [Stack] extends [1] ? S
+  : number extends Stack ? Column<S["dtype"]>
+  : [Compact] extends [false] ? Column<S["dtype"], readonly [number, ...S["shape"]]>
+  : Column<S["dtype"]>;
 
 const OPTIONS = [
   "length",

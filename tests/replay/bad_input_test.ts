@@ -287,7 +287,7 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
     );
   }
   const options: [unknown, RegExp][] = [
-    [{ betta: 1 }, /no option "betta"; it has beta, into/],
+    [{ betta: 1 }, /no option "betta"; did you mean beta\? It has beta, into/],
     [{ beta: NaN }, /beta must be a finite number from 0 to .*, got NaN/],
     [{ beta: -1 }, /beta .* got -1/],
     [{ beta: "1" }, /beta must be a number, got "1"/],

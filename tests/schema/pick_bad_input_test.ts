@@ -91,9 +91,14 @@ const CASES: Case[] = [
   ["a typed array of n", TypeError, /nStep must be an integer, got Int32Array\(2\)$/, {
     nStep: Int32Array.of(1, 2),
   }],
-  ["a misspelt option", TypeError, /has no option "nstep"; it has length, stride, .*, masks$/, {
-    nstep: 3,
-  }],
+  [
+    "a misspelt option",
+    TypeError,
+    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, masks$/,
+    {
+      nstep: 3,
+    },
+  ],
 ];
 
 /** Options that can't be had together, and why. */

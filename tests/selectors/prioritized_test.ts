@@ -54,7 +54,10 @@ Deno.test("prioritized(): probabilities and importance weights are those of Scha
 
 Deno.test("prioritized(): bad options are refused at the call", () => {
   const cases: [unknown, RegExp][] = [
-    [{ alfa: 1 }, /prioritized\(\) has no option "alfa"; it has alpha, epsilon/],
+    [
+      { alfa: 1 },
+      /prioritized\(\) has no option "alfa"; did you mean alpha\? It has alpha, epsilon/,
+    ],
     [{ alpha: -1 }, /alpha must be a finite number from 0 to 1099511627776, got -1/],
     [{ alpha: NaN }, /alpha .* got NaN/],
     [{ alpha: "1" }, /alpha must be a number, got "1"/],

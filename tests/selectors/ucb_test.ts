@@ -47,7 +47,7 @@ Deno.test("ucb(): greedy takes the best score, by the formula", async () => {
 
 Deno.test("ucb(): bad options are refused at the call", () => {
   const cases: [unknown, RegExp][] = [
-    [{ C: 1 }, /ucb\(\) has no option "C"; it has c, mode, initialPriority/],
+    [{ C: 1 }, /ucb\(\) has no option "C"; did you mean c\? It has c, mode, initialPriority/],
     [{ c: -1 }, /c must be a finite number .*, got -1/],
     [{ mode: "best" }, /mode must be "greedy" or "proportional", got "best"/],
     [{ initialPriority: -1 }, /initialPriority/],

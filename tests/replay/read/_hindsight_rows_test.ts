@@ -49,7 +49,11 @@ Deno.test("what the callback throws or returns wrongly leaves batch and random n
       [() => new DataView(new ArrayBuffer(8)), TypeError, "must return rewards"],
       [() => ({ terminated: [] }), TypeError, "must return rewards"],
       [() => ({}), TypeError, "array, or { reward, terminated }, got undefined"],
-      [() => ({ rewards: [0] }), TypeError, 'no option "rewards"; it has reward, terminated'],
+      [
+        () => ({ rewards: [0] }),
+        TypeError,
+        'no option "rewards"; did you mean reward? It has reward, terminated',
+      ],
     ];
   for (const [returned, kind, text] of wrong) {
     answer = returned;

@@ -1,0 +1,44 @@
+/**
+ * Which of a few names a misspelt one was meant to be.
+ *
+ * @module
+ */
+
+/**
+ * The name that a misspelt one is nearest to, or undefined where none is near: at most two letters in five may be wrong. A letter too
+ * many, one too few, a wrong one, and two that changed places count as one mistake each. Upper and lower case are the same.
+ *
+ * Cost: O(length of both names) a name, for errors only.
+ */
+export function nearestName(misspelt: string, names: readonly string[]): string | undefined {
+  let nearest: string | undefined;
+  let fewest = Infinity;
+  for (const name of names) {
+    const mistakes = countMistakes(misspelt.toLowerCase(), name.toLowerCase());
+    if (mistakes >= fewest || mistakes > 0.4 * Math.max(misspelt.length, name.length)) continue;
+    [nearest, fewest] = [name, mistakes];
+  }
+  return nearest;
+}
+
+/** The distance of Damerau and Levenshtein, where no letter changes twice. */
+function countMistakes(from: string, to: string): number {
+  let twoBack: number[] = [];
+  let back = Array.from({ length: to.length + 1 }, (_, k) => k);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const isSame = from[i - 1] === to[j - 1];
+      let least = Math.min(
+        (back[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (back[j - 1] ?? 0) + (isSame ? 0 : 1),
+      );
+      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      if (isSwapped) least = Math.min(least, (twoBack[j - 2] ?? 0) + 1);
+      row.push(least);
+    }
+    [twoBack, back] = [back, row];
+  }
+  return back[to.length] ?? 0;
+}
