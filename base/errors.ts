@@ -16,6 +16,7 @@ export type ReplayErrorCode =
   | "episode-ended"
   | "episode-twice"
   | "episode-unknown"
+  | "file"
   | "foreign-selector"
   | "full"
   | "invalid-priority"
@@ -67,7 +68,9 @@ export interface ReplayErrorOptions {
  * | `rule` | a selector or eviction policy written by the user broke its contract |
  * | `not-savable` | a user's rule has no `save()` |
  * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |
- * | `kernel-missing`, `kernel-version`, `permission` | the kernel cannot be opened |
+ * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
+ * | `file` | a snapshot's file cannot be read or written; `cause` is the system's own error |
+ * | `permission` | the program may not open the kernel, or not read or write a snapshot's file; the text names the flag |
  * | `snapshot-…` | `foreign`, `version`, `truncated`, `corrupt`, `mismatch`: why a snapshot was refused |
  *
  * @example

@@ -79,6 +79,11 @@ export class ReplayCore {
     return this.#handle.id;
   }
 
+  /** What the replay is occupied with, such as `serialize()`; undefined when it can be used. */
+  get busyWith(): string | undefined {
+    return this.#busyWith;
+  }
+
   /** Throws when the replay was freed, or is being saved or loaded. */
   checkUsable(operation: string): void {
     if (this.id === NO_ID) throw this.#unusable(operation);

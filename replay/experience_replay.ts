@@ -651,10 +651,13 @@ export class ExperienceReplay<
    * Saves everything that decides the future: records, open episodes, picks, selectors with their priorities and random
    * numbers, eviction. After `unserialize`, the same calls give the same answers.
    *
-   * @param target Nothing for bytes. A path or file URL: the file is written beside it under another name and takes its
-   * place once it is on the disk, so that no half of one is ever seen. Or a stream, which gets pieces of at most 1 MiB
-   * and is closed at the end; until then the replay can't be used.
-   * @throws {ReplayError} `not-savable` when a user's rule has no `save()`.
+   * @param target Nothing for bytes. A path or file URL: a new file is written beside it, and takes its place once it is on
+   * the disk, so that nobody ever sees half of a snapshot. This needs the permissions to write and to read the folder
+   * (`--allow-write=DIR --allow-read=DIR`), which are asked for before anything is written. A process that is killed while it saves
+   * leaves the new file, `<name>.exrp-<tag>.tmp`; a later save of the same name removes it. Or a stream, which gets pieces
+   * of at most 1 MiB and is closed at the end; until then the replay can't be used.
+   * @throws {ReplayError} `not-savable` when a user's rule has no `save()`; `permission` or `file` when the file cannot be written,
+   * with the system's error as `cause`.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -685,7 +688,8 @@ export class ExperienceReplay<
    *
    * @param source The bytes, a path or file URL, or a stream. While a stream is read the replay can't be used.
    * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or
-   * `snapshot-mismatch`; `rule` when a user's rule refuses its part. The replay is then as it was.
+   * `snapshot-mismatch`; `rule` when a user's rule refuses its part; `permission` or `file` when the file cannot be
+   * read, with the system's error as `cause`: `Deno.errors.NotFound` where there is none. The replay is then as it was.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";

@@ -141,13 +141,25 @@ export class ReplayView implements Disposable {
     return describeReplay(this.#core, this.#register);
   }
 
-  /** A table for people, as `describe()` gives. */
+  /** A table for people, as `describe()` gives. It never throws: what can't be looked at now says why. */
   toString(): string {
-    return this.isDisposed ? "ExperienceReplay (disposed)" : String(this.describe());
+    if (this.isDisposed) return "ExperienceReplay (disposed)";
+    const { busyWith } = this.#core;
+    if (busyWith !== undefined) return `ExperienceReplay (busy until ${busyWith} is done)`;
+    try {
+      return String(this.describe());
+    } catch (error) {
+      return `ExperienceReplay (${error instanceof Error ? error.message : String(error)})`;
+    }
   }
 
   /** What `console.log` shows. */
   [Symbol.for("Deno.customInspect")](): string {
+    return this.toString();
+  }
+
+  /** What `console.log` of Node and Bun shows. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
     return this.toString();
   }
 

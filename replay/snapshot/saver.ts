@@ -25,14 +25,13 @@ import {
 import type { SnapshotWriting } from "./snapshot.ts";
 import {
   readFromBytes,
-  readFromFile,
   readFromStream,
   type SerializeTarget,
   type UnserializeSource,
   writeToBytes,
-  writeToFile,
   writeToStream,
 } from "./snapshot_io.ts";
+import { readFromFile, writeToFile } from "./snapshot_file.ts";
 import type { ExtraState } from "./extra_state.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 import { VERSION } from "../version.ts";

@@ -1,5 +1,5 @@
 /**
- * Where snapshots go and come from: bytes, files and streams.
+ * Where snapshots go and come from: bytes and streams; files are in `snapshot_file.ts`.
  *
  * @module
  */
@@ -28,29 +28,6 @@ export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<Arr
     at += piece.length;
   }
   return whole;
-}
-
-/** Into a new file beside `path`, which takes the place of `path` once everything is on the disk. */
-export function writeToFile(path: string | URL, { pieces }: SnapshotWriting): void {
-  const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
-  const suffix = `.${tag.toString(36)}.tmp`;
-  const temporary = typeof path === "string" ? path + suffix : new URL(path.href + suffix);
-  const file = Deno.openSync(temporary, { write: true, createNew: true });
-  let done = false;
-  try {
-    try {
-      for (const piece of pieces) {
-        for (let at = 0; at < piece.length;) at += file.writeSync(piece.subarray(at));
-      }
-      file.syncSync();
-    } finally {
-      file.close();
-    }
-    Deno.renameSync(temporary, path);
-    done = true;
-  } finally {
-    if (!done) Deno.removeSync(temporary);
-  }
 }
 
 /** Into a stream, a piece whenever it has room; then closes it. */
@@ -85,26 +62,8 @@ export function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
   });
 }
 
-/** From a file. */
-export function readFromFile<T>(path: string | URL, reading: Reading<T>): T {
-  using file = Deno.openSync(path, { read: true });
-  // Most pieces are small or 1 MiB; a larger one is taken as it comes, so that a lie about size costs nothing.
-  return drive(reading, (count) => {
-    const wanted = Math.max(1, count);
-    const chunks: Uint8Array[] = [];
-    let have = 0;
-    while (have < wanted) {
-      const chunk = new Uint8Array(Math.min(wanted - have, 2 ** 21));
-      const got = file.readSync(chunk);
-      if (got === null) break;
-      chunks.push(chunk.subarray(0, got));
-      have += got;
-    }
-    return join(chunks, have);
-  });
-}
-
-function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array): T {
+/** Runs a reading with what `pull` gives: so many bytes as it asks for, or what is left. */
+export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array): T {
   try {
     let step = reading.next();
     while (!step.done) step = reading.next(pull(step.value));
@@ -145,7 +104,7 @@ export async function readFromStream<T>(
         have += lengthOf(value);
       }
     }
-    const whole = join(chunks, have);
+    const whole = joinPieces(chunks, have);
     pending = whole.subarray(count);
     return whole.subarray(0, wanted);
   }
@@ -162,7 +121,8 @@ export async function readFromStream<T>(
   }
 }
 
-function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+/** One array of all pieces. */
+export function joinPieces(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {

@@ -9,6 +9,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import { assert, assertEquals, assertLess, assertMatch, assertStrictEquals } from "@std/assert";
+import { inspect } from "node:util";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayError, assertReplayRejects, recordEpisode, smallReplay } from "./_helpers.ts";
 
@@ -231,4 +232,34 @@ Deno.test("ReplayError carries code, status and detail", () => {
     1,
   ]]);
   assert(error instanceof Error);
+});
+
+Deno.test("looking at a replay never throws: while it is saved or loaded it says so", async () => {
+  // console.log(replay) threw "busy" in the middle of a streamed save.
+  const replay = await smallReplay();
+  recordEpisode(replay, 3);
+  const seen: string[] = [];
+  const look = (): void => {
+    seen.push(Deno.inspect(replay), inspect(replay), `${replay}`);
+  };
+  await replay.serialize(new WritableStream<Uint8Array>({ write: look }));
+  assertEquals(new Set(seen), new Set(["ExperienceReplay (busy until serialize() is done)"]));
+  seen.length = 0;
+  const bytes = await replay.serialize();
+  const source = new ReadableStream<Uint8Array>({
+    pull(controller): void {
+      look();
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  }, { highWaterMark: 0 });
+  await replay.unserialize(source);
+  assertEquals(new Set(seen), new Set(["ExperienceReplay (busy until unserialize() is done)"]));
+  seen.length = 0;
+  look();
+  assert(seen.every((text) => text.includes("3 of ")));
+  replay[Symbol.dispose]();
+  seen.length = 0;
+  look();
+  assertEquals(new Set(seen), new Set(["ExperienceReplay (disposed)"]));
 });

@@ -185,7 +185,9 @@ Deno.test("a file that can't be written leaves the old one, and nothing beside i
     await assertRejects(() => replay.serialize(`${folder}/taken`));
     await assertRejects(() => replay.serialize(`${folder}/none/replay.exrp`));
     assertEquals(await namesIn(folder), ["taken"]);
-    await assertRejects(() => replay.unserialize(`${folder}/none.exrp`), Deno.errors.NotFound);
+    const error = await assertReplayRejects(replay.unserialize(`${folder}/none.exrp`), "file");
+    assertInstanceOf(error.cause, Deno.errors.NotFound);
+    assertMatch(error.message, /^unserialize\(\): can't read ".*none.exrp": No such file/);
     assertStrictEquals(replay.recordCount, 3);
   } finally {
     await Deno.remove(folder, { recursive: true });
