@@ -63,9 +63,7 @@ export { ReplayView } from "./replay/replay_view.ts";
 export type { ViewParts } from "./replay/replay_view.ts";
 export type { PickTableOwner } from "./replay/register/pick_table.ts";
 export type {
-  EndEpisodeOptions,
   EndOptions,
-  EpisodeInfo,
   ExtraValues,
   RecordMeta,
   RecordOptions,
@@ -82,6 +80,7 @@ export type {
   StepExtras,
 } from "./replay/record/many_recorder.ts";
 export type { BatchOf, GetBatchOptions } from "./replay/draw/drawer.ts";
+export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { NumberArray } from "./replay/draw/priorities.ts";
 export { Drained } from "./replay/read/drained.ts";
 export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/read/drained.ts";

@@ -5,11 +5,11 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
+import type { DType } from "../schema/columns.ts";
+import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
 import type { Register } from "./register/register.ts";
-import type { DType } from "../schema/columns.ts";
-import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 
 /** One column, described. */
 export interface ColumnDescription {

@@ -1,44 +1,49 @@
 /**
- * The replay itself: everything a user does goes through it.
+ * The replay itself: everything you do goes through it.
+ *
+ * The file is long as it holds what you read of every method. The code of a method is one call: into `record/` what stores
+ * steps, into `register/` pick tables and selectors, into `draw/` batches and priorities, into `read/` what hands out records,
+ * and into `snapshot/` what saves and loads. `rules/` runs the rules that you write.
  *
  * @module
  */
 
 import { openKernel } from "../ffi/library.ts";
+import type { Column, Columns, ColumnValue, NoColumns } from "../schema/columns.ts";
+import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
+import type { PickOptions, StackedState } from "../schema/pick_options.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
-import type { Batch } from "./draw/batch.ts";
 import { ReplayCore } from "./core.ts";
-import type { Drained } from "./read/drained.ts";
-import { Drainer, type DrainOptions } from "./read/drainer.ts";
+import type { Batch } from "./draw/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
 import { type BatchOf, Drawer, type GetBatchOptions } from "./draw/drawer.ts";
+import { type NumberArray, Priorities } from "./draw/priorities.ts";
+import type { Drained } from "./read/drained.ts";
+import { Drainer, type DrainOptions } from "./read/drainer.ts";
 import { type Hindsight, Relabeller } from "./read/hindsight.ts";
 import {
   checkHindsight,
   type GoalColumn,
   type HindsightOptions,
 } from "./read/hindsight_options.ts";
-import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
-import type { PickOptions, StackedState } from "../schema/pick_options.ts";
-import type { PickTable } from "./register/pick_table.ts";
+import { type EpisodeRecords, RecordReader } from "./read/records.ts";
+import { type EndEpisodeOptions, Episodes } from "./record/episodes.ts";
+import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
 import {
-  type EndEpisodeOptions,
   Recorder,
   type RecordOptions,
   type RecordRest,
   type StepOptions,
   type StepRest,
 } from "./record/recorder.ts";
-import { type EpisodeRecords, RecordReader } from "./read/records.ts";
-import { Saver } from "./snapshot/saver.ts";
-import type { Column, Columns, ColumnValue, NoColumns } from "../schema/columns.ts";
-import { ReplayView } from "./replay_view.ts";
-import type { Selector } from "./register/selector.ts";
-import { ExtraState } from "./snapshot/extra_state.ts";
-import { type NumberArray, Priorities } from "./draw/priorities.ts";
+import { Row } from "./record/row.ts";
+import type { PickTable } from "./register/pick_table.ts";
 import { Register } from "./register/register.ts";
+import type { Selector } from "./register/selector.ts";
+import { ReplayView } from "./replay_view.ts";
 import { UserRules } from "./rules/user_rules.ts";
-import type { BatchSteps, ManySteps } from "./record/many_recorder.ts";
+import { ExtraState } from "./snapshot/extra_state.ts";
+import { Saver } from "./snapshot/saver.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot/snapshot_io.ts";
 
 /**
@@ -66,7 +71,9 @@ export type AnyReplay = Omit<
 interface Parts {
   readonly core: ReplayCore;
   readonly register: Register;
+  readonly episodes: Episodes;
   readonly recorder: Recorder;
+  readonly manyRecorder: ManyRecorder;
   readonly drawer: Drawer;
   readonly priorities: Priorities;
   readonly saver: Saver;
@@ -113,7 +120,9 @@ export class ExperienceReplay<
 > extends ReplayView {
   readonly #core: ReplayCore;
   readonly #register: Register;
+  readonly #episodes: Episodes;
   readonly #recorder: Recorder;
+  readonly #manyRecorder: ManyRecorder;
   readonly #drawer: Drawer;
   readonly #priorities: Priorities;
   readonly #saver: Saver;
@@ -125,7 +134,9 @@ export class ExperienceReplay<
     super(parts);
     this.#core = parts.core;
     this.#register = parts.register;
+    this.#episodes = parts.episodes;
     this.#recorder = parts.recorder;
+    this.#manyRecorder = parts.manyRecorder;
     this.#drawer = parts.drawer;
     this.#priorities = parts.priorities;
     this.#saver = parts.saver;
@@ -173,17 +184,22 @@ export class ExperienceReplay<
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const rules = new UserRules(core);
     const register = new Register(core, rules.selectors);
-    const recorder = new Recorder(core, rules);
+    const row = new Row(core.kernel, core.id, config.columns);
+    const episodes = new Episodes(core, rules, row);
+    const recorder = new Recorder(core, rules, row);
+    const manyRecorder = new ManyRecorder(core, rules, row);
     const drawer = new Drawer(core, register, rules);
     const priorities = new Priorities(core, register, rules.selectors);
     const reader = new RecordReader(core);
-    const drainer = new Drainer(core, recorder, rules.selectors, reader);
+    const drainer = new Drainer(core, episodes, rules.selectors, reader);
     const extra = new ExtraState(core, drainer, reader);
     const saver = new Saver(core, rules, register, extra);
     return new ExperienceReplay({
       core,
       register,
+      episodes,
       recorder,
+      manyRecorder,
       drawer,
       priorities,
       saver,
@@ -209,7 +225,7 @@ export class ExperienceReplay<
    * ```
    */
   newEpisode(): number {
-    return this.#recorder.newEpisode();
+    return this.#episodes.begin();
   }
 
   /**
@@ -282,7 +298,7 @@ export class ExperienceReplay<
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S, A, R, X>): number {
-    return this.#recorder.steps.recordMany(episode, steps);
+    return this.#manyRecorder.recordMany(episode, steps);
   }
 
   /**
@@ -322,7 +338,7 @@ export class ExperienceReplay<
    * ```
    */
   recordBatch(episodes: Float64Array, steps: BatchSteps<S, A, R, X>): number {
-    return this.#recorder.steps.recordBatch(episodes, steps);
+    return this.#manyRecorder.recordBatch(episodes, steps);
   }
 
   /**
@@ -397,7 +413,7 @@ export class ExperienceReplay<
    * ```
    */
   endEpisode(episode: number, options: EndEpisodeOptions<S>): boolean {
-    return this.#recorder.endEpisode(episode, options);
+    return this.#episodes.end(episode, options);
   }
 
   /**
@@ -724,7 +740,7 @@ export class ExperienceReplay<
    * ```
    */
   evict(episode: number): boolean {
-    return this.#recorder.evict(episode);
+    return this.#episodes.evict(episode);
   }
 
   /**

@@ -7,17 +7,17 @@
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
+import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import type { Register } from "./register/register.ts";
-import type { EpisodeInfo, Recorder } from "./record/recorder.ts";
 import type { Selector } from "./register/selector.ts";
 
 /** What a view looks at. */
 export interface ViewParts {
   /** The replay's place in the kernel. */
   readonly core: ReplayCore;
-  /** What records into it. */
-  readonly recorder: Recorder;
+  /** Its episodes. */
+  readonly episodes: Episodes;
   /** Its pick tables and selectors. */
   readonly register: Register;
 }
@@ -25,7 +25,7 @@ export interface ViewParts {
 /** What can be seen of a replay: {@linkcode ExperienceReplay} is one, and does the rest. */
 export class ReplayView implements Disposable {
   readonly #core: ReplayCore;
-  readonly #recorder: Recorder;
+  readonly #episodes: Episodes;
   readonly #register: Register;
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
@@ -34,7 +34,7 @@ export class ReplayView implements Disposable {
       throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
     }
     this.#core = parts.core;
-    this.#recorder = parts.recorder;
+    this.#episodes = parts.episodes;
     this.#register = parts.register;
   }
 
@@ -59,7 +59,7 @@ export class ReplayView implements Disposable {
    * ```
    */
   episode(handle: number): EpisodeInfo {
-    return this.#recorder.episode("episode()", handle);
+    return this.#episodes.info("episode()", handle);
   }
 
   /**
@@ -76,7 +76,7 @@ export class ReplayView implements Disposable {
    * ```
    */
   episodes(): Float64Array<ArrayBuffer> {
-    return this.#recorder.episodes();
+    return this.#episodes.list();
   }
 
   /** The selectors, in order of creation. */

@@ -6,10 +6,10 @@
 
 import { checkInteger } from "../../base/checks.ts";
 import { EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
-import { BatchLayout } from "./batch_layout.ts";
-import type { ReplayCore } from "../core.ts";
 import { describeLayout, rowCount } from "../../schema/pick_options.ts";
+import type { ReplayCore } from "../core.ts";
 import type { PickTable } from "../register/pick_table.ts";
+import { BatchLayout } from "./batch_layout.ts";
 
 /** At most this many layouts are kept. */
 const LAYOUTS_MAX = 32;

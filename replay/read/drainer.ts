@@ -16,12 +16,12 @@ import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_RECORDED_COUNT,
 } from "../../ffi/symbols.ts";
+import type { Column, Columns } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
+import type { Episodes } from "../record/episodes.ts";
 import type { CustomSelectors } from "../rules/custom_selectors.ts";
 import { Drained, type Segment } from "./drained.ts";
 import { allocateRows, type RecordReader } from "./records.ts";
-import type { Recorder } from "../record/recorder.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
 
 /**
  * The options of {@linkcode ExperienceReplay.drain}.
@@ -91,7 +91,7 @@ interface Waiting {
 /** Hands out the records of one replay. */
 export class Drainer {
   readonly #core: ReplayCore;
-  readonly #recorder: Recorder;
+  readonly #episodes: Episodes;
   readonly #customs: CustomSelectors;
   readonly #reader: RecordReader;
   /** What most calls give. */
@@ -102,12 +102,12 @@ export class Drainer {
   /** Hands out the records of the replay of `core`. */
   constructor(
     core: ReplayCore,
-    recorder: Recorder,
+    episodes: Episodes,
     customs: CustomSelectors,
     reader: RecordReader,
   ) {
     this.#core = core;
-    this.#recorder = recorder;
+    this.#episodes = episodes;
     this.#customs = customs;
     this.#reader = reader;
   }
@@ -216,7 +216,7 @@ export class Drainer {
       if (keep || ending === undefined) continue;
       // Each eviction may write many events, for which there must be room.
       if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
-      this.#recorder.evict(handle);
+      this.#episodes.evict(handle);
       counts.delete(handle);
     }
   }

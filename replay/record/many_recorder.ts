@@ -4,13 +4,7 @@
  * @module
  */
 
-import {
-  checkBoolean,
-  checkInteger,
-  checkOptions,
-  show,
-  unknownOption,
-} from "../../base/checks.ts";
+import { checkInteger, checkOptions, show } from "../../base/checks.ts";
 import {
   checkHonest,
   checkUnshared,
@@ -27,11 +21,6 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import type { ReplayCore } from "../core.ts";
-import type { ExternalEviction } from "../rules/external_eviction.ts";
-import type { UserRules } from "../rules/user_rules.ts";
-import { checkEpisode, checkPriority, truthError } from "./record_input.ts";
-import type { Row } from "./row.ts";
 import type {
   ArrayValue,
   Column,
@@ -39,7 +28,20 @@ import type {
   ColumnValue,
   NamedColumn,
 } from "../../schema/columns.ts";
-import { checkValues, countSteps, Steps } from "./many_rows.ts";
+import type { ReplayCore } from "../core.ts";
+import type { ExternalEviction } from "../rules/external_eviction.ts";
+import type { UserRules } from "../rules/user_rules.ts";
+import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
+import {
+  checkEpisode,
+  checkExtras,
+  checkPriority,
+  checkTruncated,
+  extraOf,
+  refuseUnknownExtras,
+  truthError,
+} from "./record_input.ts";
+import type { Row } from "./row.ts";
 
 /** The values of each extra, of all steps. */
 export type ExtraArrays<X extends Columns> = { readonly [K in keyof X]: ArrayValue<X[K]> };
@@ -145,8 +147,8 @@ export class ManyRecorder {
   readonly #row: Row;
   readonly #handle = new Float64Array(1);
   readonly #done = new Uint32Array(1);
-  #many: Steps | undefined;
-  #batch: Steps | undefined;
+  #many: ManyRows | undefined;
+  #batch: ManyRows | undefined;
 
   /** Records into the replay of `core`; `row` is where single final states are checked. */
   constructor(core: ReplayCore, rules: UserRules, row: Row) {
@@ -164,7 +166,7 @@ export class ManyRecorder {
     const count = countSteps(MANY, state, checkValues(MANY, state, loose.state));
     checkInteger(`${MANY}: the number of steps`, count, 1, EXRP_LIMIT_BATCH);
     let steps = this.#many;
-    if (steps?.count !== count) steps = new Steps(this.#core, MANY, count, "finalState", 1);
+    if (steps?.count !== count) steps = new ManyRows(this.#core, MANY, count, "finalState", 1);
     this.#many = undefined;
     this.#writeColumns(MANY, steps, loose);
     const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
@@ -193,7 +195,7 @@ export class ManyRecorder {
     checkOptions(BATCH, options, BATCH_OPTIONS);
     const loose = options as Loose;
     let steps = this.#batch;
-    if (steps?.count !== count) steps = new Steps(this.#core, BATCH, count, "nextState", count);
+    if (steps?.count !== count) steps = new ManyRows(this.#core, BATCH, count, "nextState", count);
     this.#batch = undefined;
     this.#writeColumns(BATCH, steps, loose);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
@@ -204,38 +206,23 @@ export class ManyRecorder {
     return doneCount;
   }
 
-  #writeColumns(operation: string, steps: Steps, loose: Loose): void {
+  #writeColumns(operation: string, steps: ManyRows, loose: Loose): void {
     const [state, action, reward, ...extras] = steps.columns;
     state?.write(loose.state);
     action?.write(loose.action);
     reward?.write(loose.reward);
     const names = this.#core.config.extraNames;
-    const given = loose.extras;
-    if (given === undefined && names.length === 0) return;
-    if (names.length === 0) {
-      throw new TypeError(
-        `${operation}: extras were given, but the schema of this replay has none`,
-      );
+    if (loose.extras === undefined && names.length === 0) return;
+    const values = checkExtras(operation, loose.extras, names);
+    for (const [k, name] of names.entries()) {
+      extras[k]?.write(extraOf(operation, values, name));
     }
-    if (typeof given !== "object" || given === null) {
-      throw new TypeError(
-        `${operation}: extras must be an object with ${names.join(", ")}, got ${show(given)}`,
-      );
-    }
-    for (const [k, name] of names.entries()) extras[k]?.write((given as Loose)[name]);
-    for (const key in given) {
-      if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
-    }
+    refuseUnknownExtras(operation, values, names);
   }
 
-  #writeEnd(steps: Steps, { finalState, truncated }: Loose): number {
-    const isTruncated = truncated !== undefined && checkBoolean(`${MANY}: truncated`, truncated);
-    if (finalState === undefined) {
-      if (!isTruncated) return 0;
-      throw new TypeError(
-        `${MANY}: truncated needs finalState, the state after the last step, to bootstrap from`,
-      );
-    }
+  #writeEnd(steps: ManyRows, { finalState, truncated }: Loose): number {
+    const isTruncated = checkTruncated(MANY, truncated, finalState);
+    if (finalState === undefined) return 0;
     const row = this.#row;
     row.turn++;
     row.operation.name = MANY;
@@ -249,7 +236,7 @@ export class ManyRecorder {
     operation: string,
     store: Store,
     episodes: Float64Array<ArrayBuffer>,
-    { bytes, count }: Steps,
+    { bytes, count }: ManyRows,
     flags: number,
   ): void {
     const core = this.#core;
@@ -282,7 +269,7 @@ function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
 }
 
 /** Puts in the priorities of all steps; the flag that says that they are there. */
-function writePriorities(operation: string, steps: Steps, value: unknown): number {
+function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
   const isTyped = isKind("Float64Array", value) || isKind("Float32Array", value);
@@ -350,7 +337,7 @@ function checkFlags(
 }
 
 /** Says of each step whether it ends its episode; gives how many do. */
-function writeFlags(steps: Steps, terminated: unknown, truncated: unknown): number {
+function writeFlags(steps: ManyRows, terminated: unknown, truncated: unknown): number {
   const { flags, count } = steps;
   flags.fill(0);
   let doneCount = 0;
@@ -370,7 +357,7 @@ function writeFlags(steps: Steps, terminated: unknown, truncated: unknown): numb
   return doneCount;
 }
 
-function writeFinalStates(steps: Steps, nextState: unknown, doneCount: number): void {
+function writeFinalStates(steps: ManyRows, nextState: unknown, doneCount: number): void {
   const { flags, finalState } = steps;
   if (nextState === undefined && doneCount > 0) {
     throw new TypeError(

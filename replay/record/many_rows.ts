@@ -1,5 +1,5 @@
 /**
- * Staged steps: many records' bytes as the kernel reads them, column by column, with every value checked.
+ * The staging rows: many records' bytes as the kernel reads them, column by column, with every value checked.
  *
  * @module
  */
@@ -20,8 +20,6 @@ import {
   EXRP_STEPS_FLAGS,
   EXRP_STEPS_PRIORITY,
 } from "../../ffi/symbols.ts";
-import type { ReplayCore } from "../core.ts";
-import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 import {
   type ArrayOfDType,
   arrayTypeOf,
@@ -30,6 +28,8 @@ import {
   type NamedColumn,
   viewOf,
 } from "../../schema/columns.ts";
+import type { ReplayCore } from "../core.ts";
+import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 
 /** An array of values, in whatever kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
@@ -65,8 +65,8 @@ export function countSteps(operation: string, named: NamedColumn, values: Values
   );
 }
 
-/** One column of staged steps. */
-export class StepsColumn {
+/** One column of the staging rows. */
+export class ManyRowsColumn {
   readonly #named: NamedColumn;
   readonly #view: ArrayOfDType[DType];
   readonly #place: ColumnPlace;
@@ -119,7 +119,7 @@ export class StepsColumn {
     this.#copy(this.check(value), 0, view.length);
   }
 
-  /** Puts in the values of one step, from what {@linkcode StepsColumn.check} gave. */
+  /** Puts in the values of one step, from what {@linkcode ManyRowsColumn.check} gave. */
   writeStep(values: Values, step: number): void {
     const { elementCount } = this.#named.column;
     this.#copy(values, step * elementCount, (step + 1) * elementCount);
@@ -147,7 +147,7 @@ export class StepsColumn {
 }
 
 /** Steps on their way to the kernel. */
-export class Steps {
+export class ManyRows {
   /** How many. */
   readonly count: number;
   /** All bytes but final states that are not read. */
@@ -157,9 +157,9 @@ export class Steps {
   /** The first priority of the pick that begins at each. */
   readonly priorities: Float64Array<ArrayBuffer>;
   /** State, action, reward. */
-  readonly columns: readonly StepsColumn[];
+  readonly columns: readonly ManyRowsColumn[];
   /** The final states. */
-  readonly finalState: StepsColumn;
+  readonly finalState: ManyRowsColumn;
   /** The bytes of the final states. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
 
@@ -185,10 +185,10 @@ export class Steps {
     this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
     this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);
     this.columns = columns.map((named, k) =>
-      new StepsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
+      new ManyRowsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
     );
     const final = { name: finalName, column: state };
-    this.finalState = new StepsColumn(operation, final, buffer, finalOffset, finalCount);
+    this.finalState = new ManyRowsColumn(operation, final, buffer, finalOffset, finalCount);
     this.finalBytes = new Uint8Array(buffer, finalOffset, finalSize);
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
+import { checkBoolean, show, unknownOption } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
 
@@ -44,4 +44,61 @@ export function checkTruth(where: string, value: unknown): boolean {
 export function truthError(where: string, value: unknown): Error {
   const message = `${where} must be true, false, 1 or 0, got ${show(value)}`;
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
+}
+
+/** Whether the episode is cut off; refuses that without a final state. */
+export function checkTruncated(
+  operation: string,
+  truncated: unknown,
+  finalState: unknown,
+): boolean {
+  if (truncated === undefined || !checkBoolean(`${operation}: truncated`, truncated)) return false;
+  if (finalState !== undefined) return true;
+  throw new TypeError(
+    `${operation}: truncated needs finalState, the state after the last step, to bootstrap from`,
+  );
+}
+
+/** The extras by name, of a schema with extras of these names; refuses what is no object of values. */
+export function checkExtras(
+  operation: string,
+  extras: unknown,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  if (names.length === 0) {
+    throw new TypeError(`${operation}: extras were given, but the schema of this replay has none`);
+  }
+  if (extras === undefined) {
+    throw new TypeError(
+      `${operation}: extras are missing; the schema of this replay has ${names.join(", ")}`,
+    );
+  }
+  if (typeof extras === "object" && extras !== null) return extras as Record<string, unknown>;
+  throw new TypeError(
+    `${operation}: extras must be an object with ${names.join(", ")}, got ${show(extras)}`,
+  );
+}
+
+/** The value of one extra; refuses that there is none. */
+export function extraOf(
+  operation: string,
+  extras: Readonly<Record<string, unknown>>,
+  name: string,
+): unknown {
+  const value = extras[name];
+  if (value !== undefined) return value;
+  throw new TypeError(
+    `${operation}: extras.${name} is missing; every extra of the schema must be given`,
+  );
+}
+
+/** Refuses extras that the schema does not have. */
+export function refuseUnknownExtras(
+  operation: string,
+  extras: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): void {
+  for (const key in extras) {
+    if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
+  }
 }

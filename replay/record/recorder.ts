@@ -1,31 +1,31 @@
 /**
- * Recording: episodes, records, and room for them.
+ * Recording one step at a time.
  *
  * @module
  */
 
-import { checkBoolean, checkOptions, show, unknownOption } from "../../base/checks.ts";
+import { checkOptions } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
 import {
-  EXRP_EPISODE_INFO_COUNT,
-  EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_RECORD_COUNT,
-  EXRP_EPISODE_STATE,
-  EXRP_EPISODE_TERMINATED,
-  EXRP_EPISODE_TRUNCATED,
-  EXRP_INFO_EPISODE_COUNT,
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
   EXRP_RECORD_PRIORITY,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import { ReplayError } from "../../base/errors.ts";
+import type { Column, Columns, ColumnValue } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { checkEpisode, checkPriority, checkTruth } from "./record_input.ts";
-import { Row, type RowColumn } from "./row.ts";
-import { ManyRecorder } from "./many_recorder.ts";
-import type { Column, Columns, ColumnValue } from "../../schema/columns.ts";
+import {
+  checkEpisode,
+  checkExtras,
+  checkPriority,
+  checkTruncated,
+  checkTruth,
+  extraOf,
+  refuseUnknownExtras,
+} from "./record_input.ts";
+import type { Row, RowColumn } from "./row.ts";
 
 /** What can be said of a record beside its values. */
 export interface RecordMeta {
@@ -59,24 +59,6 @@ export type RecordRest<S extends Column, X extends Columns> = [keyof X] extends 
   ? [options?: RecordOptions<S, X>]
   : [options: RecordOptions<S, X>];
 
-/** How an episode stands. */
-export interface EpisodeInfo {
-  /** Its handle. */
-  readonly handle: number;
-  /** Open, ended by the task, cut off, or forgotten. */
-  readonly state: "open" | "terminated" | "truncated" | "evicted";
-  /** How many records of it are stored. */
-  readonly recordCount: number;
-}
-
-/** How an episode ends that gets no further record. */
-export interface EndEpisodeOptions<S extends Column = Column> {
-  /** The state after the last record. */
-  readonly finalState: ColumnValue<S>;
-  /** Whether the episode was cut off rather than ended by the task, so that learners bootstrap; false by default. */
-  readonly truncated?: boolean;
-}
-
 /** What follows the next state in a call of `recordStep`: the extras, where the schema has any. */
 export type StepRest<X extends Columns> = [keyof X] extends [never] ? [options?: StepOptions<X>]
   : [options: StepOptions<X>];
@@ -88,7 +70,6 @@ export type StepOptions<X extends Columns = Columns> =
     : [keyof X] extends [never] ? { readonly extras?: never }
     : { readonly extras: ExtraValues<X> });
 
-const END_OPTIONS = ["finalState", "truncated"] as const;
 const STEP_OPTIONS = ["extras", "priority"] as const;
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
@@ -106,35 +87,13 @@ export class Recorder {
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
-  readonly #number = new Float64Array(1);
-  readonly #episodeInfo = new Float64Array(EXRP_EPISODE_INFO_COUNT);
-  readonly #flag = new Uint32Array(1);
-  /** Records many steps at a time. */
-  readonly steps: ManyRecorder;
 
-  /** Records into the replay of `core`. */
-  constructor(core: ReplayCore, rules: UserRules) {
+  /** Records into the replay of `core`; each record is made up in `row`. */
+  constructor(core: ReplayCore, rules: UserRules, row: Row) {
     this.#core = core;
     this.#rules = rules;
-    this.#row = new Row(core.kernel, core.id, core.config.columns);
-    this.#extras = this.#row.columns.slice(3);
-    this.steps = new ManyRecorder(core, rules, this.#row);
-  }
-
-  /** Begins an episode. */
-  newEpisode(): number {
-    const core = this.#core;
-    const symbols = core.kernel.symbols;
-    let status = symbols.exrp_episode_create(core.id, this.#number);
-    const { eviction } = this.#rules;
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = symbols.exrp_episode_create(core.id, this.#number);
-    }
-    core.check("newEpisode()", status);
-    const [handle = 0] = this.#number;
-    eviction?.seen(handle);
-    return handle;
+    this.#row = row;
+    this.#extras = row.columns.slice(3);
   }
 
   /** Writes one record. */
@@ -229,59 +188,13 @@ export class Recorder {
     core.check(operation, status);
   }
 
-  /** Ends an episode without a further record; false where there was nothing to end. */
-  endEpisode(episode: unknown, options: unknown): boolean {
-    const operation = "endEpisode()";
-    checkEpisode(operation, episode);
-    checkOptions(operation, options, END_OPTIONS);
-    const { finalState, truncated } = options as LooseOptions;
-    const isTruncated = truncated !== undefined &&
-      checkBoolean(`${operation}: truncated`, truncated);
-    const core = this.#core;
-    const row = this.#row;
-    row.turn++;
-    row.operation.name = operation;
-    row.finalState.write(finalState);
-    const { eviction } = this.#rules;
-    const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
-    const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
-    const end = (): number =>
-      core.kernel.symbols.exrp_episode_end(
-        core.id,
-        episode,
-        bytes,
-        bytes.length,
-        flags,
-        this.#flag,
-      );
-    const isEmpty = eviction !== undefined && this.#isEmpty(operation, episode);
-    let status = end();
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = end();
-    }
-    core.check(operation, status);
-    if (isEmpty) eviction?.removed(episode);
-    return this.#flag[0] === 1;
-  }
-
-  #isEmpty(operation: string, episode: number): boolean {
-    const { state, recordCount } = this.episode(operation, episode);
-    return state === "open" && recordCount === 0;
-  }
-
   #writeOptions(options: LooseOptions): number {
     checkOptions("record()", options, OPTIONS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);
-    const isTruncated = truncated !== undefined && checkBoolean("record(): truncated", truncated);
-    if (finalState === undefined) {
-      if (!isTruncated) return given;
-      throw new TypeError(
-        "record(): truncated needs finalState, the state after the last record, to bootstrap from",
-      );
-    }
+    const isTruncated = checkTruncated("record()", truncated, finalState);
+    if (finalState === undefined) return given;
     this.#row.finalState.write(finalState);
     const ends = given | EXRP_RECORD_ENDS;
     return isTruncated ? ends | EXRP_RECORD_TRUNCATED : ends;
@@ -297,76 +210,11 @@ export class Recorder {
 
   #writeExtras(operation: string, extras: unknown): void {
     const names = this.#core.config.extraNames;
-    if (names.length === 0) {
-      throw new TypeError(
-        `${operation}: extras were given, but the schema of this replay has none`,
-      );
-    }
-    if (extras === undefined) {
-      throw new TypeError(
-        `${operation}: extras are missing; the schema of this replay has ${names.join(", ")}`,
-      );
-    }
-    if (typeof extras !== "object" || extras === null) {
-      throw new TypeError(`${operation}: extras must be an object, got ${show(extras)}`);
-    }
-    const values = extras as Readonly<Record<string, unknown>>;
+    const values = checkExtras(operation, extras, names);
     for (let k = 0; k < names.length; k++) {
-      const name = names[k] as string;
-      const value = values[name];
-      if (value === undefined) {
-        throw new TypeError(
-          `${operation}: extras.${name} is missing; every extra of the schema must be given`,
-        );
-      }
+      const value = extraOf(operation, values, names[k] as string);
       (this.#extras[k] as RowColumn).write(value);
     }
-    for (const key in values) {
-      if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
-    }
-  }
-
-  /** How an episode stands. */
-  episode(operation: string, handle: number): EpisodeInfo {
-    const core = this.#core;
-    const info = this.#episodeInfo;
-    if (typeof handle !== "number") {
-      throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
-    }
-    const status = core.kernel.symbols.exrp_episode_info(core.id, handle, info, info.length);
-    core.check(operation, status);
-    return {
-      handle,
-      state: stateText(info[EXRP_EPISODE_STATE] ?? 0),
-      recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
-    };
-  }
-
-  /** The handles of all episodes, oldest first. */
-  episodes(): Float64Array<ArrayBuffer> {
-    const info = this.#core.info("episodes()");
-    return this.#core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
-  }
-
-  /** Forgets an episode; false when it was gone before. */
-  evict(handle: number): boolean {
-    if (this.episode("evict()", handle).state === "evicted") return false;
-    const core = this.#core;
-    core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
-    this.#rules.eviction?.removed(handle);
-    return true;
-  }
-}
-
-function stateText(state: number): EpisodeInfo["state"] {
-  switch (state) {
-    case EXRP_EPISODE_OPEN:
-      return "open";
-    case EXRP_EPISODE_TERMINATED:
-      return "terminated";
-    case EXRP_EPISODE_TRUNCATED:
-      return "truncated";
-    default:
-      return "evicted";
+    refuseUnknownExtras(operation, values, names);
   }
 }

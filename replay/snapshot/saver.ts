@@ -4,8 +4,8 @@
  * @module
  */
 
-import { ReplayError } from "../../base/errors.ts";
 import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
 import { bytesOf, checkHonest, isKind } from "../../base/typed_arrays.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
@@ -16,6 +16,8 @@ import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { UserRules } from "../rules/user_rules.ts";
+import { VERSION } from "../version.ts";
+import type { ExtraState } from "./extra_state.ts";
 import {
   type LoadedSnapshot,
   readSnapshot,
@@ -23,6 +25,7 @@ import {
   writeSnapshot,
 } from "./snapshot.ts";
 import type { SnapshotWriting } from "./snapshot.ts";
+import { readFromFile, writeToFile } from "./snapshot_file.ts";
 import {
   readFromBytes,
   readFromStream,
@@ -31,10 +34,7 @@ import {
   writeToBytes,
   writeToStream,
 } from "./snapshot_io.ts";
-import { readFromFile, writeToFile } from "./snapshot_file.ts";
-import type { ExtraState } from "./extra_state.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
-import { VERSION } from "../version.ts";
 
 /** Saves and loads one replay. */
 export class Saver {

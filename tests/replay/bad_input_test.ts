@@ -201,7 +201,7 @@ Deno.test("record() refuses extras that are missing, unknown or wrong", async ()
   const cases: [unknown, RegExp][] = [
     [undefined, /extras are missing; the schema of this replay has logProb, steps/],
     [{}, /extras are missing/],
-    [{ extras: 3 }, /extras must be an object, got 3/],
+    [{ extras: 3 }, /extras must be an object with logProb, steps, got 3/],
     [{ extras: { logProb: 1 } }, /extras\.steps is missing/],
     [{ extras: { ...good, other: 1 } }, /extras has no option "other"; it has logProb, steps/],
     [{ extras: { ...good, logProb: [1] } }, /extras\.logProb must be a number/],

@@ -437,9 +437,9 @@ const MANY: [string, unknown[], RegExp][] = [
   [
     "no extras",
     [0, { ...good, extras: undefined }],
-    /extras must be an object with steps, got undefined/,
+    /recordMany\(\): extras are missing; the schema of this replay has steps/,
   ],
-  ["an extra too few", [0, { ...good, extras: {} }], /extras\.steps .* got undefined/],
+  ["an extra too few", [0, { ...good, extras: {} }], /recordMany\(\): extras\.steps is missing/],
   [
     "an unknown extra",
     [0, { ...good, extras: { steps: [1, 2], x: 1 } }],

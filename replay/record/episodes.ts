@@ -1,0 +1,163 @@
+/**
+ * Episodes: how they begin and end, how they stand, and how one is forgotten.
+ *
+ * @module
+ */
+
+import { checkBoolean, checkOptions, show } from "../../base/checks.ts";
+import {
+  EXRP_EPISODE_INFO_COUNT,
+  EXRP_EPISODE_OPEN,
+  EXRP_EPISODE_RECORD_COUNT,
+  EXRP_EPISODE_STATE,
+  EXRP_EPISODE_TERMINATED,
+  EXRP_EPISODE_TRUNCATED,
+  EXRP_INFO_EPISODE_COUNT,
+  EXRP_RECORD_TRUNCATED,
+  EXRP_STATUS_FULL,
+} from "../../ffi/symbols.ts";
+import type { Column, ColumnValue } from "../../schema/columns.ts";
+import type { ReplayCore } from "../core.ts";
+import type { UserRules } from "../rules/user_rules.ts";
+import { checkEpisode } from "./record_input.ts";
+import type { Row } from "./row.ts";
+
+/** How an episode stands. */
+export interface EpisodeInfo {
+  /** Its handle. */
+  readonly handle: number;
+  /** Open, ended by the task, cut off, or forgotten. */
+  readonly state: "open" | "terminated" | "truncated" | "evicted";
+  /** How many records of it are stored. */
+  readonly recordCount: number;
+}
+
+/** How an episode ends that gets no further record. */
+export interface EndEpisodeOptions<S extends Column = Column> {
+  /** The state after the last record. */
+  readonly finalState: ColumnValue<S>;
+  /** Whether the episode was cut off rather than ended by the task, so that learners bootstrap; false by default. */
+  readonly truncated?: boolean;
+}
+
+const END_OPTIONS = ["finalState", "truncated"] as const;
+
+/** The episodes of one replay. */
+export class Episodes {
+  readonly #core: ReplayCore;
+  readonly #rules: UserRules;
+  readonly #row: Row;
+  readonly #number = new Float64Array(1);
+  readonly #info = new Float64Array(EXRP_EPISODE_INFO_COUNT);
+  readonly #flag = new Uint32Array(1);
+
+  /** Those of the replay of `core`; final states are checked in `row`. */
+  constructor(core: ReplayCore, rules: UserRules, row: Row) {
+    this.#core = core;
+    this.#rules = rules;
+    this.#row = row;
+  }
+
+  /** Begins an episode. */
+  begin(): number {
+    const core = this.#core;
+    const symbols = core.kernel.symbols;
+    let status = symbols.exrp_episode_create(core.id, this.#number);
+    const { eviction } = this.#rules;
+    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
+      eviction.makeRoom(core.id);
+      status = symbols.exrp_episode_create(core.id, this.#number);
+    }
+    core.check("newEpisode()", status);
+    const [handle = 0] = this.#number;
+    eviction?.seen(handle);
+    return handle;
+  }
+
+  /** Ends an episode without a further record; false where there was nothing to end. */
+  end(episode: unknown, options: unknown): boolean {
+    const operation = "endEpisode()";
+    checkEpisode(operation, episode);
+    checkOptions(operation, options, END_OPTIONS);
+    const { finalState, truncated } = options as Partial<
+      Record<(typeof END_OPTIONS)[number], unknown>
+    >;
+    const isTruncated = truncated !== undefined &&
+      checkBoolean(`${operation}: truncated`, truncated);
+    const core = this.#core;
+    const row = this.#row;
+    row.turn++;
+    row.operation.name = operation;
+    row.finalState.write(finalState);
+    const { eviction } = this.#rules;
+    const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
+    const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
+    const end = (): number =>
+      core.kernel.symbols.exrp_episode_end(
+        core.id,
+        episode,
+        bytes,
+        bytes.length,
+        flags,
+        this.#flag,
+      );
+    const isEmpty = eviction !== undefined && this.#isEmpty(operation, episode);
+    let status = end();
+    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
+      eviction.makeRoom(core.id);
+      status = end();
+    }
+    core.check(operation, status);
+    if (isEmpty) eviction?.removed(episode);
+    return this.#flag[0] === 1;
+  }
+
+  #isEmpty(operation: string, episode: number): boolean {
+    const { state, recordCount } = this.info(operation, episode);
+    return state === "open" && recordCount === 0;
+  }
+
+  /** How an episode stands. */
+  info(operation: string, handle: number): EpisodeInfo {
+    const core = this.#core;
+    const info = this.#info;
+    if (typeof handle !== "number") {
+      throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
+    }
+    const status = core.kernel.symbols.exrp_episode_info(core.id, handle, info, info.length);
+    core.check(operation, status);
+    return {
+      handle,
+      state: stateText(info[EXRP_EPISODE_STATE] ?? 0),
+      recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
+    };
+  }
+
+  /** The handles of all episodes, oldest first. */
+  list(): Float64Array<ArrayBuffer> {
+    const info = this.#core.info("episodes()");
+    return this.#core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+  }
+
+  /** Forgets an episode; false when it was gone before. */
+  evict(handle: number): boolean {
+    if (this.info("evict()", handle).state === "evicted") return false;
+    const core = this.#core;
+    core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
+    this.#rules.eviction?.removed(handle);
+    return true;
+  }
+}
+
+function stateText(state: number): EpisodeInfo["state"] {
+  switch (state) {
+    case EXRP_EPISODE_OPEN:
+      return "open";
+    case EXRP_EPISODE_TERMINATED:
+      return "terminated";
+    case EXRP_EPISODE_TRUNCATED:
+      return "truncated";
+    default:
+      return "evicted";
+  }
+}
