@@ -182,7 +182,7 @@ export class ExperienceReplay<
   ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, Stack, Compact>>> {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
-    const rules = new UserRules(core);
+    const rules = userRulesOf(core);
     const register = new Register(core, rules.selectors);
     const row = new Row(core.kernel, core.id, config.columns);
     const episodes = new Episodes(core, rules, row);
@@ -765,5 +765,15 @@ export class ExperienceReplay<
    */
   episodeRecords(handle: number): EpisodeRecords<S, A, R, X> {
     return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S, A, R, X>;
+  }
+}
+
+/** The user's rules of a new replay; where they serve another one, the new replay is freed. */
+function userRulesOf(core: ReplayCore): UserRules {
+  try {
+    return new UserRules(core);
+  } catch (error) {
+    core.dispose();
+    throw error;
   }
 }

@@ -16,6 +16,7 @@ import type {
 } from "../../selectors/composed_selector.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { PickSelector } from "../../selectors/pick_selector.ts";
+import { isServing } from "../rules/serving.ts";
 
 /** One selector to be added. */
 export type SelectorPlan =
@@ -44,17 +45,21 @@ export function inOrder(plan: SelectorPlan): readonly SelectorPlan[] {
   return plan.kind === "composed" ? [...plan.parts.flatMap(inOrder), plan] : [plan];
 }
 
-/** Refuses more than the kernel has room for, and an object that serves twice. */
+/**
+ * Refuses more than the kernel has room for, and an object that serves a selector already. `servesHere` says whether that is one of this
+ * replay.
+ */
 export function checkPlans(
   plans: readonly SelectorPlan[],
   nativeCount: number,
-  serves: (rule: PickSelector) => boolean,
+  servesHere: (rule: PickSelector) => boolean,
 ): void {
   const customs = plans.flatMap((plan) => plan.kind === "custom" ? [plan.rule] : []);
   for (const [k, rule] of customs.entries()) {
-    if (!serves(rule) && customs.indexOf(rule) === k) continue;
+    if (!isServing(rule) && customs.indexOf(rule) === k) continue;
+    const whose = !isServing(rule) || servesHere(rule) ? "this" : "another";
     throw new TypeError(
-      `${OPERATION}: the object ${rule.name} serves a selector of this replay already; make another`,
+      `${OPERATION}: the object ${rule.name} serves a selector of ${whose} replay already; make another`,
     );
   }
   const natives = plans.filter(({ kind }) => kind === "native").length;

@@ -25,6 +25,7 @@ import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
+import { beginServing, endServing } from "../rules/serving.ts";
 import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
 import { PickTable } from "./pick_table.ts";
 import { Selector } from "./selector.ts";
@@ -118,12 +119,16 @@ export class Register {
       for (const [k, each] of plans.entries()) {
         if (each.kind !== "custom") continue;
         const custom = new CustomSelector(each.rule, core.seed, entries.length + k);
-        customs.add(core.id, table, custom, this.pickCount(table));
         added.set(each, custom);
+        beginServing(each.rule);
+        customs.add(core.id, table, custom, this.pickCount(table));
       }
       return this.#addPlanned(plan, table, added);
     } catch (error) {
-      for (const custom of added.values()) customs.remove(table, custom);
+      for (const custom of added.values()) {
+        customs.remove(table, custom);
+        endServing(custom.rule);
+      }
       throw error;
     }
   }

@@ -7,6 +7,7 @@
 import type { ReplayCore } from "../core.ts";
 import { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
+import { beginServing, isServing } from "./serving.ts";
 
 /** Serves the user's own rules of one replay. */
 export class UserRules {
@@ -15,8 +16,20 @@ export class UserRules {
   /** Serves the eviction policy; undefined where the kernel evicts by a policy of the library. */
   readonly eviction: ExternalEviction | undefined;
 
-  /** Serves those of the replay of `core`: no selector yet, and the policy of its options. */
+  /**
+   * Serves those of the replay of `core`: no selector yet, and the policy of its options.
+   *
+   * @throws {TypeError} When the policy serves another replay.
+   */
   constructor({ kernel, config: { eviction } }: ReplayCore) {
+    if (!("native" in eviction)) {
+      if (isServing(eviction)) {
+        throw new TypeError(
+          `ExperienceReplay.create(): eviction: the object ${eviction.name} serves another replay already; make another`,
+        );
+      }
+      beginServing(eviction);
+    }
     this.selectors = new CustomSelectors(kernel);
     this.eviction = "native" in eviction ? undefined : new ExternalEviction(kernel, eviction);
   }
