@@ -59,15 +59,15 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_BUFFER_SIZE:
       return `a buffer has ${a}, needed are ${b}`;
     case abi.EXRP_STATUS_CAPACITY:
-      return `capacity must be ${b} to ${c} records here, got ${a}`;
+      return Number(b) > 1
+        ? `capacity must be ${b} to ${c} records, as one pick has ${b} (pick.length), got ${a}`
+        : `capacity must be ${b} to ${c} records, got ${a}`;
     case abi.EXRP_STATUS_PICK_INDEX:
       return `index[${a}] is ${b}, but the pick table has ${c} picks`;
     case abi.EXRP_STATUS_EPISODE_TWICE:
       return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
     case abi.EXRP_STATUS_EMPTY:
-      return `there is no pick to draw yet (${
-        a === 1 ? "1 record is" : `${a} records are`
-      } stored): a pick takes pick.length records of one episode, and the state after them (with pick.nStep, so many records on) unless pick.allowOpenEnd is set; with pick.whole, an episode that has ended`;
+      return `there is no pick to draw yet (records stored: ${a})`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
       return `episode ${a} has ended with ${b} records; newEpisode() begins another (if it was not ended by you, it was cut at segmentLength: go on with the handle that the last record() returned)`;
     case abi.EXRP_STATUS_FULL:

@@ -33,9 +33,9 @@ export class TableLayouts {
   }
 
   /** The layout of batches of `size`. */
-  of(size: number): BatchLayout {
+  of(size: number, operation = "getBatch()"): BatchLayout {
     if (this.#latest?.size === size) return this.#latest;
-    checkInteger("getBatch(): size", size, 1, EXRP_LIMIT_BATCH);
+    checkInteger(`${operation}: size`, size, 1, EXRP_LIMIT_BATCH);
     let layout = this.#layouts.get(size);
     if (layout === undefined) {
       const { kernel, id, config } = this.#core;

@@ -7,8 +7,7 @@
 import { checkNumber, checkOptions } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { errorOfStatus } from "../../ffi/status_errors.ts";
-import { EXRP_INFO_RECORD_COUNT, EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
+import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
 import type { Column, Columns } from "../../schema/columns.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
@@ -17,6 +16,7 @@ import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import type { UserRules } from "../rules/user_rules.ts";
+import { emptyError } from "./_empty_error.ts";
 import { TableLayouts } from "./_table_layouts.ts";
 import { Batch } from "./batch.ts";
 import type { BatchLayout } from "./batch_layout.ts";
@@ -101,7 +101,7 @@ export class Drawer {
   ): BatchStreamSource<B> {
     this.#core.checkUsable("batches()");
     const { native } = this.#register.entry("batches()", selector);
-    this.#layouts(selector.table).of(size);
+    this.#layouts(selector.table).of(size, "batches()");
     // Who had a batch may have handed its memory back, or transferred it.
     const usable = (into: B | undefined): B | undefined =>
       into !== undefined && Batch.hasMemory(into) ? into : undefined;
@@ -138,15 +138,22 @@ export class Drawer {
     const bytes = Batch.memoryOf(batch);
     const order = new Float64Array(1);
     const { nativeId } = entry;
-    core.check(
-      operation,
-      symbols.exrp_batch_order(id, nativeId, size, beta, bytes, lengthOf(bytes), order),
+    const ordered = symbols.exrp_batch_order(
+      id,
+      nativeId,
+      size,
+      beta,
+      bytes,
+      lengthOf(bytes),
+      order,
     );
+    if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
     const ran = await symbols.exrp_batch_run(id, bytes, lengthOf(bytes));
     // A snapshot took the replay's place meanwhile: the batch is drawn from what there is now.
     if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
-    core.check(operation, ran);
-    core.check(operation, symbols.exrp_batch_take(id, order[0] ?? 0));
+    if (ran !== 0) throw this.#error(operation, ran, selector.table);
+    const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
+    if (taken !== 0) throw this.#error(operation, taken, selector.table);
     return batch as B;
   }
 
@@ -155,7 +162,8 @@ export class Drawer {
     if (entry.composed !== undefined) return this.#compose(entry, filling, first, count);
     const core = this.#core;
     const { layout, batch, beta } = filling;
-    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, count);
+    const { table } = entry.selector;
+    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, table, count);
     const bytes = Batch.memoryOf(batch);
     const status = draws === undefined
       ? core.kernel.symbols.exrp_batch_get(
@@ -170,7 +178,7 @@ export class Drawer {
       )
       : core.kernel.symbols.exrp_batch_gather(
         core.id,
-        entry.selector.table,
+        table,
         draws.index,
         draws.probability,
         first,
@@ -182,7 +190,7 @@ export class Drawer {
         bytes,
         lengthOf(bytes),
       );
-    if (status !== 0) throw core.error("getBatch()", status);
+    if (status !== 0) throw this.#error("getBatch()", status, table);
     const { eviction } = this.#rules;
     if (eviction === undefined) return;
     const all = count === layout.size;
@@ -198,7 +206,9 @@ export class Drawer {
   ): void {
     if (composed === undefined) return;
     const layouts = this.#layouts(selector.table);
-    if (this.#register.pickCount(selector.table) === 0) throw this.#empty();
+    if (this.#register.pickCount(selector.table) === 0) {
+      throw this.#error("getBatch()", EXRP_STATUS_EMPTY, selector.table);
+    }
     composed.run(count, {
       draw: (part, from, size) => this.#fill(part, filling, first + from, size),
       candidates: (part, size) => {
@@ -239,14 +249,16 @@ export class Drawer {
     return layouts;
   }
 
-  #empty(): ReplayError {
-    const info = this.#core.info("getBatch()");
-    return errorOfStatus("getBatch()", EXRP_STATUS_EMPTY, [info[EXRP_INFO_RECORD_COUNT] ?? 0]);
+  /** The error for a status of drawing from a table. */
+  #error(operation: string, status: number, table: number): ReplayError {
+    if (status !== EXRP_STATUS_EMPTY) return this.#core.error(operation, status);
+    const { policy } = this.#register.tables[table] as PickTable;
+    return emptyError(this.#core, operation, policy);
   }
 
-  #select(custom: CustomSelector, size: number): Selection {
+  #select(custom: CustomSelector, table: number, size: number): Selection {
     this.#rules.selectors.drain(this.#core.id);
-    if (custom.count === 0) throw this.#empty();
+    if (custom.count === 0) throw this.#error("getBatch()", EXRP_STATUS_EMPTY, table);
     return custom.select(size);
   }
 }

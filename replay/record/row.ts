@@ -48,7 +48,7 @@ export interface ColumnPlace {
   readonly name: string;
   /** The kind of element. */
   readonly dtype: DType;
-  /** `float32 of 4`. */
+  /** The column as its schema has it: `float32(4)`. */
   readonly shapeText: string;
 }
 
@@ -93,6 +93,7 @@ function placeText({ operation, name }: ColumnPlace, index: number): string {
 /** One column's place in the row. */
 export class RowColumn {
   readonly #place: ColumnPlace;
+  readonly #shapeText: string;
   readonly #operation: { name: string };
   readonly #name: string;
   readonly #dtype: DType;
@@ -118,7 +119,8 @@ export class RowColumn {
     this.#offset = offset;
     this.#row = new DataView(row);
     this.#view = viewOf(column.dtype, row, offset, column.elementCount);
-    this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText() };
+    this.#shapeText = String(column);
+    this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText };
   }
 
   /**
@@ -200,7 +202,7 @@ export class RowColumn {
       checkHonest(`${this.#operation.name}: ${this.#name}`, value);
       if (kindOf(value) !== kindOf(view)) {
         throw new TypeError(
-          `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes a ${view.constructor.name} or a plain array, got ${
+          `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes a ${view.constructor.name} or a plain array, got ${
             show(value)
           }`,
         );
@@ -216,7 +218,7 @@ export class RowColumn {
       for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
     } else {
       throw new TypeError(
-        `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
+        `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
           show(value)
         }`,
       );
@@ -227,15 +229,10 @@ export class RowColumn {
     const count = countOf(value);
     if (count === this.#count) return;
     throw new RangeError(
-      `${this.#operation.name}: ${this.#name} is ${this.#shapeText()} and takes ${this.#count} values, got ${count}${
+      `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes ${this.#count} values, got ${count}${
         nestedHint(value[0])
       }`,
     );
-  }
-
-  #shapeText(): string {
-    const noun = this.#kind < KIND_ARRAY ? "one " : "";
-    return `${noun}${this.#dtype}${this.#kind < KIND_ARRAY ? "" : ` of ${this.#count}`}`;
   }
 }
 

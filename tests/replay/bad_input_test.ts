@@ -82,7 +82,7 @@ async function refuses(
 }
 
 const RECORDS: [string, typeof TypeError | typeof RangeError, RegExp, unknown[]][] = [
-  ["a state of another length", RangeError, /state is float32 of 1 .* got 2/, [
+  ["a state of another length", RangeError, /state is float32\(1\) .* got 2/, [
     new Float32Array(2),
     0,
     0,
@@ -335,11 +335,14 @@ Deno.test("getBatch() of an empty table is an error and never a hang", async () 
   // One record of an open episode: its next state is not known, so there is no pick yet.
   const error = assertReplayError(() => replay.getBatch(1, selector), "empty");
   assertEquals([error.status, error.detail[0]], [20, 1]);
-  assertMatch(error.message, /no pick to draw yet \(1 record is stored\)/);
+  assertMatch(
+    error.message,
+    /^getBatch\(\): there is no pick to draw yet: the only episode has 1 record and is open; a pick needs 1 record of an episode that has ended, or 2 of one that is open \(pick.length 1\)$/,
+  );
   replay.record(replay.newEpisode(), [1], 0, 0);
   assertMatch(
     assertReplayError(() => replay.getBatch(1, selector), "empty").message,
-    /\(2 records are stored\)/,
+    /the longest of 2 episodes has 1 record and/,
   );
 });
 
@@ -358,7 +361,10 @@ Deno.test("a capacity too small for one pick is refused", async () => {
     const error = await assertRejects(() =>
       ExperienceReplay.create({ capacity, state: float32(1), pick: { length: 8 } })
     );
-    assertMatch((error as Error).message, /capacity must be \d+ to \d+ records here, got/);
+    assertMatch(
+      (error as Error).message,
+      /capacity must be 8 to \d+ records, as one pick has 8 \(pick.length\), got [127]$/,
+    );
     assertStrictEquals((error as { code?: string }).code, "capacity");
   }
   using _smallest = await ExperienceReplay.create({ capacity: 1, state: float32(1) });
