@@ -35,7 +35,7 @@ export interface OpenedHere extends Disposable {
 
 const BETA = 0.4;
 const NOTE =
-  "Next obs are stored once; a batch also has every pick's episode and position, its probability, weight and discount.";
+  "It stores next obs once. A batch also has the episode, position, probability, weight and discount of each pick.";
 
 type VectorReplay = ExperienceReplay<
   Column<"float32", readonly [15]>,
@@ -105,10 +105,10 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
 function noteOf({ kind, dtype, updates }: Dataset): string {
   if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
   if (updates.length > 0) {
-    return `${NOTE} An update leaves the sums to the next draw, which adds them up: see turn for both.`;
+    return `${NOTE} An update leaves the sums to the next draw. *turn* has both.`;
   }
   if (dtype === "float64") {
-    return `${NOTE} Is given float32, as TorchRL is: the others get float64, as in that comparison.`;
+    return `${NOTE} It gets float32, and so does TorchRL. The others get float64, as in that comparison.`;
   }
   return NOTE;
 }
@@ -256,7 +256,7 @@ async function openImages(dataset: Dataset): Promise<OpenedHere> {
     calls,
     check: () => [drawn()],
     bytes: replay.describe().memory.total,
-    note: "One frame a step; stacks and next stacks are made by each batch.",
+    note: "It stores one frame a step. Each batch makes its stacks and next stacks.",
     [Symbol.dispose]: () => replay[Symbol.dispose](),
   };
 }

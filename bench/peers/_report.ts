@@ -187,13 +187,29 @@ function absences(rows: readonly Row[], systems: readonly string[]): string[] {
       if (row.why !== undefined) reasons.set(row.why, [...(reasons.get(row.why) ?? []), row]);
     }
     for (const [why, absent] of reasons) {
-      const where = absent.length === theirs.length
-        ? ""
-        : ` (${absent.map(({ call, capacity }) => `${call} at ${power(capacity)}`).join(", ")})`;
-      lines.push(`- ${system}${where}: – because ${why}`);
+      lines.push(`- ${system} has no figures (–)${placesOf(absent, theirs)}: ${why}`);
     }
   }
   return lines;
+}
+
+/** Writes "a, b, and c". */
+const LIST = new Intl.ListFormat("en");
+
+/** Says which of a system's figures are absent: " at 2^20 and 2^23; sample 32 at 2^12". It says nothing if all are. */
+function placesOf(absent: readonly Row[], theirs: readonly Row[]): string {
+  if (absent.length === theirs.length) return "";
+  const capacitiesOf = new Map<string, number[]>();
+  for (const capacity of new Set(absent.map((row) => row.capacity))) {
+    const here = absent.filter((row) => row.capacity === capacity);
+    const isWhole = here.length === theirs.filter((row) => row.capacity === capacity).length;
+    const calls = isWhole ? "" : here.map(({ call }) => call).join(", ");
+    capacitiesOf.set(calls, [...capacitiesOf.get(calls) ?? [], capacity]);
+  }
+  const places = [...capacitiesOf].map(([calls, capacities]) =>
+    `${calls === "" ? "" : `${calls} `}at ${LIST.format(capacities.map(power))}`
+  );
+  return ` for ${places.join("; for ")}`.replaceAll("for at", "at");
 }
 
 function chartOf(

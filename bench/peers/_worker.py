@@ -156,7 +156,7 @@ class Peer:
         return method(dataset)
 
     def why(self, kind):
-        return "no such operation"
+        return "it has no such operation"
 
 
 def encode(array):

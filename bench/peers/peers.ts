@@ -126,7 +126,7 @@ class Run {
           minimum.set(timed.system, Math.min(seconds, minimum.get(timed.system) ?? Infinity));
         } catch (error) {
           failed.add(timed.system);
-          const why = `failed: ${error instanceof Error ? error.message : error}`;
+          const why = `the call failed: ${error instanceof Error ? error.message : error}`;
           this.put(dataset, call, timed.system, { why });
         }
       }
@@ -206,7 +206,9 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
       if (records < dataset.capacity) {
         run.note(dataset.group, peer.name, `Held 2^${Math.log2(records)} records only.`);
       }
-      const found = bytes > 0 ? { value: bytes / records } : { why: "not known on this system" };
+      const found = bytes > 0
+        ? { value: bytes / records }
+        : { why: "this system does not tell it" };
       run.put(dataset, MEMORY_CALL, peer.name, found);
       return [];
     }
@@ -223,7 +225,7 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
       }
       for (const call of calls) {
         if (!known.has(call) && !(call in opened.absent)) {
-          run.put(dataset, call, system, { why: "no such operation" });
+          run.put(dataset, call, system, { why: "it has no such operation" });
         }
       }
       const prefix = system === peer.name ? "" : `${system}/`;
@@ -236,7 +238,7 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
     if (!(error instanceof WorkerError)) throw error;
     run.say(`${peer.name}, ${dataset.group}: ${error.message}`);
     for (const call of calls) {
-      run.put(dataset, call, peer.name, { why: `failed: ${error.message}` });
+      run.put(dataset, call, peer.name, { why: `the call failed: ${error.message}` });
     }
     if (!error.isAlive) {
       await worker.end();
@@ -272,11 +274,13 @@ async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[])
   try {
     const { grown, described, wrong } = await measureOurMemory(dataset);
     const account = (described / dataset.capacity).toFixed(1);
-    const rest = grown > described ? "; the rest is mostly what pages of 2 MiB round up" : "";
+    const rest = grown > described
+      ? ". The rest comes mostly from rounding up to pages of 2 MiB"
+      : "";
     run.note(
       dataset.group,
       FRESH,
-      `Next obs are stored once. By its own account (describe()) ${account}${rest}.`,
+      `It stores next obs once. By its own account (describe()) it takes ${account}${rest}.`,
     );
     if (wrong !== "") run.refuse(dataset, FRESH, wrong);
     else {
@@ -284,7 +288,7 @@ async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[])
       run.put(dataset, MEMORY_CALL, FRESH, { value });
     }
   } catch (error) {
-    const why = `failed: ${error instanceof Error ? error.message : error}`;
+    const why = `the call failed: ${error instanceof Error ? error.message : error}`;
     run.put(dataset, MEMORY_CALL, FRESH, { why });
   }
   for (const peer of group) await openPeer(run, dataset, peer);

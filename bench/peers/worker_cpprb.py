@@ -26,7 +26,7 @@ class Cpprb(Peer):
     packages = ("cpprb", "numpy")
 
     def why(self, kind):
-        return "has no sequences" if "equences" in kind else "no such operation"
+        return "it has no sequences" if "equences" in kind else "it has no such operation"
 
     def columns(self):
         return {name: dict(column) for name, column in COLUMNS.items()}
@@ -88,7 +88,7 @@ class Cpprb(Peer):
         one = np.ascontiguousarray(shown[9])
         calls = {f"sample {n}": lambda n=n: buffer.sample(n) for n in dataset["batches"]}
         calls["add 1"] = lambda: buffer.add(obs=one, next_obs=one, done=0.0, **rest)
-        note = "Frames once (next_of and stack_compress); stacks come as strided arrays, frames last."
+        note = "It stores frames once (next_of and stack_compress). Stacks come as strided arrays, frames last."
         return Opened(calls, check, note=note)
 
 

@@ -6,7 +6,7 @@ from elegantrl.train.replay_buffer import ReplayBuffer
 
 torch.set_num_threads(1)
 
-PAIRS = "Stores obs once and pairs it with the next one stored, so an episode's last next obs is the next episode's first."
+PAIRS = "It stores obs once, and takes the obs stored next as next obs. So the last next obs of an episode is the first obs of the next episode."
 
 
 def items(chunk):
@@ -29,7 +29,7 @@ class ElegantRL(Peer):
     packages = ("elegantrl", "torch", "numpy")
 
     def why(self, kind):
-        return "states are vectors of float32" if kind == "images" else "has no sequences"
+        return "its states are vectors of float32" if kind == "images" else "it has no sequences"
 
     def open_uniform(self, dataset):
         capacity = dataset["capacity"]
@@ -46,7 +46,7 @@ class ElegantRL(Peer):
         # One more than a power of two: at the power itself it fails its own assertion.
         capacity = dataset["capacity"] + 1
         if capacity > 2**21:
-            raise Absent("not run at this size: a batch of 5000 takes seconds")
+            raise Absent("a batch of 5000 takes seconds, so this size was not run")
         buffer = ReplayBuffer(capacity, 15, 3, gpu_id=-1, if_use_per=True)
         for chunk in chunks(capacity):
             buffer.update(items(chunk))
@@ -68,7 +68,7 @@ class ElegantRL(Peer):
 
         calls |= learner_turns(dataset["updates"], draw, buffer.td_error_update_for_per, torch.from_numpy)
         absent = {f"add {n}": "a write that wraps fails" for n in dataset["adds"]}
-        note = PAIRS + " One record more than said, as at a power of two it fails its own assertion."
+        note = PAIRS + " It has one record more than the table says, because at a power of two it fails its own assertion."
         return Opened(calls, lambda: plain(buffer.sample_for_per(256)), absent, note=note, pairs=True)
 
 

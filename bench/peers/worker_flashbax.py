@@ -22,7 +22,7 @@ from _worker import (
     steps,
 )
 
-PAIRS = "Stores obs once and pairs it with the next one stored, so an episode's last next obs is the next episode's first."
+PAIRS = "It stores obs once, and takes the obs stored next as next obs. So the last next obs of an episode is the first obs of the next episode."
 
 
 def timestep(chunk):
@@ -180,7 +180,7 @@ class Flashbax(Peer):
             f"sample {size} with next obs": held.sampler(build(size, length + 1)),
         }
         absent = {f"add 1, sample {size}": "with a row for each episode, a write is a step of every row"}
-        note = "A row for each episode, all of one length; next obs as one step more of every column."
+        note = "Each episode has a row, and all rows have one length. Next obs are one more step of every column."
         return Opened(calls, self.sequence_check(draw), absent, note=note)
 
     def open_prioritizedSequences(self, dataset):
@@ -194,7 +194,7 @@ class Flashbax(Peer):
             f"update {size}": lambda: update(indices(), priorities()),
         }
         calls |= self.turns(dataset["updates"], {size: calls[f"sample {size}"]}, update)
-        return Opened(calls, self.sequence_check(draw), note="A row for each episode. Its sum tree is float32.")
+        return Opened(calls, self.sequence_check(draw), note="Each episode has a row. Its sum tree is float32.")
 
     def open_images(self, dataset):
         capacity = dataset["capacity"]
@@ -228,7 +228,7 @@ class Flashbax(Peer):
                 "next_obs_last": last[:, 1:],
             }
 
-        note = "Five consecutive frames instead of two stacks of four (62 % of the bytes); they may cross an episode's end."
+        note = "It gives five consecutive frames instead of two stacks of four: 62 % of the bytes. They may cross an episode's end."
         return Opened(calls, check, note=note, crosses=True)
 
 

@@ -152,7 +152,7 @@ class Numpy(Peer):
             del batch["weight"]
             return batch
 
-        return Opened(calls, check, note="A binary sum tree, all draws of a batch descending together.")
+        return Opened(calls, check, note="It has a binary sum tree, and all draws of a batch descend together.")
 
     def sequence_ring(self, dataset):
         ring = Ring(dataset["capacity"])
@@ -186,7 +186,7 @@ class Numpy(Peer):
         return Opened(
             calls,
             lambda: {k: v[:256] for k, v in gather(draw(), COLUMNS).items()},
-            note="Knows where sequences may begin because all episodes are of one length.",
+            note="It knows where sequences may begin, because all episodes have one length.",
         )
 
     def open_prioritizedSequences(self, dataset):
@@ -237,7 +237,7 @@ class Numpy(Peer):
 
         calls = {f"sample {size}": lambda size=size: sample(size) for size in dataset["batches"]}
         calls["add 1"] = add
-        return Opened(calls, check, note="One frame a step, stacks gathered.")
+        return Opened(calls, check, note="It stores one frame a step, and gathers the stacks.")
 
     def open_comparison(self, dataset):
         """Seed 001: one record appended to, and 256 drawn from, a full memory in each of three forms."""
@@ -295,7 +295,7 @@ class Numpy(Peer):
             f"Python named tuple/sample {size}": sample_named,
             f"numpy, one array/sample {size}": sample_array,
         }
-        note = "The list drops its oldest record by del list[:1], as in the comparison that ElegantRL's buffer came from; one array gives views of one gathered block."
+        note = "The list drops its oldest record by del list[:1], as in the comparison that ElegantRL's buffer came from. The one array gives views of one gathered block."
         return Opened(calls, check, note=note)
 
 

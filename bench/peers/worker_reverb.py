@@ -19,13 +19,13 @@ class Reverb(Peer):
 
     def why(self, kind):
         if kind == "images":
-            return "not tried: it compresses what it stores, and these images would shrink to nothing"
-        return "not tried: every sequence is an item of its own, and takes about 160 µs to write"
+            return "it compresses its records, and these images would shrink to nothing, so this was not tried"
+        return "each sequence is an item of its own and takes about 160 µs to write, so this was not tried"
 
     def fill(self, dataset, sampler):
         capacity = dataset["capacity"]
         if capacity > CAPACITY_MAX:
-            raise Absent("not filled: more than 4 kB of memory and 50 µs for each record")
+            raise Absent("each record would take more than 4 kB of memory and 50 µs, so it was not filled")
         import tensorflow as tf
 
         table = reverb.Table(TABLE, sampler, reverb.selectors.Fifo(), capacity, reverb.rate_limiters.MinSize(1))
@@ -75,10 +75,10 @@ class Reverb(Peer):
             data = draw().data
             return {name: np.asarray(column).astype(np.float32) for name, column in zip(NAMES, data)}
 
-        note = "Server and client in one process, on every core."
+        note = "Server and client are in one process, on every core."
         if dataset["batches"]:
             note += (
-                " Batches from a dataset that is kept open and has up to 100 records ahead, without importance weights."
+                " Batches come from an open dataset with up to 100 records ahead, and have no importance weights."
             )
         return Opened(calls, check, note=note, keep=(server, client)), client
 
@@ -99,7 +99,7 @@ class Reverb(Peer):
         for size in dataset["updates"]:
             if size > 256:
                 for call in (f"update {size}", f"turn {size}"):
-                    opened.absent[call] = "not run: the keys come one by one"
+                    opened.absent[call] = "it takes keys one by one, so this was not run"
                 continue
             _, priorities = spread_indices(8, size)
             keys = [[item.info.key for (item,) in client.sample(TABLE, size)] for _ in range(4)]

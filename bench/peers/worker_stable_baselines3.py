@@ -17,7 +17,7 @@ class StableBaselines3(Peer):
     packages = ("stable_baselines3", "torch", "numpy")
 
     def why(self, kind):
-        return "has no prioritized replay" if kind == "prioritized" else "has no sequences"
+        return "it has no prioritized replay" if kind == "prioritized" else "it has no sequences"
 
     def open_uniform(self, dataset):
         capacity = dataset["capacity"]
@@ -53,7 +53,7 @@ class StableBaselines3(Peer):
             infos = [{}] * count
             row = (chunk["obs"], chunk["next_obs"], chunk["act"], chunk["rew"], chunk["done"], infos)
             calls[f"add {count}"] = lambda into=into, row=row: into.add(*row)
-        note = "add n is one step of each of n environments, in a buffer made for as many." if dataset["adds"] else ""
+        note = "Here add n is one step of each of n environments, in a buffer for n environments." if dataset["adds"] else ""
         return Opened(calls, check, note=note)
 
     def open_images(self, dataset):
@@ -80,7 +80,7 @@ class StableBaselines3(Peer):
         row = (one, one, np.zeros((1, 1), np.float32), np.zeros(1), np.zeros(1), [{}])
         calls = {f"sample {n}": lambda n=n: buffer.sample(n) for n in dataset["batches"]}
         calls["add 1"] = lambda: buffer.add(*row)
-        return Opened(calls, check, note="Whole stacks, stored twice: eight times the memory of single frames.")
+        return Opened(calls, check, note="It stores whole stacks twice, which takes eight times the memory of single frames.")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from tianshou.data import Batch, PrioritizedReplayBuffer, ReplayBuffer
 
 torch.set_num_threads(1)
 
-ADDS = "Adds one record a call: add n is n calls."
+ADDS = "It adds one record a call, so add n is n calls."
 
 
 def batch_of(chunk):
@@ -71,7 +71,7 @@ class Tianshou(Peer):
     packages = ("tianshou", "torch", "numpy", "numba")
 
     def why(self, kind):
-        return "frame stacks only: prioritized sequences of all columns are absent" if "equences" in kind else "no such operation"
+        return "it has frame stacks only, and no prioritized sequences of all columns" if "equences" in kind else "it has no such operation"
 
     def adds(self, buffer, dataset):
         calls = {}
@@ -128,8 +128,8 @@ class Tianshou(Peer):
 
         calls[f"add 1, sample {size}"] = after_write
         note = (
-            "stack_num = 8: only obs come as sequences (next obs too where said; then action, reward and done of the last step), "
-            "ending at the drawn step, the episode's first obs repeated where there are fewer."
+            "With stack_num = 8, only obs come as sequences, or obs and next obs. They end at the drawn step, and repeat the "
+            "episode's first obs if there are fewer. Action, reward and done are those of the last step."
         )
         return Opened(calls, check, note=note, crosses=True)
 
@@ -169,7 +169,7 @@ class Tianshou(Peer):
         )
         calls = {f"sample {n}": lambda n=n: buffer.sample(n) for n in dataset["batches"]}
         calls["add 1"] = lambda: buffer.add(row)
-        note = "The last frame of each stack stored; after an episode's last step the next stack is the same one."
+        note = "It stores the last frame of each stack. After the last step of an episode, the next stack is the same stack."
         return Opened(calls, check, note=note, pairs=True)
 
 

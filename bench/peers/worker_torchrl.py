@@ -97,8 +97,8 @@ class TorchRL(Peer):
             f"sample {size}": lambda: buffer.sample(size * length),
             f"add 1, sample {size}": after_write,
         }
-        absent = {f"sample {size} with next obs": "would store every obs a second time, which was not done here"}
-        note = "SliceSampler with cached bounds: a write makes it look for all episode ends again."
+        absent = {f"sample {size} with next obs": "it would store every obs a second time, so this was not done"}
+        note = "It is a SliceSampler with cached bounds. After a write, it looks for the ends of all episodes again."
         return Opened(calls, check, absent, note=note)
 
     def open_prioritizedSequences(self, dataset):
@@ -113,9 +113,9 @@ class TorchRL(Peer):
         buffer, size, length, check = self.slices(dataset, sampler)
         calls = {f"sample {size}": lambda: buffer.sample(size * length)}
         absent = {
-            f"{call} {size}": "priorities are those of steps, not of sequences" for call in ("update", "turn")
+            f"{call} {size}": "its priorities belong to steps, not to sequences" for call in ("update", "turn")
         }
-        return Opened(calls, check, absent, note="PrioritizedSliceSampler with cached bounds.")
+        return Opened(calls, check, absent, note="It is a PrioritizedSliceSampler with cached bounds.")
 
     def open_images(self, dataset):
         buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(dataset["capacity"]), batch_size=32)
@@ -137,7 +137,7 @@ class TorchRL(Peer):
         row = episode[9].clone()
         calls = {f"sample {n}": lambda n=n: buffer.sample(n) for n in dataset["batches"]}
         calls["add 1"] = lambda: buffer.add(row)
-        return Opened(calls, check, note="Whole stacks, stored twice: eight times the memory of single frames.")
+        return Opened(calls, check, note="It stores whole stacks twice, which takes eight times the memory of single frames.")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ Deno.test("the report names what is missing, absent, or not alike", async () => 
   for (
     const line of [
       "- **missing: TorchRL**: could not be installed: no wheel",
-      "- flashbax (sample 32 at 2^16): – because a batch is too large",
-      "- cpprb: – because has no sequences",
+      "- flashbax has no figures (–) at 2^16: a batch is too large",
+      "- cpprb has no figures (–): has no sequences",
       "- flashbax: Pairs obs.",
     ]
   ) assert(markdown.split("\n").includes(line), line);
