@@ -10,18 +10,18 @@ import { type Kernel, kernelError } from "../ffi/library.ts";
 import { EXRP_INFO_COUNT, EXRP_STATUS_REPLAY_UNKNOWN } from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 
-/** An id that no replay has: calls with it end in the kernel, so that hot paths need no check of their own. */
+/** An id that no replay has. The kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0xffffffff;
 
 /** One replay's place in the kernel. */
 export class ReplayCore {
   /** The kernel. */
   readonly kernel: Kernel;
-  /** The options, filled in. */
+  /** The options, with every default filled in. */
   readonly config: ReplayConfig;
-  /** The id to call the kernel with; none while the replay can't be used. */
+  /** The id for calls of the kernel; one that no replay has while the replay can't be used. */
   id: number;
-  /** The seed: that of the options, or of the snapshot that was loaded. */
+  /** The seed of the options, or of the latest snapshot that was loaded. */
   seed: number;
   #handle: ReplayHandle;
   #busyWith: string | undefined;
@@ -35,13 +35,13 @@ export class ReplayCore {
     this.id = this.#handle.id;
   }
 
-  /** Another, empty replay in the kernel, of the same configuration but for the seed. */
+  /** Makes another, empty replay in the kernel, with the same configuration and this seed. */
   createHandle(seed: number): ReplayHandle {
     const { numbers, policy, columns } = kernelConfig({ ...this.config, seed });
     return new ReplayHandle(this.kernel, numbers, policy, columns);
   }
 
-  /** Puts another replay of the kernel in the place of this one, which is freed. */
+  /** Puts another replay of the kernel in the place of this one, and frees this one. */
   adopt(handle: ReplayHandle, seed: number): void {
     const before = this.#handle;
     this.#handle = handle;
@@ -50,18 +50,18 @@ export class ReplayCore {
     before[Symbol.dispose]();
   }
 
-  /** True once it was freed. */
+  /** True once the replay was freed. */
   get isDisposed(): boolean {
     return this.#handle.isDisposed;
   }
 
-  /** Frees it; a second time does nothing. */
+  /** Frees the replay; a second call does nothing. */
   dispose(): void {
     this.id = NO_ID;
     this.#handle[Symbol.dispose]();
   }
 
-  /** Bars all use while something waits in the middle of it; gives what ends that. */
+  /** Bars all use while an operation waits; dispose the result when the operation is done. */
   occupy(operation: string): Disposable {
     this.checkUsable(operation);
     this.#busyWith = operation;
@@ -74,7 +74,7 @@ export class ReplayCore {
     };
   }
 
-  /** The id that an operation which occupies the replay uses itself. */
+  /** The id for the operation that occupies the replay. */
   get occupiedId(): number {
     return this.#handle.id;
   }
@@ -112,7 +112,7 @@ export class ReplayCore {
     if (status !== 0) throw this.error(operation, status);
   }
 
-  /** The numbers of `EXRP_INFO_`. */
+  /** What the kernel tells about replay `id`; the `EXRP_INFO_` constants are the indices. */
   info(operation: string, id: number = this.id): Float64Array {
     const info = new Float64Array(EXRP_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, info.length));

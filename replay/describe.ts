@@ -21,7 +21,7 @@ export interface ColumnDescription {
   readonly shape: readonly number[];
   /** The bytes of one record's value. */
   readonly bytes: number;
-  /** Which records of an episode keep it, where not all do: every so manieth. */
+  /** n if only every nth record of an episode keeps the column. */
   readonly every?: number;
 }
 
@@ -33,9 +33,9 @@ export interface SelectorDescription {
   readonly kind: string;
   /** The number of its pick table. */
   readonly table: number;
-  /** The numbers of the selectors that it is composed of. */
+  /** The numbers of the selectors that it draws with. */
   readonly parts: readonly number[];
-  /** The rule's options; empty for a user's own. */
+  /** The rule's options; empty for a rule of your own. */
   readonly options: Readonly<Record<string, SelectorOption>>;
 }
 
@@ -45,7 +45,7 @@ export interface PickTableDescription {
   readonly id: number;
   /** Its pick policy. */
   readonly policy: PickPolicy;
-  /** Picks that may be drawn. */
+  /** How many picks may be drawn. */
   readonly pickCount: number;
 }
 
@@ -53,9 +53,9 @@ export interface PickTableDescription {
 export interface MemoryDescription {
   /** Everything. */
   readonly total: number;
-  /** Columns: slots ever used times the bytes of a record. */
+  /** The columns: the slots that were ever used, times the bytes of a record. */
   readonly columns: number;
-  /** Of the columns, the bytes of records and final states that are stored now: what `capacityBytes` limits. */
+  /** The bytes of the records and final states that are stored now. `capacityBytes` limits them. */
   readonly stored: number;
   /** Blocks, episodes, pick table, selectors and eviction. */
   readonly index: number;
@@ -63,21 +63,21 @@ export interface MemoryDescription {
 
 /** A replay, described. `String(description)` is a table for people. */
 export interface ReplayDescription {
-  /** Records the store holds at most: what `capacityBytes` has room for where that is less than was given. */
+  /** The most records that the store holds: the option `capacity`, or less if `capacityBytes` has room for less. */
   readonly capacity: number;
-  /** Bytes of records and final states that it holds at most; undefined where there is no such limit. */
+  /** The most bytes of records and final states that the store holds; undefined without a limit. */
   readonly capacityBytes: number | undefined;
-  /** Records that may be written since an episode began until it is forgotten; undefined where there is no such limit. */
+  /** An episode is forgotten before this many + 1 records are written since it began; undefined without a limit. */
   readonly maxAge: number | undefined;
-  /** Records it holds. */
+  /** How many records the store holds. */
   readonly recordCount: number;
-  /** Episodes it holds. */
+  /** How many episodes the store holds. */
   readonly episodeCount: number;
-  /** Picks that may be drawn. */
+  /** How many picks may be drawn. */
   readonly pickCount: number;
-  /** Records ever written. */
+  /** How many records were ever written. */
   readonly recordedCount: number;
-  /** Episodes ever evicted. */
+  /** How many episodes were ever evicted. */
   readonly evictedCount: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnDescription[];
@@ -87,13 +87,13 @@ export interface ReplayDescription {
   readonly pickTables: readonly PickTableDescription[];
   /** The seed. */
   readonly seed: number;
-  /** Records after which an open episode is cut. */
+  /** An open episode is cut after this many records. */
   readonly segmentLength: number;
-  /** Slots that are handed out together. */
+  /** How many slots the store hands out together. */
   readonly blockLength: number;
   /** The eviction policy's name. */
   readonly eviction: string;
-  /** The eviction policy's options; empty where it has none, and for a user's own. */
+  /** The eviction policy's options; empty for a policy without options, and for your own. */
   readonly evictionOptions: Readonly<Record<string, number>>;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorDescription[];
@@ -150,7 +150,7 @@ export function describeReplay(core: ReplayCore, register: Register): ReplayDesc
   });
 }
 
-/** Adds the text for people, out of sight of loops, JSON and comparisons. */
+/** Adds the text for people, which loops, JSON and comparisons don't see. */
 function withText(description: ReplayDescription): ReplayDescription {
   const text = (): string => textOf(description);
   Object.defineProperty(description, "toString", { value: text });

@@ -1,5 +1,5 @@
 /**
- * Tells the kinds of selector rules apart, and refuses what is none.
+ * Tells the kinds of selector rules apart, and refuses a value that is not a rule.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import type { PickSelector } from "./pick_selector.ts";
 
 const METHODS = ["pushed", "moved", "popped", "setPriority", "select"] as const;
 
-/** Whether a rule is made of others. */
+/** Whether a rule draws by means of others. */
 export function isComposed(rule: object): rule is ComposedSelector {
   return !(rule instanceof NativeSelector) && "begin" in rule && "parts" in rule;
 }
 
-/** Whether it is a selector of a replay: `Selector`, which this folder does not know. */
+/** Whether a value is a selector of a replay, and so not a rule. This folder does not know the class `Selector`. */
 function isReference(value: object): boolean {
   return !("name" in value) && "kind" in value && "table" in value && "parts" in value;
 }
 
-/** Refuses a rule where an object that holds one is needed. */
+/** Refuses a rule if the call needs an object that holds one. */
 export function checkNoRule(where: string, value: unknown, needed: string): void {
   if (typeof value !== "object" || value === null) return;
   const isRule = value instanceof NativeSelector || isComposed(value) || isReference(value) ||
@@ -29,7 +29,7 @@ export function checkNoRule(where: string, value: unknown, needed: string): void
   if (isRule) throw new TypeError(`${where} ${needed}, got ${show(value)}`);
 }
 
-/** Refuses what is no rule. */
+/** The rule, checked. */
 export function checkSelectorRule(where: string, value: unknown): SelectorRule {
   if (value instanceof NativeSelector) return value;
   if (typeof value === "function") {

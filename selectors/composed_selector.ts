@@ -1,5 +1,5 @@
 /**
- * A selector made of others: what a composition has to do, and what it may rely on.
+ * A selector that draws by means of others: what a composition must do, and what it may rely on.
  *
  * @module
  */
@@ -8,18 +8,18 @@ import type { NativeSelector, SelectorOption } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 
-/** Candidates: a batch of the composition's pick table, lent for the call. `B` is its type. */
+/** Candidates: a batch of the composition's pick table, lent for the call. `B` is the type of the batch. */
 export type Candidates<B = unknown> = B;
 
-/** With what a composition fills a batch: places 0, 1, … in this order, each once. */
+/** What a composition fills a batch with: place after place from 0 on, each once. */
 export interface PartDrawer {
   /** Draws the next `count` picks with part `part`; a count of 0 does nothing. */
   draw(part: number, count: number): void;
-  /** Draws `count` picks with part `part` into a batch of their own, which is lent until the next call. */
+  /** Draws `count` picks with part `part` into a batch of their own. It is lent until the next call. */
   candidates(part: number, count: number): Candidates;
   /**
-   * Takes picks of the latest candidates as the next ones: `index` says which, `probability` what `batch.probability` shall be,
-   * and `importanceWeight` is multiplied into the weights that they had.
+   * Takes some of the latest candidates as the next picks. `index` says which ones, and `probability` becomes their
+   * `batch.probability`. Their importance weights are multiplied by `importanceWeight`.
    */
   keep(
     index: ArrayLike<number>,
@@ -28,27 +28,27 @@ export interface PartDrawer {
   ): void;
 }
 
-/** What one selector of one replay does with a {@linkcode ComposedSelector}: it has a state of its own. */
+/** One use of a {@linkcode ComposedSelector}, by one selector of one replay, with a state of its own. */
 export interface Composition {
   /**
-   * Fills a batch of `count` picks. Random numbers come from `random` only. Where it throws before the first call of `drawer`, nothing
+   * Fills a batch of `count` picks. Take random numbers from `random` only. If it throws before the first call of `drawer`, nothing
    * has changed.
    */
   compose(count: number, drawer: PartDrawer, random: RandomStream): void;
-  /** Everything that decides its future, as bytes of its own format; none where it keeps nothing. */
+  /** Everything that decides its future, as bytes of its own format; no bytes if it keeps nothing. */
   save(): Uint8Array;
-  /** Takes up what {@linkcode Composition.save} gave. A throw refuses the snapshot. */
+  /** Loads what {@linkcode Composition.save} gave. A throw refuses the snapshot. */
   load(bytes: Uint8Array): void;
 }
 
 /**
- * A rule that draws by means of others: {@linkcode combined}, {@linkcode mixture} and {@linkcode laber} make such values, and a
- * user may write more. Given to `newPickSelector`, its parts become selectors of their own, right before it: they are
- * `selector.parts`. Priorities that are set are set with every part.
+ * A rule that draws by means of others. {@linkcode combined}, {@linkcode mixture} and {@linkcode laber} make such rules, and you may
+ * write more. `newPickSelector` makes a selector of each part first: they are `selector.parts`. `setPriority` sets the priorities of
+ * every part.
  *
- * Where a draw fails half way, be it that a part refuses its share or that user's code throws, the composition is as it was before,
- * but parts that had drawn by then have drawn: their random numbers and counts are further, and a batch given as `into` holds some
- * of their picks.
+ * A draw may fail half way, because a part refuses its share or your code throws. The composition is then as it was before. Parts
+ * that drew before the failure have drawn: their random numbers and counts have moved on, and a batch given as `into` holds some of
+ * their picks.
  *
  * @example A rule that draws by turns with one part and the other
  * ```ts
@@ -82,17 +82,17 @@ export interface Composition {
 export interface ComposedSelector {
   /** The rule's name. */
   readonly name: string;
-  /** What it draws with, at least one; a part may be composed itself. */
+  /** The rules that it draws with, at least one. A part may be composed itself. */
   readonly parts: readonly SelectorRule[];
-  /** The options by name, for `describe()`; a snapshot fits equal ones only. */
+  /** The options by name, for `describe()`. A snapshot can be loaded only if they are equal. */
   readonly options?: Readonly<Record<string, SelectorOption>>;
   /** A fresh state for one selector. */
   begin(): Composition;
 }
 
 /**
- * What `newPickSelector` takes: a rule of the library, your own, or one made of others. It stands beside
- * {@linkcode ComposedSelector} as each names the other.
+ * What `newPickSelector` takes: a rule of the library, a rule of your own, or one that draws by means of others. It stands beside
+ * {@linkcode ComposedSelector} because each names the other.
  */
 export type SelectorRule = NativeSelector | PickSelector | ComposedSelector;
 

@@ -1,5 +1,5 @@
 /**
- * A selector written in TypeScript: what a rule has to do, and what it may rely on.
+ * A selector written in TypeScript: what a rule must do, and what it may rely on.
  *
  * @module
  */
@@ -17,14 +17,14 @@ export interface Selection {
 }
 
 /**
- * A rule that chooses picks, written by the user: an object with these methods, given to `newPickSelector`.
+ * A rule of your own that chooses picks: an object with these methods, which you give to `newPickSelector`.
  *
- * A rule knows picks by dense indices 0 to n-1 and nothing else. It hears of every change in order: `pushed(n)` when
- * one is added at the end; `moved(from, to)` when the last one takes the place of one that is gone, followed by
- * `popped(from)`; `popped(n - 1)` alone when the last one itself is gone. It hears of them not at once, but before it
- * is asked for anything else. One object serves one selector of one replay.
+ * A rule knows picks only by dense indices 0 to n - 1. It hears of every change, in order. `pushed(n)` says that a pick was added at
+ * the end. `moved(from, to)` and then `popped(from)` say that a pick is gone, and the last one took its place. `popped(n - 1)` alone
+ * says that the last one is gone. The rule hears of changes late, but always before it is asked for anything else. One object serves
+ * one selector of one replay.
  *
- * `pushed`, `moved` and `popped` must not throw; a rule that did is refused from then on. No method may call the replay.
+ * `pushed`, `moved` and `popped` must not throw; the replay refuses a rule that did. No method may call the replay.
  *
  * @example A rule that draws uniformly, in full
  * ```ts
@@ -54,34 +54,34 @@ export interface Selection {
  * ```
  */
 export interface PickSelector {
-  /** The rule's name: in errors, in `describe()`, and in snapshots, which fit a rule of the same name only. */
+  /** The rule's name, for errors and `describe()`. A snapshot can be loaded only by a rule of the same name. */
   readonly name: string;
   /** True when importance weights are (N P)^-beta; otherwise they are 1. */
   readonly weighted?: boolean;
-  /** A pick was added at `index`, which is their number before. */
+  /** A pick was added at `index`, which is the number of picks before. */
   pushed(index: number): void;
-  /** The last pick, at `from`, now stands at `to`; what stood there is gone. `popped(from)` follows. */
+  /** The last pick, at `from`, is now at `to`; the pick that was there is gone. `popped(from)` follows. */
   moved(from: number, to: number): void;
   /** The last pick, at `index`, is gone. */
   popped(index: number): void;
   /**
-   * Sets priorities of picks in the table: all finite and not negative. An index may come twice: the last wins. The
-   * arrays are the rule's to keep.
+   * Sets priorities of picks in the table: all finite and not negative. If an index comes twice, the last one wins. The rule may
+   * keep the arrays.
    */
   setPriority(indices: Uint32Array<ArrayBuffer>, priorities: Float64Array<ArrayBuffer>): void;
   /**
-   * Draws `count` picks into `out`, whose arrays have that length. There is at least one pick. Random numbers come
-   * from `random` only, so that the same seed gives the same draws.
+   * Draws `count` picks into `out`, whose arrays have that length. There is at least one pick. Take random numbers from `random`
+   * only, so that the same seed gives the same draws.
    */
   select(count: number, out: Selection, random: RandomStream): void;
   /**
-   * Everything that decides the future but the number of picks, as bytes of the rule's own format. Without it, a
+   * Everything that decides the rule's future, except the number of picks, as bytes of the rule's own format. Without this method a
    * replay with this rule can't be saved.
    */
   save?(): Uint8Array;
   /**
-   * Takes up what {@linkcode PickSelector.save} gave. Before, the rule hears `popped` for all picks it knew and
-   * `pushed` for all that there are now. A throw refuses the snapshot.
+   * Loads what {@linkcode PickSelector.save} gave. The rule first hears `popped` for all picks that it knew, and `pushed` for all that
+   * there are now. A throw refuses the snapshot.
    */
   load?(bytes: Uint8Array): void;
 }

@@ -22,7 +22,7 @@ export class TableLayouts {
   readonly #layouts = new Map<number, BatchLayout>();
   #latest: BatchLayout | undefined;
 
-  /** Those of `table`, which the kernel has under `table.id`. */
+  /** The layouts of `table`, a pick table of the replay of `core`. */
   constructor(core: ReplayCore, table: PickTable) {
     this.#core = core;
     this.#table = table;

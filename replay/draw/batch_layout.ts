@@ -1,5 +1,5 @@
 /**
- * How the parts of a batch lie in memory, and the memory of batches that were handed back.
+ * Where the parts of a batch lie in memory, and the spare buffers that disposed batches leave.
  *
  * @module
  */
@@ -24,32 +24,32 @@ export interface BatchSource {
   readonly columns: readonly NamedColumn[];
   /** The pick policy. */
   readonly policy: PickPolicy;
-  /** Equal for tables whose batches are laid out alike. */
+  /** Two tables have the same key if their batches have the same layout. */
   readonly key: string;
 }
 
-/** More memory of batches that were handed back is never kept, a layout. */
+/** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
 
-/** Where each part of a batch of one size lies, and the memory of such batches that were handed back. */
+/** Where each part of a batch of one size lies, and the spare buffers of that size. */
 export class BatchLayout {
-  /** Picks. */
+  /** How many picks a batch has. */
   readonly size: number;
-  /** Rows a pick. */
+  /** How many rows each pick has. */
   readonly length: number;
-  /** Bytes of the whole. */
+  /** The bytes of a whole batch. */
   readonly bytes: number;
   /** The columns. */
   readonly columns: readonly NamedColumn[];
   /** The pick policy. */
   readonly policy: PickPolicy;
-  /** Equal for tables whose batches are laid out alike. */
+  /** Two tables have the same key if their batches have the same layout. */
   readonly key: string;
   /** The names of the extras, which are the columns from the fourth on. */
   readonly extraNames: readonly string[];
-  /** The shapes of all parts: frozen, as all batches have the same. */
+  /** The shapes of all parts. They are frozen, because all batches share them. */
   readonly shape: BatchShape;
-  /** Elements of the states of all rows, stacks and all. */
+  /** How many elements the states of all rows have, with their stacks. */
   readonly stackCount: number;
   readonly #offsets: Float64Array;
   readonly #counts: readonly number[];
@@ -82,8 +82,7 @@ export class BatchLayout {
   }
 
   /**
-   * Memory for a batch: of one that was handed back if there is any. What it holds then is no one's any more: the kernel writes
-   * every byte of every part.
+   * Memory for a batch: a spare buffer if there is one. It may hold old values, but the kernel writes every byte of every part.
    *
    * @throws {ReplayError} `memory`.
    */
@@ -91,14 +90,14 @@ export class BatchLayout {
     return this.#spare.pop() ?? allocate(this.bytes);
   }
 
-  /** Takes back the memory of a batch: its views are empty from now on. Nothing happens where it has none any more. */
+  /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */
   giveMemory(buffer: ArrayBuffer): void {
-    // Who has a view of it must never see what comes next.
+    // A view that someone still holds must never show the next batch.
     const memory = moveMemory(buffer, this.bytes);
     if (memory !== undefined && this.#spare.length < SPARE_MAX) this.#spare.push(memory);
   }
 
-  /** Elements of column k. */
+  /** How many elements column k has. */
   count(k: number): number {
     return this.#counts[k] ?? 0;
   }
@@ -108,7 +107,7 @@ export class BatchLayout {
     return this.#offsets[part] ?? 0;
   }
 
-  /** A view of the part of column k; `count` elements of it, all by default. */
+  /** A view of `count` elements of column k; of all by default. */
   view(
     k: number,
     buffer: ArrayBuffer,
@@ -125,7 +124,7 @@ export class BatchLayout {
     return new Float32Array(buffer, this.offset(part), count);
   }
 
-  /** The shape of column k, but for the states. */
+  /** The shape of column k, which is not the state. */
   #shape(k: number): readonly number[] {
     const { shape = [], every = 1 } = this.columns[k]?.column ?? {};
     return every > 1 ? [this.size, ...shape] : [this.size, this.length, ...shape];

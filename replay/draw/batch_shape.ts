@@ -6,7 +6,7 @@
 
 import type { Column, Columns, KeptColumn } from "../../schema/columns.ts";
 
-/** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` of one that not all records keep. */
+/** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` for a column of {@linkcode every}. */
 export type BatchColumnShape<C extends Column> = C extends KeptColumn
   ? readonly [number, ...C["shape"]]
   : readonly [number, number, ...C["shape"]];

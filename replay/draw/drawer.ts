@@ -22,14 +22,14 @@ import { Batch } from "./batch.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
 
-/** The type of the batches of a selector that has `B`, in a replay whose first table has batches of type `D`. */
+/** The type of a selector's batches. `B` is the type that the selector knows, `D` that of the replay's first pick table. */
 export type BatchOf<B, D> = unknown extends B ? D : B;
 
 /** The options of `getBatch`; `B` is the type of its batches. */
 export interface GetBatchOptions<B = Batch<Column, Column, Column, Columns>> {
-  /** How strongly importance weights correct: 0 not at all, 1 fully (the default). */
+  /** How strongly importance weights correct: 0 is not at all, 1 is fully. 1 by default. */
   readonly beta?: number;
-  /** A batch of the same size to write into: it is returned, and nothing is allocated. */
+  /** A batch of the same size to write into. `getBatch` returns it and allocates nothing. */
   readonly into?: B;
 }
 
@@ -44,7 +44,7 @@ interface Filling {
 
 const OPTIONS = ["beta", "into"] as const;
 
-/** The kernel's bound. */
+/** The kernel takes no larger beta. */
 const BETA_MAX = 2 ** 53;
 
 /** Draws from one replay. */
@@ -52,9 +52,9 @@ export class Drawer {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #rules: UserRules;
-  /** How the batches of each pick table are laid out; of those that were drawn from. */
+  /** The layouts of each pick table's batches, by the table's number; only of tables that were drawn from. */
   readonly #tables: TableLayouts[] = [];
-  /** The latest candidates of each composed selector, by its id: their memory is used again. */
+  /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
   readonly #candidates = new Map<number, AnyBatch>();
 
   /** Draws from the replay of `core`. */
@@ -89,12 +89,12 @@ export class Drawer {
     }
     const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
     this.#fill(entry, { layout, batch, beta }, 0, size);
-    // The picks of another table may be laid out alike: whoever reads the batch goes by what it holds now.
+    // Tables of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) Batch.setPolicy(batch, layout.policy);
     return batch as B;
   }
 
-  /** What batches of `size` are drawn with, one after the other; the selector's and the size's mistakes are found now. */
+  /** What `batches` draws with, one batch after the other. Refuses a wrong selector or size at once. */
   source<B extends Batch<Column, Column, Column, Columns>>(
     size: number,
     selector: Selector,
@@ -102,7 +102,7 @@ export class Drawer {
     this.#core.checkUsable("batches()");
     const { native } = this.#register.entry("batches()", selector);
     this.#layouts(selector.table).of(size, "batches()");
-    // Who had a batch may have handed its memory back, or transferred it.
+    // You may have handed a batch's memory back, or transferred it.
     const usable = (into: B | undefined): B | undefined =>
       into !== undefined && Batch.hasMemory(into) ? into : undefined;
     const draw: BatchStreamSource<B>["draw"] = (beta, into) => {
@@ -113,7 +113,7 @@ export class Drawer {
     return {
       draw,
       lend: (batch, isLent) => Batch.lend(batch, isLent),
-      // Rules in TypeScript have to be asked on this thread.
+      // Rules in TypeScript run on this thread only.
       order: (beta, into) =>
         native === undefined || this.#rules.eviction !== undefined
           ? undefined
@@ -149,7 +149,7 @@ export class Drawer {
     );
     if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
     const ran = await symbols.exrp_batch_run(id, bytes, lengthOf(bytes));
-    // A snapshot took the replay's place meanwhile: the batch is drawn from what there is now.
+    // If a snapshot was loaded meanwhile, the batch is drawn from what it brought.
     if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
     if (ran !== 0) throw this.#error(operation, ran, selector.table);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);

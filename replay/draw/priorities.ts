@@ -24,21 +24,21 @@ export type NumberArray = ArrayLike<number>;
 
 const OPERATION = "setPriority()";
 
-/** Sets the priorities of one replay's picks. */
+/** Sets priorities of one replay's picks. */
 export class Priorities {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #customs: CustomSelectors;
   readonly #number = new Uint32Array(1);
 
-  /** Sets those of the replay of `core`. */
+  /** Sets priorities in the replay of `core`; `customs` serves the rules in TypeScript. */
   constructor(core: ReplayCore, register: Register, customs: CustomSelectors) {
     this.#core = core;
     this.#register = register;
     this.#customs = customs;
   }
 
-  /** Sets priorities of picks; gives how many of the picks are in the table. */
+  /** Sets priorities of picks; returns how many of the picks are in the table. */
   set(
     selector: Selector,
     pickEpisode: NumberArray,
@@ -65,7 +65,7 @@ export class Priorities {
       );
     }
     if (entry.composed !== undefined) {
-      // Picks and priorities are the same for all, and so is the count.
+      // Every part gets the same picks, so the counts are equal.
       return Math.max(
         ...entry.composed.parts.map((part) =>
           this.set(part.selector, episodes, positions, priorities)
@@ -73,7 +73,7 @@ export class Priorities {
       );
     }
     if (entry.custom !== undefined) {
-      // The rule is the user's code, and could take the arrays' memory away while they are needed.
+      // The rule is the user's code and could take the arrays' memory away, so it gets copies.
       const own = [new Float64Array(episodes), new Int32Array(positions)] as const;
       const values = new Float64Array(priorities);
       return this.#setCustomPriority(entry.custom, selector.table, ...own, values);

@@ -1,10 +1,10 @@
 /**
  * Draining: handing out each record once, in order, for learners that learn only from what their own policy did.
  *
- * What was handed out is a count for each stored episode, of its first records. What was lost follows from the counts: recorded, less
- * handed out, less what is stored and waits.
- * Invariants: 1. no count is larger than its episode's records, nor as large while it is open; 2. an episode that is not stored
- * has none, after each drain that hands out.
+ * A count for each stored episode says how many of its first records were handed out. The number of lost records follows from the
+ * counts: it is what was recorded, less what was handed out, less what is stored and waits.
+ * Invariants: 1. a count is at most the number of its episode's records, and less while the episode is open; 2. after each drain
+ * that hands out records, only stored episodes have counts.
  *
  * @module
  */
@@ -50,13 +50,13 @@ import { allocateRows, type RecordReader } from "./records.ts";
  */
 export interface DrainOptions {
   /**
-   * Exactly so many steps or none, 1 to the capacity: of open episodes too, each up to the last step whose next state is known. An
-   * episode is cut where the number is reached, and goes on with the next drain.
+   * Exactly this many steps or none, 1 to the capacity. They come from open episodes too, up to the last step whose next state is
+   * known. The last episode is cut to reach the number, and goes on with the next drain.
    */
   readonly steps?: number;
-  /** At least so many steps or none, 1 to the capacity: all that are known, of open episodes too. */
+  /** At least this many steps or none, 1 to the capacity: every step whose next state is known, of open episodes too. */
   readonly minSteps?: number;
-  /** Whether episodes stay in the store once they are handed out whole; false by default: they are forgotten. */
+  /** Whether episodes stay in the store after all their records were handed out; false by default. */
   readonly keep?: boolean;
 }
 
@@ -64,9 +64,9 @@ export interface DrainOptions {
 export interface DrainCursor {
   /** Steps handed out. */
   readonly drained: number;
-  /** Steps that were known to be lost when the last were handed out. */
+  /** Steps that were lost before the latest drain that handed out steps. */
   readonly lost: number;
-  /** By handle: how many of a stored episode's records were handed out. */
+  /** How many records of each stored episode were handed out, by its handle. */
   readonly counts: ReadonlyMap<number, number>;
 }
 
@@ -78,7 +78,7 @@ const OPERATION = "drain()";
 
 /** What waits in the store. */
 interface Waiting {
-  /** The runs that may be handed out, oldest episode first. */
+  /** The runs of steps that may be handed out, oldest episode first. */
   readonly segments: readonly Segment[];
   /** Steps in them. */
   readonly ready: number;
@@ -94,9 +94,9 @@ export class Drainer {
   readonly #episodes: Episodes;
   readonly #customs: CustomSelectors;
   readonly #reader: RecordReader;
-  /** What most calls give. */
+  /** The empty result of most calls. */
   #nothing: Drained<Column, Column, Column, Columns> | undefined;
-  /** Where it stands. */
+  /** How far the replay was drained. */
   cursor: DrainCursor = CURSOR_AT_FIRST;
 
   /** Hands out the records of the replay of `core`. */
@@ -209,12 +209,12 @@ export class Drainer {
     });
   }
 
-  /** Moves the counts on; an episode that was handed out whole is forgotten, unless it is to stay. */
+  /** Moves the counts on, and forgets episodes that were handed out whole, unless `keep` is set. */
   #forget(segments: readonly Segment[], { counts }: Waiting, keep: boolean): void {
     for (const { handle, position, count, ending } of segments) {
       counts.set(handle, position + count);
       if (keep || ending === undefined) continue;
-      // Each eviction may write many events, for which there must be room.
+      // Each eviction may write many events into the journals, which need room for them.
       if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
       this.#episodes.evict(handle);
       counts.delete(handle);
@@ -222,7 +222,7 @@ export class Drainer {
   }
 }
 
-/** The first `steps` steps; where the last run is cut, it has no end. */
+/** The first `steps` steps. If the last run is cut, it has no ending. */
 function take(segments: readonly Segment[], steps: number): readonly Segment[] {
   const taken: Segment[] = [];
   let left = steps;

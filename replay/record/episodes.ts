@@ -32,11 +32,11 @@ export interface EpisodeInfo {
   readonly recordCount: number;
 }
 
-/** How an episode ends that gets no further record. */
+/** How an episode ends without a further record. */
 export interface EndEpisodeOptions<S extends Column = Column> {
   /** The state after the last record. */
   readonly finalState: ColumnValue<S>;
-  /** Whether the episode was cut off rather than ended by the task, so that learners bootstrap; false by default. */
+  /** Whether the episode was cut off and not ended by the task; false by default. Learners then bootstrap. */
   readonly truncated?: boolean;
 }
 
@@ -51,7 +51,7 @@ export class Episodes {
   readonly #info = new Float64Array(EXRP_EPISODE_INFO_COUNT);
   readonly #flag = new Uint32Array(1);
 
-  /** Those of the replay of `core`; final states are checked in `row`. */
+  /** The episodes of the replay of `core`. `row` checks final states. */
   constructor(core: ReplayCore, rules: UserRules, row: Row) {
     this.#core = core;
     this.#rules = rules;
@@ -74,7 +74,7 @@ export class Episodes {
     return handle;
   }
 
-  /** Ends an episode without a further record; false where there was nothing to end. */
+  /** Ends an episode without a further record; returns false if there was nothing to end. */
   end(episode: unknown, options: unknown): boolean {
     const operation = "endEpisode()";
     checkEpisode(operation, episode);
@@ -139,7 +139,7 @@ export class Episodes {
     return this.#core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
   }
 
-  /** Forgets an episode; false when it was gone before. */
+  /** Forgets an episode; returns false if it was gone before. */
   evict(handle: number): boolean {
     if (this.info("evict()", handle).state === "evicted") return false;
     const core = this.#core;

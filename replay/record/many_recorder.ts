@@ -1,5 +1,5 @@
 /**
- * Recording many steps in one call: of one episode, or one of each of many parallel environments.
+ * Recording many steps in one call: steps of one episode, or one step of each of many parallel environments.
  *
  * @module
  */
@@ -38,21 +38,21 @@ import {
   checkPriority,
   checkTruncated,
   extraOf,
+  flagError,
   refuseUnknownExtras,
-  truthError,
 } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
-/** The values of each extra, of all steps. */
+/** The values of all steps, for each extra. */
 export type ExtraArrays<X extends Columns> = { readonly [K in keyof X]: ArrayValue<X[K]> };
 
-/** `extras` has every extra of the schema, and can't be left out when there is one. */
+/** `extras` has every extra of the schema; it is required if the schema has extras. */
 export type StepExtras<X extends Columns> = string extends keyof X
   ? { readonly extras?: ExtraArrays<X> }
   : [keyof X] extends [never] ? { readonly extras?: never }
   : { readonly extras: ExtraArrays<X> };
 
-/** What many steps are made of: each column's values of all steps in one array, step after step. */
+/** The columns of many steps: one array for each column, with the values step after step. */
 export interface StepColumns<
   S extends Column = Column,
   A extends Column = Column,
@@ -65,8 +65,8 @@ export interface StepColumns<
   /** `[n, ...shape]`: the rewards. */
   readonly reward: ArrayValue<R>;
   /**
-   * `[n]`: the first priority of the pick that begins at each step, with every selector: finite, 0 or more. Without it picks begin
-   * with what the selector's rule says.
+   * `[n]`: the first priority of the pick that begins at each step: finite, 0 or more. It holds for every selector. Without it each
+   * selector's rule chooses.
    */
   readonly priority?: Float64Array | Float32Array | readonly number[];
 }
@@ -78,13 +78,13 @@ export type ManySteps<
   R extends Column = Column,
   X extends Columns = Columns,
 > = StepColumns<S, A, R> & StepExtras<X> & {
-  /** The state after the last step: with it the episode ends, as terminated unless `truncated` says otherwise. */
+  /** The state after the last step. It ends the episode: as terminated, or as truncated if `truncated` is true. */
   readonly finalState?: ColumnValue<S>;
-  /** With `finalState`: the episode was cut off rather than ended by the task, so that learners bootstrap. */
+  /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
   readonly truncated?: boolean;
 };
 
-/** For each environment whether it is done: bytes of 0 and 1, or truths. */
+/** Whether each environment is done: bytes of 0 and 1, or booleans. */
 export type DoneFlags = Uint8Array | readonly (boolean | number)[];
 
 /** What `recordBatch` takes: one step of each of m environments. */
@@ -94,11 +94,11 @@ export type BatchSteps<
   R extends Column = Column,
   X extends Columns = Columns,
 > = StepColumns<S, A, R> & StepExtras<X> & {
-  /** `[m, ...shape]`: the states that the steps led to; read only where an environment is done, as its final state. */
+  /** `[m, ...shape]`: the states that the steps led to. Only those of environments that are done are read, as final states. */
   readonly nextState?: ArrayValue<S>;
-  /** `[m]`: where the task ended the episode. */
+  /** `[m]`: whether the task ended the episode. */
   readonly terminated?: DoneFlags;
-  /** `[m]`: where the episode was cut off, so that learners bootstrap; it counts only where `terminated` is not set. */
+  /** `[m]`: whether the episode was cut off, so that learners bootstrap. It counts only if `terminated` is not set. */
   readonly truncated?: DoneFlags;
 };
 
@@ -124,12 +124,12 @@ const BATCH_OPTIONS = [
   "truncated",
 ] as const;
 
-/** Staged steps of more bytes than this are not kept for the next call. */
+/** The staging rows are kept for the next call if they have at most this many bytes. */
 const KEPT_BYTES_MAX = 2 ** 22;
 
 type Loose = Readonly<Record<string, unknown>>;
 
-/** The kernel's call that stores steps; both take the same. */
+/** A call of the kernel that stores steps; there are two, with the same parameters. */
 type Store = (
   id: number,
   episodes: Float64Array<ArrayBuffer>,
@@ -150,7 +150,7 @@ export class ManyRecorder {
   #many: ManyRows | undefined;
   #batch: ManyRows | undefined;
 
-  /** Records into the replay of `core`; `row` is where single final states are checked. */
+  /** Records into the replay of `core`. `row` checks single final states. */
   constructor(core: ReplayCore, rules: UserRules, row: Row) {
     this.#core = core;
     this.#rules = rules;
@@ -178,7 +178,7 @@ export class ManyRecorder {
     return handle[0];
   }
 
-  /** Writes one step of each of many environments; gives how many are done. */
+  /** Writes one step of each of many environments; returns how many are done. */
   recordBatch(episodes: unknown, options: unknown): number {
     if (!isOwn("Float64Array", episodes)) {
       checkHonest(`${BATCH}: episodes`, episodes);
@@ -231,7 +231,7 @@ export class ManyRecorder {
     return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
   }
 
-  /** Calls the kernel until all steps are stored: once, but where a rule in TypeScript has to be served in between. */
+  /** Calls the kernel until all steps are stored. One call does it, unless rules in TypeScript must be served in between. */
   #store(
     operation: string,
     store: Store,
@@ -245,7 +245,7 @@ export class ManyRecorder {
     done[0] = 0;
     const handleCount = operation === BATCH ? count : 1;
     for (;;) {
-      // Values are read and rules are served in between: code of the user's, which can take the array's memory away.
+      // Reading values and serving rules may run the user's code, which can take the array's memory away.
       if (lengthOf(episodes) !== handleCount) {
         throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
       }
@@ -263,12 +263,12 @@ export class ManyRecorder {
 }
 
 function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
-  // Not by the array's iterator, which may be anyone's.
+  // The array's iterator may be the user's code, so this loop counts.
   const count = lengthOf(episodes);
   for (let k = 0; k < count; k++) eviction.seen(episodes[k] as number);
 }
 
-/** Puts in the priorities of all steps; the flag that says that they are there. */
+/** Writes the priorities of all steps; returns the flag that tells the kernel so. */
 function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
@@ -293,7 +293,7 @@ function writePriorities(operation: string, steps: ManyRows, value: unknown): nu
   return EXRP_RECORD_PRIORITY;
 }
 
-/** Calls `each` with the places where a flag is set. */
+/** Calls `each` with the index of each flag that is set. */
 function forEachDone(
   name: string,
   value: unknown,
@@ -305,7 +305,7 @@ function forEachDone(
     for (let k = 0; k < count; k++) {
       const flag = flags[k];
       if (flag === 0) continue;
-      if (flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
+      if (flag !== 1) throw flagError(`${BATCH}: ${name}[${k}]`, flag);
       each(k);
     }
     return;
@@ -313,7 +313,7 @@ function forEachDone(
   for (let k = 0; k < count; k++) {
     const flag = flags[k];
     if (flag === false || flag === 0) continue;
-    if (flag !== true && flag !== 1) throw truthError(`${BATCH}: ${name}[${k}]`, flag);
+    if (flag !== true && flag !== 1) throw flagError(`${BATCH}: ${name}[${k}]`, flag);
     each(k);
   }
 }
@@ -326,7 +326,7 @@ function checkFlags(
   if (!isKind("Uint8Array", value) && !Array.isArray(value)) {
     checkHonest(`${BATCH}: ${name}`, value);
     throw new TypeError(
-      `${BATCH}: ${name} must be a Uint8Array or an array of truths, got ${show(value)}`,
+      `${BATCH}: ${name} must be a Uint8Array or an array of booleans, got ${show(value)}`,
     );
   }
   if (countOf(value) === count) return value;
@@ -336,12 +336,12 @@ function checkFlags(
   );
 }
 
-/** Says of each step whether it ends its episode; gives how many do. */
+/** Writes of each step whether it ends its episode; returns how many do. */
 function writeFlags(steps: ManyRows, terminated: unknown, truncated: unknown): number {
   const { flags, count } = steps;
   flags.fill(0);
   let doneCount = 0;
-  // Where both are set the task has ended the episode: there is nothing to bootstrap from.
+  // If both are set the task has ended the episode, and there is nothing to bootstrap from.
   if (truncated !== undefined) {
     forEachDone("truncated", truncated, count, (k) => {
       flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS | EXRP_RECORD_TRUNCATED;

@@ -31,10 +31,10 @@ import {
 import type { ReplayCore } from "../core.ts";
 import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 
-/** An array of values, in whatever kind of array. */
+/** The values of a column, in any kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
 
-/** Refuses what is no array that this column takes: its own typed array, or a plain one. */
+/** The values, which must be the column's own typed array or a plain one. */
 export function checkValues(
   operation: string,
   { name, column }: NamedColumn,
@@ -51,7 +51,7 @@ export function checkValues(
   );
 }
 
-/** How many steps the values of a column are. */
+/** How many steps the values of a column belong to. */
 export function countSteps(operation: string, named: NamedColumn, values: Values): number {
   const { elementCount } = named.column;
   const length = countOf(values);
@@ -92,7 +92,7 @@ export class ManyRowsColumn {
     };
   }
 
-  /** The values, when there are as many as the steps take. */
+  /** The values, of which there must be as many as the steps take. */
   check(value: unknown): Values {
     const values = checkValues(this.#operation, this.#named, value);
     const { length } = this.#view;
@@ -107,10 +107,10 @@ export class ManyRowsColumn {
     );
   }
 
-  /** Puts in the values of all steps. */
+  /** Writes the values of all steps. */
   write(value: unknown): void {
     const view = this.#view;
-    // The kinds that nearly all columns have, each with an array of its own in V8's eyes.
+    // Nearly all columns are of these two kinds. V8 sees one type of array at each store.
     if (view instanceof Float32Array && isKind("Float32Array", value)) {
       if (lengthOf(value) === view.length) return view.set(value);
     } else if (view instanceof Int32Array && isKind("Int32Array", value)) {
@@ -119,7 +119,7 @@ export class ManyRowsColumn {
     this.#copy(this.check(value), 0, view.length);
   }
 
-  /** Puts in the values of one step, from what {@linkcode ManyRowsColumn.check} gave. */
+  /** Writes the values of one step, from what {@linkcode ManyRowsColumn.check} gave. */
   writeStep(values: Values, step: number): void {
     const { elementCount } = this.#named.column;
     this.#copy(values, step * elementCount, (step + 1) * elementCount);
@@ -137,7 +137,7 @@ export class ManyRowsColumn {
     }
   }
 
-  /** Elements `from` to `to` of the caller's array; not by its `subarray`, which may be anyone's. */
+  /** Elements `from` to `to` of the caller's array. Its `subarray` may be the user's code, so it is not called. */
   #part(values: ArrayOfDType[DType], from: number, to: number): ArrayOfDType[DType] {
     if (from === 0 && to === lengthOf(values)) return values;
     const { dtype, elementBytes } = this.#named.column;
@@ -146,24 +146,24 @@ export class ManyRowsColumn {
   }
 }
 
-/** Steps on their way to the kernel. */
+/** Many records on their way to the kernel. */
 export class ManyRows {
   /** How many. */
   readonly count: number;
-  /** All bytes but final states that are not read. */
+  /** All bytes that the kernel reads. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** `EXRP_RECORD_` of each. */
+  /** The `EXRP_RECORD_` flags of each step. */
   readonly flags: Uint8Array<ArrayBuffer>;
-  /** The first priority of the pick that begins at each. */
+  /** The first priority of the pick that begins at each step. */
   readonly priorities: Float64Array<ArrayBuffer>;
-  /** State, action, reward. */
+  /** State, action, reward, then the extras. */
   readonly columns: readonly ManyRowsColumn[];
   /** The final states. */
   readonly finalState: ManyRowsColumn;
   /** The bytes of the final states. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
 
-  /** `count` steps as the kernel lays them out, with room for `finalCount` final states. */
+  /** `count` steps in the layout of the kernel, with room for `finalCount` final states. */
   constructor(
     core: ReplayCore,
     operation: string,

@@ -1,5 +1,5 @@
 /**
- * What all calls that record check alike.
+ * The checks that all calls that record share.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { checkBoolean, show, unknownOption } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
 
-/** Refuses what is no handle. */
+/** Refuses a value that is not a handle. */
 export function checkEpisode(operation: string, episode: unknown): asserts episode is number {
   if (typeof episode === "number") return;
   throw new TypeError(
@@ -18,7 +18,7 @@ export function checkEpisode(operation: string, episode: unknown): asserts episo
   );
 }
 
-/** The priority, when it may be one: finite, and 0 or more. */
+/** A priority, checked: finite, and 0 or more. */
 export function checkPriority(name: string, value: unknown): number {
   if (typeof value !== "number") {
     throw new TypeError(`${name} must be a number, got ${show(value)}`);
@@ -33,20 +33,20 @@ export function checkPriority(name: string, value: unknown): number {
   );
 }
 
-/** True or false, also as the 1 and 0 of environments that give bytes. */
-export function checkTruth(where: string, value: unknown): boolean {
+/** A flag of an environment, checked: true, false, 1 or 0. */
+export function checkFlag(where: string, value: unknown): boolean {
   if (value === true || value === 1) return true;
   if (value === false || value === 0) return false;
-  throw truthError(where, value);
+  throw flagError(where, value);
 }
 
-/** The error for what is no truth. */
-export function truthError(where: string, value: unknown): Error {
+/** The error for a value that is not a flag. */
+export function flagError(where: string, value: unknown): Error {
   const message = `${where} must be true, false, 1 or 0, got ${show(value)}`;
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
-/** Whether the episode is cut off; refuses that without a final state. */
+/** Whether the episode was cut off, which needs a final state. */
 export function checkTruncated(
   operation: string,
   truncated: unknown,
@@ -59,7 +59,7 @@ export function checkTruncated(
   );
 }
 
-/** The extras by name, of a schema with extras of these names; refuses what is no object of values. */
+/** The extras by name. Refuses a value that is not an object, and any extras if the schema has none. */
 export function checkExtras(
   operation: string,
   extras: unknown,
@@ -79,7 +79,7 @@ export function checkExtras(
   );
 }
 
-/** The value of one extra; refuses that there is none. */
+/** The value of one extra, which must be there. */
 export function extraOf(
   operation: string,
   extras: Readonly<Record<string, unknown>>,

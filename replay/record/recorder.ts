@@ -19,32 +19,32 @@ import type { UserRules } from "../rules/user_rules.ts";
 import {
   checkEpisode,
   checkExtras,
+  checkFlag,
   checkPriority,
   checkTruncated,
-  checkTruth,
   extraOf,
   refuseUnknownExtras,
 } from "./record_input.ts";
 import type { Row, RowColumn } from "./row.ts";
 
-/** What can be said of a record beside its values. */
+/** What a record may carry beside its values. */
 export interface RecordMeta {
   /**
-   * The first priority of the pick that begins at this record, with every selector: finite, 0 or more. Without it a pick begins
-   * with what the selector's rule says, such as the largest priority so far.
+   * The first priority of the pick that begins at this record: finite, 0 or more. It holds for every selector. Without it each
+   * selector's rule chooses, for example the largest priority so far.
    */
   readonly priority?: number;
 }
 
-/** The options of `record` but the extras. */
+/** The options of `record` without the extras. */
 export interface EndOptions<S extends Column = Column> extends RecordMeta {
-  /** The state after the last record: with it the episode ends, as terminated unless `truncated` says otherwise. */
+  /** The state after the last record. It ends the episode: as terminated, or as truncated if `truncated` is true. */
   readonly finalState?: ColumnValue<S>;
-  /** With `finalState`: the episode was cut off rather than ended by the task, so that learners bootstrap. */
+  /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
   readonly truncated?: boolean;
 }
 
-/** The options of `record`; `extras` has every extra of the schema, and can't be left out when there is one. */
+/** The options of `record`. `extras` has every extra of the schema; it is required if the schema has extras. */
 export type RecordOptions<S extends Column = Column, X extends Columns = Columns> =
   & EndOptions<S>
   & (string extends keyof X ? { readonly extras?: ExtraValues<X> }
@@ -54,16 +54,16 @@ export type RecordOptions<S extends Column = Column, X extends Columns = Columns
 /** A value for each extra. */
 export type ExtraValues<X extends Columns> = { readonly [K in keyof X]: ColumnValue<X[K]> };
 
-/** What follows the reward in a call of `record`. */
+/** What follows the reward in a call of `record`: the options, required if the schema has extras. */
 export type RecordRest<S extends Column, X extends Columns> = [keyof X] extends [never]
   ? [options?: RecordOptions<S, X>]
   : [options: RecordOptions<S, X>];
 
-/** What follows the next state in a call of `recordStep`: the extras, where the schema has any. */
+/** What follows the next state in a call of `recordStep`: the options, required if the schema has extras. */
 export type StepRest<X extends Columns> = [keyof X] extends [never] ? [options?: StepOptions<X>]
   : [options: StepOptions<X>];
 
-/** The options of `recordStep`; `extras` has every extra of the schema, and can't be left out when there is one. */
+/** The options of `recordStep`. `extras` has every extra of the schema; it is required if the schema has extras. */
 export type StepOptions<X extends Columns = Columns> =
   & RecordMeta
   & (string extends keyof X ? { readonly extras?: ExtraValues<X> }
@@ -73,7 +73,7 @@ export type StepOptions<X extends Columns = Columns> =
 const STEP_OPTIONS = ["extras", "priority"] as const;
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
-/** The options as they come, before anything is known about them. */
+/** The options before they are checked. */
 interface LooseOptions {
   readonly finalState?: unknown;
   readonly truncated?: unknown;
@@ -81,14 +81,14 @@ interface LooseOptions {
   readonly priority?: unknown;
 }
 
-/** Writes records into one replay. */
+/** Writes single records into one replay. */
 export class Recorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
 
-  /** Records into the replay of `core`; each record is made up in `row`. */
+  /** Records into the replay of `core`. `row` holds each record until the kernel has it. */
   constructor(core: ReplayCore, rules: UserRules, row: Row) {
     this.#core = core;
     this.#rules = rules;
@@ -111,7 +111,7 @@ export class Recorder {
     return this.#store("record()", episode, turn, flags);
   }
 
-  /** Writes one step as an environment gives it. */
+  /** Writes one step as `step()` of an environment gives it. */
   recordStep(
     episode: number,
     [state, action, reward, terminated, truncated, nextState]: readonly unknown[],
@@ -119,8 +119,8 @@ export class Recorder {
   ): number {
     const operation = "recordStep()";
     const turn = this.#writeRow(operation, episode, state, action, reward);
-    const isTerminated = checkTruth(`${operation}: terminated`, terminated);
-    const isTruncated = checkTruth(`${operation}: truncated`, truncated);
+    const isTerminated = checkFlag(`${operation}: terminated`, terminated);
+    const isTruncated = checkFlag(`${operation}: truncated`, truncated);
     if (options !== undefined) checkOptions(operation, options, STEP_OPTIONS);
     const extras = options?.extras;
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
@@ -172,14 +172,14 @@ export class Recorder {
     return handle;
   }
 
-  /** Makes room where that was what failed, and tries again. */
+  /** Makes room if the store was full, and tries again. */
   #storeAfter(operation: string, firstStatus: number, flags: number): void {
     const core = this.#core;
     const { bytes } = this.#row;
     const { eviction } = this.#rules;
     let status = firstStatus;
     while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      // The policy is the user's code: should it record something itself, this record must not become that one.
+      // The policy is the user's code. If it records something itself, that must not replace this record.
       const row = bytes.slice();
       eviction.makeRoom(core.id);
       bytes.set(row);
@@ -200,7 +200,7 @@ export class Recorder {
     return isTruncated ? ends | EXRP_RECORD_TRUNCATED : ends;
   }
 
-  /** Puts the priority into the row; the flag that says that it is there. */
+  /** Puts the priority into the row; returns the flag that tells the kernel so. */
   #writePriority(operation: string, priority: unknown): number {
     if (priority === undefined) return 0;
     const { view, priorityOffset } = this.#row;

@@ -30,7 +30,7 @@ const KIND: Readonly<Record<DType, number>> = {
 };
 const KIND_ARRAY = 8;
 
-/** From this many elements on, `set` is faster than a loop. */
+/** `set` is faster than a loop for this many elements or more. */
 const SET_COUNT_MIN = 48;
 
 const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
@@ -40,9 +40,9 @@ const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [number, number]>>>
   int32: [-2147483648, 2147483647],
 };
 
-/** What an error says of a column: in which call, under which name, and what it takes. */
+/** What an error says about a column: the call, the column's name, and what the column takes. */
 export interface ColumnPlace {
-  /** The call, such as `record()`; one object for all columns, as it changes. */
+  /** The call, such as `record()`. All columns share one object, because the name changes. */
   readonly operation: { name: string };
   /** `state`, `extras.logProb`. */
   readonly name: string;
@@ -52,7 +52,7 @@ export interface ColumnPlace {
   readonly shapeText: string;
 }
 
-/** One element as the number that is stored; `index` is its place in an array, negative for a single number. */
+/** One element as the number to store. `index` is its place in an array; a single number has a negative one. */
 export function checkElement(place: ColumnPlace, value: unknown, index: number): number {
   const { dtype } = place;
   if (dtype === "bool") {
@@ -79,7 +79,7 @@ export function checkElement(place: ColumnPlace, value: unknown, index: number):
   return value;
 }
 
-/** What to say where an element is an array itself; nothing where it is none. */
+/** A hint for an error if an element is an array itself; else an empty text. */
 export function nestedHint(element: unknown): string {
   return Array.isArray(element) || ArrayBuffer.isView(element)
     ? "; an array is flat, in row-major order"
@@ -126,13 +126,13 @@ export class RowColumn {
   /**
    * Puts a value into the row.
    *
-   * @throws {TypeError} When it is of another kind than the column.
-   * @throws {RangeError} When it has another number of elements, or a number is out of range.
+   * @throws {TypeError} When the value is of another kind than the column.
+   * @throws {RangeError} When the value has another number of elements, or a number is out of range.
    */
   write(value: unknown): void {
     switch (this.#kind) {
       case 3:
-        // The comparison is true for whole numbers of 32 bits only.
+        // The comparison is true only for whole numbers of 32 bits.
         if (typeof value === "number" && (value | 0) === value) {
           this.#row.setInt32(this.#offset, value, true);
           return;
@@ -195,7 +195,7 @@ export class RowColumn {
     else this.#writeArray(value);
   }
 
-  /** Arrays of the rarer dtypes, plain arrays, and everything that is wrong. */
+  /** Writes arrays of the rarer dtypes and plain arrays, and refuses everything else. */
   #writeArray(value: unknown): void {
     const view = this.#view;
     if (ArrayBuffer.isView(value)) {
@@ -250,20 +250,20 @@ export class Row {
   readonly reward: RowColumn;
   /** The final state. */
   readonly finalState: RowColumn;
-  /** The final state under the name that it has in `recordStep`. */
+  /** The final state, under its name in `recordStep`. */
   readonly nextState: RowColumn;
   /** The bytes of the final state. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
-  /** The call that errors speak of. */
+  /** The call that errors name. */
   readonly operation: { name: string } = { name: "record()" };
-  /** Counts those who write into it, so that one notices another in between. */
+  /** Counts the calls that write into the row, so that a call notices another one in between. */
   turn = 0;
-  /** The handle is at 0. */
+  /** The same bytes; the handle is at 0. */
   readonly view: DataView<ArrayBuffer>;
-  /** Where the priority is, a double. */
+  /** The offset of the priority, a float64. */
   readonly priorityOffset: number;
 
-  /** A row laid out as the kernel says for replay `id`. */
+  /** A row with the layout that the kernel gives for replay `id`. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[]) {
     const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
     const status = kernel.symbols.exrp_row_layout(id, offsets, offsets.length);

@@ -1,6 +1,6 @@
 /**
- * What adding a selector adds: the rule and, where it is made of others, its parts. All that can be refused is refused here, before
- * anything is added: the kernel forgets no selector.
+ * The plan of adding a selector: the rule and, where it draws by means of others, its parts. The plan refuses all that can be
+ * refused before anything is added, because the kernel can't remove a selector.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export type SelectorPlan =
 const OPERATION = "newPickSelector()";
 const METHODS = ["compose", "save", "load"] as const;
 
-/** Plans a rule that was checked; every composition begins. */
+/** Plans a checked rule, and begins each composition in it. */
 export function planSelector(rule: SelectorRule): SelectorPlan {
   if (rule instanceof NativeSelector) return { kind: "native", rule };
   if (!isComposed(rule)) return { kind: "custom", rule };
@@ -40,7 +40,7 @@ export function planSelector(rule: SelectorRule): SelectorPlan {
   return { kind: "composed", rule, composition, parts: rule.parts.map(planSelector) };
 }
 
-/** The selectors of a plan in the order in which they are added: parts first. */
+/** The selectors of a plan in the order of adding them: parts first. */
 export function inOrder(plan: SelectorPlan): readonly SelectorPlan[] {
   return plan.kind === "composed" ? [...plan.parts.flatMap(inOrder), plan] : [plan];
 }

@@ -1,5 +1,5 @@
 /**
- * A pick table, as the user holds it.
+ * A pick table, as you hold it.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { SelectorRule } from "../../selectors/composed_selector.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { Selector } from "./selector.ts";
 
-/** What a pick table asks of its replay. */
+/** What a pick table asks its replay for. */
 export interface PickTableOwner {
   /** How many picks table `id` has. */
   pickCount(id: number): number;
@@ -17,8 +17,8 @@ export interface PickTableOwner {
 }
 
 /**
- * One of a replay's pick tables: the picks that one pick policy allows, of the records that all tables share. Made by
- * `newPickTable`; `replay.pickTables[0]` is the one of `create`. It lives as long as its replay.
+ * One of a replay's pick tables: the picks that one pick policy allows. All tables share the records. `newPickTable` makes a
+ * table; `replay.pickTables[0]` is the one that `create` made. A table lives as long as its replay.
  *
  * `B` is the type of its batches.
  *
@@ -42,13 +42,13 @@ export interface PickTableOwner {
  * ```
  */
 export class PickTable<B = unknown> {
-  /** Its number among its replay's pick tables: 0, 1, … in order of creation. */
+  /** The table's number: 0, 1, … in order of creation. */
   readonly id: number;
-  /** Its pick policy, filled in. */
+  /** The pick policy, with every option filled in. */
   readonly policy: PickPolicy;
   readonly #owner: PickTableOwner;
 
-  /** Makes a reference; `newPickTable` does. */
+  /** Makes a reference; call `newPickTable` instead. */
   constructor(owner: PickTableOwner, id: number, policy: PickPolicy) {
     this.#owner = owner;
     this.id = id;
@@ -62,10 +62,10 @@ export class PickTable<B = unknown> {
   }
 
   /**
-   * Adds a rule by which picks of this table are drawn: as `replay.newPickSelector`, which adds to table 0.
+   * Adds a rule that draws picks of this table. `replay.newPickSelector` does the same for table 0.
    *
-   * @throws {TypeError} When it is no rule.
-   * @throws {ReplayError} `limit` for more than 64 of the kernel's in one replay.
+   * @throws {TypeError} When the value is not a rule.
+   * @throws {ReplayError} `limit` when the replay has 64 selectors of the library already.
    */
   newPickSelector(rule: SelectorRule): Selector<B> {
     return this.#owner.newPickSelector(rule, this.id) as Selector<B>;

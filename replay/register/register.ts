@@ -30,21 +30,21 @@ import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selecto
 import { PickTable } from "./pick_table.ts";
 import { Selector } from "./selector.ts";
 
-/** One selector: its reference, its rule, and where that runs. */
+/** One selector: its reference, its rule, and where the rule runs. */
 export interface SelectorEntry {
-  /** The reference that the user holds. */
+  /** The reference that you hold. */
   readonly selector: Selector;
-  /** The kernel's rule, undefined for one in TypeScript. */
+  /** The rule of the library; undefined for a rule in TypeScript. */
   readonly native: NativeSelector | undefined;
-  /** Its number in the kernel. */
+  /** The selector's number in the kernel; -1 for a rule in TypeScript. */
   readonly nativeId: number;
-  /** The rule in TypeScript that draws itself. */
+  /** The rule in TypeScript that draws by itself. */
   readonly custom: CustomSelector | undefined;
   /** The rule that draws by means of others. */
   readonly composed: ComposedEntry<SelectorEntry> | undefined;
 }
 
-/** An entry of no rule at all. */
+/** An entry without a rule. */
 const NO_RULE = { native: undefined, nativeId: -1, custom: undefined, composed: undefined };
 
 /** The pick tables and the selectors of one replay. */
@@ -57,7 +57,7 @@ export class Register {
   #tables: readonly PickTable[] = [];
   readonly #number = new Uint32Array(1);
 
-  /** Takes note of the pick table that `core` has from the beginning; `customs` serves the rules in TypeScript. */
+  /** Enters the first pick table of `core`; `customs` serves the rules in TypeScript. */
   constructor(core: ReplayCore, customs: CustomSelectors) {
     this.#core = core;
     this.#customs = customs;
@@ -88,7 +88,7 @@ export class Register {
     return this.addTable(policy);
   }
 
-  /** Takes note of a pick table that the kernel has. */
+  /** Enters a pick table that the kernel has already. */
   addTable(policy: PickPolicy): PickTable {
     const table = new PickTable(this, this.#tables.length, Object.freeze(policy));
     this.#tables = Object.freeze([...this.#tables, table]);
@@ -103,7 +103,7 @@ export class Register {
     return info[EXRP_TABLE_PICK_COUNT] ?? 0;
   }
 
-  /** Adds a selector: of one made of others the parts first. */
+  /** Adds a selector; where it draws by means of others, they are added first. */
   newPickSelector(value: SelectorRule, table = 0): Selector {
     const core = this.#core;
     core.checkUsable("newPickSelector()");
@@ -113,7 +113,7 @@ export class Register {
     const customs = this.#customs;
     const nativeCount = entries.filter(({ native }) => native !== undefined).length;
     checkPlans(plans, nativeCount, (rule) => entries.some(({ custom }) => custom?.rule === rule));
-    // The rules in TypeScript first: they hear of all picks, and may throw.
+    // The rules in TypeScript come first: they hear of all picks, and may throw.
     const added = new Map<SelectorPlan, CustomSelector>();
     try {
       for (const [k, each] of plans.entries()) {
@@ -166,7 +166,7 @@ export class Register {
     return this.addNative(rule, this.#number[0] ?? 0, table);
   }
 
-  /** Takes note of a selector that the kernel has. */
+  /** Enters a selector that the kernel has already. */
   addNative(native: NativeSelector, nativeId: number, table: number): Selector {
     return this.#add({ ...NO_RULE, native, nativeId }, native.kind, table);
   }
@@ -182,7 +182,7 @@ export class Register {
     return selector;
   }
 
-  /** The entry of a selector; refuses what is no selector of this replay. */
+  /** The entry of a selector. Refuses a value that is not a selector of this replay. */
   entry(operation: string, selector: Selector): SelectorEntry {
     if (Selector.belongs(selector, this.#owner)) {
       const entry = this.entries[selector.id];

@@ -5,8 +5,8 @@
  */
 
 /**
- * A selector of one replay, made by `newPickSelector`: what `getBatch` and `setPriority` are given. Immutable; it lives
- * as long as its replay, through `unserialize` too.
+ * A selector of one replay. `newPickSelector` makes it; `getBatch` and `setPriority` take it. It is immutable and lives as long as
+ * its replay, through `unserialize` too.
  *
  * @example
  * ```ts
@@ -22,17 +22,17 @@
 export class Selector<B = unknown> {
   /** The type of its batches, where it is known; nothing at run time. */
   declare readonly batch: B | undefined;
-  /** Its number among its replay's selectors: 0, 1, … in order of creation. */
+  /** The selector's number: 0, 1, … in order of creation. */
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
-  /** The number of the pick table that it draws from. */
+  /** The number of the pick table that the selector draws from. */
   readonly table: number;
-  /** The selectors that it draws with, where it is composed; else none. */
+  /** The selectors that a composed selector draws with; none for any other. */
   readonly parts: readonly Selector<B>[];
   readonly #owner: symbol;
 
-  /** Makes a reference; `newPickSelector` does. */
+  /** Makes a reference; call `newPickSelector` instead. */
   constructor(
     owner: symbol,
     id: number,
@@ -48,7 +48,7 @@ export class Selector<B = unknown> {
     Object.freeze(this);
   }
 
-  /** True when `value` is a selector of the replay that this symbol stands for. */
+  /** True when `value` is a selector of the replay that `owner` stands for. */
   static belongs(value: unknown, owner: symbol): value is Selector {
     return value instanceof Selector && value.#owner === owner;
   }

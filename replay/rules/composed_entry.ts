@@ -1,5 +1,5 @@
 /**
- * Serves selectors that are made of others.
+ * Serves selectors that draw by means of others.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { ComposedSelector, Composition } from "../../selectors/composed_sel
 import { RANDOM_STREAM_BYTES, type RandomStream } from "../../selectors/random_stream.ts";
 import { checkSaved } from "./_saved_bytes.ts";
 
-/** What knows how many picks it has. */
+/** A batch, as far as this file knows it. */
 interface Sized {
   readonly size: number;
 }
@@ -37,7 +37,7 @@ export interface Places<Part, Candidates extends Sized> {
 
 /** One composed rule, its parts, and its state. */
 export class ComposedEntry<Part> {
-  /** The value that it was made from. */
+  /** The rule. */
   readonly rule: ComposedSelector;
   /** Its parts. */
   readonly parts: readonly Part[];
@@ -58,7 +58,7 @@ export class ComposedEntry<Part> {
     this.#random = random;
   }
 
-  /** Lets it fill `count` places. Where it fails it is as before; parts that had drawn by then have drawn. */
+  /** Lets the composition fill `count` places. A composition that fails is as before; parts that drew before that have drawn. */
   run<B extends Sized>(count: number, places: Places<Part, B>): void {
     if (this.#busy) {
       throw new ReplayError(
@@ -144,7 +144,7 @@ export class ComposedEntry<Part> {
     return new ReplayError("rule", `the selector ${this.rule.name} ${what}`);
   }
 
-  /** Random state, then its own bytes. */
+  /** The random state, then the composition's own bytes. */
   save(): Uint8Array<ArrayBuffer> {
     const own = this.#composition.save();
     checkSaved(`the selector ${this.rule.name}`, own);
@@ -154,7 +154,7 @@ export class ComposedEntry<Part> {
     return bytes;
   }
 
-  /** Takes up what {@linkcode ComposedEntry.save} gave. */
+  /** Loads what {@linkcode ComposedEntry.save} gave. */
   load(bytes: Uint8Array): void {
     this.#random.load(bytes.subarray(0, RANDOM_STREAM_BYTES));
     this.#composition.load(bytes.slice(RANDOM_STREAM_BYTES));

@@ -9,7 +9,7 @@ import { CustomSelectors } from "./custom_selectors.ts";
 import { ExternalEviction } from "./external_eviction.ts";
 import { beginServing, isServing } from "./serving.ts";
 
-/** Serves the user's own rules of one replay. */
+/** Serves your own rules of one replay. */
 export class UserRules {
   /** Serves the selectors. */
   readonly selectors: CustomSelectors;

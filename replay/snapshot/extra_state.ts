@@ -1,5 +1,6 @@
 /**
- * What a replay keeps beside the kernel: how far it was drained, and the random numbers of its hindsights. Saved with it.
+ * The extra state that a replay keeps outside the kernel: how far it was drained, and the random numbers of its hindsights. A
+ * snapshot holds it too.
  *
  * @module
  */
@@ -15,28 +16,28 @@ import { CURSOR_AT_FIRST, type DrainCursor, type Drainer } from "../read/drainer
 import type { RecordReader } from "../read/records.ts";
 import { corrupt } from "./snapshot_format.ts";
 
-/** Streams of a seed from this number on are the hindsights'; selectors have the first ones. */
+/** Random streams of this number and above belong to hindsights, those below to selectors. */
 const STREAM_FIRST = 2 ** 31;
 
 const HEAD_BYTES = 8;
 
-/** The state beside the kernel of one replay. */
+/** The extra state of one replay. */
 export class ExtraState {
   readonly #core: ReplayCore;
   readonly #drainer: Drainer;
   readonly #reader: RecordReader;
   readonly #streams: RandomStream[] = [];
-  /** States of streams that were loaded; those past the streams that there are wait for theirs. */
+  /** The states of all streams in the loaded snapshot. Some may belong to hindsights that are not made yet. */
   #loaded: readonly Uint8Array[] = [];
 
-  /** The state of the replay of `core`. */
+  /** The extra state of the replay of `core`. */
   constructor(core: ReplayCore, drainer: Drainer, reader: RecordReader) {
     this.#core = core;
     this.#drainer = drainer;
     this.#reader = reader;
   }
 
-  /** The random numbers of one more hindsight: those of the seed, or as they were saved. */
+  /** The random stream of one more hindsight: from the seed, or as the loaded snapshot has it. */
   newStream(): RandomStream {
     const stream = this.#begin(this.#streams.length);
     this.#streams.push(stream);
@@ -50,7 +51,7 @@ export class ExtraState {
     return stream;
   }
 
-  /** All of it; nothing when there is nothing to say. */
+  /** The whole state as bytes; no bytes if there is nothing to save. */
   save(): Uint8Array<ArrayBuffer> {
     const states = [
       ...this.#streams.map((stream) => stream.save()),
@@ -70,7 +71,7 @@ export class ExtraState {
     return bytes;
   }
 
-  /** Pairs of handle and count, of the episodes that are stored still. */
+  /** Pairs of handle and count, for the episodes that are still stored. */
   #storedCounts(): number[] {
     const { counts } = this.#drainer.cursor;
     const handles = Float64Array.from(counts.keys()).sort();
@@ -80,7 +81,7 @@ export class ExtraState {
   }
 
   /**
-   * Reads what was saved with the kernel's replay `id`, believing nothing of it; gives what takes it up.
+   * Reads what was saved with the kernel's replay `id`, and checks all of it. Call the result to put it in place.
    *
    * @throws {ReplayError} `snapshot-corrupt`.
    */

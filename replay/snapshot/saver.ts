@@ -1,5 +1,5 @@
 /**
- * Saving and loading: what of a replay goes into a snapshot, and how one takes a replay's place.
+ * Saving and loading: which parts of a replay go into a snapshot, and how a loaded snapshot takes a replay's place.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export class Saver {
   readonly #register: Register;
   readonly #extra: ExtraState;
 
-  /** Saves and loads the replay of these parts. */
+  /** Saves and loads the replay that has these parts. */
   constructor(core: ReplayCore, rules: UserRules, register: Register, extra: ExtraState) {
     this.#core = core;
     this.#rules = rules;
@@ -70,7 +70,7 @@ export class Saver {
     return undefined;
   }
 
-  /** Reads a snapshot and takes it up. */
+  /** Reads a snapshot and puts it in the place of what there is. */
   async unserialize(source: UnserializeSource): Promise<void> {
     const core = this.#core;
     core.checkUsable("unserialize()");
@@ -148,7 +148,7 @@ export class Saver {
     };
   }
 
-  /** Puts a loaded snapshot in the place of what there is, or leaves everything as it was. */
+  /** Puts a loaded snapshot in the place of what there is. On failure everything stays as it was. */
   #adopt(loaded: LoadedSnapshot): void {
     const core = this.#core;
     const { selectors } = this.#rules;
@@ -184,7 +184,7 @@ export class Saver {
     }
   }
 
-  /** Gives each rule in TypeScript its bytes; if one refuses, all get back what they had. */
+  /** Gives each rule in TypeScript its bytes. If one refuses, all get back what they had. */
   #loadRules(loaded: LoadedSnapshot, info: Float64Array): void {
     const core = this.#core;
     const undo: (() => void)[] = [];

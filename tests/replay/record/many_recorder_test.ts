@@ -490,7 +490,7 @@ const BATCH: [string, unknown[], RegExp][] = [
   [
     "one flag for all",
     [[0, 2], { ...good, terminated: true }],
-    /terminated must be a Uint8Array or an array of truths, got true/,
+    /terminated must be a Uint8Array or an array of booleans, got true/,
   ],
   [
     "no next state of one that is done",
