@@ -2,8 +2,6 @@
 //!
 //!   zig build                  the shared library for this machine, in zig-out/lib/
 //!   zig build test             the C++ tests, built as the library is but with assertions on, and run
-//!   zig build tsan             the C++ tests under ThreadSanitizer, built into zig-out/tsan/ and run
-//!   zig build tsan-build       the same, built and not run
 //!   zig build targets          the library for every released target, in zig-out/<target>/
 //!
 //! Sources and tests are found by listing folders, so that adding a file never means editing this one:
@@ -12,7 +10,8 @@
 //!
 //! `deno task build` (tools/build_kernel.ts) finds Zig and makes the same library as the first of these by calling the
 //! compiler itself, which spares a newcomer the compilation of this file and of Zig's build system (80 s, once).
-//! kernel/CMakeLists.txt is a third way, with the system's compiler. All three read the flags from kernel/flags.txt.
+//! kernel/CMakeLists.txt is a third way, with the system's compiler; it also builds the C++ tests under sanitizers. All three read the
+//! flags from kernel/flags.txt.
 
 const std = @import("std");
 
@@ -58,18 +57,6 @@ pub fn build(b: *std.Build) void {
 
     const test_step = b.step("test", "Build and run the C++ tests");
     addTests(b, .{ .target = target, .kernel_sources = kernel_sources, .flags = flags, .run = test_step });
-
-    const tsan_step = b.step("tsan", "Build and run the C++ tests under ThreadSanitizer");
-    const tsan_build_step = b.step("tsan-build", "Build the C++ tests under ThreadSanitizer into zig-out/tsan");
-    addTests(b, .{
-        .target = target,
-        .kernel_sources = kernel_sources,
-        .flags = flags,
-        .sanitize_thread = true,
-        .run = tsan_step,
-        .install = tsan_build_step,
-        .folder = "tsan",
-    });
 }
 
 const library_only: std.Build.Step.InstallArtifact.Options = .{
@@ -87,7 +74,7 @@ fn addKernel(
     sources: []const []const u8,
     flags: []const []const u8,
 ) *std.Build.Step.Compile {
-    const module = addModule(b, .{ .target = target, .strip = true });
+    const module = addModule(b, target);
     module.addCSourceFiles(.{ .files = sources, .flags = flags, .language = .cpp });
     const library = b.addLibrary(.{ .name = "exrp", .linkage = .dynamic, .root_module = module });
     library.link_gc_sections = true;
@@ -99,21 +86,14 @@ const TestOptions = struct {
     target: std.Build.ResolvedTarget,
     kernel_sources: []const []const u8,
     flags: []const []const u8,
-    sanitize_thread: bool = false,
     run: *std.Build.Step,
-    install: ?*std.Build.Step = null,
-    folder: []const u8 = "",
 };
 
 /// The kernel once as a static library, and each file of the test folder as a program that is linked with it.
 fn addTests(b: *std.Build, options: TestOptions) void {
-    const kernel_module = addModule(b, .{
-        .target = options.target,
-        .strip = !options.sanitize_thread,
-        .sanitize_thread = options.sanitize_thread,
-    });
-    // The tests run the same code with its assertions on, which Zig's fast mode turns off, and with memory that has to be committed before
-    // it is used (kernel/base/memory.cpp).
+    const kernel_module = addModule(b, options.target);
+    // The tests run the same code with its assertions on, which Zig's fast mode turns off. Memory has to be committed before it is used
+    // (kernel/base/memory.cpp).
     const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_COMMIT_PAGES" } }) catch @panic("OOM");
     kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
     const kernel = b.addLibrary(.{ .name = "exrp-tests", .linkage = .static, .root_module = kernel_module });
@@ -130,11 +110,7 @@ fn addProgram(
     flags: []const []const u8,
     language: std.Build.Module.CSourceLanguage,
 ) void {
-    const module = addModule(b, .{
-        .target = options.target,
-        .strip = !options.sanitize_thread,
-        .sanitize_thread = options.sanitize_thread,
-    });
+    const module = addModule(b, options.target);
     module.addCSourceFiles(.{ .files = &.{file}, .flags = flags, .language = language });
     module.linkLibrary(kernel);
     // As in CMakeLists.txt: kernel_store_block_index_test of tests/kernel/store/block_index_test.cpp.
@@ -147,34 +123,19 @@ fn addProgram(
     const run = b.addRunArtifact(program);
     if (std.mem.eql(u8, name, "kernel_replay_operations")) run.addPassthruArgs();
     options.run.dependOn(&run.step);
-
-    const install_step = options.install orelse return;
-    const install = b.addInstallArtifact(program, .{
-        .dest_dir = .{ .override = .{ .custom = options.folder } },
-        .pdb_dir = .disabled,
-        .implib_dir = .disabled,
-        .h_dir = .disabled,
-    });
-    install_step.dependOn(&install.step);
 }
 
-const ModuleOptions = struct {
-    target: std.Build.ResolvedTarget,
-    strip: bool,
-    sanitize_thread: bool = false,
-};
-
 /// All modules share these settings, so that libc++ is compiled once for the library and its tests.
-fn addModule(b: *std.Build, options: ModuleOptions) *std.Build.Module {
+fn addModule(b: *std.Build, target: std.Build.ResolvedTarget) *std.Build.Module {
     const module = b.createModule(.{
-        .target = options.target,
+        .target = target,
         .optimize = .fast,
         .link_libc = true,
         .link_libcpp = true,
-        .strip = options.strip,
+        .strip = true,
         .pic = true,
         .sanitize_c = .off,
-        .sanitize_thread = options.sanitize_thread,
+        .sanitize_thread = false,
     });
     module.addIncludePath(b.path("."));
     return module;

@@ -73,14 +73,6 @@ export async function listTree(folder: string, ...extensions: string[]): Promise
   return files.sort();
 }
 
-/**
- * The name of the program that a C++ test becomes: its path below tests/ with `_` between its folders, as in build.zig and
- * kernel/CMakeLists.txt.
- */
-export function testProgramName(source: string): string {
-  return source.replace(/^tests\//, "").replace(/\.[^.]*$/, "").replaceAll("/", "_");
-}
-
 /** What a program said. */
 export interface Outcome {
   /** Whether it could be started and ended with status 0. */

@@ -12,6 +12,7 @@
  * @module
  */
 import { basename, dirname, join } from "node:path";
+import { readArguments } from "./_arguments.ts";
 import {
   builtLibraryPath,
   exists,
@@ -22,6 +23,14 @@ import {
   seconds,
 } from "./_repository.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
+
+const usage = `deno task build [OPTION]
+
+Builds the kernel with Zig, which is found or fetched, into zig-out/lib.
+
+  --force      builds it although it is what the sources make of it
+  --targets    builds it for every released target instead, into zig-out/<target>: \`deno task build:targets\`
+  --help       prints this`;
 
 const sourceFolders = ["kernel", "selectors", "eviction"];
 
@@ -209,16 +218,17 @@ async function buildTargets(): Promise<void> {
 
 /** Runs the tool; returns its exit status. */
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.find((arg) => arg !== "--targets" && arg !== "--force");
-  if (unknown !== undefined) {
-    console.error(`build: unknown option ${unknown}; there are --targets and --force`);
-    return 2;
-  }
+  const options = readArguments(
+    args,
+    { targets: { type: "boolean" }, force: { type: "boolean" } },
+    usage,
+  );
+  if (typeof options === "number") return options;
   try {
-    if (args.includes("--targets")) {
+    if (options.targets) {
       await buildTargets();
     } else {
-      if (args.includes("--force") && await exists(stampPath)) await Deno.remove(stampPath);
+      if (options.force && await exists(stampPath)) await Deno.remove(stampPath);
       await build();
     }
     return 0;

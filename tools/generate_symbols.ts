@@ -5,7 +5,15 @@
  * @module
  */
 import { type AbiHeader, AbiHeaderError, parseAbiHeader } from "./_abi_header.ts";
+import { readArguments } from "./_arguments.ts";
 import { inRepository } from "./_repository.ts";
+
+const usage = `deno task generate [OPTION]
+
+Writes ffi/symbols.ts from kernel/exrp.h.
+
+  --check    writes nothing, and ends with 1 where the file is not what the header makes of it
+  --help     prints this`;
 
 const headerPath = inRepository("kernel", "exrp.h");
 const bindingPath = inRepository("ffi", "symbols.ts");
@@ -65,11 +73,8 @@ async function readBinding(): Promise<string | undefined> {
 
 /** Runs the tool; returns its exit status. */
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.find((arg) => arg !== "--check");
-  if (unknown !== undefined) {
-    console.error(`unknown option ${unknown}; the only one is --check`);
-    return 2;
-  }
+  const options = readArguments(args, { check: { type: "boolean" } }, usage);
+  if (typeof options === "number") return options;
   let text: string;
   try {
     text = await generateSymbols();
@@ -83,7 +88,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log("ffi/symbols.ts agrees with kernel/exrp.h");
     return 0;
   }
-  if (args.includes("--check")) {
+  if (options.check) {
     const state = before === undefined ? "is missing" : "is older than";
     console.error(
       `ffi/symbols.ts ${state} what kernel/exrp.h makes of it: run \`deno task generate\``,

@@ -1,6 +1,9 @@
-/** The driver of the tests counts what `deno test` says. */
-import { assertEquals } from "@std/assert";
-import { countDenoTests } from "../../tools/test.ts";
+/** The driver of the tests counts what `deno test` and `ctest` say, and leaves no test file out. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { runJobs } from "../../tools/_jobs.ts";
+import { countCTests } from "../../tools/_native_tests.ts";
+import { inRepository, listTree } from "../../tools/_repository.ts";
+import { countDenoTests, listParts } from "../../tools/_typescript_tests.ts";
 
 Deno.test("countDenoTests() adds up passed, failed and ignored tests", () => {
   const text = "noise\n\nok | 12 passed (3 steps) | 0 failed | 2 ignored (1 step) (45ms)\n";
@@ -23,4 +26,52 @@ Deno.test("countDenoTests() counts a crash at exit after passing tests as a fail
     failed: 1,
     skipped: 0,
   });
+});
+
+Deno.test("countCTests() reads the line that ctest ends with", () => {
+  const passed = "100% tests passed, 0 tests failed out of 38\n\nTotal Test time (real) = 1 sec\n";
+  assertEquals(countCTests(passed, 0), { passed: 38, failed: 0, skipped: 0 });
+  const failed = "95% tests passed, 2 tests failed out of 38\n";
+  assertEquals(countCTests(failed, 8), { passed: 36, failed: 2, skipped: 0 });
+  assertEquals(countCTests("No tests were found!!!\n", 0), { passed: 0, failed: 1, skipped: 0 });
+});
+
+Deno.test("every test file belongs to exactly one process", async () => {
+  const parts = await listParts();
+  for (const file of await listTree("tests", "_test.ts")) {
+    const holding = parts.filter((part) => file === part || file.startsWith(`${part}/`));
+    assertEquals(holding.length, 1, `${file} runs in ${holding.length} processes`);
+  }
+});
+
+Deno.test("runJobs() runs as many jobs at a time as it may, and shows what failed", async () => {
+  let [running, most] = [0, 0];
+  const lines: string[] = [];
+  const jobs = [1, 2, 3, 4].map((number) => ({
+    name: `job ${number}`,
+    run: async () => {
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      running -= 1;
+      const failed = number === 3 ? 1 : 0;
+      return { count: { passed: number, failed, skipped: 0 }, text: `said by ${number}` };
+    },
+  }));
+  const { count, failed } = await runJobs(jobs, 2, (line) => lines.push(line));
+  assertEquals(most, 2);
+  assertEquals(count, { passed: 10, failed: 1, skipped: 0 });
+  assertEquals(failed, jobs.slice(2, 3));
+  assertEquals(lines.filter((line) => line.startsWith("said by")), ["said by 3"]);
+  assertStringIncludes(lines.join("\n"), "job 3: FAILED, 3 passed, 1 failed, 0 skipped");
+});
+
+Deno.test("ThreadSanitizer misses no thread: no header of the C++ tests includes <thread>", async () => {
+  const found: string[] = [];
+  for (const folder of ["kernel", "selectors", "eviction"]) {
+    for (const file of await listTree(`tests/${folder}`, ".hpp")) {
+      const text = await Deno.readTextFile(inRepository(file));
+      if (/#\s*include\s*<(thread|future)>/.test(text)) found.push(file);
+    }
+  }
+  assertEquals(found, []);
 });

@@ -1,0 +1,99 @@
+/**
+ * The C++ tests under sanitizers, and the kernel that the system's compiler makes: kernel/CMakeLists.txt is the second
+ * way to the library, and builds both.
+ *
+ * @module
+ */
+import { inRepository, libraryFileName, listFiles, run } from "./_repository.ts";
+import { capture, type Count, type Job, none, one, type Result } from "./_jobs.ts";
+import { denoTest, operations } from "./_typescript_tests.ts";
+
+const folder = "build/cmake";
+
+/** What is missing here for the C++ tests; undefined where nothing is. */
+async function missing(): Promise<string | undefined> {
+  if (!(await run(["ctest", "--version"])).success) {
+    return "cmake is missing (Debian: apt-get install cmake make g++)";
+  }
+  for (const name of [Deno.env.get("CXX") ?? "c++", "g++", "clang++"]) {
+    if ((await run([name, "--version"])).success) return undefined;
+  }
+  return "a C++ compiler is missing (Debian: apt-get install g++)";
+}
+
+/** Builds the library and the tests by CMake, side by side. */
+async function buildAll(): Promise<Result> {
+  const lack = await missing();
+  if (lack !== undefined) return { count: one("failed"), text: lack };
+  const targets = ["exrp", "exrp_tests_address", "exrp_tests_thread"];
+  const parallel = String(navigator.hardwareConcurrency);
+  const configured = await capture(["cmake", "-S", "kernel", "-B", folder]);
+  const { code, text } = configured.code !== 0 ? configured : await capture(
+    ["cmake", "--build", folder, "--target", ...targets, "--parallel", parallel],
+  );
+  const lacksSanitizer = /cannot find.*lib[atu]b?san|library.*[atu]b?san.*not found/.test(text);
+  const hint = lacksSanitizer
+    ? "\nThe compiler's sanitizers are missing (Fedora: dnf install libasan libubsan libtsan; g++ of Debian brings them)"
+    : "";
+  return { count: one(code === 0 ? "passed" : "failed"), text: text + hint };
+}
+
+/** `deno test` of some tests with the library that CMake built. */
+function withThatKernel(name: string, args: readonly string[], seeds = ""): Job {
+  return {
+    name,
+    run: () =>
+      denoTest(["--no-check", "--permit-no-files", ...args], {
+        EXRP_KERNEL: inRepository(...folder.split("/"), libraryFileName()),
+        EXRP_MODEL_SEEDS: seeds,
+        EXRP_OPERATIONS_DIR: operations,
+      }),
+  };
+}
+
+/** The counts of `ctest`, from the line before its summary. */
+export function countCTests(text: string, code: number): Count {
+  const match = /(\d+)% tests passed(?:, (\d+) tests? failed)? out of (\d+)/.exec(text);
+  const failed = Number(match?.[2] ?? 0);
+  const count = { ...none, passed: Number(match?.[3] ?? 0) - failed, failed };
+  return code !== 0 && failed === 0 || match === null ? { ...count, failed: failed + 1 } : count;
+}
+
+/** Runs the programs that were built. */
+async function runPrograms(): Promise<Result> {
+  const kept = (await listFiles("tests/kernel/operations", ".ops")).length;
+  const fresh = (await listFiles("build/operations", ".ops")).length;
+  console.log(`recordings to replay: ${fresh} of the model test, and ${kept} that are kept`);
+  const parallel = String(navigator.hardwareConcurrency);
+  const { code, text } = await capture(
+    ["ctest", "--test-dir", folder, "--output-on-failure", "--parallel", parallel],
+  );
+  return { count: countCTests(text, code), text };
+}
+
+/** What is built by CMake, before anything of it can be tested. */
+export const nativeBuild: Job = {
+  name: "CMake's library and the C++ tests",
+  run: buildAll,
+  isNeeded: true,
+};
+
+/**
+ * The TypeScript tests that hold CMake's library to what Zig's is held to. The model test agrees only where each number
+ * of each batch is the same. It records operations for the native replay, unless those of Zig's library are there: then
+ * the replay compares the two.
+ */
+export function listKernelJobs(hasRecordings: boolean): Job[] {
+  const model = "tests/model/model_test.ts";
+  const recorded = hasRecordings ? [] : [
+    withThatKernel("recordings of the model test", ["--filter", "recorded", model]),
+  ];
+  return [
+    ...recorded,
+    withThatKernel("the model agrees with CMake's library", ["--filter", "agrees", model], "40"),
+    withThatKernel("tests/ffi with CMake's library", ["tests/ffi"]),
+  ];
+}
+
+/** The C++ tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer. */
+export const nativeTests: Job = { name: "C++ tests under ASan, UBSan and TSan", run: runPrograms };

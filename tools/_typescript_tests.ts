@@ -1,0 +1,101 @@
+/**
+ * The TypeScript tests as jobs: a process for each folder of tests/, so that tests which measure memory or end the
+ * process disturb no other folder. The tests of the model take longest, so each of their files has a process.
+ *
+ * @module
+ */
+import { inRepository, listFiles, listTree, run } from "./_repository.ts";
+import { capture, type Count, type Job, none, type Result } from "./_jobs.ts";
+
+const permissions = [
+  ...["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-run", "--allow-sys"],
+  "--allow-net=127.0.0.1",
+];
+
+/** Folders whose every file is a job. */
+const split = ["tests/model"];
+
+/** What takes longest begins first, or the other cores wait for it at the end. */
+const first = ["tests/model/faults_test.ts", "tests/model/model_test.ts"];
+
+/** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
+export const operations: string = inRepository("build", "operations");
+
+/** Pages that quote pieces of examples, which tests/examples holds them to: a piece does not run by itself. */
+const quoting = ["docs/quickstart.md", "docs/write_your_own_selector.md"];
+
+/** The code and the pages whose examples are run. */
+async function listDocumented(): Promise<string[][]> {
+  const pages = ["README.md", ...await listFiles("docs", ".md")].filter((page) =>
+    !quoting.includes(page)
+  );
+  const { publish } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
+  const code = publish.include.filter((path: string) => path === "mod.ts" || /^[a-z]+$/.test(path));
+  return [code, pages];
+}
+
+/** The counts of `deno test`, from the line it ends with. */
+export function countDenoTests(text: string, code: number): Count {
+  let { passed, failed, skipped } = none;
+  for (const line of text.split("\n")) {
+    const match = /^(?:ok|FAILED) \| (\d+) passed.*?\| (\d+) failed(.*)$/.exec(line.trim());
+    if (!match) continue;
+    passed += Number(match[1]);
+    failed += Number(match[2]);
+    skipped += Number(/(\d+) ignored/.exec(match[3] ?? "")?.[1] ?? 0);
+  }
+  // Ended by an error that is no test's: a type error, a crash at exit.
+  if (code !== 0 && failed === 0) failed = 1;
+  return { passed, failed, skipped };
+}
+
+/** Runs `deno test`. */
+export async function denoTest(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Result> {
+  const { code, text } = await capture([Deno.execPath(), "test", ...permissions, ...args], env);
+  return { count: countDenoTests(text, code), text };
+}
+
+/**
+ * The configuration for the tests, and the line that says which @std packages it means. Deno itself is asked to load
+ * the real ones, so that its own settings decide where JSR is; it is never waited for longer than ten seconds.
+ */
+export async function chooseConfig(): Promise<{ config: string; says: string }> {
+  const config = inRepository("deno.jsr.json");
+  const test = "tests/std/testing_bdd_test.ts";
+  const load = [Deno.execPath(), "cache", "--quiet", "--config", config, test];
+  const which = "@std/assert and @std/testing:";
+  if ((await run(load, { timeoutMs: 10_000 })).success) {
+    return { config, says: `${which} the real packages, from JSR` };
+  }
+  return {
+    config: inRepository("deno.json"),
+    says: `${which} JSR does not answer here, so the stand-ins in tests/std serve`,
+  };
+}
+
+/** What each process of `deno test` is given: every test file is in one of these files and folders. */
+export async function listParts(): Promise<string[]> {
+  const parts = new Set<string>();
+  for (const file of await listTree("tests", "_test.ts")) {
+    const folder = file.split("/").slice(0, 2).join("/");
+    parts.add(split.includes(folder) ? file : folder);
+  }
+  return [...first.filter((part) => parts.delete(part)), ...parts];
+}
+
+/** The TypeScript tests and the examples of the documentation. The types of the tests are checked elsewhere. */
+export async function listTypeScriptJobs(config: string): Promise<Job[]> {
+  const tests = (await listParts()).map((part): Job => ({
+    name: part,
+    run: () =>
+      denoTest(["--config", config, "--no-check", part], { EXRP_OPERATIONS_DIR: operations }),
+  }));
+  const examples = (await listDocumented()).map((paths, index): Job => ({
+    name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
+    run: () => denoTest(["--config", config, "--doc", ...paths]),
+  }));
+  return [...tests.slice(0, first.length), ...examples, ...tests.slice(first.length)];
+}
