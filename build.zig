@@ -114,7 +114,8 @@ fn addProgram(
     module.addCSourceFiles(.{ .files = &.{file}, .flags = flags, .language = language });
     module.linkLibrary(kernel);
     // As in CMakeLists.txt: kernel_store_block_index_test of tests/kernel/store/block_index_test.cpp.
-    const name = b.dupe(file["tests/".len .. file.len - std.fs.path.extension(file).len]);
+    const stem = file["tests/".len .. file.len - std.fs.path.extension(file).len];
+    const name = b.allocator.dupe(u8, stem) catch @panic("OOM");
     std.mem.replaceScalar(u8, name, '/', '_');
     const program = b.addExecutable(.{ .name = name, .root_module = module });
     program.pie = true;

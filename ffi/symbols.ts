@@ -104,8 +104,8 @@ export const symbols = {
     parameters: ["u32", "u32", "u32", "f64", "buffer", "f64", "buffer"],
     result: "i32",
   },
-  /** `(replay, batch, batch_size)` */
-  exrp_batch_run: { parameters: ["u32", "buffer", "f64"], result: "i32", nonblocking: true },
+  /** `(replay, order, batch, batch_size)` */
+  exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
   /** `(replay, table, episodes, positions, count, indices)` */
@@ -133,7 +133,7 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
-export const EXRP_ABI_VERSION = 4;
+export const EXRP_ABI_VERSION = 5;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "kernel/base/checksum.hpp"
+#include "kernel/base/process.hpp"
 #include "kernel/registry.hpp"
 
 using exrp::fail;
@@ -16,8 +17,16 @@ namespace {
 /// Made at the first use and never freed: a destructor that ran after the library was unloaded would end the process. Null only
 /// when there was no memory for it.
 exrp::Registry* registry() {
-  static exrp::Registry* const made = new (std::nothrow) exrp::Registry;
+  static exrp::Registry* const made = [] {
+    exrp::keepLoaded();
+    return new (std::nothrow) exrp::Registry;
+  }();
   return made;
+}
+
+/// Frees what a thread that ends has made: its isolate is gone, and a Worker that was terminated runs no finalizer.
+void threadEnded(uint64_t thread) {
+  while (Replay* left = registry()->removeOwned(thread)) delete left;
 }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
@@ -74,6 +83,7 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const do
   if (status == Status::ok) status = made->create(*parsed, pick);
   uint32_t id = 0;
   if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
+  made->owner = exrp::callingThread(threadEnded);
   if (status == Status::ok) status = registry()->add(made.get(), &id);
   if (status != Status::ok) return number(status);
   made.release();
@@ -228,12 +238,12 @@ int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, dou
   return withOrders(replay, [&](Replay& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
 }
 
-int32_t exrp_batch_run(uint32_t replay, uint8_t*, double) {
+int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
   Replay* found = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (found == nullptr) return number(fail(Status::replayUnknown, replay));
-  found->runOrders();
+  const Status status = found->runOrder(order, batch);
   registry()->leave(found);
-  return EXRP_STATUS_OK;
+  return number(status);
 }
 
 int32_t exrp_batch_take(uint32_t replay, double order) {

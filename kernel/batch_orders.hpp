@@ -4,17 +4,22 @@
 // still waiting, in order, so that the same calls give the same draws however fast the other thread is. Giving an order and taking one
 // that is done ask and change nothing but the orders, and wait for no draw: else each batch would wait for the next one's.
 //
-// Thread safety: run() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
-// caller's thread's. Whoever draws holds drawing_, and nobody else touches the replay then: the caller's thread comes here first
-// (settle), and waits no longer than the batches take. placing_ guards the places, for a moment; it is locked after drawing_. No lock
-// is held between two calls.
+// Whose memory is written: an order names memory of the caller's, who may end at any moment, as a Worker does. Another thread writes
+// to an order's memory only while that order's own runFor() is under way, as its caller keeps the memory for as long. The caller's
+// thread may write to it in any call of its own.
+//
+// Thread safety: runFor() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
+// caller's thread's. Whoever draws has set isDrawing_, and nobody else touches the replay then: the caller's thread comes here first
+// (settle), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held between two calls.
 // Invariants:
 //   1. waiting() is the number of orders that were given and are not carried out; it falls only when one is wholly done.
-//   2. A place that is given and not done is changed by nobody but who draws.
+//   2. A place that is given and not done is changed by nobody but who draws, isHeld aside.
+//   3. At most one thread draws, and always the oldest order.
 // Cost: for calls when nothing waits, one load.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 
 #include "kernel/base/error.hpp"
@@ -31,6 +36,7 @@ struct BatchOrder {
   Status status;
   double detail[errorDetailCount];
   bool isDone;
+  bool isHeld;  // its runFor() is under way
 };
 
 class BatchOrders {
@@ -40,50 +46,100 @@ class BatchOrders {
 
   /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
-    const std::scoped_lock lock(placing_);
+    const std::scoped_lock lock(guard_);
     for (BatchOrder& place : places_) {
       if (place.id != 0) continue;
       place = order;
       place.id = ++given_;
-      place.isDone = false;
+      place.isDone = place.isHeld = false;
       waiting_.fetch_add(1, std::memory_order_relaxed);
       return place.id;
     }
     return 0;
   }
 
-  /// Carries out what waits, oldest first: `draw` is called with each order and returns its status.
+  /// Carries out what waits, oldest first, by the caller's thread: `draw` is called with each order and returns its status.
   template <typename Draw>
   void run(Draw draw) {
-    const std::scoped_lock lock(drawing_);
-    while (BatchOrder* next = oldest()) {
-      next->status = draw(*next);
-      for (uint32_t index = 0; index < errorDetailCount; ++index) next->detail[index] = errorDetail[index];
-      {
-        // Who takes it sees what was drawn.
-        const std::scoped_lock done(placing_);
-        next->isDone = true;
-      }
-      // Release: pairs with waiting().
-      waiting_.fetch_sub(1, std::memory_order_release);
+    std::unique_lock lock(guard_);
+    while (true) {
+      while (isDrawing_) changed_.wait(lock);
+      BatchOrder* const next = oldest();
+      if (next == nullptr) return;
+      carryOut(*next, lock, draw);
     }
+  }
+
+  /// From another thread, whose caller keeps the memory at `batch` until this returns: carries out the order, and before it those older
+  /// ones whose runFor() is under way too. Returns when the order is done, or close() was called; false where there is no such order.
+  template <typename Draw>
+  bool runFor(double id, const uint8_t* batch, Draw draw) {
+    std::unique_lock lock(guard_);
+    BatchOrder* const mine = find(id);
+    if (mine == nullptr || mine->batch != batch) return false;
+    mine->isHeld = true;
+    changed_.notify_all();
+    // Its place may be taken and given again: the number tells.
+    while (mine->id == id && !mine->isDone) {
+      if (isDrawing_) {
+        // It may be this one that is drawn, and even while closing its memory is wanted until that is done.
+        changed_.wait(lock);
+        continue;
+      }
+      if (isClosing_) break;
+      BatchOrder* const next = oldest();
+      if (next->isHeld) {
+        carryOut(*next, lock, draw);
+      } else {
+        changed_.wait(lock);
+      }
+    }
+    if (mine->id == id) mine->isHeld = false;
+    return true;
+  }
+
+  /// Lets every runFor() return, once nothing is being drawn.
+  void close() {
+    const std::scoped_lock lock(guard_);
+    isClosing_ = true;
+    changed_.notify_all();
   }
 
   /// Forgets an order that was carried out, and gives what became of it; false where there is none, or it still waits.
   bool take(double id, Status* status) {
-    const std::scoped_lock lock(placing_);
-    for (BatchOrder& place : places_) {
-      if (place.id != id || id == 0 || !place.isDone) continue;
-      *status = fail(place.status, place.detail[0], place.detail[1], place.detail[2], place.detail[3]);
-      place.id = 0;
-      return true;
-    }
-    return false;
+    const std::scoped_lock lock(guard_);
+    BatchOrder* const found = find(id);
+    if (found == nullptr || !found->isDone) return false;
+    *status = fail(found->status, found->detail[0], found->detail[1], found->detail[2], found->detail[3]);
+    found->id = 0;
+    return true;
   }
 
  private:
+  /// Draws an order; the lock is open meanwhile.
+  template <typename Draw>
+  void carryOut(BatchOrder& order, std::unique_lock<std::mutex>& lock, Draw draw) {
+    isDrawing_ = true;
+    lock.unlock();
+    const Status status = draw(order);
+    lock.lock();
+    order.status = status;
+    for (uint32_t index = 0; index < errorDetailCount; ++index) order.detail[index] = errorDetail[index];
+    order.isDone = true;
+    isDrawing_ = false;
+    // Release: pairs with waiting().
+    waiting_.fetch_sub(1, std::memory_order_release);
+    changed_.notify_all();
+  }
+
+  BatchOrder* find(double id) {
+    for (BatchOrder& place : places_) {
+      if (place.id == id && id != 0) return &place;
+    }
+    return nullptr;
+  }
+
   BatchOrder* oldest() {
-    const std::scoped_lock lock(placing_);
     BatchOrder* found = nullptr;
     for (BatchOrder& place : places_) {
       if (place.id != 0 && !place.isDone && (found == nullptr || place.id < found->id)) found = &place;
@@ -91,9 +147,11 @@ class BatchOrders {
     return found;
   }
 
-  std::mutex drawing_;
-  std::mutex placing_;
+  std::mutex guard_;
+  std::condition_variable changed_;
   std::atomic<uint32_t> waiting_ = 0;
+  bool isDrawing_ = false;
+  bool isClosing_ = false;
   BatchOrder places_[EXRP_LIMIT_ORDERS] = {};
   double given_ = 0;
 };

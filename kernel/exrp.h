@@ -13,7 +13,8 @@
  *  6. No callbacks, no variable arguments, no structs by value.
  *  7. Bytes in memory are in the order of the machine, which is little-endian on every platform supported.
  *  8. Thread safety: ids may be created, used and destroyed from any thread; calls on one replay are the caller's to serialise,
- *     but for EXRP_SLOW ones, which bindings make from another thread, at any time.
+ *     but for EXRP_SLOW ones, which bindings make from another thread, at any time. A replay is destroyed when the thread ends
+ *     that created it, if it was not destroyed before. The end of the process is not the end of a thread.
  *  9. exrp_error_detail tells up to four numbers about this thread's last failure; what they are stands at each status.
  */
 #ifndef EXRP_H
@@ -38,7 +39,7 @@ extern "C" {
 #endif
 
 /* The number that changes whenever this header does. */
-#define EXRP_ABI_VERSION 4
+#define EXRP_ABI_VERSION 5
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -322,12 +323,14 @@ EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32
                                    uint32_t weighted, uint8_t* batch, double batch_size);
 
 /* Orders a batch of `count`, to be drawn as of now: by exrp_batch_run, or by the next call on this replay that asks it for anything or
- * changes it, whichever comes first; neither an order nor the taking of a batch that is drawn does. `batch` has to stay where it is
- * until exrp_batch_take, or until the replay is destroyed and exrp_batch_run has returned. */
+ * changes it, whichever comes first. Neither an order nor the taking of a batch that is drawn asks for anything. `batch` has to stay
+ * where it is until exrp_batch_take, or until the replay is destroyed. */
 EXRP_API int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch,
                                   double batch_size, double* order);
-/* Draws what was ordered and is not drawn yet. `batch` is the order's, so that bindings keep it. */
-EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, uint8_t* batch, double batch_size);
+/* Draws an order, once the older ones are drawn, and returns when it is drawn; call it for each order, in turn. `batch` is the memory
+ * of the order: the caller keeps it until this returns, even if its isolate ends, and the kernel writes to it from other threads only
+ * until then. */
+EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double batch_size);
 /* What exrp_batch_get would have answered; the order is then forgotten. */
 EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 

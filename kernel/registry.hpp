@@ -1,6 +1,8 @@
 // Registry: the replays of the process, known by integer ids that are never a pointer.
 //
 // An id is (generation << 16) | place; a place's generation counts up each time it is used, so that a stale id is a status.
+// A replay has an owner, a number that stands for the thread that made it: removeOwned() takes out all that one thread made.
+//
 // Thread safety: any thread may add, find and remove; two calls on one replay are the caller's to serialise.
 // Invariants:
 //   1. A place is free exactly when its replay is null.
@@ -60,16 +62,33 @@ class Registry {
   Replay* remove(uint32_t id) {
     std::unique_lock lock(mutex_);
     Replay* replay = find(id);
-    if (replay == nullptr) return nullptr;
-    places_[id & 0xFFFF].store(nullptr, std::memory_order_relaxed);
-    count_.fetch_sub(1, std::memory_order_relaxed);
-    left_.wait(lock, [&] { return replay->runnerCount == 0; });
+    if (replay != nullptr) takeOut(id & 0xFFFF, replay, lock);
     return replay;
+  }
+
+  /// Takes out a replay of this owner, as remove() does; null where it has none left.
+  Replay* removeOwned(uint64_t owner) {
+    std::unique_lock lock(mutex_);
+    for (uint32_t place = 0; place < placeCount; ++place) {
+      Replay* replay = places_[place].load(std::memory_order_relaxed);
+      if (replay == nullptr || replay->owner != owner) continue;
+      takeOut(place, replay, lock);
+      return replay;
+    }
+    return nullptr;
   }
 
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
+  void takeOut(uint32_t place, Replay* replay, std::unique_lock<std::mutex>& lock) {
+    places_[place].store(nullptr, std::memory_order_relaxed);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    // No longer than the batch takes that is being drawn.
+    replay->closeOrders();
+    left_.wait(lock, [&] { return replay->runnerCount == 0; });
+  }
+
   static constexpr uint32_t placeCount = EXRP_LIMIT_REPLAYS;
 
   std::mutex mutex_;

@@ -606,10 +606,17 @@ Status Replay::orderBatch(uint32_t selector, uint32_t count, double beta, uint8_
   return Status::ok;
 }
 
+Status Replay::carryOut(const BatchOrder& order) {
+  return getBatch(order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+}
+
 void Replay::runOrders() {
-  orders_.run([this](const BatchOrder& order) {
-    return getBatch(order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
-  });
+  orders_.run([this](const BatchOrder& order) { return carryOut(order); });
+}
+
+Status Replay::runOrder(double order, const uint8_t* batch) {
+  const bool isKnown = orders_.runFor(order, batch, [this](const BatchOrder& each) { return carryOut(each); });
+  return isKnown ? Status::ok : fail(Status::argument, 2, order);
 }
 
 Status Replay::takeBatch(double order) {

@@ -106,10 +106,14 @@ class Replay {
   void settle() {
     if (orders_.waiting() > 0) runOrders();
   }
-  /// From any thread.
   void runOrders();
-  /// Threads that are in runOrders() from outside: the registry's business.
+  /// From another thread, whose caller keeps the order's memory at `batch` until this returns.
+  Status runOrder(double order, const uint8_t* batch);
+  /// Lets other threads leave runOrder(), as the replay is about to go.
+  void closeOrders() { orders_.close(); }
+  /// Threads that are in runOrder(), and the thread that made the replay: both are the registry's business.
   uint32_t runnerCount = 0;
+  uint64_t owner = 0;
 
   // The picks of a table.
   bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
@@ -204,6 +208,7 @@ class Replay {
   Status checkBatch(Table& table, const BatchPlace& place, double beta, double batchBytes) const;
   void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch);
+  Status carryOut(const BatchOrder& order);
   Status checkSelector(uint32_t selector) const;
 
   // Snapshots.

@@ -1,5 +1,5 @@
 /**
- * Batches one after the other, the next ones drawn while the learner works.
+ * Batches one after the other; the kernel draws the next ones while the learner works.
  *
  * @module
  */
@@ -16,7 +16,7 @@ export interface BatchesOptions {
   /** How strongly importance weights correct, as in `getBatch`; a function is asked at each draw, for annealing. */
   readonly beta?: number | (() => number);
   /**
-   * Whether memory is used again (false by default): a batch is then good until the next one is asked for, and nothing is allocated.
+   * Whether memory is used again (false by default). A batch is then yours until you ask for the next one, and nothing is allocated.
    */
   readonly reuse?: boolean;
 }
@@ -27,7 +27,7 @@ export interface BatchStreamSource<B> {
   draw(beta: number, into: B | undefined): B;
   /** Orders a batch that is drawn as of now on another thread; undefined where the selector can't. */
   order(beta: number, into: B | undefined): Promise<B> | undefined;
-  /** Says whether a batch is the stream's to write into, or whoever was given it may do what they like with it. */
+  /** Says whether a batch is the stream's to write into; if not, it is the user's to do with as they like. */
   lend(batch: B, isLent: boolean): void;
 }
 
@@ -69,7 +69,7 @@ async function* run<B>(
     const beta = betaNow();
     const into = spare.pop();
     const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
-    // Who waits for it hears of its failure; nobody may.
+    // Whoever waits for it hears of its failure, and perhaps nobody does.
     ordered?.catch(() => {});
     return ordered ?? source.draw(beta, into);
   };
@@ -77,11 +77,13 @@ async function* run<B>(
     while (true) {
       signal?.throwIfAborted();
       while (ahead.length < prefetch + 1) ahead.push(draw());
-      const batch = await untilAborted(ahead.shift() as Promise<B> | B, signal);
+      // It stays among those ahead until it is there: an abort must not end this while the kernel writes to it.
+      const batch = await untilAborted(ahead[0] as Promise<B> | B, signal);
+      ahead.shift();
       source.lend(batch, false);
       yield batch;
       if (!reuse) continue;
-      // Whoever holds it still can't hand its memory back any more.
+      // The user may still hold it, but can't hand its memory back any more.
       source.lend(batch, true);
       spare.push(batch);
     }

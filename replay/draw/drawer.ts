@@ -112,7 +112,13 @@ export class Drawer {
     };
     return {
       draw,
-      lend: (batch, isLent) => Batch.lend(batch, isLent),
+      lend: (batch, isLent) => {
+        Batch.lend(batch, isLent);
+        if (isLent || Batch.hasMemory(batch)) return;
+        throw new TypeError(
+          "batches(): the buffer of a batch was transferred while another batch was drawn into it; with reuse a batch is yours only until you ask for the next one",
+        );
+      },
       // Rules in TypeScript run on this thread only.
       order: (beta, into) =>
         native === undefined || this.#rules.eviction !== undefined
@@ -148,7 +154,8 @@ export class Drawer {
       order,
     );
     if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
-    const ran = await symbols.exrp_batch_run(id, bytes, lengthOf(bytes));
+    // The call keeps the memory while the kernel writes to it: even when this isolate ends.
+    const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
     // If a snapshot was loaded meanwhile, the batch is drawn from what it brought.
     if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
     if (ran !== 0) throw this.#error(operation, ran, selector.table);

@@ -56,10 +56,22 @@ struct Batch {
 void against(uint32_t kind, uint64_t seed) {
   const uint32_t ordered = make(kind);
   const uint32_t plain = make(kind);
+  // The other thread runs the order that it is told of, as a binding's pool does.
   std::atomic<bool> stop = false;
+  std::atomic<double> toldOrder = 0;
+  std::atomic<uint8_t*> toldBatch = nullptr;
+  std::atomic<bool> isRunning = false;
   std::thread runner([&] {
-    uint8_t none = 0;
-    while (!stop.load(std::memory_order_relaxed)) exrp_batch_run(ordered, &none, 1);
+    while (!stop.load()) {
+      if (toldOrder.load() == 0) {
+        std::this_thread::yield();
+        continue;
+      }
+      isRunning = true;
+      const double order = toldOrder.exchange(0);
+      if (order != 0) exrp_batch_run(ordered, order, toldBatch.load(), 1);
+      isRunning = false;
+    }
   });
   Random random(seed, 1);
   double handles[2] = {};
@@ -86,6 +98,8 @@ void against(uint32_t kind, uint64_t seed) {
     double order = 0;
     CHECK_EQUAL(exrp_batch_order(ordered, 0, count, 0.5, one.bytes.data(), one.offsets[EXRP_BATCH_BYTES], &order), 0);
     const int32_t status = exrp_batch_get(plain, 0, 0, count, count, 0.5, two.bytes.data(), two.offsets[EXRP_BATCH_BYTES]);
+    toldBatch = one.bytes.data();
+    toldOrder = order;
     // Now and then this thread comes first, now and then the other.
     if (turn % 3 == 0) std::this_thread::yield();
     CHECK_EQUAL(exrp_batch_take(ordered, order), status);
@@ -104,11 +118,17 @@ void against(uint32_t kind, uint64_t seed) {
     } else {
       CHECK_EQUAL(status, EXRP_STATUS_EMPTY);
     }
+    // The memory goes with this turn: the other thread has to be done with it.
+    toldOrder = 0;
+    while (isRunning) std::this_thread::yield();
   }
-  // The replay may go while the other thread looks for orders, and with orders that nobody takes.
+  // The replay may go while the other thread runs an order, and with orders that nobody takes.
   Batch last(ordered, 8);
   double order = 0;
   CHECK_EQUAL(exrp_batch_order(ordered, 0, 8, 1, last.bytes.data(), last.offsets[EXRP_BATCH_BYTES], &order), 0);
+  toldBatch = last.bytes.data();
+  toldOrder = order;
+  if (seed % 2 == 0) std::this_thread::yield();
   CHECK_EQUAL(exrp_replay_destroy(ordered), 0);
   stop = true;
   runner.join();
@@ -125,7 +145,7 @@ void meanwhile() {
   std::atomic<bool> ready = false;
   std::atomic<bool> waited = false;
   std::thread runner([&] {
-    orders.run([&](const exrp::BatchOrder& order) {
+    orders.runFor(second, nullptr, [&](const exrp::BatchOrder& order) {
       if (order.id != second) return exrp::Status::empty;
       began = true;
       // A draw that ends when the other thread has done its calls; were they to wait for it, it would end by itself, much later.
@@ -145,12 +165,79 @@ void meanwhile() {
   ready = true;
   runner.join();
   CHECK(!waited);
-  // The same run drew the third too.
-  CHECK_EQUAL(orders.waiting(), 0);
+  // Nobody kept the memory of the third: it waits for the caller's thread.
+  CHECK_EQUAL(orders.waiting(), 1);
   CHECK(orders.take(second, &status));
   CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_OK);
+  CHECK(!orders.take(third, &status));
+  orders.run([](const exrp::BatchOrder&) { return exrp::Status::empty; });
   CHECK(orders.take(third, &status));
   CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_EMPTY);
+}
+
+/// Another thread writes to the memory of an order only while that order's own call is under way: until then the memory may be that of a
+/// Worker which has ended. So the newer of two orders waits for the older one's call, and both calls last until their orders are done.
+void memoryIsKept() {
+  exrp::BatchOrders orders;
+  uint8_t memory[2] = {};
+  double ids[2] = {};
+  for (uint32_t k = 0; k < 2; ++k) {
+    exrp::BatchOrder order = {};
+    order.batch = &memory[k];
+    ids[k] = orders.give(order);
+  }
+  std::atomic<bool> isKept[2] = {};
+  std::atomic<uint32_t> drawnCount = 0;
+  std::atomic<uint32_t> unkeptCount = 0;
+  const auto draw = [&](const exrp::BatchOrder& order) {
+    ++drawnCount;
+    if (!isKept[order.id == ids[0] ? 0 : 1]) ++unkeptCount;
+    return exrp::Status::ok;
+  };
+  const auto runFor = [&](uint32_t k) {
+    isKept[k] = true;
+    if (!orders.runFor(ids[k], &memory[k], draw)) ++unkeptCount;
+    isKept[k] = false;
+  };
+  CHECK(!orders.runFor(ids[1], &memory[0], draw));
+  CHECK(!orders.runFor(99, &memory[0], draw));
+  std::thread newer([&] { runFor(1); });
+  // It would draw at once, if it were to draw.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_EQUAL(drawnCount.load(), 0u);
+  CHECK(isKept[1].load());
+  std::thread older([&] { runFor(0); });
+  older.join();
+  newer.join();
+  CHECK_EQUAL(drawnCount.load(), 2u);
+  CHECK_EQUAL(unkeptCount.load(), 0u);
+  // Where the older one's call never comes, closing ends the wait.
+  exrp::BatchOrder order = {};
+  orders.give(order);
+  order.batch = memory;
+  const double last = orders.give(order);
+  std::thread waiting([&] { orders.runFor(last, memory, draw); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  orders.close();
+  waiting.join();
+  CHECK_EQUAL(drawnCount.load(), 2u);
+}
+
+/// A replay goes with the thread that made it, even while another thread is drawing from it; those of other threads stay.
+void threadsEnd() {
+  const uint32_t before = exrp_replay_count();
+  const uint32_t mine = make(EXRP_SELECTOR_UNIFORM);
+  uint32_t left = 0;
+  std::thread maker([&] {
+    make(EXRP_SELECTOR_UNIFORM);
+    CHECK_EQUAL(exrp_replay_destroy(make(EXRP_SELECTOR_PRIORITIZED)), 0);
+    left = make(EXRP_SELECTOR_UNIFORM);
+    CHECK_EQUAL(exrp_replay_count(), before + 3);
+  });
+  maker.join();
+  CHECK_EQUAL(exrp_replay_count(), before + 1);
+  CHECK_EQUAL(exrp_replay_destroy(left), EXRP_STATUS_REPLAY_UNKNOWN);
+  CHECK_EQUAL(exrp_replay_destroy(mine), 0);
 }
 
 /// Neither an order nor the taking of a batch that is drawn draws what waits; a call that asks for anything does.
@@ -169,11 +256,10 @@ void untouched() {
   Batch batches[] = {Batch(replay, 4), Batch(replay, 4), Batch(replay, 4)};
   const std::vector<uint8_t> before(batches[0].bytes.size(), 0xEE);
   double orders[3] = {};
-  uint8_t none = 0;
   for (uint32_t k = 0; k < 3; ++k) {
     batches[k].bytes = before;
     CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batches[k].bytes.data(), batches[k].offsets[EXRP_BATCH_BYTES], &orders[k]), 0);
-    if (k == 0) CHECK_EQUAL(exrp_batch_run(replay, &none, 1), 0);
+    if (k == 0) CHECK_EQUAL(exrp_batch_run(replay, orders[0], batches[0].bytes.data(), 1), 0);
   }
   CHECK_EQUAL(exrp_batch_take(replay, orders[0]), 0);
   CHECK(batches[0].bytes != before);
@@ -208,9 +294,9 @@ void limits() {
   }
   CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), EXRP_STATUS_LIMIT);
   for (const double each : orders) CHECK_EQUAL(exrp_batch_take(replay, each), EXRP_STATUS_EMPTY);
+  CHECK_EQUAL(exrp_batch_run(replay, orders[0], batch.bytes.data(), 1), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(exrp_replay_destroy(replay), 0);
-  uint8_t none = 0;
-  CHECK_EQUAL(exrp_batch_run(replay, &none, 1), EXRP_STATUS_REPLAY_UNKNOWN);
+  CHECK_EQUAL(exrp_batch_run(replay, orders[0], batch.bytes.data(), 1), EXRP_STATUS_REPLAY_UNKNOWN);
 }
 
 }  // namespace
@@ -221,6 +307,8 @@ int main() {
     against(EXRP_SELECTOR_PRIORITIZED, seed);
   }
   meanwhile();
+  memoryIsKept();
+  threadsEnd();
   untouched();
   limits();
   return exrp::test::checkResult("batch orders");

@@ -2,7 +2,15 @@
 
 import { ExperienceReplay, fifo, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import { streamBatches } from "../../../replay/draw/batches.ts";
 import { assertReplayRejects, recordEpisode, type SmallReplay, smallReplay } from "../_helpers.ts";
 
 /** What a learner does: a batch, then priorities and records, again and again; gives the batches' bytes. */
@@ -214,4 +222,40 @@ Deno.test("batches: bad input is refused at once", async () => {
   assertThrows(() => loose.batches(8, selector, { signal: {} }), TypeError, "signal");
   assertThrows(() => loose.batches(8, selector, { beta: -1 }), RangeError, "beta");
   assertThrows(() => loose.batches(8, selector, { reuse: 1 }), TypeError, "reuse");
+});
+
+Deno.test("batches: after an abort the stream ends once the kernel has drawn what was ordered, and not before", async () => {
+  // The batch that was waited for was once forgotten: the stream ended while the kernel still wrote to it.
+  const drawn: PromiseWithResolvers<number>[] = [];
+  const stream = streamBatches<number>({
+    draw: () => 0,
+    order: () => {
+      const order = Promise.withResolvers<number>();
+      drawn.push(order);
+      return order.promise;
+    },
+    lend: () => {},
+  }, { reuse: true, prefetch: 1, signal: AbortSignal.timeout(1) });
+  let hasEnded = false;
+  const ended = assertRejects(() => stream.next(), DOMException).then(() => hasEnded = true);
+  await new Promise((done) => setTimeout(done, 20));
+  assertEquals(drawn.length, 2);
+  drawn[1]?.resolve(1);
+  await new Promise((done) => setTimeout(done, 20));
+  assertEquals(hasEnded, false);
+  drawn[0]?.resolve(0);
+  await ended;
+});
+
+Deno.test("batches: memory that was transferred while it is drawn into is an error, not an empty batch", async () => {
+  using replay = await smallReplay();
+  recordEpisode(replay, 10);
+  const stream = replay.batches(8, replay.newPickSelector(uniform()), { reuse: true });
+  const { value: batch } = await stream.next();
+  assert(batch !== undefined);
+  // From here on another batch is drawn into the first one's memory.
+  await stream.next();
+  batch.bytes.buffer.transfer();
+  const error = await assertRejects(() => stream.next(), TypeError);
+  assertMatch(error.message, /batches\(\): the buffer of a batch was transferred/);
 });

@@ -1,0 +1,93 @@
+#include "kernel/base/process.hpp"
+
+#include <atomic>
+
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#include <pthread.h>
+#endif
+
+namespace exrp {
+namespace {
+
+std::atomic<uint64_t> threadCount = 0;
+std::atomic<void (*)(uint64_t)> threadEnded = nullptr;
+
+/// What is kept for a thread: its number, as a pointer that points nowhere.
+uint64_t numberOf(void* kept) { return reinterpret_cast<uintptr_t>(kept); }
+void* keptOf(uint64_t number) { return reinterpret_cast<void*>(static_cast<uintptr_t>(number)); }
+
+}  // namespace
+
+#if defined(_WIN32)
+
+namespace {
+
+/// Windows calls this also when the process ends, once all other threads were stopped wherever they were: any lock may be held then.
+bool isProcessEnding() {
+  using Answer = BOOLEAN(WINAPI*)();
+  const HMODULE system = GetModuleHandleW(L"ntdll.dll");
+  if (system == nullptr) return true;
+  const FARPROC found = GetProcAddress(system, "RtlDllShutdownInProgress");
+  return found == nullptr || reinterpret_cast<Answer>(reinterpret_cast<void*>(found))() != 0;
+}
+
+void WINAPI fiberEnded(void* kept) {
+  if (kept != nullptr && !isProcessEnding()) threadEnded.load()(numberOf(kept));
+}
+
+}  // namespace
+
+void keepLoaded() {
+  HMODULE ignored = nullptr;
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                     reinterpret_cast<LPCWSTR>(reinterpret_cast<void*>(&keepLoaded)), &ignored);
+}
+
+uint64_t callingThread(void (*ended)(uint64_t thread)) {
+  threadEnded.store(ended);
+  static const DWORD key = FlsAlloc(fiberEnded);
+  if (key == FLS_OUT_OF_INDEXES) return 0;
+  if (const uint64_t known = numberOf(FlsGetValue(key)); known != 0) return known;
+  const uint64_t number = threadCount.fetch_add(1) + 1;
+  return FlsSetValue(key, keptOf(number)) != 0 ? number : 0;
+}
+
+#else
+
+namespace {
+
+struct Key {
+  pthread_key_t key;
+  bool isMade;
+};
+
+}  // namespace
+
+void keepLoaded() {
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<void*>(&keepLoaded), &info) == 0 || info.dli_fname == nullptr) return;
+  // One more reference, which is never given back: only to what is loaded, and never a second copy.
+  dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/// A key's destructor runs when a thread ends, and neither for the main thread nor when the process ends.
+uint64_t callingThread(void (*ended)(uint64_t thread)) {
+  threadEnded.store(ended);
+  static const Key made = [] {
+    Key fresh = {};
+    fresh.isMade = pthread_key_create(&fresh.key, [](void* kept) { threadEnded.load()(numberOf(kept)); }) == 0;
+    return fresh;
+  }();
+  if (!made.isMade) return 0;
+  if (const uint64_t known = numberOf(pthread_getspecific(made.key)); known != 0) return known;
+  const uint64_t number = threadCount.fetch_add(1) + 1;
+  return pthread_setspecific(made.key, keptOf(number)) == 0 ? number : 0;
+}
+
+#endif
+
+}  // namespace exrp
