@@ -405,7 +405,8 @@ Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
   if (made == nullptr) return fail(Status::memory, sizeof(Table));
   const uint32_t slotCountMax = store_.blockCountMax() * store_.blockLength();
   Status status = made->picks.create(policy, config_.capacity, slotCountMax);
-  if (status == Status::ok) status = made->batches.create(store_, policy, config_.segmentLength);
+  made->batches.create(store_, policy, config_.segmentLength);
+  if (status == Status::ok) status = made->batches.createScratch(&made->scratch);
   if (status == Status::ok) status = made->picks.prepare(recordCount_, store_.highWater() << store_.blockShift());
   if (status != Status::ok) return status;
   for (uint32_t index = episodes_.oldest(); index != episodeNone; index = episodes_[index].newer) {
@@ -555,32 +556,32 @@ Status Replay::batchLayout(Table& table, uint32_t count, double* offsets) const 
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const double bytes = table.batches.bytes(count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const BatchLayout& layout = table.batches.layout(count);
+  const BatchLayout& layout = table.batches.layout(count, table.scratch);
   for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
 /// Checks what a batch is asked with.
-Status Replay::checkBatch(Table& table, const BatchPlace& place, double beta, double batchBytes) const {
-  if (place.count < 1 || place.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.count, EXRP_LIMIT_BATCH);
-  if (place.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, place.total, EXRP_LIMIT_BATCH);
-  if (place.first > place.total || place.count > place.total - place.first) return fail(Status::batchSize, place.count, place.total);
+Status Replay::checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const {
+  if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
+  if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
+  if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  if (!table.batches.hasLayout(place.total)) {
-    const double bytes = table.batches.bytes(place.total);
+  if (table.scratch.layoutCount != range.total) {
+    const double bytes = table.batches.bytes(range.total);
     if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
   }
-  const auto needed = static_cast<double>(table.batches.layout(place.total).offsets[EXRP_BATCH_BYTES]);
+  const auto needed = static_cast<double>(table.batches.layout(range.total, table.scratch).offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(recordCount_));
   return Status::ok;
 }
 
-Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes) {
+Status Replay::getBatch(uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(*selectorTables_[selector], place, beta, batchBytes);
+  if (status == Status::ok) status = checkBatch(*selectorTables_[selector], range, beta, batchBytes);
   if (status != Status::ok) return status;
-  const uint32_t count = place.count;
+  const uint32_t count = range.count;
   if (!scratchIndex_.commit(count) || !scratchEpisode_.commit(count) || !scratchReal_.commit(count)) {
     return fail(Status::memory, 16.0 * count);
   }
@@ -588,7 +589,7 @@ Status Replay::getBatch(uint32_t selector, BatchPlace place, double beta, uint8_
   status = rule.select(count, scratchIndex_.data(), scratchReal_.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  finishBatch(*selectorTables_[selector], scratchIndex_.data(), scratchReal_.data(), place, beta, rule.probabilityMin(),
+  finishBatch(*selectorTables_[selector], scratchIndex_.data(), scratchReal_.data(), range, beta, rule.probabilityMin(),
               rule.weighted(), batch);
   return Status::ok;
 }
@@ -626,25 +627,25 @@ Status Replay::takeBatch(double order) {
   return orders_.take(order, &status) ? status : fail(Status::argument, 2, order);
 }
 
-Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
+Status Replay::gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                            double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  const Status status = checkBatch(table, place, beta, batchBytes);
+  const Status status = checkBatch(table, range, beta, batchBytes);
   if (status != Status::ok) return status;
-  for (uint32_t index = 0; index < place.count; ++index) {
+  for (uint32_t index = 0; index < range.count; ++index) {
     if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
     if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 4, probabilities[index]);
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
-  if (!scratchEpisode_.commit(place.count)) return fail(Status::memory, 4.0 * place.count);
-  finishBatch(table, indices, probabilities, place, beta, probabilityMin, weighted, batch);
+  if (!scratchEpisode_.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
+  finishBatch(table, indices, probabilities, range, beta, probabilityMin, weighted, batch);
   return Status::ok;
 }
 
-void Replay::finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place,
+void Replay::finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
                          double beta, double probabilityMin, bool weighted, uint8_t* batch) {
-  const uint32_t count = place.count;
-  const BatchLayout& layout = table.batches.layout(place.total);
-  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + place.first; };
+  const uint32_t count = range.count;
+  const BatchLayout& layout = table.batches.layout(range.total, table.scratch);
+  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
   table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
   for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
@@ -654,7 +655,7 @@ void Replay::finishBatch(Table& table, const uint32_t* indices, const double* pr
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
-  table.batches.copy(episodes_, index_, table.picks, indices, place, layout, batch, scratchEpisode_.data());
+  table.batches.copy(episodes_, index_, table.picks, indices, range, layout, batch, scratchEpisode_.data(), table.scratch);
   if (eviction_ != nullptr) eviction_->sampled(scratchEpisode_.data(), count);
 }
 

@@ -50,6 +50,7 @@ struct ReplayConfig {
 struct Table {
   PickTable picks;
   BatchMaker batches;
+  BatchScratch scratch;
   uint32_t selectorCount = 0;
 };
 
@@ -95,8 +96,8 @@ class Replay {
 
   // Batches.
   Status batchLayout(Table& table, uint32_t count, double* offsets) const;
-  Status getBatch(uint32_t selector, BatchPlace place, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchPlace place, double beta,
+  Status getBatch(uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
+  Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
   // Batches ordered ahead: these two wait for no draw, but for that of the order that is taken.
@@ -205,8 +206,8 @@ class Replay {
   void pushAllPicks(uint32_t episode, uint32_t countBefore);
   bool journalOpen() const;
   bool hasRoomForOne() const;
-  Status checkBatch(Table& table, const BatchPlace& place, double beta, double batchBytes) const;
-  void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchPlace& place, double beta,
+  Status checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const;
+  void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch);
   Status carryOut(const BatchOrder& order);
   Status checkSelector(uint32_t selector) const;

@@ -1,6 +1,6 @@
 // stacks.cpp: how to copy stacks of four frames of 84 x 84 bytes and their next stacks from random places.
 //
-//   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/batches/wide_copy.cpp && ./stacks [batch ...]
+//   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/batches/large_copy.cpp && ./stacks [batch ...]
 //
 // The variants of a batch take turns within one process, 25 turns of a few milliseconds; minimum and median, in microseconds, alone and
 // with a reader that goes over the batch at once, a word of each line. Batches lie in small pages, 16 bytes from a page's beginning, as
@@ -18,7 +18,7 @@
 
 #include "bench/probe/_times.hpp"
 #include "kernel/base/random.hpp"
-#include "kernel/batches/wide_copy.hpp"
+#include "kernel/batches/large_copy.hpp"
 
 namespace {
 
@@ -42,7 +42,7 @@ void byMemcpy(uint8_t* state, uint8_t* next, const uint8_t* from) {
 
 template <bool vectors>
 void once(uint8_t* state, uint8_t* next, const uint8_t* from) {
-  static const exrp::WideCopier copier(vectors);
+  static const exrp::LargeCopier copier(vectors);
   copier.copy(state, from, frameBytes);
   copier.copyTwice(state + frameBytes, next, from + frameBytes, stackBytes - frameBytes);
   copier.copy(next + stackBytes - frameBytes, from + stackBytes, frameBytes);

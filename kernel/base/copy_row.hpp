@@ -8,7 +8,7 @@
 //   1. They read and write the bytes of the row only.
 //   2. All units of up to 16 bytes are read before any is written; so the two places may be the same.
 // Cost: a load and a store a unit. copyRows() asks once for the size, copyRow() each time.
-// They are not for rows of more than smallRowBytesMax bytes: these go through memcpy, or through kernel/batches/wide_copy.hpp.
+// They are not for rows of more than smallRowBytesMax bytes: these go through memcpy, or through kernel/batches/large_copy.hpp.
 #pragma once
 
 #include <cstddef>

@@ -64,7 +64,7 @@ struct Plain {
 };
 
 template <typename Unit, uint32_t units, bool single>
-struct Wide {
+struct Avx2 {
   EXRP_AVX2 static void runs(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to) {
     copyRunsBody<Unit, units, single>(runs, offset, bytes, to);
   }
@@ -85,18 +85,18 @@ Ways waysOf(bool single) {
   return {Of<Unit, units, false>::runs, Of<Unit, units, false>::both};
 }
 
-Ways wideWaysOf(uint32_t bytes, bool single) {
+Ways avx2WaysOf(uint32_t bytes, bool single) {
   switch ((bytes + 31) / 32) {
-    case 1: return waysOf<Wide, RowUnit32, 1>(single);
-    case 2: return waysOf<Wide, RowUnit32, 2>(single);
-    case 3: return waysOf<Wide, RowUnit32, 3>(single);
-    case 4: return waysOf<Wide, RowUnit32, 4>(single);
+    case 1: return waysOf<Avx2, RowUnit32, 1>(single);
+    case 2: return waysOf<Avx2, RowUnit32, 2>(single);
+    case 3: return waysOf<Avx2, RowUnit32, 3>(single);
+    case 4: return waysOf<Avx2, RowUnit32, 4>(single);
     default: return {};
   }
 }
 
-Ways waysFor(uint32_t bytes, bool single, bool wide) {
-  if (bytes >= 32 && wide) return wideWaysOf(bytes, single);
+Ways waysFor(uint32_t bytes, bool single, bool avx2) {
+  if (bytes >= 32 && avx2) return avx2WaysOf(bytes, single);
   if (bytes > 16) {
     switch ((bytes + 15) / 16) {
       case 2: return waysOf<Plain, RowUnit16, 2>(single);
@@ -115,7 +115,7 @@ Ways waysFor(uint32_t bytes, bool single, bool wide) {
 
 }  // namespace
 
-CopyRuns copyRunsOf(uint32_t bytes, bool single, bool wide) { return waysFor(bytes, single, wide).runs; }
-CopyBoth copyBothOf(uint32_t bytes, bool single, bool wide) { return waysFor(bytes, single, wide).both; }
+CopyRuns copyRunsOf(uint32_t bytes, bool single, bool avx2) { return waysFor(bytes, single, avx2).runs; }
+CopyBoth copyBothOf(uint32_t bytes, bool single, bool avx2) { return waysFor(bytes, single, avx2).both; }
 
 }  // namespace exrp

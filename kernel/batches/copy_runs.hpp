@@ -1,12 +1,12 @@
 // CopyRuns: copies one column of the rows of several picks to where a batch has them, one pick's after another.
 //
-// A column's width is covered by one unit (1, 2, 4, 8, 16, 32 bytes) or by several of one size, of which the last two overlap; so there
-// are few ways for all widths up to columnAloneBytes, and none has a branch on the width.
+// One unit covers a column's width (1, 2, 4, 8, 16, 32 bytes), or several units of one size, of which the last two may overlap
+// (kernel/base/copy_row.hpp). So few functions do for all widths up to columnAloneBytes, and none has a branch on the width.
 //
 // Thread safety: they keep nothing.
 // Invariants:
 //   1. They read and write the column's bytes only.
-//   2. With and without wide vectors they write the same bytes.
+//   2. With and without AVX2 they write the same bytes.
 // Cost: a load and a store a unit.
 #pragma once
 
@@ -28,8 +28,8 @@ using CopyRuns = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8
 /// The same, and from the row after each to `next`.
 using CopyBoth = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to, uint8_t* next);
 
-/// How a column is copied: null for a width that these don't know. `single`: of runs of one row; `wide`: the processor has AVX2.
-CopyRuns copyRunsOf(uint32_t bytes, bool single, bool wide);
-CopyBoth copyBothOf(uint32_t bytes, bool single, bool wide);
+/// How a column is copied: null for a width that these don't know. `single`: of runs of one row; `avx2`: with vectors of 256 bits, which the processor then must have.
+CopyRuns copyRunsOf(uint32_t bytes, bool single, bool avx2);
+CopyBoth copyBothOf(uint32_t bytes, bool single, bool avx2);
 
 }  // namespace exrp

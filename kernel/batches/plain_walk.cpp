@@ -20,7 +20,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   if (reach >= 2 * uint64_t{store.blockLength()}) return;  // no pick would be joined
   reach_ = static_cast<uint32_t>(reach);
   stride_ = store.groupStride(0);
-  const bool wide = hasAvx2();
+  const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
   const Column& state = store.column(0);
   stateBytes_ = state.bytes;
@@ -29,14 +29,14 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   lines_ = smaller(static_cast<uint32_t>((lastByte_ + lineBytes) / lineBytes), prefetchLinesMax);
   constexpr Find ofLines[] = {find<0>, find<1>, find<2>, find<3>, find<4>, find<5>, find<6>};
   find_ = lines_ < sizeof ofLines / sizeof *ofLines ? ofLines[lines_] : find<0>;
-  copyBoth_ = copyBothOf(state.bytes, single, wide);
+  copyBoth_ = copyBothOf(state.bytes, single, avx2);
   // With the overlap there is one row more.
-  copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, wide);
+  copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
   if (copyStates_ == nullptr) return;
   for (uint32_t index = 1; index < store.columnCount(); ++index) {
     const Column& column = store.column(index);
     if (isBeside(index)) hasBeside_ = true;
-    else parts_[partCount_++] = {copyRunsOf(column.bytes, single, wide), index, column.offset, column.bytes};
+    else parts_[partCount_++] = {copyRunsOf(column.bytes, single, avx2), index, column.offset, column.bytes};
   }
   // Powers as the window path multiplies them up.
   double power = 1;
@@ -51,8 +51,8 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
 void PlainWalk::fill(const WalkJob& job) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
-  const size_t first = job.place.first;
-  const size_t count = job.place.count;
+  const size_t first = job.range.first;
+  const size_t count = job.range.count;
   const auto fillFloats = [&](float* part, float value) {
     float* const from = part + first * length;
     for (size_t row = 0; row < count * length; ++row) from[row] = value;
@@ -98,7 +98,7 @@ void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number,
 }
 
 /// Reads the heads of the picks' blocks: names their episodes, asks for these, and says whether the rows stand together.
-void PlainWalk::place(const WalkJob& job, uint32_t number, Flight* flight) const {
+void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) const {
   const BlockHead* const heads = store_->heads();
   const Episode* const episodes = &job.episodes[0];
   const uint32_t blockShift = store_->blockShift();
@@ -122,8 +122,8 @@ void PlainWalk::place(const WalkJob& job, uint32_t number, Flight* flight) const
     *lanes(flight->torn + first) = torn;
     anyTorn |= torn;
   }
-  const size_t to = job.place.first + number * flightCount;
-  memcpy(job.pickPosition + to, flight->positions, count * sizeof(uint32_t));
+  const size_t to = job.range.first + number * flightCount;
+  memcpy(job.target.pickPosition + to, flight->positions, count * sizeof(uint32_t));
   memcpy(job.pickedEpisodes + number * flightCount, flight->episodes, count * sizeof(uint32_t));
   if (!anyOf(anyTorn)) return;
   for (uint32_t k = 0; k < count; ++k) {
@@ -136,7 +136,7 @@ uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* fligh
   const Episode* const episodes = &job.episodes[0];
   const uint32_t reach = reach_;
   const uint32_t count = sizeOf(job, number);
-  double* const pickEpisode = job.pickEpisode + job.place.first + number * flightCount;
+  double* const pickEpisode = job.target.pickEpisode + job.range.first + number * flightCount;
   Lanes anyCut = {};
   alignas(sizeof(Lanes)) uint32_t cut[flightCount];
   for (uint32_t first = 0; first < count; first += laneCount) {
@@ -186,7 +186,7 @@ uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t*
     const uint32_t left = leftOf(k);
     if (left > reach_) continue;
     const bool terminated = job.episodes[flight->episodes[k]].state == EXRP_EPISODE_TERMINATED;
-    mendEnd(job, flight->rows[k], left, terminated, job.place.first + first + k);
+    mendEnd(job, flight->rows[k], left, terminated, job.range.first + first + k);
   }
   return apart;
 }
@@ -195,13 +195,13 @@ uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t*
 void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
-  const size_t row = (job.place.first + first) * size_t{length};
+  const size_t row = (job.range.first + first) * size_t{length};
   const Runs runs = {rows, count, length, stride_};
   if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
     copyBoth_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, target.nextState + row * stateBytes_);
   } else if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
     const Runs longer = {rows, count, length + 1, stride_};
-    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.place.first + first) * stateBytes_);
+    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_);
   } else {
     copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_);
   }

@@ -14,30 +14,20 @@
 // Cost: near that of moving the bytes (docs/performance.md, "The plain walk"); no allocation.
 #pragma once
 
+#include "kernel/batches/batch_layout.hpp"
 #include "kernel/batches/copy_runs.hpp"
 #include "kernel/store/episode_table.hpp"
 #include "kernel/store/pick_table.hpp"
-#include "kernel/store/store.hpp"
-#include "kernel/batches/window.hpp"
 
 namespace exrp {
-
-/// Which places of a batch are filled: first..first + count - 1 of `total`.
-struct BatchPlace {
-  uint32_t first;
-  uint32_t count;
-  uint32_t total;
-};
 
 /// Where the picks of a batch come from and go to.
 struct WalkJob {
   const EpisodeTable& episodes;
   const PickTable& table;
   const uint32_t* indices;
-  BatchPlace place;
+  BatchRange range;
   const BatchTarget& target;
-  double* pickEpisode;
-  int32_t* pickPosition;
   uint32_t* pickedEpisodes;
 };
 
@@ -45,7 +35,6 @@ struct WalkJob {
 struct WalkedPick {
   uint32_t slot;
   uint32_t position;
-  bool joined;  // its rows, and those after them that the policy looks at, stand one after another
 };
 
 class PlainWalk {
@@ -67,7 +56,7 @@ class PlainWalk {
   void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     fill(job);
     Flight ring[flightsAhead];
-    const uint32_t count = (job.place.count + flightCount - 1) / flightCount;
+    const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
       const uint32_t asked = done + flightsAhead;
       if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
@@ -77,9 +66,9 @@ class PlainWalk {
         for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
       }
       Flight& flight = ring[done % flightsAhead];
-      place(job, done, &flight);
-      const size_t first = job.place.first + done * flightCount;
-      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k], flight.torn[k] == 0}; };
+      locate(job, done, &flight);
+      const size_t first = job.range.first + done * flightCount;
+      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k]}; };
       const uint64_t apart = copyWhole(job, done, &flight);
       for (uint64_t bits = apart; bits != 0; bits &= bits - 1) {
         const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
@@ -116,7 +105,7 @@ class PlainWalk {
 
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Picks of a flight: the last may have less than the others.
-  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.place.count - flight * flightCount); }
+  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.range.count - flight * flightCount); }
 
   static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
   /// Whether any bit is set.
@@ -133,7 +122,7 @@ class PlainWalk {
   using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
   template <uint32_t lines>
   static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  void place(const WalkJob& job, uint32_t number, Flight* flight) const;
+  void locate(const WalkJob& job, uint32_t number, Flight* flight) const;
   uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
   uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const;
 

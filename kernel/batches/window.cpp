@@ -29,24 +29,24 @@ double halfAt(const uint8_t* from) {
 
 }  // namespace
 
-Status WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
   const size_t listMax = size_t{recordCountMax} + 1;  // and the final state
-  const uint64_t window = policy.rows() + policy.stack + policy.ahead();
-  const size_t needed = smaller(listMax, window);
-  if (slots_.create(needed, Pages::small) && slots_.commit(needed)) return Status::ok;
-  return fail(Status::memory, 4.0 * static_cast<double>(needed));
+  slotCountMax_ = smaller(listMax, policy.rows() + policy.stack + policy.ahead());
+}
+
+Status WindowCopier::createScratch(WindowScratch* scratch) const {
+  return scratch->slots.commit(slotCountMax_) ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(slotCountMax_));
 }
 
 /// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start. True where they
 /// stand one after another.
-bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count) {
+bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count, uint32_t* list) const {
   uint32_t block = store_->blockOf(slot);
   for (uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(start); steps > 0; --steps) {
     block = store_->block(block).previous;
   }
-  uint32_t* list = slots_.data();
   bool joined = true;
   for (uint32_t at = 0; at < count;) {
     const uint32_t first = store_->slotAt(block, start + at);
@@ -59,7 +59,8 @@ bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, u
   return joined;
 }
 
-void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) {
+void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target,
+                        WindowScratch& scratch) const {
   const uint32_t knownEnd = episode.count - (episode.ended() ? 0 : 1);  // records whose next state is known
   Window window;
   window.context = smaller(policy_.before, position);
@@ -73,13 +74,14 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   // Up to the next state of the last record, or the state that its longest return bootstraps from.
   const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
   window.listed = window.back + ahead;
-  window.joined = listSlots(slot, position, first - window.back, window.listed);
+  window.joined = listSlots(slot, position, first - window.back, window.listed, scratch.slots.data());
+  window.slots = scratch.slots.data();
 
   const uint32_t shownKnown = smaller(window.real, window.known);
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
   const bool once = statesWait();
-  if (once) copyStatesOnce(window, shownKnown, target);
+  if (once) copyStatesOnce(window, shownKnown, target, scratch);
   else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
   for (uint32_t column = 1; column < store_->columnCount(); ++column) {
@@ -119,7 +121,7 @@ void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, 
   for (uint32_t at = 0; at < count;) {
     uint32_t run = 1;
     while (at + run < count && slots[at + run] == slots[at] + run) ++run;
-    if (store_->isAlone(column)) wide_.copy(to, store_->at(column, slots[at]), run * bytes);
+    if (store_->isAlone(column)) large_.copy(to, store_->at(column, slots[at]), run * bytes);
     else copyRow(to, store_->at(column, slots[at]), run * bytes);
     to += run * bytes;
     at += run;
@@ -128,7 +130,7 @@ void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, 
 
 void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* part) const {
   const size_t bytes = store_->column(column).bytes;
-  const uint32_t* slots = slots_.data() + window.back;
+  const uint32_t* slots = window.slots + window.back;
   zeroAround(part, bytes, window);
   if (!policy_.reversed) {
     copyRun(part + rowOf(window, 0) * bytes, column, slots, window.real);
@@ -144,7 +146,7 @@ void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) con
   const size_t bytes = store_->column(0).bytes;
   const uint32_t wanted = policy_.stack;
   const uint32_t there = smaller(wanted, uint64_t{window.back} + at + 1);
-  const uint32_t* slots = slots_.data() + (window.back + at + 1 - there);
+  const uint32_t* slots = window.slots + (window.back + at + 1 - there);
   for (uint32_t missing = wanted - there; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
     else copyRow(to, store_->at(0, slots[0]), bytes);
@@ -180,9 +182,9 @@ void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part)
   const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
   for (uint32_t missing = window.lead + (policy_.stack - 1) - window.back; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRow(to, store_->at(0, slots_[0]), bytes);
+    else copyRow(to, store_->at(0, window.slots[0]), bytes);
   }
-  copyRun(to, 0, slots_.data(), there);
+  copyRun(to, 0, window.slots, there);
   to += there * bytes;
   if (to < end) memset(to, 0, static_cast<size_t>(end - to));
 }
@@ -221,7 +223,7 @@ inline double WindowCopier::reward(const uint8_t* from) const {
 void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const {
   const Column& column = store_->column(2);
   const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
-  const uint32_t* slots = slots_.data() + window.back;
+  const uint32_t* slots = window.slots + window.back;
   zeroAround(reinterpret_cast<uint8_t*>(part.reward), column.itemCount * sizeof(float), window);
   zeroAround(part.state, stackBytes, window);
   zeroAround(reinterpret_cast<uint8_t*>(part.discount), sizeof(float), window);

@@ -18,43 +18,42 @@
 // Cost: one copy of the bytes, and 4 bytes a row.
 #pragma once
 
+#include "kernel/base/scratch.hpp"
+#include "kernel/batches/batch_layout.hpp"
+#include "kernel/batches/large_copy.hpp"
 #include "kernel/store/episode_table.hpp"
-#include "kernel/store/pick_policy.hpp"
-#include "kernel/store/store.hpp"
-#include "kernel/batches/wide_copy.hpp"
 
 namespace exrp {
 
-/// Where the parts of a batch begin.
-struct BatchTarget {
-  struct NStep {
-    float* reward;
-    uint8_t* state;
-    float* discount;
+/// What a thread needs while it copies windows.
+struct WindowScratch {
+  /// A window whose states are not copied yet.
+  struct Waiting {
+    uint32_t slot;  // of its first frame
+    size_t row;     // of the batch
   };
-  uint8_t* columns[columnMax];
-  uint8_t* nextState;
-  float* discount;
-  float* learnMask;
-  float* contextMask;
-  NStep nSteps[EXRP_LIMIT_N_STEPS];
-  int32_t* seqLen;
-  int32_t* nextSeqLen;
+  static constexpr uint32_t waitingMax = 32;
+
+  Scratch<uint32_t> slots;  // of one window, in order of time
+  Waiting waiting[waitingMax] = {};
+  uint32_t waitingCount = 0;
 };
 
 class WindowCopier {
  public:
   /// No episode has more than `recordCountMax` records.
-  Status create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
+  /// Takes the memory that copy() needs.
+  Status createScratch(WindowScratch* scratch) const;
   /// True where windows reach to slots before the pick's.
   bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
   /// True where states of windows that stand in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
   /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch.
-  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target);
+  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
   /// To be called after the last copy to a batch: some states may wait until then.
-  void finish(const BatchTarget& target);
+  void finish(const BatchTarget& target, WindowScratch& scratch) const;
 
  private:
   /// One pick's window. Rows are counted within it; `slots_` begins `back` rows before its first.
@@ -68,26 +67,21 @@ class WindowCopier {
     bool joined;      // those slots stand one after another
     bool terminates;  // the last record with a next state ended the episode by the task's rule
     size_t row;       // of the batch
+    const uint32_t* slots;  // those listed
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
-  bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count);
+  bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count, uint32_t* list) const;
   size_t rowOf(const Window& window, uint32_t at) const {
     return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
   }
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
-  /// A window whose states are not copied yet.
-  struct Waiting {
-    uint32_t slot;  // of its first frame
-    size_t row;     // of the batch
-  };
-  static constexpr uint32_t waitingMax = 32;
   static constexpr uint32_t askedAhead = 2;
 
-  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target);
+  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target, WindowScratch& scratch) const;
   void copyStatesOf(const Window& window, uint32_t shownKnown, const BatchTarget& target) const;
-  void copyWhole(const Waiting& waiting, const BatchTarget& target) const;
+  void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
   void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
   void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
@@ -101,10 +95,8 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
-  WideCopier wide_;
-  Waiting waiting_[waitingMax] = {};
-  uint32_t waitingCount_ = 0;
-  ReservedArray<uint32_t> slots_;
+  LargeCopier large_;
+  size_t slotCountMax_ = 0;  // of a window
 };
 
 }  // namespace exrp

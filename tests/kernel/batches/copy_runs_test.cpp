@@ -1,4 +1,4 @@
-// copyRunsOf, copyBothOf: for every width, of runs of one row and of several, with and without wide vectors, against memcpy; no byte
+// copyRunsOf, copyBothOf: for every width, of runs of one row and of several, with and without AVX2, against memcpy; no byte
 // beside the column is written.
 #include <cstring>
 #include <vector>
@@ -43,11 +43,11 @@ std::vector<uint8_t> expected(const Rows& rows, uint32_t bytes, uint32_t length,
   return to;
 }
 
-void checkWidth(uint32_t bytes, uint32_t length, bool wide, uint64_t seed) {
+void checkWidth(uint32_t bytes, uint32_t length, bool avx2, uint64_t seed) {
   const Rows rows(bytes, length, seed);
   const bool single = length == 1;
-  const exrp::CopyRuns copyRuns = exrp::copyRunsOf(bytes, single, wide);
-  const exrp::CopyBoth copyBoth = exrp::copyBothOf(bytes, single, wide);
+  const exrp::CopyRuns copyRuns = exrp::copyRunsOf(bytes, single, avx2);
+  const exrp::CopyBoth copyBoth = exrp::copyBothOf(bytes, single, avx2);
   CHECK(copyRuns != nullptr && copyBoth != nullptr);
   const std::vector<uint8_t> states = expected(rows, bytes, length, 0);
   std::vector<uint8_t> to = target(size_t{pickCount} * length * bytes);
@@ -63,10 +63,10 @@ void checkWidth(uint32_t bytes, uint32_t length, bool wide, uint64_t seed) {
 }  // namespace
 
 int main() {
-  for (const bool wide : {false, true}) {
-    if (wide && !exrp::hasAvx2()) continue;
+  for (const bool avx2 : {false, true}) {
+    if (avx2 && !exrp::hasAvx2()) continue;
     for (uint32_t bytes = 1; bytes <= widthMax; ++bytes) {
-      for (const uint32_t length : {1u, 2u, 3u, 8u}) checkWidth(bytes, length, wide, 7);
+      for (const uint32_t length : {1u, 2u, 3u, 8u}) checkWidth(bytes, length, avx2, 7);
     }
   }
   CHECK(exrp::copyRunsOf(0, true, false) == nullptr);

@@ -19,7 +19,7 @@ void WindowCopier::copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slot
   for (uint32_t at = 0; at < count;) {
     uint32_t run = 1;
     while (at + run < count && slots[at + run] == slots[at] + run) ++run;
-    wide_.copyTwice(to + at * bytes, also + at * bytes, store_->at(0, slots[at]), run * bytes);
+    large_.copyTwice(to + at * bytes, also + at * bytes, store_->at(0, slots[at]), run * bytes);
     at += run;
   }
 }
@@ -29,51 +29,52 @@ void WindowCopier::copyStackTwice(uint8_t* state, uint8_t* next, const Window& w
   const size_t bytes = store_->column(0).bytes;
   const uint32_t stack = policy_.stack;
   const uint32_t there = smaller(stack, uint64_t{window.back} + at + 1);
-  const uint32_t* const slots = slots_.data() + (window.back + at + 1 - there);
+  const uint32_t* const slots = window.slots + (window.back + at + 1 - there);
   const uint32_t missing = stack - there;
   const uint8_t* const padding = policy_.zeroPadded ? nullptr : store_->at(0, slots[0]);
   const auto pad = [&](uint8_t* to, size_t frames) {
     for (; frames > 0; --frames, to += bytes) {
       if (padding == nullptr) memset(to, 0, bytes);
-      else wide_.copy(to, padding, bytes);
+      else large_.copy(to, padding, bytes);
     }
   };
   pad(state, missing);
   if (missing > 0) pad(next, missing - 1);
   const uint32_t alone = missing == 0 ? 1 : 0;  // the oldest of a whole stack is not in the next one
-  if (alone > 0) wide_.copy(state, store_->at(0, slots[0]), bytes);
+  if (alone > 0) large_.copy(state, store_->at(0, slots[0]), bytes);
   const uint32_t first = missing + alone;
   if (first < stack) copyRunTwice(state + first * bytes, next + (first - 1) * bytes, slots + alone, stack - first);
-  wide_.copy(next + (stack - 1) * bytes, store_->at(0, slots[there]), bytes);
+  large_.copy(next + (stack - 1) * bytes, store_->at(0, slots[there]), bytes);
 }
 
-void WindowCopier::copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target) {
+void WindowCopier::copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target,
+                                  WindowScratch& scratch) const {
   // All rows are records with next states, and no stack is padded.
   const bool whole = window.joined && window.lead == 0 && window.back == policy_.stack - 1 && shownKnown == policy_.rows();
   if (!whole) {
     copyStatesOf(window, shownKnown, target);
     return;
   }
-  waiting_[waitingCount_++] = {slots_[0], window.row};
-  if (waitingCount_ == waitingMax) finish(target);
+  scratch.waiting[scratch.waitingCount++] = {window.slots[0], window.row};
+  if (scratch.waitingCount == WindowScratch::waitingMax) finish(target, scratch);
 }
 
 /// Copies the states that wait.
-void WindowCopier::finish(const BatchTarget& target) {
+void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) const {
   const size_t frames = policy_.rows() + policy_.stack;
   const size_t bytes = store_->column(0).bytes;
   const auto ask = [&](uint32_t at) {
-    if (at < waitingCount_) prefetchPages(store_->at(0, waiting_[at].slot), frames * bytes);
+    if (at < scratch.waitingCount) prefetchPages(store_->at(0, scratch.waiting[at].slot), frames * bytes);
   };
   for (uint32_t at = 0; at < askedAhead; ++at) ask(at);
-  for (uint32_t at = 0; at < waitingCount_; ++at) {
+  for (uint32_t at = 0; at < scratch.waitingCount; ++at) {
     ask(at + askedAhead);
-    copyWhole(waiting_[at], target);
+    copyWhole(scratch.waiting[at], target);
   }
-  waitingCount_ = 0;
+  scratch.waitingCount = 0;
 }
 
-inline void WindowCopier::copyWhole(const Waiting& waiting, const BatchTarget& target) const {
+inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const {
   const size_t bytes = store_->column(0).bytes;
   const size_t stack = policy_.stack;
   const size_t rows = policy_.rows();
@@ -81,16 +82,16 @@ inline void WindowCopier::copyWhole(const Waiting& waiting, const BatchTarget& t
   uint8_t* const state = target.columns[0] + waiting.row * stack * bytes;
   uint8_t* const next = target.nextState + waiting.row * stack * bytes;
   if (stack == 1 && !policy_.reversed) {
-    wide_.copy(state, from, bytes);
-    if (rows > 1) wide_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes);
-    wide_.copy(next + (rows - 1) * bytes, from + rows * bytes, bytes);
+    large_.copy(state, from, bytes);
+    if (rows > 1) large_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes);
+    large_.copy(next + (rows - 1) * bytes, from + rows * bytes, bytes);
     return;
   }
   for (size_t at = 0; at < rows; ++at, from += bytes) {
     const size_t to = (policy_.reversed ? rows - 1 - at : at) * stack * bytes;
-    wide_.copy(state + to, from, bytes);
-    if (stack > 1) wide_.copyTwice(state + to + bytes, next + to, from + bytes, (stack - 1) * bytes);
-    wide_.copy(next + to + (stack - 1) * bytes, from + stack * bytes, bytes);
+    large_.copy(state + to, from, bytes);
+    if (stack > 1) large_.copyTwice(state + to + bytes, next + to, from + bytes, (stack - 1) * bytes);
+    large_.copy(next + to + (stack - 1) * bytes, from + stack * bytes, bytes);
   }
 }
 
@@ -107,16 +108,16 @@ void WindowCopier::copyStatesOf(const Window& window, uint32_t shownKnown, const
     for (uint32_t at = shownKnown; at < window.real; ++at) copyStack(state(at), window, at);
     return;
   }
-  const uint32_t* const slots = slots_.data();
+  const uint32_t* const slots = window.slots;
   const uint32_t both = smaller(window.real, uint64_t{shownKnown} + 1);  // of the rows before this, all but the first
-  wide_.copy(state(0), store_->at(0, slots[0]), bytes);
+  large_.copy(state(0), store_->at(0, slots[0]), bytes);
   if (policy_.reversed) {
-    for (uint32_t at = 1; at < both; ++at) wide_.copyTwice(state(at), next(at - 1), store_->at(0, slots[at]), bytes);
+    for (uint32_t at = 1; at < both; ++at) large_.copyTwice(state(at), next(at - 1), store_->at(0, slots[at]), bytes);
   } else if (both > 1) {
     copyRunTwice(state(1), next(0), slots + 1, both - 1);
   }
-  for (uint32_t at = both; at < window.real; ++at) wide_.copy(state(at), store_->at(0, slots[at]), bytes);
-  if (shownKnown == window.real) wide_.copy(next(window.real - 1), store_->at(0, slots[window.real]), bytes);
+  for (uint32_t at = both; at < window.real; ++at) large_.copy(state(at), store_->at(0, slots[at]), bytes);
+  if (shownKnown == window.real) large_.copy(next(window.real - 1), store_->at(0, slots[window.real]), bytes);
 }
 
 }  // namespace exrp

@@ -1,6 +1,6 @@
-// WideCopier: with vectors and without, to one place and to two, the same bytes come out as go in, whatever the sizes and the places,
+// LargeCopier: with vectors and without, to one place and to two, the same bytes come out as go in, whatever the sizes and the places,
 // and none beside them is written.
-#include "kernel/batches/wide_copy.hpp"
+#include "kernel/batches/large_copy.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,7 +35,7 @@ class Place {
   std::vector<uint8_t> memory_;
 };
 
-void copies(const WideCopier& copier, Random& random, size_t bytes) {
+void copies(const LargeCopier& copier, Random& random, size_t bytes) {
   const size_t shift = random.below(64);
   // No byte more than is copied: a read past it is one that the sanitizer sees.
   std::vector<uint8_t> memory(shift + bytes);
@@ -57,13 +57,13 @@ void copies(const WideCopier& copier, Random& random, size_t bytes) {
 int main() {
   const uint64_t seed = 20261121;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  std::printf("this processor %s\n", WideCopier::hasVectors() ? "has vectors of 256 bits" : "has no vectors of 256 bits");
+  std::printf("this processor %s\n", LargeCopier::hasVectors() ? "has vectors of 256 bits" : "has no vectors of 256 bits");
   Random random(seed, 0);
   for (const bool vectors : {false, true}) {
-    if (vectors && !WideCopier::hasVectors()) continue;
-    const WideCopier copier(vectors);
-    for (size_t bytes = WideCopier::bytesMin; bytes < 400; ++bytes) copies(copier, random, bytes);
-    for (int turn = 0; turn < 200; ++turn) copies(copier, random, WideCopier::bytesMin + random.below(60000));
+    if (vectors && !LargeCopier::hasVectors()) continue;
+    const LargeCopier copier(vectors);
+    for (size_t bytes = LargeCopier::bytesMin; bytes < 400; ++bytes) copies(copier, random, bytes);
+    for (int turn = 0; turn < 200; ++turn) copies(copier, random, LargeCopier::bytesMin + random.below(60000));
   }
-  return exrp::test::checkResult("wide_copy_test");
+  return exrp::test::checkResult("large_copy_test");
 }

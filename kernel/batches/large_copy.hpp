@@ -1,4 +1,4 @@
-// WideCopier: copies of columns that stand alone: frames, images, long vectors.
+// LargeCopier: copies of columns that stand alone: frames, images, long vectors.
 //
 // Such copies take as long as memory takes, and three things make them shorter (docs/performance.md has the numbers): what goes to two
 // places is read once and written to both as it is read; vectors of 256 bits are used where the processor has them; and lines are asked
@@ -16,13 +16,13 @@
 
 namespace exrp {
 
-class WideCopier {
+class LargeCopier {
  public:
   /// The least that its copies are for.
   static constexpr size_t bytesMin = 32;
 
   /// With the vectors of this processor, or without.
-  explicit WideCopier(bool vectors = hasVectors());
+  explicit LargeCopier(bool vectors = hasVectors());
   /// Whether this processor has vectors of 256 bits.
   static bool hasVectors();
 

@@ -1,4 +1,4 @@
-#include "kernel/batches/wide_copy.hpp"
+#include "kernel/batches/large_copy.hpp"
 
 #include "kernel/base/cpu.hpp"
 #include "kernel/base/prefetch.hpp"
@@ -70,10 +70,10 @@ constexpr auto copyTwiceVectors = copyTwicePlain;
 
 }  // namespace
 
-WideCopier::WideCopier(bool vectors)
+LargeCopier::LargeCopier(bool vectors)
     : copy_(vectors ? copyVectors : copyPlain), copyTwice_(vectors ? copyTwiceVectors : copyTwicePlain) {}
 
-bool WideCopier::hasVectors() { return hasAvx2(); }
+bool LargeCopier::hasVectors() { return hasAvx2(); }
 
 void prefetchPages(const uint8_t* from, size_t bytes) {
   prefetchLineFar(from);

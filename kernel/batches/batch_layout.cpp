@@ -1,0 +1,78 @@
+#include "kernel/batches/batch_layout.hpp"
+
+namespace exrp {
+namespace {
+
+/// The first of the parts of n-step return `index`.
+uint32_t nStepPart(const Store& store, uint32_t index) { return EXRP_BATCH_COLUMN + store.columnCount() + EXRP_BATCH_N_STEP_PARTS * index; }
+
+}  // namespace
+
+uint32_t batchPartCount(const Store& store, const PickPolicy& policy) { return nStepPart(store, policy.nStepCount); }
+
+double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) {
+  const double rows = static_cast<double>(policy.rows());
+  double row = 0;
+  for (uint32_t column = 1; column < store.columnCount(); ++column) row += store.column(column).bytes;
+  const double stacks = 1.0 + policy.nStepCount;
+  row += stacks * policy.stack * store.column(0).bytes + 4.0 * policy.nStepCount * store.column(2).itemCount + 64;
+  return count * (rows * row + static_cast<double>(policy.frames()) * store.column(0).bytes + 64);
+}
+
+BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count) {
+  BatchLayout layout;
+  size_t end = 0;
+  const auto place = [&](uint32_t part, size_t bytes) {
+    layout.offsets[part] = end;
+    end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
+  };
+  const size_t rows = size_t{count} * policy.rows();
+  const size_t stateBytes = store.column(0).bytes;
+  const size_t stacks = rows * policy.stack * stateBytes;
+  place(EXRP_BATCH_COLUMN, size_t{count} * policy.frames() * stateBytes);
+  for (uint32_t index = 1; index < store.columnCount(); ++index) {
+    place(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * store.column(index).bytes);
+  }
+  place(EXRP_BATCH_NEXT_STATE, policy.nextState == EXRP_NEXT_STATE_COPY ? stacks : 0);
+  place(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
+  place(EXRP_BATCH_LEARN_MASK, policy.masks ? rows * sizeof(float) : 0);
+  place(EXRP_BATCH_CONTEXT_MASK, policy.masks ? rows * sizeof(float) : 0);
+  for (uint32_t index = 0; index < policy.nStepCount; ++index) {
+    const uint32_t part = nStepPart(store, index);
+    place(part + EXRP_BATCH_N_STEP_RETURN, rows * store.column(2).itemCount * sizeof(float));
+    place(part + EXRP_BATCH_N_STEP_STATE, stacks);
+    place(part + EXRP_BATCH_N_STEP_DISCOUNT, rows * sizeof(float));
+  }
+  place(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
+  place(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
+  place(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
+  place(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
+  layout.offsets[EXRP_BATCH_BYTES] = end;
+  return layout;
+}
+
+BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const BatchLayout& layout, uint8_t* batch) {
+  const auto bytes = [&](uint32_t part) { return batch + layout.offsets[part]; };
+  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(bytes(part)); };
+  const auto integers = [&](uint32_t part) { return reinterpret_cast<int32_t*>(bytes(part)); };
+  BatchTarget target;
+  for (uint32_t index = 0; index < store.columnCount(); ++index) target.columns[index] = bytes(EXRP_BATCH_COLUMN + index);
+  target.nextState = bytes(EXRP_BATCH_NEXT_STATE);
+  target.discount = floats(EXRP_BATCH_DISCOUNT);
+  target.learnMask = floats(EXRP_BATCH_LEARN_MASK);
+  target.contextMask = floats(EXRP_BATCH_CONTEXT_MASK);
+  for (uint32_t index = 0; index < policy.nStepCount; ++index) {
+    const uint32_t part = nStepPart(store, index);
+    target.nSteps[index] = {floats(part + EXRP_BATCH_N_STEP_RETURN), bytes(part + EXRP_BATCH_N_STEP_STATE),
+                            floats(part + EXRP_BATCH_N_STEP_DISCOUNT)};
+  }
+  target.seqLen = integers(EXRP_BATCH_SEQ_LEN);
+  target.nextSeqLen = integers(EXRP_BATCH_NEXT_SEQ_LEN);
+  target.pickEpisode = reinterpret_cast<double*>(bytes(EXRP_BATCH_PICK_EPISODE));
+  target.pickPosition = integers(EXRP_BATCH_PICK_POSITION);
+  return target;
+}
+
+}  // namespace exrp

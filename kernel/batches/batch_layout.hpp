@@ -1,0 +1,58 @@
+// Where the parts of a batch lie in its memory, by EXRP_BATCH_*.
+//
+// A part has one value, row or stack for each row of the batch, or one for each pick. Rows of one pick stand one after another.
+//
+// Thread safety: pure functions.
+// Invariants:
+//   1. Each part begins at a multiple of lineBytes, and no part overlaps another.
+// Cost: a few additions a part.
+#pragma once
+
+#include "kernel/store/pick_policy.hpp"
+#include "kernel/store/store.hpp"
+
+namespace exrp {
+
+constexpr uint32_t batchPartMax = EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS;
+
+/// Byte offsets of a batch's parts.
+struct BatchLayout {
+  size_t offsets[batchPartMax];
+};
+
+/// Which picks of a batch a call fills: first..first + count - 1 of `total`.
+struct BatchRange {
+  uint32_t first;
+  uint32_t count;
+  uint32_t total;
+};
+
+/// Where the parts of a batch begin. Probabilities and importance weights are not among them, as no copy writes these.
+struct BatchTarget {
+  struct NStep {
+    float* reward;
+    uint8_t* state;
+    float* discount;
+  };
+  uint8_t* columns[columnMax];
+  uint8_t* nextState;
+  float* discount;
+  float* learnMask;
+  float* contextMask;
+  NStep nSteps[EXRP_LIMIT_N_STEPS];
+  int32_t* seqLen;
+  int32_t* nextSeqLen;
+  double* pickEpisode;
+  int32_t* pickPosition;
+};
+
+/// Parts that a layout has.
+uint32_t batchPartCount(const Store& store, const PickPolicy& policy);
+/// Bytes of a batch of `count` picks, not counting the padding between parts. It does not wrap, whatever the numbers are.
+double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count);
+/// The layout of a batch of `count` picks. Needs batchBytes() far below 2^64.
+BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count);
+/// The parts of the batch that begins at `batch`.
+BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const BatchLayout& layout, uint8_t* batch);
+
+}  // namespace exrp
