@@ -1,11 +1,11 @@
 /**
- * Holding figures against floors: each group of them is measured, what breaks is measured a second time, and what is still broken is
- * named at the end.
+ * Compares figures with their floors. It measures each group of figures, and measures a group again if one breaks its floor. The report
+ * ends with the names of those that break it twice.
  *
  * @module
  */
 
-/** What a figure may be at most. */
+/** A floor: a figure, and the most that it may be. */
 export interface Floor {
   readonly what: string;
   readonly limit: number;
@@ -15,7 +15,7 @@ export interface Floor {
 /** A figure. */
 export interface Measured {
   readonly value: number;
-  /** What else was seen of it. */
+  /** A note on the measurement. */
   readonly note?: string;
 }
 
@@ -24,16 +24,16 @@ export interface Measurement {
   readonly floors: readonly Floor[];
   /** Gives one figure for each of the floors, in their order. */
   readonly measure: () => Promise<readonly Measured[]>;
-  /** Whether each time gives the same, so that a second one says nothing new. */
+  /** Whether every measurement gives the same figures, so that a second one says nothing new. */
   readonly isExact?: boolean;
 }
 
-/** A floor, and what was measured for it. */
+/** A floor and its measured figure. */
 export interface Held extends Floor, Measured {
   readonly kept: boolean;
 }
 
-/** Measures what is wanted of each; where something breaks, all of that measurement again, and then the second figure counts. */
+/** Measures the floors that `wanted` names. If one breaks, it repeats the whole measurement, and the second figure counts. */
 export async function holdToFloors(
   measurements: readonly Measurement[],
   wanted: (what: string) => boolean = () => true,
@@ -73,7 +73,7 @@ export async function holdToFloors(
   return all;
 }
 
-/** A line for each, and then what is broken. */
+/** Writes a line for each floor, and then the broken ones. */
 export function floorReport(held: readonly Held[]): string[] {
   const width = Math.max(...held.map(({ what }) => what.length));
   const lines = held.map(({ what, value, limit, unit, note, kept }) =>
@@ -89,6 +89,6 @@ export function floorReport(held: readonly Held[]): string[] {
     ...broken.map(({ what, value, limit, unit }) =>
       `  ${what}: ${value.toFixed(3)} ${unit}, at most ${limit}`
     ),
-    "Other work on the machine breaks floors, too: before you look for a cause, run it again on a quiet machine.",
+    "Other work on the machine breaks floors too. Run this again on a quiet machine before you look for a cause.",
   ];
 }

@@ -1,8 +1,8 @@
 /**
- * Compares what `floors_bench.ts` measures, and what memory a replay takes, with the floors: figures that must never be worse.
- * Prints a table and exits with 1 when a floor is broken, twice in a row. It is a benchmark, not a test: run it on a quiet machine.
+ * Compares speeds and memory with their floors: figures that must never be worse. It prints a table, and exits with 1 if a floor breaks
+ * twice in a row. It is a benchmark and not a test, so run it on a quiet machine. `docs/performance.md` has the figures.
  *
- * Run it: `deno task bench:floors`; `--filter=<part of a name>`
+ * Run it: `deno task bench:floors`, or with `--filter=<part of a name>`.
  *
  * @module
  */
@@ -50,7 +50,7 @@ async function lowerMinima(found: Map<string, number>, repeats: number): Promise
   }
 }
 
-/** What `floors_bench.ts` measures: minima of three runs, of six where it is measured again. */
+/** What `floors_bench.ts` measures. The minimum of three runs counts, or of six if it measures again. */
 function speeds(): Measurement {
   const ns = new Map<string, number>();
   const at = (name: string): number => {
@@ -96,7 +96,7 @@ function speeds(): Measurement {
     limit: 15,
     unit: "µs",
   }, {
-    // As long as both before together; the sums are added up by the next draw, so that neither has all of it.
+    // Its limit is that of the two above together. The next draw adds up the sums, so neither of them has all of the work.
     what: "a learner's turn, prioritized, 256 draws and updates at 2^20",
     value: () => turn("prioritized") / 1e3,
     limit: 75,
@@ -121,7 +121,7 @@ function speeds(): Measurement {
   };
 }
 
-/** The minimum of each in ms, in turns: what else the machine does slows both. */
+/** The minimum of each in ms. They take turns, so other work on the machine slows both. */
 function inTurns(a: () => void, b: () => void, turns: number): [number, number] {
   const minimum: [number, number] = [Infinity, Infinity];
   for (let turn = 0; turn < turns; turn++) {
@@ -152,7 +152,7 @@ const frameStacks: Measurement = {
   measure: measureStacks,
 };
 
-/** What n-step returns cost more than batches of single steps. */
+/** Measures how much longer n-step returns take than single steps. */
 async function measureReturns(): Promise<Measured[]> {
   console.error("n-step returns, in turns with single steps ...");
   using vectors = await fillVectors(2 ** 20);
@@ -166,7 +166,7 @@ async function measureReturns(): Promise<Measured[]> {
   return [{ value: ofReturns / ofSingle }];
 }
 
-/** What stacks of frames cost more than a copy of the same bytes. */
+/** Measures how much longer stacks of frames take than a copy of their bytes. */
 async function measureStacks(): Promise<Measured[]> {
   console.error("stacks of frames, in turns with a copy ...");
   using frames = await fillFrames(20_000);
@@ -180,7 +180,7 @@ async function measureStacks(): Promise<Measured[]> {
   return [{ value: ofStacks / ofCopy }];
 }
 
-/** What batches cost more where the eviction policy hears of their episodes, in turns with one that doesn't. */
+/** Measures batches under an eviction policy that hears of their episodes, in turns with `fifo`, which does not. */
 function batchesUnder(name: string, eviction: EvictionRule): Measurement {
   const drawer = async (rule: EvictionRule): Promise<[Disposable, () => void]> => {
     const { replay, selector } = await fill({
@@ -207,7 +207,7 @@ function batchesUnder(name: string, eviction: EvictionRule): Measurement {
   };
 }
 
-/** Records, once `prepare` did what isn't timed. */
+/** Calls `prepare`, and then times `record`. */
 function recorder(
   record: (count: number) => void,
   prepare: (count: number) => void,
@@ -221,8 +221,8 @@ function recorder(
 }
 
 /**
- * What `record` costs more while it makes room, in turns with a replay that has room: one that was full and was emptied, so that its
- * memory is as warm. Before each turn the policy hears of 5000 draws.
+ * Measures `record` while it makes room, in turns with a replay that has room. That replay was full and then emptied, so its memory is as
+ * warm. The policy hears of 5000 draws before each turn.
  */
 function makingRoomUnder(name: string, eviction: EvictionRule): Measurement {
   const workload = {
@@ -243,7 +243,7 @@ function makingRoomUnder(name: string, eviction: EvictionRule): Measurement {
       let room = 0;
       const withRoom = recorder(roomy.record, (count) => {
         if (room < count) {
-          // All but the open episode go; what was evicted before would be counted as lost.
+          // All episodes but the open one go. An evicted record would count as lost.
           if (roomy.replay.drain().lost > 0) throw new Error("there was no room");
           room = workload.capacity - workload.episodeLength;
         }
@@ -265,9 +265,9 @@ function makingRoomUnder(name: string, eviction: EvictionRule): Measurement {
 }
 
 /**
- * The `record` that forgets a whole episode of 1,000: the longest of the 1,000 calls from one to the next. What is forgotten was
- * recorded by 64 environments at once, so that neither its blocks nor its picks stand side by side, and the policy has heard of 5000
- * draws since the last. The median, as any single call may meet the end of a time slice.
+ * Measures the `record` that forgets a whole episode of 1,000 records: the longest of 1,000 calls. 64 environments recorded these episodes
+ * at once, so neither their blocks nor their picks stand side by side. The policy hears of 5000 draws between two evictions. The median
+ * counts, because any single call may meet the end of a time slice.
  */
 function longestRecordUnder(name: string, eviction: EvictionRule): Measurement {
   const episodeLength = 1000;
@@ -299,7 +299,7 @@ function longestRecordUnder(name: string, eviction: EvictionRule): Measurement {
           most = Math.max(most, performance.now() - start);
         }
         const { evictedCount, recordCount } = replay.describe();
-        // As many as were recorded; some episodes were still open when their environments stopped.
+        // Count only an eviction of a whole episode: some episodes were open when their environments stopped.
         if (evictedCount === before.evictedCount + 1 && recordCount === before.recordCount) {
           longest.push(1e3 * most);
         }
@@ -315,7 +315,7 @@ function longestRecordUnder(name: string, eviction: EvictionRule): Measurement {
   };
 }
 
-/** Memory of a full replay at 2^20 with one prioritized selector, which every pick was drawn from and updated in. */
+/** Measures the memory of a full replay of 2^20 records with one prioritized selector. */
 function memoryOf(episodeLength: number): Measurement {
   return {
     isExact: true,

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 
-/** The rules of choosing picks that the example offers. */
+/** The selectors that the example offers. */
 export const SELECTORS = [
   "uniform",
   "withoutReplacement",
@@ -17,7 +17,7 @@ export const SELECTORS = [
   "curious",
   "ucb",
 ] as const;
-/** The rules of forgetting that the example offers. */
+/** The eviction policies that the example offers. */
 export const EVICTIONS = [
   "fifo",
   "secondChance",

@@ -1,9 +1,9 @@
 /**
  * Learns the values of a random walk from replayed sequences, with generalized advantage estimates as its errors.
  *
- * Five places in a row, and a step left or right with equal chance: off the right end pays 1, off the left end nothing.
- * So the value of place i is i / 6. Walks are cut off after six steps, which must teach nothing wrong: the value of where
- * a walk was cut off counts, that of where one ended does not.
+ * There are five places in a row. Each step goes left or right with equal chance. A walk that leaves on the right gets 1, and a walk
+ * that leaves on the left gets 0. So the value of place i is i / 6. Every walk is cut off after six steps. This must teach nothing wrong:
+ * the value of the place where a walk was cut off counts, and the value of the place where a walk ended does not.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/advantages.ts`
  *
@@ -41,7 +41,7 @@ for (let walk = 0; walk < 3000; walk++) {
   }
 }
 
-/** The value of each place; what is off the ends gets one too, that nothing ever asks for. */
+/** The value of each place. The two places off the ends have values too, which nothing reads. */
 const values = new Float64Array(PLACES + 2).fill(0.5);
 const lookUp = (place: number): number => values[place] ?? 0;
 
@@ -57,7 +57,7 @@ for (let round = 0; round < 3000; round++) {
     lambda: 0.9,
   });
 
-  // A learner's turn: each place a little towards its targets, steps of rarely drawn picks more so.
+  // The learner's turn moves each place a little towards its targets. Rarely drawn picks move it more.
   const rate = 0.02 * (1 - round / 3000);
   for (let k = 0; k < advantage.length; k++) {
     const row = Math.floor(k / batch.length);

@@ -1,13 +1,12 @@
 /**
- * Does it matter what is drawn? Q-learning from a full replay on the Blind Cliffwalk, with uniform draws, with the
- * selector of examples/surprise_first.ts, and with `prioritized()`: how many updates until the values are right.
+ * Does the rule of drawing matter? This compares how many updates Q-learning needs on the Blind Cliffwalk, from a full replay. The draws
+ * are uniform, or by the selector of examples/surprise_first.ts, or by `prioritized()`.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/cliffwalk.ts`
  *
- * The task is the one of Schaul et al., "Prioritized Experience Replay" (2016), section 3.1, known here from descriptions of
- * it: a walk through n states, in each of which one action leads on and the other ends the walk; only the last step of the
- * walk is rewarded, with 1. The replay holds what all 2^n sequences of actions give, in random order: 2^(n+1) - 2 records,
- * of which a single one is rewarded.
+ * The task comes from Schaul et al., "Prioritized Experience Replay" (2016), section 3.1, as others describe it. A walk goes through n
+ * states. In each state, one action leads on and the other ends the walk. Only the last step of the whole walk has a reward, 1. The
+ * replay holds the records of all 2^n sequences of actions, in random order: 2^(n+1) - 2 records, and one of them has the reward.
  *
  * @module
  */
@@ -29,10 +28,10 @@ export const STATE_COUNT = 10;
 /** Records that all walks together have. */
 export const RECORD_COUNT = 2 ** (STATE_COUNT + 1) - 2;
 
-/** By how much a step into the future counts less: 1 - 1/n. */
+/** The discount of a step into the future: 1 - 1/n. */
 const DISCOUNT = 1 - 1 / STATE_COUNT;
 
-/** How far a value goes towards its target in one update. */
+/** How far one update moves a value towards its target. */
 const STEP_SIZE = 0.25;
 
 /** The values are right when the mean of their squared errors is below this. */

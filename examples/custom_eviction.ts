@@ -1,5 +1,5 @@
 /**
- * An eviction policy of one's own, in plain TypeScript: the ended episode of the lowest return is forgotten first.
+ * Your own eviction policy, in plain TypeScript: it forgets the ended episode with the lowest return first.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/custom_eviction.ts`
  *

@@ -1,5 +1,5 @@
 /**
- * A selector of one's own, in plain TypeScript: every draw halves a pick's chance, a large priority restores it.
+ * Your own selector, in plain TypeScript: each draw halves a pick's chance, and a large priority restores it.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/custom_selector.ts`
  *
@@ -9,7 +9,7 @@
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
 
-/** A chance is halved this often at most. */
+/** How many times a chance is halved at most. */
 const LEVEL_MAX = 10;
 
 /**

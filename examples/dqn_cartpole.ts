@@ -7,8 +7,8 @@
  * deno task quickstart --help
  * ```
  *
- * Read {@linkcode train} first: it is the whole algorithm, and the replay's part of it is four
- * calls. `docs/quickstart.md` gives the reason for each number in {@linkcode SETTINGS} and shows
+ * Read {@linkcode train} first: it has the whole algorithm, and the replay's part is four calls.
+ * `docs/quickstart.md` gives the reason for each number in {@linkcode SETTINGS} and shows
  * what to expect.
  *
  * @module
@@ -57,7 +57,7 @@ export const SETTINGS = {
   solved: { return: 495, times: 3 }, // training stops at this mean, so many times in a row
 };
 
-/** The rules of choosing picks (`docs/selectors.md`), by the names that `--selector` takes. */
+/** The selectors (`docs/selectors.md`), by the names that `--selector` takes. */
 export const selectors = {
   uniform,
   withoutReplacement,
@@ -70,7 +70,7 @@ export const selectors = {
   ucb: () => ucb({ c: 0.5, mode: "proportional" }),
 };
 
-/** The rules of forgetting, by the names that `--eviction` takes. */
+/** The eviction policies, by the names that `--eviction` takes. */
 export const evictions = {
   fifo,
   secondChance,
@@ -190,7 +190,7 @@ export async function train(
   return kept;
 }
 
-/** Whether so many of the latest evaluations in a row were good enough. */
+/** Whether enough of the latest evaluations in a row were good enough. */
 function isSolved({ evaluations }: LearningCurve): boolean {
   const { return: enough, times } = SETTINGS.solved;
   const latest = evaluations.slice(-times);
@@ -252,7 +252,7 @@ async function main(args: string[]): Promise<number> {
   const times = stopwatch.table();
   const replayShare = 100 * stopwatch.secondsOf("replay: ") / stopwatch.seconds;
 
-  // All that is left goes to files and to the terminal.
+  // The rest writes to files and to the terminal.
   const name = `out/cartpole_${options.selector}_${options.eviction}_seed${options.seed}`;
   await Deno.mkdir("out", { recursive: true });
   const title = `CartPole-v1, ${options.selector}, seed ${options.seed}`;
@@ -264,7 +264,7 @@ async function main(args: string[]): Promise<number> {
   console.log(terminalChart(curve));
   console.log(`\nWhere the time went: ${replayShare.toFixed(1)} % to the replay\n\n${times}`);
 
-  // The kept policy goes to a file, and from there it plays episodes that no choice depended on.
+  // The kept policy goes to a file. It plays new episodes from there, on which no choice depended.
   const saved = { ...options, ...kept, weights: Array.from(kept.weights) };
   await Deno.writeTextFile(`${name}.json`, JSON.stringify(saved));
   const loaded: { weights: number[] } = JSON.parse(await Deno.readTextFile(`${name}.json`));

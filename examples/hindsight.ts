@@ -1,9 +1,9 @@
 /**
- * Flips bits until they are those that were asked for, and is told only whether they are: the task with which hindsight experience
- * replay was introduced. By chance 15 bits are right once in 32,768 times, so a learner that replays what it did sees next to no
- * success to learn from; one that is told in hindsight that what it reached was its goal learns what each flip does.
+ * An agent flips bits until they match a goal, and hears only whether they match. The paper on hindsight experience replay starts with
+ * this task. By chance, 15 bits match once in 32,768 times, so a learner that replays its own steps sees almost no success. With
+ * hindsight, the bits that it reached become its goal, and it learns what each flip does.
  *
- * The learner is Q-learning on a linear function of which bits differ, 16 weights an action.
+ * The learner is Q-learning on a linear function of which bits differ, with 16 weights for each action.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/hindsight.ts`
  *
@@ -20,12 +20,12 @@ const GAMMA = 0.9;
 
 type Bits = Uint8Array<ArrayBuffer>;
 
-/** One number an action: what flipping each bit is worth. */
+/** One number for each action: the value of flipping that bit. */
 class Flips {
   readonly #weights = new Float64Array(BITS * (BITS + 1));
   readonly #values = new Float64Array(BITS);
 
-  /** The values of all flips in `bits`, elements from `at` on, when `goal` is wanted; lent until the next call. */
+  /** The values of all flips in `bits`, elements from `at` on, for `goal`. The array is valid until the next call. */
   values(bits: Bits, goal: Bits, at = 0): Float64Array {
     for (let action = 0; action < BITS; action++) {
       const first = action * (BITS + 1);
@@ -89,7 +89,7 @@ async function train(share: number, seed: number): Promise<number> {
   const random = new RandomStream(seed);
   const flips = new Flips();
 
-  /** Plays an episode, and records it where it is to be learned from; whether the goal was reached. */
+  /** Plays an episode, and records it if `records` says so. Returns whether it reached the goal. */
   const play = (explore: number, records: boolean): boolean => {
     const goal = randomBits(random);
     let bits = randomBits(random);

@@ -1,5 +1,5 @@
 /**
- * The smallest use there is: record a random walk, draw batches, set priorities.
+ * The smallest program: it records a random walk, draws batches and sets priorities.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/minimal.ts`
  *
@@ -35,7 +35,7 @@ for (let walk = 0; walk < 200; walk++) {
   }
 }
 
-// A learner's turn: draw, learn, and say how surprising each pick was.
+// The learner's turn: draw, learn, and say how surprising each pick was.
 for (let step = 0; step < 100; step++) {
   const batch = replay.getBatch(32, selector, { beta: 0.4 });
   const surprise = batch.reward.map((reward) => Math.abs(reward) + 0.1);

@@ -49,6 +49,6 @@ Deno.test("floorReport() names at the end what is broken, and says what to do", 
     "BROKEN  records      1.500 ×  (at most 1)  p90 3",
     "1 of 2 floors are broken:",
     "  records: 1.500 ×, at most 1",
-    "Other work on the machine breaks floors, too: before you look for a cause, run it again on a quiet machine.",
+    "Other work on the machine breaks floors too. Run this again on a quiet machine before you look for a cause.",
   ]);
 });
