@@ -5,7 +5,7 @@
  * @module
  */
 import { inRepository, listFiles, listTree, run } from "./_repository.ts";
-import { capture, type Count, type Job, none, type Result } from "./_jobs.ts";
+import { capture, type Count, type Job, none, program, type Result } from "./_jobs.ts";
 
 const permissions = [
   ...["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-run", "--allow-sys"],
@@ -33,6 +33,9 @@ async function listDocumented(): Promise<string[][]> {
   const code = publish.include.filter((path: string) => path === "mod.ts" || /^[a-z]+$/.test(path));
   return [code, pages];
 }
+
+/** The configuration in which stand-ins serve for the @std packages: the one whose types are always checked. */
+const standIns = inRepository("deno.json");
 
 /** The counts of `deno test`, from the line it ends with. */
 export function countDenoTests(text: string, code: number): Count {
@@ -71,7 +74,7 @@ export async function chooseConfig(): Promise<{ config: string; says: string }> 
     return { config, says: `${which} the real packages, from JSR` };
   }
   return {
-    config: inRepository("deno.json"),
+    config: standIns,
     says: `${which} JSR does not answer here, so the stand-ins in tests/std serve`,
   };
 }
@@ -86,7 +89,7 @@ export async function listParts(): Promise<string[]> {
   return [...first.filter((part) => parts.delete(part)), ...parts];
 }
 
-/** The TypeScript tests and the examples of the documentation. The types of the tests are checked elsewhere. */
+/** The TypeScript tests and the examples of the documentation. `deno check` has checked the types before. */
 export async function listTypeScriptJobs(config: string): Promise<Job[]> {
   const tests = (await listParts()).map((part): Job => ({
     name: part,
@@ -97,5 +100,14 @@ export async function listTypeScriptJobs(config: string): Promise<Job[]> {
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
     run: () => denoTest(["--config", config, "--doc", ...paths]),
   }));
-  return [...tests.slice(0, first.length), ...examples, ...tests.slice(first.length)];
+  const types = config === standIns ? [] : [
+    program("types with the real @std packages", [
+      Deno.execPath(),
+      "check",
+      "--quiet",
+      "--config",
+      config,
+    ]),
+  ];
+  return [...tests.slice(0, first.length), ...types, ...examples, ...tests.slice(first.length)];
 }

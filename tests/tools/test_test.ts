@@ -75,3 +75,18 @@ Deno.test("ThreadSanitizer misses no thread: no header of the C++ tests includes
   }
   assertEquals(found, []);
 });
+
+Deno.test({
+  name: "the C++ tests fail where cmake is missing, and say what to install",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-check", "-A", inRepository("tools", "test.ts"), "--only=native"],
+      env: { PATH: "/nowhere" },
+    }).output();
+    const text = new TextDecoder().decode(stdout);
+    assertEquals(code, 1);
+    assertStringIncludes(text, "cmake is missing (Debian: apt-get install cmake make g++)");
+    assertEquals(text.trimEnd().split("\n").at(-1), "0 passed, 1 failed, 0 skipped");
+  },
+});
