@@ -18,6 +18,12 @@ export function show(value: unknown): string {
   return String(value);
 }
 
+/** Writes a value that is no real object of a class, though it may have the class's prototype. */
+export function showUnlike(value: unknown, kind: { readonly name: string }): string {
+  const text = show(value);
+  return text === kind.name ? `an object that only has the prototype of ${text}` : text;
+}
+
 /** The name of an object's class, with its length where it has one. */
 function showObject(value: object): string {
   if (ArrayBuffer.isView(value)) return "DataView";

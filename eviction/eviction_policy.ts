@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
+import { show, showUnlike } from "../base/checks.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
@@ -77,11 +77,12 @@ function isNothingLikeIt(value: object): boolean {
 
 /** Refuses what is no rule. */
 export function checkEviction(where: string, value: unknown): EvictionRule {
-  if (value instanceof NativeEviction) return value;
-  if (typeof value !== "object" || value === null || isNothingLikeIt(value)) {
+  const isNative = value instanceof NativeEviction;
+  if (isNative && Object.hasOwn(value, "native")) return value;
+  if (isNative || typeof value !== "object" || value === null || isNothingLikeIt(value)) {
     throw new TypeError(
       `${where} must be fifo(), secondChance(), lru(), lfu(), lowestPriorityFirst(), afterDraws(), reservoir() or an object like EvictionPolicy, got ${
-        show(value)
+        showUnlike(value, NativeEviction)
       }`,
     );
   }

@@ -16,7 +16,8 @@ import { NativeEviction } from "./native_eviction.ts";
  * them, whatever the selector: where several have priorities of their own, keep them on one scale. (To say what an
  * episode's priority is, set one pick of it, or all of them in one call.) Until there is one, it has the largest that any
  * episode has had, at first 1, so that it is not forgotten before a learner saw it; priorities that came with records are
- * not looked at. An episode that ended too short for a pick of the first pick table has priority 0. Means are kept as float32, from 2^-126 to 3.4e38, or 0; beyond that counts as the nearest.
+ * not looked at. An episode that ended too short for a pick of the first pick table has priority 0. Means are kept as float32: 0, or from 2^-126 to the
+ * largest float32, (2 − 2^-23) · 2^127. One beyond counts as the nearest of these.
  *
  * Cost: O(log E) an episode named in a call of `setPriority`, and an eviction from E episodes; nothing for draws.
  *

@@ -82,10 +82,11 @@ function checkBound(where: string, value: unknown): number {
 /**
  * The V-trace target of each step of a batch, v_t = V(s_t) + δ_t + γ_t c_t (v_(t+1) − V(s_(t+1))) with δ_t = ρ_t (r_t +
  * γ_t V(s_(t+1)) − V(s_t)), ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ), and the advantage for the policy gradient,
- * ρ_t (r_t + γ_t v_(t+1) − V(s_t)).
+ * ρ_t (r_t + γ_t (λ v_(t+1) + (1 − λ) V(s_(t+1))) − V(s_t)).
  *
- * At a row's last step the next value stands for v_(t+1). With λ < 1 the advantage takes λ v_(t+1) + (1 − λ) V(s_(t+1)) there,
- * as rlax does and the paper does not say: so on-policy, advantage and target are those of {@linkcode gae}. Arrays are
+ * At a row's last step, `nextValue` stands for both v_(t+1) and V(s_(t+1)). The paper gives the advantage for λ = 1 only, as
+ * ρ_t (r_t + γ_t v_(t+1) − V(s_t)). With λ < 1 it is that of rlax, in every step: so on-policy, advantage and target are those of
+ * {@linkcode gae}. Arrays are
  * `[batch, length]`, of any dtype; what lies past `seqLen` is never read. Results are float32, computed in double. NaN in one
  * step makes that step NaN and those before it in its row. The paper assumes ρ̄ ≥ c̄; it is not checked.
  *

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, show } from "../base/checks.ts";
+import { checkInteger, show, showUnlike } from "../base/checks.ts";
 
 /** The kinds of element a column can have. `bool` is kept as a byte of 0 or 1. */
 export type DType =
@@ -364,11 +364,11 @@ function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown):
 
 /** Refuses what is no column. */
 export function checkColumn(where: string, value: unknown): Column {
-  if (value instanceof Column) return value;
+  if (value instanceof Column && Object.hasOwn(value, "dtype")) return value;
   const hint = DTYPES.includes(value as DType) ? `; write ${value}(…)` : "";
   throw new TypeError(
     `${where} must be a column such as float32(4), made by one of ${DTYPES.join(", ")}; got ${
-      show(value)
+      showUnlike(value, Column)
     }${hint}`,
   );
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
+import { show, showUnlike } from "../base/checks.ts";
 import type { ComposedSelector, SelectorRule } from "./composed_selector.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
@@ -31,16 +31,17 @@ export function checkNoRule(where: string, value: unknown, needed: string): void
 
 /** The rule, checked. */
 export function checkSelectorRule(where: string, value: unknown): SelectorRule {
-  if (value instanceof NativeSelector) return value;
+  const isNative = value instanceof NativeSelector;
+  if (isNative && Object.hasOwn(value, "native")) return value;
   if (typeof value === "function") {
     throw new TypeError(
       `${where} takes a selector, got ${show(value)}: call it, or make an object of it`,
     );
   }
-  if (typeof value !== "object" || value === null) {
+  if (isNative || typeof value !== "object" || value === null) {
     throw new TypeError(
       `${where} takes uniform(), prioritized() or another rule of the library, or an object like PickSelector, got ${
-        show(value)
+        showUnlike(value, NativeSelector)
       }`,
     );
   }

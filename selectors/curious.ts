@@ -43,7 +43,7 @@ export interface CuriousOptions {
  * train without them: give `getBatch` a `beta` of 0 for that. With `epsilon: 0` and `c: 0`, a pick of loss 0 is never drawn,
  * unless all are 0: then draws are uniform.
  *
- * Weights are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
  *
  * Cost: O(log N) a draw and an update; about 13.5 bytes a pick.
  *

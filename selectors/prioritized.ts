@@ -33,7 +33,7 @@ export interface PrioritizedOptions {
  * has the largest priority set so far. With `epsilon: 0`, a pick of priority 0 is never drawn, unless all are 0: then
  * draws are uniform. A negative, NaN or infinite priority is refused.
  *
- * Weights are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
  *
  * Cost: O(log N) a draw and an update; about 5.5 bytes a pick.
  *

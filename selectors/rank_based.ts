@@ -32,7 +32,7 @@ export interface RankBasedOptions {
  * first. Importance weights are (N P(i))^-beta, with `beta` given to `getBatch`, scaled so that the largest is 1. A new pick
  * has the largest priority set so far. A pick of priority 0 is among the last, but is still drawn.
  *
- * Priorities are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
  *
  * Cost: O(log N) a draw and an update; about 37 bytes a pick.
  *

@@ -28,7 +28,7 @@ export interface UcbOptions {
  * Scores are exact at every draw, each of which sees the counts left by those before it; a draw never costs O(N). Equal
  * scores: the pick drawn less often, then the one of larger priority, then the older.
  *
- * Priorities are kept as float32, in the range 2^-126 to 3.4e38: one beyond it counts as the nearest in it.
+ * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
  *
  * `greedy` draws are certain: `probability` and importance weights are 1. `proportional` ones have P(i) = score_i / sum of
  * scores and weights to match; a draw that comes first because the pick was never drawn is weighted like a uniform one.

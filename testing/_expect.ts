@@ -12,6 +12,9 @@ type AnyBatch = Pick<
   "bytes" | "size" | "pickEpisode" | "pickPosition" | "probability" | "importanceWeight"
 >;
 
+/** What to do where a rule leaves picks out on purpose. */
+export const SOME_ONLY_HINT = "; a rule that never draws some picks says so by someOnly: true";
+
 /** Fails with the message when `holds` is false. */
 export function expect(holds: boolean, message: () => string): void {
   if (!holds) throw new Error(message());

@@ -14,7 +14,14 @@ import {
   sizeFor,
   type Subject,
 } from "./_driven_selector.ts";
-import { expect, expectCode, expectSame, expectSameBatch, expectSameNumbers } from "./_expect.ts";
+import {
+  expect,
+  expectCode,
+  expectSame,
+  expectSameBatch,
+  expectSameNumbers,
+  SOME_ONLY_HINT,
+} from "./_expect.ts";
 import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
 
 /** The states that come up in `rounds` batches of up to ten. */
@@ -44,7 +51,7 @@ function expectSeen(
     expect(state >= from && state < to, () => `the pick of state ${state} was drawn`);
   }
   for (let state = from; state < to && !someOnly; state++) {
-    expect(seen.has(state), () => `the pick of state ${state} was never drawn`);
+    expect(seen.has(state), () => `the pick of state ${state} was never drawn${SOME_ONLY_HINT}`);
   }
 }
 

@@ -27,7 +27,8 @@ export interface SelectorCase {
   readonly name?: string;
   /**
    * True when draws do not change the chances of later ones: then the probabilities over the table sum to 1, draws follow
-   * them, and of two picks the more likely one stays so when others are forgotten.
+   * them, and of two picks the more likely one stays so when others are forgotten. Where some picks are never drawn,
+   * `someOnly` has to be true too.
    */
   readonly stationary?: boolean;
   /** True when a pick of priority 0 is never drawn while another has more, and all are equal when all have 0. */

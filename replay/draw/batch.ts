@@ -5,6 +5,7 @@
  */
 
 import * as abi from "../../ffi/symbols.ts";
+import { showUnlike } from "../../base/checks.ts";
 import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchShape } from "./batch_shape.ts";
@@ -182,6 +183,9 @@ export class Batch<
    * ```
    */
   [Symbol.dispose](): void {
+    if (!(#memory in this)) {
+      throw new TypeError("only a batch that getBatch() returned can be handed back");
+    }
     if (!this.#isLent) this.#layout.giveMemory(bufferOf(this.#memory));
   }
 
@@ -253,8 +257,12 @@ export class Batch<
 
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
   static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
-    if (!(value instanceof Batch) || !(#key in value)) {
-      return new TypeError("getBatch(): into must be a batch that getBatch() returned");
+    if (typeof value !== "object" || value === null || !(#key in value)) {
+      return new TypeError(
+        `getBatch(): into must be a batch that getBatch() returned, got ${
+          showUnlike(value, Batch)
+        }`,
+      );
     }
     if (value.#key !== layout.key) {
       return new TypeError(

@@ -58,7 +58,7 @@ export class PickTable<B = unknown> {
 
   /** How many picks may be drawn now. */
   get pickCount(): number {
-    return this.#owner.pickCount(this.id);
+    return PickTable.#ownerOf(this, "pickCount").pickCount(this.id);
   }
 
   /**
@@ -68,6 +68,13 @@ export class PickTable<B = unknown> {
    * @throws {ReplayError} `limit` when the replay has 64 selectors of the library already.
    */
   newPickSelector(rule: SelectorRule): Selector<B> {
-    return this.#owner.newPickSelector(rule, this.id) as Selector<B>;
+    const owner = PickTable.#ownerOf(this, "newPickSelector()");
+    return owner.newPickSelector(rule, this.id) as Selector<B>;
+  }
+
+  /** The owner of a pick table: its prototype alone makes none. */
+  static #ownerOf(table: PickTable, operation: string): PickTableOwner {
+    if (#owner in table) return table.#owner;
+    throw new TypeError(`${operation} is that of a pick table which newPickTable() made`);
   }
 }

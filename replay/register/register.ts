@@ -4,7 +4,7 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
+import { showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
   EXRP_INFO_SEGMENT_LENGTH,
@@ -188,9 +188,11 @@ export class Register {
       const entry = this.entries[selector.id];
       if (entry !== undefined) return entry;
     }
-    if (!(selector instanceof Selector)) {
+    if (!Selector.isReal(selector)) {
       throw new TypeError(
-        `${operation} takes a selector that newPickSelector() gave, got ${show(selector)}`,
+        `${operation} takes a selector that newPickSelector() gave, got ${
+          showUnlike(selector, Selector)
+        }`,
       );
     }
     throw new ReplayError(

@@ -50,6 +50,11 @@ export class Selector<B = unknown> {
 
   /** True when `value` is a selector of the replay that `owner` stands for. */
   static belongs(value: unknown, owner: symbol): value is Selector {
-    return value instanceof Selector && value.#owner === owner;
+    return Selector.isReal(value) && value.#owner === owner;
+  }
+
+  /** True when `value` was made by `newPickSelector`: its prototype alone makes no selector. */
+  static isReal(value: unknown): value is Selector {
+    return typeof value === "object" && value !== null && #owner in value;
   }
 }

@@ -105,6 +105,23 @@ Deno.test("every promise can be broken: each has a wrong rule above", () => {
   for (const promise of broken) assert(promises.includes(promise), promise);
 });
 
+Deno.test("a stationary rule that draws some picks only is told of someOnly, and passes with it", async () => {
+  class OlderHalf extends Plain {
+    override select(count: number, out: Selection, random: RandomStream): void {
+      const half = Math.ceil(this.count / 2);
+      for (let k = 0; k < count; k++) out.index[k] = random.below(half);
+      out.probability.fill(1 / half);
+    }
+  }
+  // The probabilities were asked of all picks even with someOnly, and no failure named it.
+  const rule = { make: (): PickSelector => new OlderHalf(), stationary: true };
+  const error = await conforms(rule).catch((e) => e);
+  assertInstanceOf(error, ConformanceError);
+  assert(error.broken.length > 1);
+  for (const { reason } of error.broken) assertMatch(reason, /says so by someOnly: true/);
+  await conforms({ ...rule, someOnly: true });
+});
+
 Deno.test("conforms() refuses what is no case, a misspelt promise too", () => {
   const rule = new Plain();
   const make = (): Plain => new Plain();

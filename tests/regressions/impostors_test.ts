@@ -1,0 +1,78 @@
+/**
+ * An object that only has the prototype of one of the library's classes: the engine's "Cannot read private member" came, or "Cannot
+ * read properties of undefined", or the kernel was asked with numbers that were not there.
+ */
+import {
+  type Column,
+  every,
+  ExperienceReplay,
+  fifo,
+  float32,
+  PickTable,
+  prioritized,
+  Selector,
+  uniform,
+} from "@exrp/replay";
+import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
+
+/** An object with the prototype of `real`, and nothing else. */
+function impostor<T extends object>(real: T): T {
+  return Object.create(Object.getPrototypeOf(real));
+}
+
+Deno.test("an object with no more than the right prototype is named in a TypeError, wherever it is given", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 10, state: float32(1) });
+  replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
+  const selector = replay.newPickSelector(prioritized());
+  const batch = replay.getBatch(1, selector);
+  const [table] = replay.pickTables;
+  assertInstanceOf(table, PickTable);
+  assertInstanceOf(selector, Selector);
+  const fake = impostor(selector);
+  const create = (options: object): Promise<unknown> =>
+    ExperienceReplay.create({ capacity: 10, state: float32(1), ...options });
+  const calls: readonly (readonly [RegExp, () => unknown])[] = [
+    [/^getBatch\(\) takes a selector .* prototype of Selector$/, () => replay.getBatch(1, fake)],
+    [/^batches\(\) takes a selector .* prototype of Selector$/, () => replay.batches(1, fake)],
+    [/^setPriority\(\) takes a selector/, () => replay.setPriority(fake, [0], [0], [1])],
+    [
+      /into must be a batch .* prototype of Batch$/,
+      () => replay.getBatch(1, selector, { into: impostor(batch) }),
+    ],
+    [
+      /into must be a batch .* got null$/,
+      () => replay.getBatch(1, selector, { into: null as never }),
+    ],
+    [/^only a batch that getBatch\(\) returned/, () => impostor(batch)[Symbol.dispose]()],
+    [
+      /^newPickSelector\(\) takes uniform\(\), .* prototype of NativeSelector$/,
+      () => replay.newPickSelector(impostor(uniform())),
+    ],
+    [
+      /state must be a column .* prototype of Column$/,
+      () => create({ state: impostor(float32(1)) }),
+    ],
+    [/every\(\): column must be a column/, () => every(2, impostor<Column>(float32(1)))],
+    [
+      /eviction must be fifo\(\), .* prototype of NativeEviction$/,
+      () => create({ eviction: impostor(fifo()) }),
+    ],
+    [/^pickCount is that of a pick table/, () => impostor(table).pickCount],
+    [
+      /^newPickSelector\(\) is that of a pick table/,
+      () => impostor(table).newPickSelector(uniform()),
+    ],
+    [/^getBatch\(\) takes a selector/, () => replay.getBatch(1, new Proxy(selector, {}))],
+  ];
+  for (const [expected, call] of calls) {
+    let error: unknown;
+    try {
+      await call();
+    } catch (thrown) {
+      error = thrown;
+    }
+    assertInstanceOf(error, TypeError, `${expected}: ${error}`);
+    assertMatch(error.message, expected);
+  }
+  assertEquals(replay.selectors.length, 1);
+});
