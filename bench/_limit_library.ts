@@ -1,5 +1,5 @@
 /**
- * Builds and opens what `bench/limit.cpp` and `bench/limit_selector.cpp` make.
+ * Builds and opens the libraries of `bench/limit.cpp` and `bench/limit_selector.cpp`.
  *
  * @module
  */
@@ -24,13 +24,13 @@ const selectorSymbols = {
   limit_selector_update: { parameters: ["u32", "u32"], result: "f64" },
 } as const;
 
-/** The functions of both. */
+/** The functions of both libraries. */
 export interface LimitLibrary {
-  /** Those of `bench/limit.cpp`. */
+  /** The functions of `bench/limit.cpp`. */
   readonly limit: Deno.DynamicLibrary<typeof limitSymbols>["symbols"];
-  /** Those of `bench/limit_selector.cpp`. */
+  /** The functions of `bench/limit_selector.cpp`. */
   readonly selector: Deno.DynamicLibrary<typeof selectorSymbols>["symbols"];
-  /** The instructions that the limit may use; the kernel's are always the baseline's. */
+  /** The instructions that the limit may use. The kernel always uses those of the baseline. */
   readonly cpu: string;
 }
 
@@ -71,13 +71,13 @@ async function compile(
   return library;
 }
 
-/** Builds both where they are older than their sources, and opens them. */
+/** Builds each library if it is older than its sources, and opens both. */
 export async function openLimitLibrary(): Promise<LimitLibrary> {
   const kernelFlags = (await Deno.readTextFile(inRepository("kernel", "flags.txt"))).trim().split(
     /\s+/,
   );
   const cpu = await hasAvx2() ? "x86_64_v3" : "baseline";
-  // The copies' loops must stay as they are written, hence the kernel's flags; only the instructions differ.
+  // The loops must stay as they are written, so the flags are the kernel's. Only the instructions differ.
   const limit = await compile("limit", ["bench/limit.cpp"], [...kernelFlags, `-mcpu=${cpu}`]);
   const selector = await compile(
     "limit_selector",

@@ -1,5 +1,5 @@
 /**
- * The workloads of `bench:limit` and `bench:check`: each of ours beside its limit.
+ * The workloads of `bench:limit` and `bench:check`, each of ours beside its limit.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { fillFrames, fillVectors, type Replay15, stackSelector } from "./_picks_
 import { calls, type Contestant, median, takeTurns, type Turns } from "./_turns.ts";
 import { checkBatch, fill } from "./_workload.ts";
 
-/** What one workload took. */
+/** The result of one workload. */
 export interface LimitResult {
   /** The workload. */
   readonly name: string;
@@ -22,19 +22,19 @@ export interface LimitResult {
   readonly variant: number;
   /** The median of ours ÷ limit, turn by turn. */
   readonly ratio: number;
-  /** What the ratio may be at most by the floors; none where there is none. */
+  /** The largest ratio that the floors allow; undefined if there is no floor. */
   readonly floor?: number;
-  /** What is to be known of the comparison. */
+  /** A note on the comparison. */
   readonly note?: string;
 }
 
 /** How to measure. */
 export interface LimitOptions {
-  /** A tenth of the turns, and no pool of 2^23. */
+  /** Whether to take a tenth of the turns, and no replay of 2^23 records. */
   readonly quick: boolean;
-  /** Whether the log says what a ratio may be at most by the floors. */
+  /** Whether the log says which ratio the floors allow. */
   readonly logFloors: boolean;
-  /** Which workloads, by their names. */
+  /** Selects workloads by name. */
   readonly filter: (name: string) => boolean;
 }
 
@@ -50,7 +50,7 @@ const KIND = {
   record: 7,
 };
 
-/** A workload of ours with the limit that it is held against. */
+/** A workload of ours, and the limit that it is compared with. */
 interface Comparison {
   readonly name: string;
   readonly ours: Contestant;
@@ -59,12 +59,12 @@ interface Comparison {
   readonly note?: string;
 }
 
-/** Measures comparisons with one workload of the limit, one after the other. */
+/** Measures all comparisons with one workload of the limit, one after the other. */
 class Measurer {
   readonly results: LimitResult[] = [];
-  /** All workloads that there are, whether they were asked for or not. */
+  /** The names of all workloads, measured or not. */
   readonly names: string[] = [];
-  /** Opened for the first workload that was asked for: it may take minutes to compile. */
+  /** Opened for the first workload that is measured, because compiling may take minutes. */
   library: LimitLibrary | undefined;
   readonly #options: LimitOptions;
 
@@ -72,7 +72,7 @@ class Measurer {
     this.#options = options;
   }
 
-  /** Makes the limit's workload, measures with it what is asked for, and frees it and what `make` opened. */
+  /** Makes the workload of the limit and measures with it. At the end, it frees the workload and whatever `make` opened. */
   async with(
     kind: number,
     count: number,
@@ -171,7 +171,7 @@ async function sequences(measurer: Measurer): Promise<void> {
     const names = [
       `get_5000, length 8 at 2^${power}`,
       `get_5000, length 8 at 2^${power}, right after a record`,
-      // The last: what is left of its batches is still being swept up when the next is measured.
+      // This comes last: the engine sweeps up its batches during the next measurement.
       `get_5000, length 8 at 2^${power}, a fresh batch each time`,
     ];
     await measurer.with(KIND.gatherSequences, 2 ** power, names, async () => {
@@ -231,7 +231,7 @@ async function stacks(measurer: Measurer): Promise<void> {
   });
 }
 
-/** What is compared at each size of a batch. */
+/** The comparisons at each size of a batch. */
 interface Sized extends Pick<Comparison, "floor" | "note"> {
   readonly name: (batch: number) => string;
   readonly ours: (
@@ -242,7 +242,7 @@ interface Sized extends Pick<Comparison, "floor" | "note"> {
   ) => Contestant;
 }
 
-/** One kind of prioritized work at 2^20, over a replay and a selector of the kernel's by itself. */
+/** One kind of prioritized work at 2^20. `replay` is a whole replay, and `selector` is a selector of the kernel alone. */
 async function prioritizedWork(
   measurer: Measurer,
   kind: number,
@@ -266,7 +266,7 @@ async function prioritizedWork(
   });
 }
 
-/** Prioritized draws and updates at 2^20: the selector by itself, and the whole calls. */
+/** Measures prioritized draws and updates at 2^20: the selector alone, and the whole calls. */
 async function prioritizedDraws(measurer: Measurer): Promise<void> {
   await prioritizedWork(measurer, KIND.draw, [{
     name: (batch) => `prioritized, draw of ${batch} alone at 2^20`,
@@ -290,7 +290,7 @@ async function prioritizedDraws(measurer: Measurer): Promise<void> {
   }, {
     name: (batch) => `prioritized, setPriority of ${batch} at 2^20`,
     ours: (batch, replay, selector) => {
-      // New picks each turn, as a learner has them.
+      // Each turn has new picks, as a learner's turn has.
       const draw = () => replay.getBatch(batch, selector);
       const drawn = Array.from({ length: 64 }, draw);
       const priorities = Float32Array.from({ length: batch }, () => 0.5 + Math.random());
@@ -305,7 +305,7 @@ async function prioritizedDraws(measurer: Measurer): Promise<void> {
   }]);
 }
 
-/** Recording; what a `record` costs beside an empty call, where that was asked for. */
+/** Measures recording. If it is selected, it also measures `record` beside an empty call. */
 async function recording(
   measurer: Measurer,
 ): Promise<CallCost | undefined> {
@@ -355,7 +355,7 @@ async function recording(
   return cost;
 }
 
-/** `record` beside an empty call of a native function: here the difference counts, not the ratio. */
+/** Measures `record` beside an empty call of a native function. The difference counts here, not the ratio. */
 export interface CallCost {
   /** Nanoseconds of an empty call with one number. */
   readonly emptyCall: number;
@@ -363,19 +363,19 @@ export interface CallCost {
   readonly record: number;
 }
 
-/** What {@linkcode measureLimit} found. */
+/** The results of {@linkcode measureLimit}. */
 export interface LimitMeasured {
-  /** A result for each workload that was asked for. */
+  /** A result for each measured workload. */
   readonly workloads: readonly LimitResult[];
-  /** The names of all that could be asked for. */
+  /** The names of all workloads. */
   readonly names: readonly string[];
-  /** The instructions that the limit may use; empty where nothing was asked for. */
+  /** The instructions that the limit may use; empty if nothing was measured. */
   readonly cpu: string;
-  /** What a `record` costs beside an empty call, where that was asked for. */
+  /** What a `record` costs beside an empty call, if that was measured. */
   readonly calls?: CallCost;
 }
 
-/** Runs the workloads that are asked for. */
+/** Runs the selected workloads. */
 export async function measureLimit(options: LimitOptions): Promise<LimitMeasured> {
   const measurer = new Measurer(options);
   await uniformDraws(measurer);

@@ -1,8 +1,8 @@
 /**
- * The experiment of Chen and Wang, "Design of experience-replay module with high performance" (section 4), for one cell: 2^k
- * episodes of 2^s records are recorded one by one into an empty replay, then batches of 5000 sequences of 8 are drawn.
+ * One cell of the experiment of Chen and Wang, "Design of experience-replay module with high performance" (section 4). It records 2^k
+ * episodes of 2^s records into an empty replay, one by one. Then it draws batches of 5000 sequences of 8.
  *
- * The paper says neither how large a state is nor its type; here it is 4 float32, an integer action and a float32 reward.
+ * The paper does not say how large a state is, or its type. Here it has 4 float32, with an integer action and a float32 reward.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import { checkBatch } from "./_workload.ts";
 
 /** What one cell takes, in microseconds. */
 export interface Cell {
-  /** 100 calls of `record`, the mean over all. */
+  /** The time of 100 calls of `record`: the mean over all. */
   readonly record100: number;
-  /** One `getBatch` of 5000 sequences of 8, the mean over all. */
+  /** The time of one `getBatch` of 5000 sequences of 8: the mean over all. */
   readonly get5000: number;
 }
 
@@ -35,7 +35,7 @@ export function counts({ k, s }: CellSize): { episodes: number; records: number 
 const PICK_LENGTH = 8;
 const BATCH = 5000;
 
-/** The cell with this library, by the kernel at `kernelPath` or the one that is found. */
+/** Measures the cell with this library, by the kernel at `kernelPath` or the one that it finds. */
 export async function measureOurs(
   size: CellSize,
   batches: number,
@@ -78,7 +78,7 @@ export async function measureOurs(
   };
 }
 
-/** The cell with the replay in plain TypeScript. */
+/** Measures the cell with the replay in plain TypeScript. */
 export function measurePlain(size: CellSize, batches: number): Cell {
   const { episodes, records } = counts(size);
   const state = new Float32Array(4);

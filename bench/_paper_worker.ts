@@ -1,15 +1,15 @@
 /**
- * One variant of `bench:paper` in a process of its own: a process that has opened two kernels records at half the speed, presumably
- * because V8 makes a call of a native function fast only where it is always the same one.
+ * One variant of `bench:paper`, in a process of its own. A process that has opened two kernels records at half the speed. Presumably V8
+ * makes a native call fast only where it is always the same one.
  *
- * Reads `{ variant, kernelPath?, k, s, batches }` a line, and answers each with a line: its {@linkcode Cell}.
+ * Reads one question a line, `{ variant, kernelPath?, k, s, batches }`. It answers each with a line: its {@linkcode Cell}.
  *
  * @module
  */
 
 import { type Cell, type CellSize, measureOurs, measurePlain } from "./_paper_measure.ts";
 
-/** What is asked for. */
+/** A question. */
 interface Question extends CellSize {
   readonly variant: "plain" | "ours" | "cmake";
   readonly kernelPath?: string;

@@ -1,5 +1,5 @@
 /**
- * Workloads of pick policies: replays filled with codes, so that what a batch holds is checked before it is timed.
+ * Workloads of pick policies. Their records hold codes, so that a batch is checked before it is timed.
  *
  * @module
  */
@@ -16,13 +16,13 @@ import type { Batch, Selector } from "@exrp/replay";
 
 const EPISODE_LENGTH = 200;
 
-/** 15 floats of state and 3 of action, in episodes of 200 records: as much as a robot's. */
+/** 15 floats of state and 3 of action, in episodes of 200 records: as large as those of a robot. */
 export type Replay15 = ExperienceReplay<
   Column<"float32", readonly [15]>,
   Column<"float32", readonly [3]>
 >;
 
-/** A full replay of such records; rewards are 1, and the state's first number is the position. */
+/** A full replay of such records. Rewards are 1, and the first number of a state is the position. */
 export async function fillVectors(capacity: number): Promise<Replay15> {
   const replay: Replay15 = await ExperienceReplay.create({
     capacity,
@@ -44,7 +44,7 @@ export async function fillVectors(capacity: number): Promise<Replay15> {
   return replay;
 }
 
-/** A selector for a new table of `replay`, once a batch of it was seen to have the right returns and states. */
+/** Makes a selector for a new table of `replay`, and checks the returns and states of one batch. */
 export function nStepSelector(
   replay: Replay15,
   nStep: number,
@@ -67,7 +67,7 @@ const FRAME_BYTES = 84 * 84;
 /** Screens of 84 x 84 bytes, in episodes of 1000 records. */
 export type FrameReplay = ExperienceReplay<Column<"uint8", readonly [84, 84]>>;
 
-/** A full replay of frames; all bytes of a frame are its position modulo 251. */
+/** A full replay of frames. All bytes of a frame are its position modulo 251. */
 export async function fillFrames(capacity: number): Promise<FrameReplay> {
   const length = 1000;
   const replay: FrameReplay = await ExperienceReplay.create({
@@ -93,7 +93,7 @@ export async function fillFrames(capacity: number): Promise<FrameReplay> {
   return replay;
 }
 
-/** A selector for a new table of stacks of four frames, once a batch of it was seen to have the right ones. */
+/** Makes a selector for a new table of stacks of four frames, and checks the frames of one batch. */
 export function stackSelector(replay: FrameReplay, options: PickOptions): Selector {
   const table = replay.newPickTable({ ...options, stack: 4 });
   const selector = table.newPickSelector(uniform());
@@ -115,8 +115,8 @@ export function stackSelector(replay: FrameReplay, options: PickOptions): Select
 }
 
 /**
- * Copies the bytes of 256 stacks of four frames and their next stacks out of an array of `capacity` frames: for each a run of four
- * frames from a random place, and one of four from the frame after.
+ * Copies the bytes of 256 stacks of four frames and their next stacks, from an array of `capacity` frames. For each, it copies four
+ * frames from a random place, and four from the next frame on.
  */
 export function stackCopier(capacity: number): () => void {
   const run = 4 * FRAME_BYTES;

@@ -1,25 +1,25 @@
 /**
- * What one would write without a kernel: a replay in plain TypeScript, typed arrays in a ring, made so that V8 makes it fast. It is
- * the baseline of `deno task bench` and `bench:paper`, and it is meant to be as good as that can be: nothing but numbers in typed
- * arrays, no object a record, no closure in a loop; a record's state, action and reward side by side, as a random pick then
- * touches one run of memory (columns took up to 1.8 times as long).
+ * A replay without a kernel: plain TypeScript, typed arrays in a ring, and V8 makes it fast. It is the baseline of `deno task bench` and
+ * `bench:paper`, and it is meant to be as good as possible. It has only numbers in typed arrays, no object for a record, and no closure
+ * in a loop. The state, action and reward of a record stand side by side, so a random pick touches one run of memory. With separate
+ * columns it took up to 1.8 times as long.
  *
- * It does less than the library: whole episodes go oldest first, one pick policy, no checks, no snapshots.
+ * It does less than the library. Whole episodes go oldest first. It has one pick policy, no checks and no snapshots.
  *
  * @module
  */
 
-/** What a plain replay holds. */
+/** The options of a plain replay. */
 export interface PlainOptions {
-  /** Records; the oldest episode goes when there is one more. */
+  /** How many records it holds. With one more, the oldest episode goes. */
   readonly capacity: number;
-  /** Numbers of a state. */
+  /** How many numbers a state has. */
   readonly stateSize: number;
-  /** Numbers of an action. */
+  /** How many numbers an action has. */
   readonly actionSize: number;
-  /** Records of a pick. */
+  /** How many records a pick has. */
   readonly pickLength: number;
-  /** Records an episode has at least, so many more rows than records are taken for final states. */
+  /** How many records an episode has at least. It decides how many rows are kept for final states. */
   readonly episodeLengthMin: number;
   /** Whether picks have priorities. */
   readonly prioritized?: boolean;
@@ -31,7 +31,7 @@ export interface PlainBatch {
   readonly action: Float32Array;
   readonly reward: Float32Array;
   readonly nextState: Float32Array;
-  /** Which picks these are: what their priorities are set by. */
+  /** Which picks these are. Their priorities are set by these places. */
   readonly pick: Int32Array;
   readonly importanceWeight: Float32Array;
 }
@@ -43,10 +43,10 @@ export class PlainReplay {
   readonly #actionSize: number;
   readonly #pickLength: number;
   readonly #rowCount: number;
-  // Numbers of a row: state, action, reward.
+  // How many numbers a row has: state, action, reward.
   readonly #stride: number;
   readonly #rows: Float32Array;
-  // Rows at which a pick begins, in a ring, oldest first.
+  // The rows at which picks begin, in a ring, oldest first.
   readonly #picks: Int32Array;
   #pickHead = 0;
   #pickCount = 0;
@@ -70,7 +70,7 @@ export class PlainReplay {
     this.#actionSize = actionSize;
     this.#pickLength = pickLength;
     this.#rowCount = capacity + Math.ceil(capacity / episodeLengthMin) + pickLength + 2;
-    // A pick that begins near the end of the ring goes on behind it: there the first rows stand once more.
+    // A pick that begins near the end of the ring goes on behind it. The first rows stand there a second time.
     const rows = this.#rowCount + pickLength + 1;
     this.#stride = stateSize + actionSize + 1;
     this.#rows = new Float32Array(rows * this.#stride);
@@ -97,7 +97,7 @@ export class PlainReplay {
     };
   }
 
-  /** Records a step; `finalState` ends the episode. */
+  /** Records one step. `finalState` ends the episode. */
   record(
     state: Float32Array,
     action: Float32Array,
@@ -115,7 +115,7 @@ export class PlainReplay {
     if (row <= this.#pickLength) this.#mirror(row);
     this.#recordCount++;
     this.#head = row + 1 === this.#rowCount ? 0 : row + 1;
-    // The pick that this record's state is the last next state of.
+    // This is the pick whose last next state is the state of this record.
     if (this.#position > this.#pickLength) this.#push(row - this.#pickLength);
     if (finalState === undefined) return;
     const last = this.#head;

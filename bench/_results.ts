@@ -1,5 +1,5 @@
 /**
- * Results of benches as files: what was measured, with what, on which machine and when. `docs/benchmarks.md` is made of them.
+ * The results of benches as files: the figures, the machine, the versions and the date. `docs/benchmarks.md` is made from them.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import { inRepository, run } from "../tools/_repository.ts";
 import { pinnedVersion } from "../tools/_zig.ts";
 import description from "../deno.json" with { type: "json" };
 
-/** What a result says of the program and the machine it is from. */
+/** What a result says of its program and its machine. */
 export interface Origin {
-  /** Which bench. */
+  /** The name of the bench. */
   readonly bench: string;
-  /** When it ended. */
+  /** The date of its end. */
   readonly date: string;
-  /** The commit of the sources, with `+` where they were changed since; empty outside of a repository. */
+  /** The commit of the sources; empty outside of a repository. A `+` means that they had changes beside it. */
   readonly commit: string;
   /** Versions by name. */
   readonly versions: Readonly<Record<string, string>>;
@@ -64,12 +64,12 @@ export function originLine({ machine, versions, date, commit }: Origin): string 
     (commit === "" ? "" : `, commit ${commit}`);
 }
 
-/** Where the results of a bench are. */
+/** The place of a bench's results. */
 export function resultsPath(bench: string): string {
   return inRepository("bench", "results", `${bench}.json`);
 }
 
-/** Writes the results of a bench, by default where those that the documentation is made of stand. */
+/** Writes the results of a bench; by default where the documentation takes them from. */
 export async function saveResults(
   results: Origin,
   path: string = resultsPath(results.bench),
@@ -79,16 +79,16 @@ export async function saveResults(
   console.error(`written: ${path}`);
 }
 
-/** The value of `--name=value`, `""` of a bare `--name`, undefined where it was not given. */
+/** The value of `--name=value`; `""` for a bare `--name`; undefined if the option is missing. */
 export function option(name: string): string | undefined {
   const given = Deno.args.find((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
   return given?.slice(name.length + 3);
 }
 
-/** The options that make a run a part of itself, whose results would take the place of whole ones. */
+/** These options measure only a part. So the results must not replace those of a whole run. */
 const PARTIAL = ["quick", "filter"];
 
-/** What is wrong with the arguments of a bench that has the options `names`; undefined where nothing is. */
+/** Says what is wrong with the arguments of a bench with the options `names`; undefined if nothing is. */
 export function optionsTrouble(
   args: readonly string[],
   names: readonly string[],
@@ -105,7 +105,7 @@ export function optionsTrouble(
     "which docs/benchmarks.md is made of and later runs are compared with; nothing was measured, leave one of the two out";
 }
 
-/** Ends the program, and says why, where an option is not among these, or where a part of a run would be saved. */
+/** Ends the program with a message if an option is unknown, or if a part of a run would be saved. */
 export function checkOptionNames(names: readonly string[]): void {
   const trouble = optionsTrouble(Deno.args, names);
   if (trouble === undefined) return;
@@ -113,7 +113,7 @@ export function checkOptionNames(names: readonly string[]): void {
   Deno.exit(2);
 }
 
-/** Ends the program, and says which names there are, as none has `filter` in it. */
+/** Ends the program and lists the names, because none of them contains `filter`. */
 export function noneMatches(filter: string, names: readonly string[]): never {
   console.error(`nothing has "${filter}" in its name; there are\n  ${names.join("\n  ")}`);
   Deno.exit(2);

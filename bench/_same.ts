@@ -1,5 +1,5 @@
 /**
- * Fills this library's replay and the plain one with the same records, and sees to it that both give the same batches.
+ * Fills this library's replay and the plain one with the same records, and checks that both give the same batches.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { type Column, ExperienceReplay, float32, type Selector } from "@exrp/rep
 import type { SelectorRule } from "@exrp/replay/selectors";
 import { PlainReplay } from "./_plain_replay.ts";
 
-/** States of some numbers, actions of one or three. */
+/** How many numbers states and actions have; an action has one or three. */
 export type Vectors = ExperienceReplay<
   Column<"float32", readonly [number]>,
   Column<"float32", readonly [number]>
 >;
 
-/** What both are filled with. */
+/** The records that fill both. */
 export interface SameOptions {
   readonly capacity: number;
   readonly episodeCount: number;
@@ -33,7 +33,7 @@ export interface Same {
   readonly plain: PlainReplay;
 }
 
-/** Fills both: states and actions tell of their place, every episode is ended. */
+/** Fills both. States and actions tell their place, and every episode ends. */
 export async function fillSame(options: SameOptions): Promise<Same> {
   const { capacity, episodeCount, episodeLength, stateSize, actionSize, pickLength } = options;
   const ours: Vectors = await ExperienceReplay.create({
@@ -75,7 +75,7 @@ export async function fillSame(options: SameOptions): Promise<Same> {
   return { ours, selector, plain };
 }
 
-/** Throws unless the plain replay has the records of a batch of ours, and draws what was recorded. */
+/** Checks that the plain replay has the records of a batch of ours, and that it draws what was recorded; throws otherwise. */
 function checkSame({ ours, selector, plain }: Same, options: SameOptions): void {
   const { episodeCount, episodeLength, stateSize, actionSize, pickLength } = options;
   if (ours.pickCount !== plain.pickCount) {
@@ -86,7 +86,7 @@ function checkSame({ ours, selector, plain }: Same, options: SameOptions): void 
   const oldest = episodeCount - ours.pickCount / perEpisode;
   const batch = ours.getBatch(64, selector);
   const other = plain.newBatch(64);
-  // What was recorded as the reward is the episode's number.
+  // The reward of each record is the number of its episode.
   for (let k = 0; k < 64; k++) {
     const episode = batch.reward[k * pickLength] ?? NaN;
     const position = batch.pickPosition[k] ?? NaN;

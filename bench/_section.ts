@@ -1,5 +1,5 @@
 /**
- * What a section of `docs/benchmarks.md` is, and how its numbers are written.
+ * The form of a section of `docs/benchmarks.md`, and of its numbers.
  *
  * @module
  */
@@ -8,20 +8,20 @@
 export interface Section {
   /** The file in `bench/results`. */
   readonly file: string;
-  /** Makes it of the parsed file; throws a `TypeError` that says what is wrong with that. */
+  /** Makes the section from the parsed file. It throws a `TypeError` that says what is wrong with the file. */
   readonly render: (results: unknown) => Promise<Rendered>;
 }
 
-/** A section as text, with the pictures that it shows. */
+/** A section as text, with its pictures. */
 export interface Rendered {
   readonly markdown: string;
-  /** What stands at the page's top, if anything. */
+  /** The text at the top of the page, if there is one. */
   readonly summary?: string;
   /** SVG by file name, in `docs/images`. */
   readonly images: ReadonlyMap<string, string>;
 }
 
-/** Three significant digits, thousands apart. */
+/** Writes three significant digits, with commas between thousands. */
 export function digits(value: number): string {
   if (value >= 999.5) return Math.round(Number(value.toPrecision(3))).toLocaleString("en-US");
   if (value >= 99.95) return value.toFixed(0);
@@ -29,12 +29,12 @@ export function digits(value: number): string {
   return value.toFixed(2);
 }
 
-/** A factor. */
+/** Writes a factor. */
 export function factor(value: number): string {
   return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}×`;
 }
 
-/** A table: the first column to the left, the others to the right. */
+/** Writes a table. The first column is aligned to the left, and the others to the right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const rule = `|---|${head.slice(1).map(() => "---:|").join("")}`;

@@ -1,13 +1,13 @@
 /**
- * Measuring in turns: what is compared takes turns within one process, so that what else the machine does meets all of it alike.
+ * Measures in turns. The contestants take turns within one process, so other work on the machine meets all of them alike.
  *
  * @module
  */
 
-/** One of those that are compared: runs `repeats` times, and says the mean nanoseconds of one. */
+/** One contestant: it runs `repeats` times, and returns the mean nanoseconds of one run. */
 export type Contestant = (repeats: number) => number;
 
-/** What turns gave for one contestant. */
+/** The result of the turns of one contestant. */
 export interface Turns {
   /** Nanoseconds: the smallest mean of a turn. */
   readonly min: number;
@@ -15,7 +15,7 @@ export interface Turns {
   readonly median: number;
 }
 
-/** A contestant that is a function of TypeScript. */
+/** Makes a contestant from a function of TypeScript. */
 export function calls(call: () => void): Contestant {
   return (repeats) => {
     const start = performance.now();
@@ -30,8 +30,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Lets contestants take `rounds` turns of about `turnMs` each, after one to get warm and to find how many repeats a turn is.
- * Each turn begins with a few that don't count, as the others have had the caches meanwhile.
+ * Lets the contestants take `rounds` turns of about `turnMs` each. A first turn warms up, and finds how many repeats a turn has. Each
+ * turn begins with a few uncounted repeats, because the others have used the caches meanwhile.
  */
 export function takeTurns<Name extends string>(
   contestants: Readonly<Record<Name, Contestant>>,

@@ -1,28 +1,28 @@
 /**
- * What `bench:limit` and `bench:check` say of figures: whether a workload is near enough to its limit, and whether it still is as near
- * as it was. The smallest figures count, of ours and of the limit: other work on the machine can only make them larger.
+ * What `bench:limit` and `bench:check` say of figures. They say whether a workload is near enough to its limit, and whether it is still
+ * as near as before. The smallest figures count, of ours and of the limit, because other work on the machine only makes figures larger.
  *
  * @module
  */
 
 import type { CallCost, LimitResult } from "./_limit_measure.ts";
 
-/** A workload's smallest figures, of ours and of its limit. */
+/** The smallest figures of a workload, of ours and of its limit. */
 export type Figures = Pick<LimitResult, "name" | "floor"> & {
   readonly ours: { readonly min: number };
   readonly limit: { readonly min: number };
 };
 
-/** How many times further from the limit than in the committed results is too far. */
+/** A ratio that is more than so many times the committed one is too far. */
 export const FACTOR_MAX = 1.5;
 
-/** What `record` may take over an empty call of a native function, in ns. */
+/** How much longer than an empty native call `record` may take, in ns. */
 const OVER_CALL_MAX = 150;
 
-/** What the engine's garbage collector decides more than we do. */
+/** Workloads whose time the garbage collector of the engine decides more than we do. */
 const UNGUARDED = "a fresh batch each time";
 
-/** How many times its limit a workload takes. */
+/** How many times as long as its limit a workload takes. */
 export function ratioOf({ ours, limit }: Figures): number {
   return ours.min / limit.min;
 }
@@ -31,11 +31,11 @@ export function ratioOf({ ours, limit }: Figures): number {
 export interface Verdict {
   readonly name: string;
   readonly outcome: "kept" | "WORSE" | "not judged";
-  /** Why: what it is, what it was, what it may be. */
+  /** The reason: its ratio now, its committed ratio, and the largest that is allowed. */
   readonly text: string;
 }
 
-/** Compares a workload with what the committed results say of it. */
+/** Compares a workload with the committed results of it. */
 export function judge(found: Figures, committed: readonly Figures[]): Verdict {
   const { name } = found;
   const is = ratioOf(found);
@@ -57,8 +57,8 @@ export function judge(found: Figures, committed: readonly Figures[]): Verdict {
 }
 
 /**
- * Workloads measured again: of each the smallest of ours and the smallest of the limit in both runs. So neither a run in which the
- * limit was disturbed can save a workload, nor one in which ours was can condemn it.
+ * Joins two measurements: of each workload the smallest of ours and the smallest of the limit. So a disturbed limit saves no workload,
+ * and a disturbed run of ours condemns none.
  */
 export function bestOf(first: readonly Figures[], again: readonly Figures[]): Figures[] {
   return first.map((one) => {
@@ -71,7 +71,7 @@ export function bestOf(first: readonly Figures[], again: readonly Figures[]): Fi
   });
 }
 
-/** In lines how many workloads keep to what they may be at most, and which don't. */
+/** Writes how many workloads keep their floors, and which do not. */
 export function floorLines(workloads: readonly Figures[], calls?: CallCost): string[] {
   const held = workloads.flatMap((workload) => {
     const { name, floor } = workload;

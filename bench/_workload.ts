@@ -1,5 +1,5 @@
 /**
- * What the benches measure: replays filled in a named, repeatable way, and checked before they are timed.
+ * The replays that the benches measure. They are filled in a named, repeatable way, and checked before the timing.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import type { SelectorRule } from "@exrp/replay/selectors";
 /** A replay of 4-float states, as the paper's experiment and classic control have them. */
 export type Replay4 = ExperienceReplay<Column<"float32", readonly [4]>>;
 
-/** Every native eviction policy, by name; `fifo`, which the others are held against, is the first. */
+/** Every native eviction policy, by name. The first is `fifo`, with which the others are compared. */
 export const evictionRules = {
   fifo: fifo(),
   secondChance: secondChance(),
@@ -35,29 +35,29 @@ export const evictionRules = {
   reservoir: reservoir(),
 } satisfies Readonly<Record<string, EvictionRule>>;
 
-/** What a workload is made of. */
+/** The options of a workload. */
 export interface Workload {
-  /** Records the replay holds, and is filled with. */
+  /** How many records the replay holds. It is filled with as many. */
   readonly capacity: number;
-  /** Records of an episode. */
+  /** How many records an episode has. */
   readonly episodeLength: number;
-  /** Records of a pick. */
+  /** How many records a pick has. */
   readonly pickLength: number;
-  /** The rule that draws. */
+  /** The selector. */
   readonly selector: SelectorRule;
-  /** The rule that forgets; the oldest first by default. */
+  /** The eviction policy; `fifo` by default. */
   readonly eviction?: EvictionRule;
 }
 
-/** A filled replay, with what it takes to go on. */
+/** A filled replay, and what a bench needs to go on. */
 export interface Filled {
   readonly replay: Replay4;
   readonly selector: Selector;
-  /** Records `count` further steps; at most `capacity` of all are kept. */
+  /** Records `count` further steps. The replay keeps at most `capacity` of all. */
   readonly record: (count: number) => void;
 }
 
-/** Makes the workload's replay and records until it is full. State 0 is the episode, 1 the position. */
+/** Makes the replay of a workload and records until it is full. In a state, element 0 is the episode and element 1 the position. */
 export async function fill(workload: Workload): Promise<Filled> {
   const { capacity, episodeLength, pickLength, eviction } = workload;
   const replay = await ExperienceReplay.create({
@@ -94,8 +94,8 @@ export async function fill(workload: Workload): Promise<Filled> {
 }
 
 /**
- * Records a step of each of `environments` episodes at a time by `recordBatch`, until all that is forgotten was recorded so too (what
- * `fill` recorded goes faster). Each environment is done once in `episodeLength` steps, one after the other.
+ * Records one step of each of `environments` episodes at a time, by `recordBatch`. It goes on until `fill`'s own records are all evicted,
+ * because those are evicted faster. Each environment is done once in `episodeLength` steps, one after the other.
  *
  * @returns What records the next steps, one of each.
  */
@@ -126,7 +126,7 @@ export function fillByBatches(
   return record;
 }
 
-/** Throws unless every row of the batch is the record, and the state after it, that its pick names. */
+/** Checks that every row of the batch is the record that its pick names, and the state after it; throws otherwise. */
 export function checkBatch(
   batch: Batch<Column<"float32", readonly [4]>>,
   pickLength: number,

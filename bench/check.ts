@@ -1,11 +1,11 @@
 /**
- * The regression guard: measures how far this library is from the limit once more, and compares the ratios with those of the
- * committed results (`bench/results/limit.json`). It fails where one is more than 1.5 times what it was: by the smallest figures of
- * two runs, as what seems worse is measured a second time.
+ * The regression guard. It measures how far this library is from the limit, and compares the ratios with those in
+ * `bench/results/limit.json`. It fails if a ratio is more than 1.5 times the committed one. What seems worse is measured a second time,
+ * and the smallest figures of both runs count.
  *
- * Ratios within one run, not times: so it holds on another machine, too, as far as that is like the one of the results.
+ * It compares ratios within one run and not times. So it also works on another machine, if that is like the one of the results.
  *
- * Run it: `deno task bench:check`; `--filter=<part of a name>`. It is no part of the tests.
+ * Run it: `deno task bench:check`, or with `--filter=<part of a name>`. It is not part of the tests.
  *
  * @module
  */

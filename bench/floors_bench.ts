@@ -1,5 +1,5 @@
 /**
- * The speeds that must never be worse: `deno bench` figures for what `bench/floors.ts` compares with its floors.
+ * The speeds that must never be worse. `bench/floors.ts` compares these `deno bench` figures with their floors.
  *
  * Run it: `deno bench -A bench/floors_bench.ts`, or `deno task bench:floors` for the comparison.
  *
@@ -102,7 +102,7 @@ for (const power of [11, 14, 17, 20, 23]) {
     replay.getBatch(256, selector, { beta: 0.4, into: batch });
     replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors.map(Math.random));
   }
-  // A learner's turn: 64 picks' worth of acting is left out, but each batch follows a changed table.
+  // A learner's turn, without the acting: a record before each batch changes the table.
   Deno.bench({
     name: "prioritized: getBatch(256) at 2^20, right after a record",
     group: "prioritized",
@@ -149,7 +149,7 @@ for (const [name, rule] of Object.entries(decaying)) {
   checkBatch(batch, 1);
   const errors = new Float32Array(256);
   let turn = 1;
-  // Errors rise from call to call, so that each raises the picks before its own anew.
+  // Errors rise from call to call, so each call raises the priorities of earlier picks again.
   const setPriority = (): void => {
     errors.fill(turn++);
     replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors);
@@ -180,7 +180,7 @@ for (const [name, rule] of Object.entries({ prioritized: prioritized(), rankBase
   });
   const batch = replay.getBatch(256, selector, { beta: 0.4 });
   checkBatch(batch, 1);
-  // A rank-based update that changes no priority does nothing, so each turn sets others.
+  // A rank-based update that changes no priority does nothing. So each turn sets other priorities.
   const errors = Array.from({ length: 64 }, () => new Float32Array(256).map(Math.random));
   let turn = 0;
   const learn = (): void => {

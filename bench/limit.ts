@@ -1,10 +1,10 @@
 /**
- * How far this library is from the limit: each workload beside the shortest native loop that moves the same bytes
- * (`bench/limit.cpp`), in turns within one process. Ours is the whole public call from TypeScript, batches reused, unless a
- * workload says otherwise.
+ * How far this library is from the limit. Each workload takes turns with the shortest native loop that moves the same bytes
+ * (`bench/limit.cpp`), within one process. Ours is the whole public call from TypeScript. Batches are reused unless a workload says
+ * otherwise.
  *
- * Run it: `deno task bench:limit`; `--quick` for a tenth of the time, `--filter=<part of a name>`; `--save`, of a whole run
- * only, to put the results where `docs/benchmarks.md` and `bench:check` look for them.
+ * Run it: `deno task bench:limit`. `--quick` takes a tenth of the time, and `--filter=<part of a name>` selects workloads. `--save` keeps
+ * the results of a whole run for `docs/benchmarks.md` and `bench:check`.
  *
  * @module
  */

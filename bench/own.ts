@@ -1,7 +1,7 @@
 /**
  * Runs `deno bench bench/own` and keeps what it says for `docs/benchmarks.md`.
  *
- * Run it: `deno task bench:own`; `--save` to put the results where the documentation is made of them.
+ * Run it: `deno task bench:own`. `--save` keeps the results for the documentation.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { inRepository } from "../tools/_repository.ts";
 import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
 import { type OwnResult, type OwnResults, render } from "./report/own.ts";
 
-/** As `deno bench --json` says it. */
+/** The form of what `deno bench --json` says. */
 interface BenchJson {
   readonly benches: readonly {
     readonly name: string;

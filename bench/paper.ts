@@ -1,11 +1,11 @@
 /**
- * The experiment of the paper this library is after (Chen and Wang, section 4): k = 5 to 11 and s = 6 to 12 in half steps, 169
- * cells of 2^k episodes of 2^s records; `record_100` and `get_5000`, the smallest of five runs; tables like its tables 1 to 3, the
- * surface and the curve over N as pictures. This library, a replay in plain TypeScript, and this library with the kernel that
- * the system's compiler made, where that is there (`deno task build:cmake`).
+ * The experiment of the paper that this library follows (Chen and Wang, section 4). For k = 5 to 11 and s = 6 to 12 in half steps, each
+ * of 169 cells has 2^k episodes of 2^s records. `record_100` and `get_5000` are the smallest of five runs. The report has the paper's
+ * tables 1 to 3, and its surface and curve over N as pictures. It compares this library with a replay in plain TypeScript. It also
+ * measures this library with the kernel by the system's compiler, if `deno task build:cmake` made one.
  *
- * Run it: `deno task bench:paper`; `--quick` for whole steps and two runs; `--save`, of a whole run only, to put the results where
- * `deno task bench:report` makes `docs/benchmarks.md` of them.
+ * Run it: `deno task bench:paper`. `--quick` takes whole steps and two runs. `--save` keeps the results of a whole run for `deno task
+ * bench:report`.
  *
  * @module
  */
@@ -37,7 +37,7 @@ const workers = new Map<VariantName, PaperWorker>([
   ...(hasCmake ? [["cmake", new PaperWorker("cmake", cmakePath)] as const] : []),
   ["plain", new PaperWorker("plain")],
 ]);
-// So that no first cell is measured before V8 has compiled anything.
+// V8 compiles everything here, so that the first cell is measured like the others.
 for (const worker of workers.values()) await worker.measure({ k: 8, s: 8 }, batches);
 
 const sizes: CellSize[] = [];

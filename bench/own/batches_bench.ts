@@ -1,5 +1,5 @@
 /**
- * What a batch costs by its size, by the size of the pool, fresh or reused; and what n-step returns and stacks of frames add.
+ * What a batch costs by its size and by the size of the replay, fresh or reused. It also measures n-step returns and stacks of frames.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What each eviction policy costs: 1,000 records into a full replay of 2^20, and a batch of 256 sequences of 8, beside `fifo`;
- * and what eviction costs at all, beside a replay that is not full yet.
+ * What each eviction policy costs beside `fifo`: 1,000 records into a full replay of 2^20, and a batch of 256 sequences of 8. It also
+ * compares eviction with a replay that is not full yet.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { ExperienceReplay, float32, uniform } from "@exrp/replay";
 import { checkBatch, evictionRules, fill } from "../_workload.ts";
 
 {
-  // Emptied by making another, outside of what is timed.
+  // A new replay takes its place, outside of the timing.
   let replay = await ExperienceReplay.create({ capacity: 2 ** 20, state: float32(4) });
   let [episode, count] = [replay.newEpisode(), 0];
   const state = new Float32Array(4);

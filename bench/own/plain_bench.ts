@@ -1,5 +1,6 @@
 /**
- * This library beside a replay in plain TypeScript, the baseline. Both hold the same records and were seen to give the same batches.
+ * This library beside the baseline, a replay in plain TypeScript. Both hold the same records, and a check saw that they give the same
+ * batches.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What recording costs, by the call that is used: 64 steps of a 4-float state into a full replay of 2^20.
+ * What each recording call costs: 64 steps of a 4-float state into a full replay of 2^20.
  *
  * @module
  */

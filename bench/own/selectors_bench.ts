@@ -1,6 +1,6 @@
 /**
- * What each selector costs: a batch of 256 single steps out of 2^20, beside a uniform one; and a learner's turn, a batch and as
- * many new priorities, beside that of `prioritized`.
+ * What each selector costs: a batch of 256 single steps out of 2^20, beside `uniform`. A learner's turn is a batch and as many new
+ * priorities, beside `prioritized`.
  *
  * @module
  */
@@ -70,7 +70,7 @@ for (const [name, rule] of Object.entries({ ...withoutPriorities, ...withPriorit
     },
   });
   if (!(name in withPriorities)) continue;
-  // An update that changes nothing may cost nothing, so each turn sets others.
+  // An update that changes nothing may cost nothing. So each turn sets other priorities.
   const errors = Array.from({ length: 64 }, () => new Float32Array(256).map(Math.random));
   let turn = 0;
   const learn = (): void => {
