@@ -7,7 +7,7 @@
 import type { AnyColumnArray, PickPolicy } from "@exrp/replay";
 import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyBatch } from "./library_subject.ts";
-import { elementCount, type ProgramConfig } from "./program.ts";
+import { elementCount, type ProgramConfig } from "./program_config.ts";
 
 /** The batch, and what the callback must have been given. */
 export interface Expected {

@@ -5,11 +5,14 @@
  */
 
 import type { Fault } from "./faults.ts";
-import { portablePow, portableWeight } from "./portable_math.ts";
+import { portableLog, portablePow, portableWeight } from "./portable_math.ts";
 import type { Random } from "./random.ts";
 import type { Draws, SelectorModel } from "./draws.ts";
-import type { CuriousSpec, PserSpec } from "./selector_specs.ts";
+import type { CuriousSpec, PserSpec, UcbSpec } from "./selector_specs.ts";
 import { at, drawByWeights, leastProbability, streamOfCopy, weightOf } from "./weights.ts";
+
+/** How far off the probabilities of a rule may be that the model can only follow: float32's rounding, and a sum's order. */
+const TOLERANCE = 1e-6;
 
 /** Prioritized sequence experience replay (Brittain et al. 2019), on weights p^alpha. */
 export class PserModel implements SelectorModel {
@@ -159,5 +162,122 @@ export class CuriousModel implements SelectorModel {
     const isPositive = c > 0 && (beta > 0 || draws === 0);
     const novelty = c * portablePow(beta, draws);
     return portableWeight((isPositive ? Math.max(novelty, 2 ** -126) : novelty) + term);
+  }
+}
+
+interface Arm {
+  priority: number;
+  draws: number;
+  readonly born: number;
+}
+
+/** Upper confidence bounds, by looking at every pick for every draw. */
+export class UcbModel implements SelectorModel {
+  readonly weighted: boolean;
+  constructor(
+    private readonly spec: UcbSpec,
+    private readonly arms: Arm[],
+    private readonly counts: { total: number; max: number; born: number },
+    private readonly fault?: Fault,
+  ) {
+    this.weighted = spec.mode === "proportional";
+  }
+
+  pushed(): void {
+    this.arms.push({ priority: this.counts.max, draws: 0, born: this.counts.born++ });
+  }
+  moved(to: number): void {
+    this.arms[to] = this.#arm(this.arms.length - 1);
+  }
+  popped(): void {
+    this.arms.pop();
+  }
+  setPriority(indices: readonly number[], priorities: readonly number[]): void {
+    for (const [k, index] of indices.entries()) {
+      const priority = portableWeight(at(priorities, k));
+      this.counts.max = Math.max(this.counts.max, priority);
+      this.#arm(index).priority = priority;
+    }
+  }
+
+  select(count: number, seen?: Draws): Draws {
+    const indices: number[] = [];
+    const probabilities: number[] = [];
+    const late: number[] = [];
+    for (let k = 0; k < count; k++) {
+      const forced = this.#oldestNeverDrawn();
+      let index = forced ?? 0;
+      let probability = this.weighted ? 1 / this.arms.length : 1;
+      if (forced === undefined && this.weighted) {
+        // Which pick a proportional draw gives hangs on the rule's inner order: the model follows, and checks.
+        index = at(seen?.indices ?? [], k);
+        probability = this.#share(index);
+        const claimed = at(seen?.probabilities ?? [], k);
+        if (!(probability > 0 && Math.abs(claimed - probability) <= TOLERANCE * probability)) {
+          throw new Error(`draw ${k} has probability ${claimed}, the scores say ${probability}`);
+        }
+      } else if (forced === undefined) index = this.#best();
+      indices.push(index);
+      probabilities.push(probability);
+      if (this.fault === "ucbCountsLate" && forced === undefined) late.push(index);
+      else this.#draw(index);
+    }
+    for (const index of late) this.#draw(index);
+    return { indices, probabilities, tolerance: this.weighted ? TOLERANCE : 0 };
+  }
+
+  probabilityMin(): number {
+    return 0;
+  }
+
+  clone(): SelectorModel {
+    return new UcbModel(
+      this.spec,
+      this.arms.map((arm) => ({ ...arm })),
+      { ...this.counts },
+      this.fault,
+    );
+  }
+
+  #arm(index: number): Arm {
+    const arm = this.arms[index];
+    if (arm === undefined) throw new RangeError(`the model has no pick ${index}`);
+    return arm;
+  }
+  #draw(index: number): void {
+    this.#arm(index).draws++;
+    this.counts.total++;
+  }
+  #oldestNeverDrawn(): number | undefined {
+    let oldest: number | undefined;
+    for (const [index, arm] of this.arms.entries()) {
+      if (arm.draws > 0) continue;
+      if (oldest === undefined || arm.born < this.#arm(oldest).born) oldest = index;
+    }
+    return oldest;
+  }
+  #score(arm: Arm, logTotal: number): number {
+    const q = this.counts.max > 0 ? arm.priority / this.counts.max : 0;
+    return q + this.spec.c * Math.sqrt(logTotal / arm.draws);
+  }
+  /** The share that a pick's score has in the sum of all. */
+  #share(index: number): number {
+    const logTotal = portableLog(this.counts.total);
+    let sum = 0;
+    for (const arm of this.arms) sum += this.#score(arm, logTotal);
+    return sum > 0 ? this.#score(this.#arm(index), logTotal) / sum : 1 / this.arms.length;
+  }
+  /** The largest score; of equal ones fewer draws, then the larger priority, then the older. */
+  #best(): number {
+    const logTotal = portableLog(this.counts.total);
+    let best = 0;
+    for (const [index, arm] of this.arms.entries()) {
+      const champion = this.#arm(best);
+      const order = this.#score(arm, logTotal) - this.#score(champion, logTotal) ||
+        champion.draws - arm.draws || arm.priority - champion.priority ||
+        (this.fault === "ucbTiesByIndex" ? best - index : champion.born - arm.born);
+      if (order > 0) best = index;
+    }
+    return best;
   }
 }

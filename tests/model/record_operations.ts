@@ -5,7 +5,8 @@
  */
 
 import type { AnyReplay } from "./library_subject.ts";
-import type { ColumnSpec, Operation } from "./program.ts";
+import type { Operation } from "./program.ts";
+import type { ColumnSpec } from "./program_config.ts";
 import { same, sameNumbers } from "./same.ts";
 import { both, type Sides } from "./sides.ts";
 import { priorityOf, Values } from "./values.ts";

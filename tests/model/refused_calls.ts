@@ -6,7 +6,7 @@
 
 import { ReplayError, type Selector } from "@exrp/replay";
 import type { AnyReplay } from "./library_subject.ts";
-import type { ColumnSpec, ProgramConfig } from "./program.ts";
+import type { ColumnSpec, ProgramConfig } from "./program_config.ts";
 import type { ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
 import type { Values } from "./values.ts";

@@ -8,7 +8,7 @@ import type { AnyColumnArray } from "@exrp/replay";
 import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
 import { answerOf, type HindsightSpec, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyReplay } from "./library_subject.ts";
-import { elementCount } from "./program.ts";
+import { elementCount } from "./program_config.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import { both, type Held, type Sides } from "./sides.ts";
 

@@ -6,7 +6,7 @@
 
 import { type PickPolicy, ReplayError } from "@exrp/replay";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
-import type { ProgramConfig } from "./program.ts";
+import type { ProgramConfig } from "./program_config.ts";
 import { ModelError, type ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
 

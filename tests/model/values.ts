@@ -5,7 +5,7 @@
  */
 
 import type { ArrayOfDType } from "@exrp/replay";
-import { type ColumnSpec, elementCount } from "./program.ts";
+import { type ColumnSpec, elementCount } from "./program_config.ts";
 import { Random } from "./random.ts";
 
 /** Values of columns, and whatever else an operation needs, from its seed. */

@@ -1,0 +1,355 @@
+/**
+ * What the replay of a program is made with: columns, pick tables, selectors, limits.
+ *
+ * @module
+ */
+
+import type { DType, PickPolicy } from "@exrp/replay";
+import type { Choice } from "./choice.ts";
+import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
+import type { HindsightSpec } from "./hindsight_model.ts";
+import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
+
+/** A column as numbers and words. */
+export interface ColumnSpec {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** n if only every nth record keeps the column. */
+  readonly every?: number;
+}
+
+/** How many elements a value of a column has. */
+export function elementCount({ shape }: ColumnSpec): number {
+  return shape.reduce((product, size) => product * size, 1);
+}
+
+/** What a replay is made with. */
+export interface ProgramConfig {
+  readonly capacity: number;
+  readonly segmentLength?: number;
+  readonly blockLength: number;
+  readonly seed: number;
+  /** The pick policy of each pick table; those past the first are made when the first selector needs them. */
+  readonly pick: PickPolicy;
+  readonly tables: readonly PickPolicy[];
+  readonly state: ColumnSpec;
+  readonly action: ColumnSpec;
+  readonly reward: ColumnSpec;
+  readonly extras: Readonly<Record<string, ColumnSpec>>;
+  readonly eviction: EvictionKind;
+  /** What relabels batches, where the columns have room for goals. */
+  readonly hindsight: HindsightSpec | undefined;
+  /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
+  readonly selectors: readonly SelectorSpec[];
+  readonly selectorsAtFirst: number;
+  /** The pick table of each selector. */
+  readonly selectorTables: readonly number[];
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  readonly capacityBytes?: number;
+  readonly maxAge?: number;
+}
+
+const DTYPES: readonly DType[] = [
+  "uint8",
+  "int8",
+  "int16",
+  "int32",
+  "float16",
+  "float32",
+  "float64",
+  "bool",
+];
+
+function chooseColumn(choice: Choice, scalar: boolean): ColumnSpec {
+  const shapes = [[1], [3], [4], [2, 3], [17]];
+  return { dtype: choice.of(DTYPES), shape: scalar && choice.oneIn(2) ? [] : choice.of(shapes) };
+}
+
+function chooseSelector(choice: Choice): SelectorSpec {
+  if (choice.oneIn(6)) return chooseComposed(choice);
+  if (choice.oneIn(4)) return chooseEnd(choice);
+  if (choice.oneIn(6)) return chooseRecent(choice);
+  if (choice.oneIn(8)) return { kind: "withoutReplacement" };
+  if (choice.oneIn(5)) return chooseRankBased(choice);
+  if (choice.oneIn(4)) return choice.oneIn(2) ? choosePser(choice) : chooseCurious(choice);
+  switch (choice.below(5)) {
+    case 0:
+      return { kind: "uniform" };
+    case 1:
+      return { kind: "sweep" };
+    case 2:
+      return {
+        kind: "ucb",
+        c: choice.of([0, 0.25, 1, 3]),
+        mode: choice.of(["greedy", "proportional"]),
+        initialPriority: choice.of([1, 1, 0.1]),
+      };
+    default:
+      return choosePrioritized(choice);
+  }
+}
+
+function choosePrioritized(choice: Choice): PrioritizedSpec {
+  return {
+    kind: "prioritized",
+    alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
+    epsilon: choice.of([0, 0, 1e-6, 0.1]),
+    initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+function choosePser(choice: Choice): SelectorSpec {
+  return {
+    ...choosePrioritized(choice),
+    kind: "pser",
+    decay: choice.of([0, 0.4, 0.4, 0.9, 1]),
+    window: choice.of([1, 5, 5, 40]),
+    retain: choice.of([0, 0.7, 0.7, 1]),
+  };
+}
+
+function chooseCurious(choice: Choice): SelectorSpec {
+  return {
+    kind: "curious",
+    c: choice.of([0, 1, 1e4, 1e4]),
+    beta: choice.of([0, 0.7, 0.7, 1]),
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 2.5]),
+    epsilon: choice.of([0, 0.01, 0.01]),
+    pMax: choice.of([1e5, 1e5, 1, 1e-40]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+/** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
+function chooseComposed(choice: Choice): SelectorSpec {
+  const part = (): SelectorSpec => {
+    const spec = chooseSelector(choice);
+    return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
+  };
+  if (choice.oneIn(3)) {
+    // The model can't look at candidates, so these come from rules that it knows wholly.
+    return {
+      kind: "laber",
+      rule: choice.of<SelectorSpec>([
+        { kind: "uniform" },
+        { kind: "recent", newest: 3, fraction: 0.5, eta: 1, updates: 1000 },
+        {
+          kind: "prioritized",
+          alpha: 0.6,
+          epsilon: 1e-6,
+          initialPriority: 1,
+          normalize: "batch",
+          draw: "stratified",
+        },
+      ]),
+      factor: choice.within(1, 4),
+      normalize: choice.of(["mean", "max"]),
+    };
+  }
+  if (choice.oneIn(2)) return { kind: "combined", newest: choice.within(1, 5), rest: part() };
+  return {
+    kind: "mixture",
+    parts: Array.from({ length: choice.within(1, 3) }, () => ({
+      rule: part(),
+      share: choice.of([0.5, 0.5, 1, 0.3, 3]),
+    })),
+  };
+}
+
+function chooseEnd(choice: Choice): SelectorSpec {
+  const kind = choice.of(["oldest", "newest", "highestPriority", "lowestPriority"] as const);
+  if (kind === "oldest" || kind === "newest") return { kind, distinct: choice.oneIn(2) };
+  return { kind, initialPriority: choice.of([0, 1, 1, 0.3]) };
+}
+
+function chooseRankBased(choice: Choice): SelectorSpec {
+  return {
+    kind: "rankBased",
+    alpha: choice.of([0, 0.5, 0.7, 0.7, 1, 2.5]),
+    initialPriority: choice.of([1, 1, 0, 0.1, 1e200]),
+    normalize: choice.of(["batch", "table"]),
+    draw: choice.of(["stratified", "independent"]),
+  };
+}
+
+function chooseRecent(choice: Choice): SelectorSpec {
+  return {
+    kind: "recent",
+    newest: choice.of([1, 1, 3, 20]),
+    fraction: choice.of([0, 0.1, 0.5, 1, 1]),
+    eta: choice.of([1, 0.999, 0.996, 0]),
+    updates: choice.of([1, 3, 1000]),
+  };
+}
+
+function chooseHindsight(
+  choice: Choice,
+  state: ColumnSpec,
+  extras: Readonly<Record<string, ColumnSpec>>,
+): HindsightSpec | undefined {
+  const strategy = choice.of(["future", "future", "final", "episode", "random"] as const);
+  const share = choice.of([1, 0.8, 0.8, 0.3]);
+  if (extras.goal !== undefined) return { strategy, share, inState: undefined };
+  const inState = Math.floor(elementCount(state) / 2);
+  return inState === 0 ? undefined : { strategy, share, inState };
+}
+
+/** A policy that asks for nothing beyond records and next states. */
+const PLAIN: PickPolicy = {
+  length: 1,
+  stride: 1,
+  allowShort: false,
+  allowOpenEnd: false,
+  discount: 1,
+  whole: false,
+  burnIn: 0,
+  before: 0,
+  reversed: false,
+  stack: 1,
+  stackPadding: "repeat",
+  stackCompact: false,
+  nStep: [],
+  nextState: "copy",
+  masks: false,
+};
+
+function chooseEnds(
+  choice: Choice,
+): { allowShort: boolean; allowOpenEnd: boolean; discount: number } {
+  return {
+    allowShort: choice.oneIn(2),
+    allowOpenEnd: choice.oneIn(2),
+    discount: choice.of([1, 0.99, 0.9, 0]),
+  };
+}
+
+/** A policy that asks for whatever there is, but for what can't be had together. */
+function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
+  const ends = chooseEnds(choice);
+  const whole = choice.oneIn(8);
+  const reversed = choice.oneIn(5);
+  const context = reversed ? 0 : choice.below(3);
+  const stack = choice.oneIn(2) ? 1 : choice.within(2, 5);
+  const stackCompact = !reversed && choice.oneIn(4);
+  return {
+    ...ends,
+    length: choice.within(1, Math.min(lengthMax, whole ? 30 : 9)),
+    stride: whole ? 1 : choice.of([1, 1, 2, 3]),
+    allowShort: !whole && ends.allowShort,
+    allowOpenEnd: !whole && !reversed && ends.allowOpenEnd,
+    whole,
+    burnIn: context === 1 ? choice.within(1, 9) : 0,
+    before: context === 2 ? choice.within(1, 9) : 0,
+    reversed,
+    stack,
+    stackPadding: choice.of(["repeat", "zeros"]),
+    stackCompact,
+    nStep: choice.oneIn(2)
+      ? []
+      : Array.from({ length: choice.within(1, 3) }, () => choice.within(1, 7)),
+    nextState: stackCompact
+      ? choice.of(["overlap", false])
+      : reversed
+      ? choice.of(["copy", false])
+      : choice.of(["copy", "overlap", false]),
+    masks: choice.oneIn(2),
+  };
+}
+
+/** What the replay of a program is made with. */
+export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
+  const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
+  const capacity = Math.max(
+    length,
+    choice.oneIn(4)
+      ? choice.within(3, 12)
+      : choice.oneIn(5)
+      ? choice.within(3, 400)
+      : choice.within(12, 80),
+  );
+  const selectors = Array.from({ length: choice.within(1, 3) }, () => chooseSelector(choice));
+  const segmentLength = choice.oneIn(2)
+    ? undefined
+    : choice.oneIn(3)
+    ? choice.within(length, Math.min(capacity, length + 3))
+    : choice.within(length, capacity);
+  const lengthMax = segmentLength ?? Math.max(length, Math.floor(capacity / 8));
+  const tables = Array.from(
+    { length: choice.oneIn(2) ? 0 : choice.within(1, 2) },
+    () => choosePolicy(choice, lengthMax),
+  );
+  const extras: Record<string, ColumnSpec> = {};
+  for (const name of ["logProb", "mask", "goal"].slice(0, choice.below(4))) {
+    const spec = chooseColumn(choice, true);
+    extras[name] = choice.oneIn(4) ? { ...spec, every: choice.within(2, 20) } : spec;
+  }
+  // Goals are alike.
+  if (extras.goal !== undefined && extras.mask !== undefined) {
+    // Goals, which all records keep.
+    const { dtype, shape } = extras.mask;
+    extras.goal = extras.mask = { dtype, shape };
+  }
+  // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
+  const state: ColumnSpec = choice.oneIn(8)
+    ? { dtype: "float32", shape: [200] }
+    : chooseColumn(choice, true);
+  const config: Omit<ProgramConfig, "evictionDraws"> = {
+    capacity,
+    ...(segmentLength === undefined ? {} : { segmentLength }),
+    blockLength: 2 ** choice.within(1, 5),
+    seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
+    pick: choice.oneIn(2)
+      ? { ...choosePolicy(choice, length), length }
+      : { ...PLAIN, ...chooseEnds(choice), length },
+    tables,
+    state,
+    action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
+    reward: choice.oneIn(3)
+      ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
+      : { dtype: choice.of(["float32", "float64"]), shape: [] },
+    extras,
+    eviction: choice.of(EVICTION_KINDS),
+    hindsight: chooseHindsight(choice, state, extras),
+    selectors,
+    selectorsAtFirst: choice.within(1, selectors.length),
+    // The first draws from the first table, so that there is something to draw in nearly every program.
+    selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(tables.length + 1)),
+  };
+  return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
+}
+
+/** A limit of bytes, which final states use up too, and one of age, now and then. */
+function chooseLimits(
+  choice: Choice,
+  config: Omit<ProgramConfig, "evictionDraws">,
+): { capacityBytes?: number; maxAge?: number } {
+  const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  // Segments are as long as the picks of each table, also where their length follows from the limits.
+  const longest = Math.max(...config.tables.map((table) => table.length), 0);
+  const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
+  const columns = [state, action, reward, ...Object.values(extras)];
+  const stateBytes = columnBytes(state);
+  // Not so tight that little is left to draw and to drain.
+  const half = Math.ceil(capacity / 2);
+  const records = Math.max(least, choice.within(half, capacity));
+  const recordBytes = columns.reduce(
+    (sum, spec) => sum + Math.ceil(records / (spec.every ?? 1)) * columnBytes(spec),
+    0,
+  );
+  const capacityBytes = recordBytes +
+    stateBytes * choice.within(1, choice.oneIn(2) ? 1 : 1 + capacity);
+  const maxAge = Math.max(least, choice.oneIn(3) ? 1 : half) + choice.below(2 * capacity);
+  return {
+    ...(choice.oneIn(4) ? { capacityBytes } : {}),
+    ...(choice.oneIn(4) ? { maxAge } : {}),
+  };
+}
+
+function columnBytes(spec: ColumnSpec): number {
+  const [bits = ""] = spec.dtype.match(/\d+$/) ?? ["8"];
+  return elementCount(spec) * Number(bits) / 8;
+}
