@@ -1,6 +1,5 @@
 /**
- * What `dqn_cartpole.ts` shows while it runs and at its end: a progress bar, the learning curve as
- * a picture and in the terminal, and where the time went.
+ * What `dqn_cartpole.ts` shows: a progress bar while it runs, and at the end the learning curve and where the time went.
  *
  * @module
  */

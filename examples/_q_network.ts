@@ -1,6 +1,6 @@
 /**
- * The learner of `dqn_cartpole.ts`: a Q-network, its slowly following target network, and one
- * step of double DQN, all on jax-js (NumPy-like arrays, gradients, and a compiler to WebAssembly).
+ * The learner of `dqn_cartpole.ts`: a Q-network, its target network, and one step of double DQN. All of it runs on jax-js, which has
+ * NumPy-like arrays, gradients, and a compiler to WebAssembly.
  *
  * Two things to know when reading:
  * - jax-js counts references. Passing an array to a function gives it away; `x.ref` keeps it for
@@ -107,8 +107,8 @@ const update = jit(
     };
     const [[loss, tdError], gradient] = valueAndGrad(lossOf, { hasAux: true })(online.ref);
 
-    // Clip the gradient by its norm, then Adam (Kingma and Ba 2015, algorithm 1; the caller
-    // corrects the bias through the learning rate, as in the note after it).
+    // Clip the gradient by its norm, then take a step of Adam (Kingma and Ba 2015, algorithm 1). The caller corrects the bias through the
+    // learning rate, as in the note after the algorithm.
     const norm = np.sqrt(np.square(gradient.ref).sum());
     const clipped = gradient.mul(np.minimum(np.array(GRADIENT_NORM_MAX).div(norm.add(1e-6)), 1));
     const newMean = mean.mul(ADAM_MEAN).add(clipped.ref.mul(1 - ADAM_MEAN));

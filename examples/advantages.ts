@@ -1,9 +1,9 @@
 /**
  * Learns the values of a random walk from replayed sequences, with generalized advantage estimates as its errors.
  *
- * There are five places in a row. Each step goes left or right with equal chance. A walk that leaves on the right gets 1, and a walk
- * that leaves on the left gets 0. So the value of place i is i / 6. Every walk is cut off after six steps. This must teach nothing wrong:
- * the value of the place where a walk was cut off counts, and the value of the place where a walk ended does not.
+ * There are five places in a row. Each step goes left or right with equal chance. A walk that leaves on the right gets 1, and a walk that
+ * leaves on the left gets 0. So the value of place i is i / 6. Every walk is cut off after six steps. This must teach nothing wrong. The
+ * place where a walk was cut off still has a value, and the place where a walk ended has none.
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/advantages.ts`
  *

@@ -1,9 +1,8 @@
 /**
  * CartPole-v1: keep a pole upright on a cart by pushing the cart left or right.
  *
- * The dynamics, rewards, limits and first states are those of Gymnasium's `CartPole-v1` (Barto,
- * Sutton and Anderson 1983), computed in float64 as there; `tests/examples/cartpole_test.ts`
- * compares whole trajectories with it.
+ * The dynamics, rewards, limits and first states are those of Gymnasium's `CartPole-v1` (Barto, Sutton and Anderson 1983), in float64 as
+ * there. `tests/examples/cartpole_test.ts` compares whole trajectories with it.
  *
  * @module
  */

@@ -13,8 +13,8 @@ import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selecto
 const LEVEL_MAX = 10;
 
 /**
- * Draws picks in proportion to 2^-level: a new pick has level 0, each draw adds one, a priority of 1 or more brings it
- * back to 0. Picks of one level are equal, so a draw chooses a level, and then any pick of it: O(levels).
+ * Draws picks in proportion to 2^-level. A new pick has level 0. Each draw adds one, and a priority of 1 or more brings it back to 0.
+ * Picks of one level are equal. So a draw chooses a level, and then any pick of it: O(levels).
  */
 export class Halving implements PickSelector {
   readonly name = "halving";

@@ -102,8 +102,8 @@ export async function train(
     capacity: SETTINGS.capacity,
     state: float32(STATE_SIZE),
     action: int32(),
-    // A pick is one step, and a batch also has its n-step return: the rewards of three steps, the
-    // state after them, and what a reward from there on is worth.
+    // A pick is one step, and a batch also has its n-step return. That is the rewards of three steps, the state after them, and what a
+    // reward from there on is worth.
     pick: { nStep: SETTINGS.returnSteps, discount: SETTINGS.discount },
     eviction: evictions[options.eviction](),
     seed,
@@ -131,8 +131,8 @@ export async function train(
     const { state: nextState, reward, terminated, truncated } = environment.step(action);
     episodeReturn += reward;
 
-    // 2. Remember. The last record of an episode brings the state after it, and says whether the
-    //    task ended the episode or only the clock did: then the future still has a value.
+    // 2. Remember. The last record of an episode brings the state after it. It also says whether the task ended the episode, or only the
+    // clock: then the future still has a value.
     const ending = terminated || truncated ? { finalState: nextState, truncated } : undefined;
     episode = time("replay: record", () => replay.record(episode, state, action, reward, ending));
     state = nextState;

@@ -1,22 +1,22 @@
 /**
- * What is measured: datasets, each a filled buffer, and the calls that are timed on it.
+ * What `bench:peers` measures: datasets, and the calls that are timed on each. A dataset is a filled buffer.
  *
  * @module
  */
 
-/** Records of an episode. */
+/** How many records an episode has. */
 export const EPISODE_LENGTH = 256;
 
-/** Numbers of a state. */
+/** How many numbers a state has. */
 export const STATE_SIZE = 15;
 
-/** Numbers of an action. */
+/** How many numbers an action has. */
 export const ACTION_SIZE = 3;
 
-/** Bytes of a frame's side. */
+/** How many bytes the side of a frame has. */
 export const FRAME_SIDE = 84;
 
-/** Kinds of filled buffers, as a worker has a method for each. */
+/** Kinds of filled buffers. A worker has a method for each kind. */
 export type DatasetKind =
   | "uniform"
   | "prioritized"
@@ -25,26 +25,26 @@ export type DatasetKind =
   | "images"
   | "comparison";
 
-/** A filled buffer; the workers get it as JSON. */
+/** A filled buffer. The workers get it as JSON. */
 export interface Dataset {
-  /** Where its figures go in the report. */
+  /** The group of its figures in the report. */
   readonly group: string;
   readonly kind: DatasetKind;
-  /** Records it holds, all of them filled. */
+  /** How many records it holds. All of them are filled. */
   readonly capacity: number;
-  /** Picks of the batches that are drawn. */
+  /** How many picks the batches have. */
   readonly batches: readonly number[];
-  /** How many priorities are set at once; as many are drawn and set in a learner's turn. */
+  /** How many priorities one call sets. A learner's turn draws as many picks. */
   readonly updates: readonly number[];
-  /** How many records are added in one call. */
+  /** How many records one call adds. */
   readonly adds: readonly number[];
-  /** Records of a pick. */
+  /** How many records a pick has. */
   readonly length: number;
-  /** What priorities are raised to. */
+  /** The power of the priorities. */
   readonly alpha: number;
-  /** Of the records that are added while the clock runs. */
+  /** The type of the records that the timed calls add. */
   readonly dtype: "float32" | "float64";
-  /** Only the memory that it takes is measured, in a process of its own. */
+  /** Whether only its memory is measured, in a process of its own. */
   readonly memory: boolean;
 }
 
@@ -64,7 +64,7 @@ function dataset(group: string, kind: DatasetKind, parts: Partial<Dataset>): Dat
   };
 }
 
-/** Everything that is measured: with `quick` small buffers only, to see that every peer works. */
+/** All datasets. With `quick`, they are small, and show only that every peer works. */
 export function listDatasets(quick: boolean): Dataset[] {
   const sizes = [32, 256, 5000];
   const capacities = quick ? [2 ** 12, 2 ** 16] : [2 ** 12, 2 ** 16, 2 ** 20, 2 ** 23];
@@ -113,7 +113,7 @@ export function listDatasets(quick: boolean): Dataset[] {
   ];
 }
 
-/** The names of a dataset's calls, in the order in which they are timed: what writes comes last. */
+/** The names of a dataset's calls, in the order of their timing. Calls that write come last. */
 export function listCalls({ kind, batches, updates, adds, memory }: Dataset): string[] {
   if (memory) return [];
   const calls = batches.map((size) => `sample ${size}`);
@@ -127,7 +127,7 @@ export function listCalls({ kind, batches, updates, adds, memory }: Dataset): st
   return calls;
 }
 
-/** About how many bytes a filled buffer takes in any of the systems, with what it takes to fill it. */
+/** About how many bytes a filled buffer takes in any of the systems, with what filling it takes. */
 export function estimateBytes({ kind, capacity }: Dataset): number {
   const perRecord = kind === "images"
     ? 9 * FRAME_SIDE * FRAME_SIDE

@@ -1,8 +1,7 @@
 /**
- * The peers' virtual environments: `.cache/peers/<peer>`, made from `requirements/<peer>.txt` with exact versions.
+ * The virtual environments of the peers. Each is `.cache/peers/<peer>`, with the exact versions of `requirements/<peer>.txt`.
  *
- * A file that says `# shares: torch` gets an environment that sees the packages of another one, so that what takes gigabytes is
- * installed once.
+ * If a file says `# shares: torch`, its environment also sees the packages of that one. So packages of gigabytes are installed once.
  *
  * @module
  */
@@ -11,11 +10,11 @@ import { fileURLToPath } from "node:url";
 
 /** One peer. */
 export interface PeerName {
-  /** Its worker, its requirements and its environment are called so. */
+  /** The name of its worker, its requirements and its environment. */
   readonly id: string;
-  /** What people call it. */
+  /** The name that people use. */
   readonly name: string;
-  /** How many threads it works with. */
+  /** How many threads it uses. */
   readonly threads: string;
 }
 
@@ -35,12 +34,12 @@ const here = new URL(".", import.meta.url);
 const cache = fileURLToPath(new URL("../../.cache/peers/", here));
 const isWindows = Deno.build.os === "windows";
 
-/** Where a peer's worker is. */
+/** The path of a peer's worker. */
 export function workerPath(id: string): string {
   return fileURLToPath(new URL(`worker_${id}.py`, here));
 }
 
-/** An environment's interpreter. */
+/** The interpreter of an environment. */
 function pythonOf(id: string): string {
   return isWindows ? `${cache}${id}\\Scripts\\python.exe` : `${cache}${id}/bin/python`;
 }
@@ -72,7 +71,7 @@ async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Runs a program; why it failed, or undefined. */
+/** Runs a program. Returns why it failed, or undefined. */
 async function attempt(program: string, ...args: string[]): Promise<string | undefined> {
   try {
     const { success, stderr } = await new Deno.Command(program, {
@@ -110,7 +109,7 @@ export async function findEnvironment(id: string): Promise<Found> {
   };
 }
 
-/** Makes a peer's environment, unless it is there; says why it could not. */
+/** Makes a peer's environment if it is missing. Says why that failed. */
 export async function installEnvironment(id: string, say: (text: string) => void): Promise<Found> {
   const { path, text, shares } = await requirementsOf(id);
   for (const shared of shares) {
@@ -125,7 +124,7 @@ export async function installEnvironment(id: string, say: (text: string) => void
   const python = pythonOf(id);
   const why = await attempt(base, "-m", "venv", "--clear", `${cache}${id}`) ??
     await share(id, shares) ??
-    // Every package is in the file, so that pip has nothing to choose.
+    // The file has every package, so pip has nothing to choose.
     await attempt(python, "-E", "-m", "pip", "install", "--quiet", "--no-deps", "-r", path);
   if (why !== undefined) return { why: `could not be installed: ${why}` };
   await Deno.writeTextFile(`${cache}${id}.installed.txt`, text);

@@ -1,5 +1,5 @@
 /**
- * What the report calls systems and sizes.
+ * The names of systems and sizes in the report.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 /** Ours with fresh and with reused outputs. */
 export const OURS: readonly string[] = ["exrp", "exrp, into"];
 
-/** Not libraries, but what a user writes without one. */
+/** These are not libraries. A user without a library writes them. */
 export const BY_HAND: readonly string[] = [
   "numpy",
   "Python list",
@@ -15,7 +15,7 @@ export const BY_HAND: readonly string[] = [
   "numpy, one array",
 ];
 
-/** A size: `2^20` where it is a power. */
+/** Writes a size, as `2^20` if it is a power of two. */
 export function power(capacity: number): string {
   const exponent = Math.log2(capacity);
   return Number.isInteger(exponent) ? `2^${exponent}` : `${capacity}`;

@@ -9,20 +9,20 @@ import { parseArgs } from "node:util";
 import { listDatasets } from "./_datasets.ts";
 import { peers } from "./_environments.ts";
 
-/** What a run is asked for. */
+/** The options of a run. */
 export interface Options {
-  /** The peers that are measured, by id. */
+  /** The ids of the peers to measure. */
   readonly only: readonly string[];
   readonly install: boolean;
   readonly quick: boolean;
-  /** How the names of the groups of workloads begin; all of them where undefined. */
+  /** The beginnings of the names of the groups to measure; all groups if undefined. */
   readonly groups: readonly string[] | undefined;
-  /** The file that is written. */
+  /** The file to write. */
   readonly out: string;
   readonly help: boolean;
 }
 
-/** What `--help` prints. */
+/** The text of `--help`. */
 export const USAGE =
   `deno task bench:peers: our library beside its peers, on the same workloads, in one run
 
@@ -38,7 +38,7 @@ writes build/peers_part.json, a quick one build/peers_quick.json. Each prints it
 peers: ${peers.map(({ id }) => id).join(", ")}
 groups: ${groupNames().join("; ")}`;
 
-/** Options that can't be understood; the message says what there is. */
+/** Options that nobody understands. The message says which options there are. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -84,7 +84,7 @@ export function parseOptions(args: readonly string[]): Options {
       `--groups: no group's name begins with "${stranger ?? ""}"; there are ${all.join("; ")}`,
     );
   }
-  // What is not whole must not stand where the documentation is made of.
+  // Results of a part of a run must not stand where the documentation takes them from.
   const name = values.only !== undefined || groups !== undefined
     ? "../../build/peers_part.json"
     : values.quick

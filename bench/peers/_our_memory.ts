@@ -1,5 +1,5 @@
 /**
- * What our filled replay takes, measured as that of the peers is: in a process of its own, so that no garbage of the driver counts.
+ * Measures the memory of our filled replay as that of the peers. It has a process of its own, so the driver's garbage does not count.
  *
  * @module
  */
@@ -7,17 +7,17 @@
 import { fileURLToPath } from "node:url";
 import type { Dataset } from "./_datasets.ts";
 
-/** What `worker_ours.ts` says. */
+/** What `worker_ours.ts` prints. */
 export interface OurMemory {
-  /** Bytes that the process grew by. */
+  /** How many bytes the process grew by. */
   readonly grown: number;
-  /** Bytes that `describe()` says the replay holds. */
+  /** How many bytes the replay holds, by `describe()`. */
   readonly described: number;
-  /** What is wrong with a batch, or nothing. */
+  /** What is wrong with a batch; empty if nothing is. */
   readonly wrong: string;
 }
 
-/** Fills a replay in a new process; throws an `Error` with what it said where it fails. */
+/** Fills a replay in a new process. If it fails, throws an `Error` with its message. */
 export async function measureOurMemory(dataset: Dataset): Promise<OurMemory> {
   const script = fileURLToPath(new URL("worker_ours.ts", import.meta.url));
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {

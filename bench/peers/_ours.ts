@@ -1,5 +1,5 @@
 /**
- * Our side of the comparison: the same datasets, filled into our replay, and the same calls.
+ * Our side of the comparison: the same datasets in our replay, and the same calls.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
 import { ACTION_SIZE, type Dataset, EPISODE_LENGTH, FRAME_SIDE, STATE_SIZE } from "./_datasets.ts";
 import { type BatchColumn, type DrawnBatch, episodeColumns, episodeFrames } from "./_records.ts";
 
-/** One call: as it comes, and with its outputs reused where it has any. */
+/** One call, and the same call with reused outputs if it has any. */
 export interface OurCall<Result = unknown> {
   readonly fresh: () => Result;
   readonly into?: () => Result;
@@ -26,9 +26,9 @@ export interface OurCall<Result = unknown> {
 /** A filled replay. */
 export interface OpenedHere extends Disposable {
   readonly calls: ReadonlyMap<string, OurCall>;
-  /** Draws a batch of each form, to be checked. */
+  /** Draws a batch of each form, for the check. */
   readonly check: () => DrawnBatch[];
-  /** Bytes of all memory that the replay says it holds. */
+  /** How many bytes of memory the replay holds, by its own account. */
   readonly bytes: number;
   readonly note: string;
 }
@@ -43,7 +43,7 @@ type VectorReplay = ExperienceReplay<
 >;
 type VectorBatch = Batch<Column<"float32", readonly [15]>, Column<"float32", readonly [3]>>;
 
-/** Fills a replay as a dataset says. */
+/** Fills a replay with a dataset. */
 export function openOurs(dataset: Dataset): Promise<OpenedHere> {
   return dataset.kind === "images" ? openImages(dataset) : openVectors(dataset);
 }
@@ -125,7 +125,7 @@ function createVectors({ capacity, length, kind }: Dataset): Promise<VectorRepla
   });
 }
 
-/** Adds the same `count` records in each call, to an episode that is cut after as many as the others have. */
+/** Adds the same `count` records in each call. The episode is cut at the same length as those of the others. */
 function adder(replay: VectorReplay, count: number): () => void {
   const { state, action, reward } = episodeColumns(0, count);
   let episode = replay.newEpisode();
@@ -140,7 +140,7 @@ function adder(replay: VectorReplay, count: number): () => void {
   };
 }
 
-/** Sets priorities of picks all over the replay, sixteen sets in turns. */
+/** Sets priorities of picks all over the replay. Sixteen sets of picks take turns. */
 function updater(
   replay: VectorReplay,
   selector: Selector<VectorBatch>,
@@ -148,7 +148,7 @@ function updater(
 ): () => void {
   const anywhere = replay.newPickSelector(uniform());
   const picks = Array.from({ length: 16 }, () => replay.getBatch(size, anywhere));
-  // Fewer, so that no pick is given the priority that it has: that may cost nothing.
+  // There are fewer sets of priorities, so that no pick gets the priority that it has. That could cost nothing.
   const priorities = prioritySets(size);
   let turn = 0;
   return () => {
@@ -167,7 +167,7 @@ function prioritySets(size: number): Float32Array[] {
   );
 }
 
-/** A batch, then the priorities of its picks. */
+/** Draws a batch, and then sets the priorities of its picks. */
 function learnerTurn(
   replay: VectorReplay,
   selector: Selector<VectorBatch>,
@@ -261,7 +261,7 @@ async function openImages(dataset: Dataset): Promise<OpenedHere> {
   };
 }
 
-/** Seconds of one call, over about so many seconds; what a Python worker does, with the same rule for how many calls. */
+/** Seconds of one call, measured over about so many seconds. A Python worker follows the same rule for the number of calls. */
 export class OurClock {
   readonly #counts = new Map<() => unknown, number>();
 

@@ -1,8 +1,8 @@
 /**
- * The records that every system is filled with, and what follows from it: whether a batch that was drawn is what it should be.
+ * The records that fill every system, and the check of a batch that a system drew.
  *
- * All values of a record follow from its episode e and its position p, and stand in its state: see {@linkcode stateOf}. The Python
- * workers have the same formulas in `_worker.py`.
+ * All values of a record follow from its episode e and its position p, which its state tells: see {@linkcode stateOf}. `_worker.py` has
+ * the same formulas for the Python workers.
  *
  * @module
  */
@@ -15,16 +15,16 @@ export interface BatchColumn {
   readonly values: ArrayLike<number>;
 }
 
-/** A drawn batch, to be checked. */
+/** A drawn batch that is checked. */
 export interface DrawnBatch {
   readonly columns: ReadonlyMap<string, BatchColumn>;
-  /** Rows of a pick may repeat the episode's first, or run on into the next episode. */
+  /** Whether the rows of a pick may repeat the episode's first row, or run on into the next episode. */
   readonly crosses: boolean;
-  /** The next obs of an episode's last record is whatever was stored next. */
+  /** Whether the next obs of an episode's last record is the obs that was stored next. */
   readonly pairs: boolean;
 }
 
-/** A batch that is not what it should be. */
+/** The error for a wrong batch. */
 export class ContentError extends Error {
   override readonly name = "ContentError";
 }
@@ -50,7 +50,7 @@ export function frameOf(p: number): number {
   return p % 251;
 }
 
-/** One episode's records as columns, as `recordMany` takes them. */
+/** The records of one episode as columns, in the form of `recordMany`. */
 export interface EpisodeColumns {
   readonly state: Float32Array<ArrayBuffer>;
   readonly action: Float32Array<ArrayBuffer>;
@@ -58,7 +58,7 @@ export interface EpisodeColumns {
   readonly finalState: Float32Array<ArrayBuffer>;
 }
 
-/** Episode e's first `length` records, and the state after them; written into `into` if there is one of that length. */
+/** The first `length` records of episode e, and the state after them. They go into `into` if its length fits. */
 export function episodeColumns(
   e: number,
   length: number = EPISODE_LENGTH,
@@ -80,7 +80,7 @@ export function episodeColumns(
   return columns;
 }
 
-/** An episode's frames, and the one after them. */
+/** The frames of an episode, and the one after them. */
 export function episodeFrames(): Uint8Array<ArrayBuffer> {
   const bytes = FRAME_SIDE * FRAME_SIDE;
   const frames = new Uint8Array((EPISODE_LENGTH + 1) * bytes);
@@ -98,7 +98,7 @@ function demand(right: boolean, row: number, what: string): void {
   if (!right) throw new ContentError(`row ${row}: ${what}`);
 }
 
-/** Throws a {@linkcode ContentError} unless every row of a batch of vectors is a record as it was stored. */
+/** Checks that every row of a batch of vectors is a stored record; throws a {@linkcode ContentError} otherwise. */
 export function checkVectors(batch: DrawnBatch): void {
   const { columns, crosses, pairs } = batch;
   const obs = columns.get("obs");
@@ -170,8 +170,8 @@ function checkRow(
 }
 
 /**
- * Throws a {@linkcode ContentError} unless stacks and next stacks are of consecutive frames. The columns have the first and the last
- * byte of each frame: `obs`, `obs_last`, `next_obs`, `next_obs_last`, each `[picks, 4]`.
+ * Checks that stacks and next stacks have consecutive frames; throws a {@linkcode ContentError} otherwise. The columns `obs`, `obs_last`,
+ * `next_obs` and `next_obs_last`, each `[picks, 4]`, have the first and the last byte of each frame.
  */
 export function checkFrames({ columns, crosses, pairs }: DrawnBatch): void {
   const [obs, last, next, nextLast] = ["obs", "obs_last", "next_obs", "next_obs_last"].map((name) =>

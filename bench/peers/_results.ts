@@ -4,29 +4,29 @@
  * @module
  */
 
-/** One system that was measured, or should have been. */
+/** One system, measured or missing. */
 export interface System {
   readonly name: string;
   readonly version: string;
-  /** How many threads it works with. */
+  /** How many threads it uses. */
   readonly threads: string;
-  /** Versions of what it stands on. */
+  /** The versions of the packages that it needs. */
   readonly packages: Readonly<Record<string, string>>;
 }
 
-/** One figure, or why there is none. */
+/** One figure, or the reason why there is none. */
 export interface Row {
   readonly group: string;
   readonly capacity: number;
   readonly call: string;
   readonly system: string;
-  /** Seconds of one call, the minimum of the repeats; for `bytes a record`, bytes. Absent where there is none. */
+  /** The minimum of the repeats: seconds of one call, or bytes for `bytes a record`; undefined if there is none. */
   readonly value?: number;
-  /** Why there is none. */
+  /** The reason why there is no figure. */
   readonly why?: string;
 }
 
-/** What a reader of the figures of one system in one group should know. */
+/** A note for readers of one system's figures in one group. */
 export interface Note {
   readonly group: string;
   readonly system: string;
@@ -37,27 +37,27 @@ export interface Note {
 export interface PeersResults {
   readonly format: "exrp-bench-peers";
   readonly version: 1;
-  /** When it ended, `YYYY-MM-DD`. */
+  /** The date of its end, `YYYY-MM-DD`. */
   readonly date: string;
-  /** Small buffers and short windows, to see that everything works: no figures to quote. */
+  /** Whether buffers were small and windows short, to see that everything works. Such figures are not quoted. */
   readonly quick: boolean;
   readonly cpu: string;
   readonly cores: number;
   readonly memoryBytes: number;
   readonly os: string;
   readonly deno: string;
-  /** The commit of the sources, with `+` where they were changed since; empty outside of a repository. */
+  /** The commit of the sources; empty outside of a repository. A `+` means that they had changes beside it. */
   readonly commit?: string;
   readonly windowMs: number;
   readonly repeats: number;
   readonly systems: readonly System[];
-  /** Peers that were not measured at all, and why. */
+  /** The peers that were not measured, and why. */
   readonly missing: readonly { readonly name: string; readonly why: string }[];
   readonly notes: readonly Note[];
   readonly rows: readonly Row[];
 }
 
-/** What memory is called among the calls. */
+/** The name of memory among the calls. */
 export const MEMORY_CALL = "bytes a record";
 
 type Kind = "string" | "number" | "boolean" | "object";
@@ -85,7 +85,7 @@ function demandAll(where: string, values: unknown, kinds: Readonly<Record<string
   for (const [k, value] of values.entries()) demand(`${where}[${k}]`, value, kinds);
 }
 
-/** The results in a parsed file; throws a `TypeError` that says what is wrong with it. */
+/** Takes the results from a parsed file. It throws a `TypeError` that says what is wrong with the file. */
 export function checkPeersResults(value: unknown): PeersResults {
   demand("peers.json", value, {
     format: "string",

@@ -1,5 +1,5 @@
 /**
- * One Python worker: started, asked, and ended. See `_worker.py` for what is said.
+ * Starts, asks and ends one Python worker. `_worker.py` describes what both say.
  *
  * @module
  */
@@ -14,14 +14,14 @@ export interface Hello {
   readonly packages: Readonly<Record<string, string>>;
 }
 
-/** What a worker has filled. */
+/** The buffer that a worker filled. */
 export interface OpenedThere {
   readonly calls: readonly string[];
   readonly absent: Readonly<Record<string, string>>;
   readonly note: string;
-  /** What the process grew by. */
+  /** How many bytes the process grew by. */
   readonly bytes: number;
-  /** Records that it holds: fewer than asked for where only memory is measured, and so many would take too long. */
+  /** How many records it holds. If only memory is measured, it may hold fewer than the dataset says, to save time. */
   readonly records: number;
 }
 
@@ -31,10 +31,10 @@ interface EncodedColumn {
   readonly base64: string;
 }
 
-/** A worker that answered with an error, or not at all. */
+/** The error of a worker that answered with an error, or not at all. */
 export class WorkerError extends Error {
   override readonly name = "WorkerError";
-  /** Whether it is still there. */
+  /** Whether the worker still runs. */
   readonly isAlive: boolean;
 
   constructor(message: string, isAlive: boolean) {
@@ -43,7 +43,7 @@ export class WorkerError extends Error {
   }
 }
 
-/** The threads of numerical libraries: one, so that peers are compared by their work. */
+/** Numerical libraries get one thread, so that the comparison measures their work. */
 const ONE_THREAD: Readonly<Record<string, string>> = {
   OMP_NUM_THREADS: "1",
   OPENBLAS_NUM_THREADS: "1",
@@ -65,7 +65,7 @@ export class WorkerProcess {
   /** Starts `script` with an interpreter. */
   constructor(python: string, script: string) {
     this.#child = new Deno.Command(python, {
-      // This environment's own packages only, whatever PYTHONPATH says; no bytecode beside the scripts.
+      // It sees this environment's own packages only, whatever PYTHONPATH says, and leaves no bytecode beside the scripts.
       args: ["-E", "-s", "-B", script],
       env: { ...ONE_THREAD, JAX_PLATFORMS: "cpu", CUDA_VISIBLE_DEVICES: "" },
       stdin: "piped",
@@ -122,12 +122,12 @@ export class WorkerProcess {
     return this.#ask({ op: "hello" });
   }
 
-  /** Fills a buffer, in place of the last one. */
+  /** Fills a buffer, which replaces the last one. */
   open(dataset: Dataset): Promise<OpenedThere> {
     return this.#ask({ op: "open", dataset });
   }
 
-  /** Draws a batch to be checked. */
+  /** Draws a batch for the check. */
   async check(): Promise<DrawnBatch> {
     const { columns, ...flags } = await this.#ask<{
       columns: Record<string, EncodedColumn>;
@@ -141,13 +141,13 @@ export class WorkerProcess {
     return { columns: new Map(decoded), ...flags };
   }
 
-  /** Seconds of one call, over about so many seconds. */
+  /** Seconds of one call, measured over about so many seconds. */
   async time(call: string, seconds: number): Promise<number> {
     const answer = await this.#ask<{ seconds: number }>({ op: "time", call, seconds });
     return answer.seconds;
   }
 
-  /** Gives the buffer's memory back. */
+  /** Frees the memory of the buffer. */
   async close(): Promise<void> {
     await this.#ask({ op: "close" });
   }
@@ -157,7 +157,7 @@ export class WorkerProcess {
     try {
       await this.#writer.close();
     } catch {
-      // It has ended already.
+      // The process has already ended.
     }
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), 5_000);
     await this.#child.status;

@@ -1,10 +1,11 @@
 /**
- * Our library beside its peers, on the same workloads, in one run: `deno task bench:peers`; with `--help` it says what can be asked for.
- * Writes `bench/results/peers.json`, from which `deno task bench:report` makes a section of `docs/benchmarks.md`, and prints the tables.
+ * Compares our library with its peers, on the same workloads and in one run: `deno task bench:peers`. `--help` lists the options. It
+ * writes `bench/results/peers.json` and prints the tables. `deno task bench:report` makes a section of `docs/benchmarks.md` from that
+ * file.
  *
- * Every system is filled with the same records, a batch of each is checked, and then repeats take turns: ours, the first
- * peer, the second ... and again; the minimum counts. A peer that cannot be measured is named with the reason. Without
- * Python ours is measured alone. The status is 1 only where a batch was not what it should be, 2 where the options are wrong.
+ * Every system holds the same records, and one batch of each is checked. Then repeats take turns: ours, the first peer, the second peer
+ * and so on, and the minimum counts. A peer that cannot be measured is named with the reason. Without Python, only ours is measured. The
+ * status is 1 if a batch was wrong, and 2 if the options are wrong.
  *
  * @module
  */
@@ -28,7 +29,7 @@ import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_rec
 import { MEMORY_CALL, type Note, type PeersResults, type Row, type System } from "./_results.ts";
 import { WorkerError, WorkerProcess } from "./_worker_process.ts";
 
-/** What ours is called, with fresh and with reused outputs. */
+/** The names of ours, with fresh and with reused outputs. */
 const FRESH = "exrp";
 const INTO = "exrp, into";
 
@@ -44,7 +45,7 @@ interface Timed {
   readonly time: (call: string, seconds: number) => number | Promise<number>;
 }
 
-/** One run: what it found so far. */
+/** One run, and its results so far. */
 class Run {
   readonly rows: Row[] = [];
   readonly notes: Note[] = [];
@@ -73,7 +74,7 @@ class Run {
     this.notes.push({ group, system, text });
   }
 
-  /** Puts a figure down; of two for the same, the smaller. */
+  /** Adds a figure. Of two figures for the same call, it keeps the smaller. */
   put(
     { group, capacity }: Dataset,
     call: string,
@@ -90,7 +91,7 @@ class Run {
     else this.rows[at] = row;
   }
 
-  /** Checks a batch; false, and said, if it is wrong. */
+  /** Checks a batch. Returns false and says so if it is wrong. */
   check(dataset: Dataset, system: string, batch: DrawnBatch): boolean {
     try {
       if (batch.columns.size === 0) throw new ContentError("there is no batch to check");
@@ -104,7 +105,7 @@ class Run {
     }
   }
 
-  /** Puts down that a batch of a system was wrong. */
+  /** Notes that a batch of a system was wrong. */
   refuse(dataset: Dataset, system: string, message: string): void {
     this.contentErrors += 1;
     this.say(`WRONG CONTENT: ${system}, ${dataset.group}: ${message}`);
@@ -137,7 +138,7 @@ class Run {
   }
 }
 
-/** Finds, and with `install` makes, the environments; says what is missing. */
+/** Finds the environments, and makes them with `install`. Says which are missing. */
 async function findPeers(run: Run, { only, install }: Options): Promise<Peer[]> {
   const found: Peer[] = [];
   for (const peer of peers) {
@@ -168,7 +169,7 @@ async function findPeers(run: Run, { only, install }: Options): Promise<Peer[]> 
   return found;
 }
 
-/** Splits peers into groups that fit into memory, each together with ours. */
+/** Splits the peers into groups. Each group fits into memory together with ours. */
 function groupByMemory(dataset: Dataset, all: readonly Peer[]): Peer[][] {
   const room = Deno.systemMemoryInfo().available / 2;
   const each = estimateBytes(dataset);
@@ -183,14 +184,14 @@ async function restart(peer: Peer): Promise<void> {
   peer.worker = new WorkerProcess(peer.python, workerPath(peer.id));
 }
 
-/** Fills a peer and checks a batch of it; undefined where it cannot take part, which is put down. */
+/** Fills a peer and checks a batch of it. Returns undefined, and notes why, if the peer cannot take part. */
 async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]> {
   const calls = dataset.memory ? [MEMORY_CALL] : listCalls(dataset);
   if (peer.worker === undefined || dataset.memory) await restart(peer);
   const worker = peer.worker;
   if (worker === undefined) return [];
   try {
-    // A small one first, so that what is compiled and cached does not count.
+    // A small buffer comes first, so that compiling and caching do not count.
     if (dataset.memory) await worker.open({ ...dataset, capacity: 2 ** 12 });
     const opened = await worker.open(dataset);
     run.note(dataset.group, peer.name, opened.note);
@@ -212,7 +213,7 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
       run.put(dataset, MEMORY_CALL, peer.name, found);
       return [];
     }
-    // A call may be that of a variant, which then is a system of its own.
+    // A call may belong to a variant, which then counts as a system of its own.
     const variants = new Map<string, Set<string>>();
     for (const name of opened.calls) {
       const [call = "", system = peer.name] = name.split("/").reverse();
@@ -248,7 +249,7 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
   }
 }
 
-/** Ours as two systems: with fresh outputs, and with reused ones where there are outputs. */
+/** Makes two systems of ours: with fresh outputs, and with reused ones if there are outputs. */
 function timedOurs(opened: OpenedHere): Timed[] {
   const clock = new OurClock();
   return [
@@ -269,7 +270,7 @@ function missingCall(call: string): never {
   throw new Error(`ours has no call ${call}`);
 }
 
-/** Measures what a full buffer takes: each in a process of its own, one after the other. */
+/** Measures the memory of a full buffer: each system in a process of its own, one after the other. */
 async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
   try {
     const { grown, described, wrong } = await measureOurMemory(dataset);
@@ -317,7 +318,7 @@ async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Prom
     await run.takeTurns(dataset, call, systems);
   }
   for (const { worker } of group) {
-    // What is not given back now goes with the next buffer.
+    // What is not freed now goes with the next buffer.
     await worker?.close().catch(() => {});
   }
 }
@@ -379,7 +380,7 @@ async function main(options: Options): Promise<number> {
   return run.contentErrors > 0 ? 1 : 0;
 }
 
-/** What the arguments ask for, or undefined where they can't be understood, which is said. */
+/** Reads the arguments. If they are wrong, says so and returns undefined. */
 function readOptions(): Options | undefined {
   try {
     return parseOptions(Deno.args);

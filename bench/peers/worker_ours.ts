@@ -1,5 +1,5 @@
 /**
- * Fills a replay as a dataset says, which is its only argument as JSON, and prints what that takes: see `_our_memory.ts`.
+ * Fills a replay with the dataset in its only argument, as JSON. Prints the memory that this takes: see `_our_memory.ts`.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import type { OurMemory } from "./_our_memory.ts";
 import { openOurs } from "./_ours.ts";
 import { checkVectors, ContentError } from "./_records.ts";
 
-/** Bytes of physical memory that this process has, when what is free was given back. */
+/** The physical memory of this process in bytes, after free memory was given back. */
 function residentBytes(): number {
   const { gc } = globalThis as { gc?: () => void };
   if (gc === undefined) throw new Error("needs --v8-flags=--expose-gc");
-  // The second collects what the first one's finalizers let go.
+  // The second call collects what the finalizers of the first one freed.
   gc();
   gc();
   return Deno.memoryUsage().rss;
@@ -21,7 +21,7 @@ function residentBytes(): number {
 
 if (import.meta.main) {
   const dataset = JSON.parse(Deno.args[0] ?? "") as Dataset;
-  // A small one first, as the peers do, so that what is compiled and loaded does not count.
+  // A small dataset comes first, as for the peers, so that compiling and loading do not count.
   (await openOurs({ ...dataset, capacity: 2 ** 12 }))[Symbol.dispose]();
   const before = residentBytes();
   using opened = await openOurs(dataset);

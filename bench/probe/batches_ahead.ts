@@ -1,19 +1,19 @@
 /**
- * What it saves to have the next batch drawn by another thread while the learner works: a probe beside the benches, the figures of
- * `docs/performance.md`, "Batches drawn ahead".
+ * What it saves if another thread draws the next batch while the learner works. This probe has the figures of `docs/performance.md`,
+ * "Batches drawn ahead".
  *
  *     deno run -A bench/probe/batches_ahead.ts quickstart
  *     deno run -A bench/probe/batches_ahead.ts large
  *
- * `quickstart` makes the calls of `examples/dqn_cartpole.ts`, with a loop that computes for about as long as its network in the place of that,
- * for each way of drawing on a replay of its own, all from one seed; they take turns of 500 steps. `large` has a loop that computes
- * for as long as a batch takes, or four times as long.
+ * `quickstart` makes the calls of `examples/dqn_cartpole.ts`. A loop takes the place of the network, and computes for about as long. Each
+ * way of drawing has a replay of its own, all from one seed, and they take turns of 500 steps. The loop of `large` computes for as long
+ * as a batch takes, or for four times as long.
  *
  * @module
  */
 import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
 
-/** What a turn took, in milliseconds, batch by batch: waiting for it, and all of its step. */
+/** The milliseconds of a turn, batch by batch: the wait for the batch, and the whole step. */
 interface Turn {
   readonly waited: readonly number[];
   readonly total: readonly number[];
@@ -25,7 +25,7 @@ const NETWORK_MS = 0.77;
 const WAYS = ["getBatch", "getBatch, into", "batches", "batches, reuse"] as const;
 type Way = typeof WAYS[number];
 
-/** Gives the next batch, each time; `close` when done. */
+/** Gives the next batch at each call. Call `close` at the end. */
 interface Source<B> {
   readonly next: () => B | Promise<B>;
   readonly close: () => Promise<void>;
@@ -64,7 +64,7 @@ async function takeTurns(
   const turns = new Map<Way, Turn[]>();
   for (let round = -1; round < rounds; round++) {
     for (const [way, turn] of ways) {
-      // A turn of the event loop: whatever waits there must not be charged to who comes next.
+      // Waits for a turn of the event loop, so that nothing that waits there counts for the next contestant.
       await new Promise((resolve) => setTimeout(resolve));
       const took = await turn();
       if (round >= 0) turns.set(way, [...turns.get(way) ?? [], took]);
@@ -77,7 +77,7 @@ function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? NaN;
 }
 
-/** The lowest tenth: where other work takes the cores now and then, most of a step is that. */
+/** The lowest tenth. If other work takes the cores now and then, most of a step is that work. */
 function print(turns: ReadonlyMap<Way, readonly Turn[]>): void {
   const both = (values: number[]) =>
     `${(1000 * quantile(values, 0.1)).toFixed(1).padStart(10)} ` +
@@ -143,14 +143,14 @@ async function quickstart(rounds: number): Promise<void> {
   print(await takeTurns(ways, rounds));
 }
 
-/** Works, and does not only wait: a thread that takes this one's core makes it longer. */
+/** Computes and does not only wait. A thread that takes this core makes it longer. */
 function work(rounds: number): number {
   let sum = 1;
   for (let round = 0; round < rounds; round++) sum = (Math.imul(sum, 1_664_525) + 1) | 0;
   return sum;
 }
 
-/** How many rounds of work fill a millisecond of a core that is free. */
+/** How many rounds of work fill a millisecond of a free core. */
 function roundsPerMs(): number {
   const rounds = 100_000;
   const times = Array.from({ length: 200 }, () => {
@@ -167,7 +167,7 @@ function busy(ms: number): void {
   work(Math.round(ms * ROUNDS_PER_MS));
 }
 
-/** Compares the ways where a learner is busy for `times` as long as `getBatch(…, { into })` takes. */
+/** Compares the ways while a learner is busy for `times` as long as `getBatch(…, { into })` takes. */
 async function compare<B>(
   name: string,
   drawer: Drawer<B>,
