@@ -25,6 +25,8 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_RECORD_UNKNOWN, "record-unknown"],
   [abi.EXRP_STATUS_MEMORY, "memory"],
   [abi.EXRP_STATUS_LIMIT, "limit"],
+  [abi.EXRP_STATUS_JOURNAL_FULL, "limit"],
+  [abi.EXRP_STATUS_ORDERS_FULL, "limit"],
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
 ]);
@@ -84,6 +86,10 @@ function text(status: number, detail: readonly number[]): string {
         : `no memory for ${a} bytes`;
     case abi.EXRP_STATUS_LIMIT:
       return `too many: the limit is ${a}`;
+    case abi.EXRP_STATUS_JOURNAL_FULL:
+      return `${a} changes of a pick table wait to be read, and only ${b} can`;
+    case abi.EXRP_STATUS_ORDERS_FULL:
+      return `too many batches are ordered and not taken: at most ${a} may be`;
     case abi.EXRP_STATUS_DATA_CORRUPT:
       return `the snapshot says what cannot be: section ${a}, item ${b}, rule ${c}`;
     case abi.EXRP_STATUS_DATA_MISMATCH:

@@ -7,9 +7,10 @@
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/registry.hpp"
+#include "kernel/rows.hpp"
 
 using exrp::fail;
-using exrp::Replay;
+using exrp::Instance;
 using exrp::Status;
 
 namespace {
@@ -26,7 +27,7 @@ exrp::Registry* registry() {
 
 /// Frees what a thread that ends has made: its isolate is gone, and a Worker that was terminated runs no finalizer.
 void threadEnded(uint64_t thread) {
-  while (Replay* left = registry()->removeOwned(thread)) delete left;
+  while (Instance* left = registry()->removeOwned(thread)) delete left;
 }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
@@ -34,26 +35,26 @@ int32_t number(Status status) { return static_cast<int32_t>(status); }
 /// Calls `use` with the replay, which another thread may be drawing from, or answers that there is none.
 template <typename Use>
 int32_t withOrders(uint32_t id, Use use) {
-  Replay* replay = registry() == nullptr ? nullptr : registry()->find(id);
-  if (replay == nullptr) return number(fail(Status::replayUnknown, id));
-  return number(use(*replay));
+  Instance* instance = registry() == nullptr ? nullptr : registry()->find(id);
+  if (instance == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*instance));
 }
 
 /// Calls `use` with the replay, after whatever was ordered of it before, or answers that there is none.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
-  return withOrders(id, [&](Replay& replay) {
-    replay.settle();
-    return use(replay);
+  return withOrders(id, [&](Instance& instance) {
+    instance.finishOrders();
+    return use(instance);
   });
 }
 
 /// Calls `use` with the replay and one of its pick tables.
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
-  return withReplay(id, [&](Replay& replay) {
-    exrp::Table* found = replay.findTable(table);
-    return found == nullptr ? Status::argument : use(replay, *found);
+  return withReplay(id, [&](Instance& instance) {
+    exrp::Table* found = instance.replay.findTable(table);
+    return found == nullptr ? Status::argument : use(instance, *found);
   });
 }
 
@@ -75,11 +76,11 @@ uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size)
 int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                            const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
-  std::unique_ptr<Replay> made(new (std::nothrow) Replay);
-  if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Replay)));
+  std::unique_ptr<Instance> made(new (std::nothrow) Instance);
+  if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Instance)));
   exrp::PickPolicy pick;
   Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
-  if (status == Status::ok) status = Replay::parse(config, config_count, pick, columns, column_count, parsed.get());
+  if (status == Status::ok) status = exrp::ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
   if (status == Status::ok) status = made->create(*parsed, pick);
   uint32_t id = 0;
   if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
@@ -92,154 +93,154 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const do
 }
 
 int32_t exrp_replay_destroy(uint32_t replay) {
-  const std::unique_ptr<Replay> removed(registry() == nullptr ? nullptr : registry()->remove(replay));
+  const std::unique_ptr<Instance> removed(registry() == nullptr ? nullptr : registry()->remove(replay));
   return removed == nullptr ? number(fail(Status::replayUnknown, replay)) : EXRP_STATUS_OK;
 }
 
 uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
 
 int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Replay& found) {
+  return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
-    found.info(info);
+    found.replay.info(info);
     return Status::ok;
   });
 }
 
 int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
-  return withReplay(replay, [&](Replay& found) {
-    *broken = found.check();
+  return withReplay(replay, [&](Instance& found) {
+    *broken = found.replay.check();
     return Status::ok;
   });
 }
 
 int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
-  return withReplay(replay, [&](Replay& found) {
-    const uint32_t needed = EXRP_ROW_COLUMN + found.columnCount();
+  return withReplay(replay, [&](Instance& found) {
+    const uint32_t needed = EXRP_ROW_COLUMN + found.replay.store().columnCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    found.rowLayout(offsets);
+    found.recording.rowLayout(offsets);
     return Status::ok;
   });
 }
 
 int32_t exrp_episode_create(uint32_t replay, double* episode) {
-  return withReplay(replay, [&](Replay& found) { return found.createEpisode(episode); });
+  return withReplay(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
 }
 
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
-  return withReplay(replay, [&](Replay& found) {
-    if (row_size < found.rowBytes()) return fail(Status::bufferSize, row_size, found.rowBytes());
-    return found.record(row, flags);
+  return withReplay(replay, [&](Instance& found) {
+    if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
+    return found.recording.record(row, flags);
   });
 }
 
 int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withReplay(replay, [&](Replay& found) {
-    const uint32_t needed = EXRP_STEPS_COLUMN + found.columnCount();
+  return withReplay(replay, [&](Instance& found) {
+    const uint32_t needed = EXRP_STEPS_COLUMN + found.replay.store().columnCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.stepsLayout(count, offsets);
+    return found.recording.stepsLayout(count, offsets);
   });
 }
 
 int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done) {
-  return withReplay(replay, [&](Replay& found) { return found.recordMany(episode, steps, steps_size, count, flags, done); });
+  return withReplay(replay, [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
 }
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withReplay(replay, [&](Replay& found) { return found.recordBatch(episodes, steps, steps_size, count, flags, done); });
+  return withReplay(replay, [&](Instance& found) { return found.recording.recordBatch(found.lane, episodes, steps, steps_size, count, flags, done); });
 }
 
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
-  return withReplay(replay, [&](Replay& found) {
-    if (final_state_size < found.stateBytes()) return fail(Status::bufferSize, final_state_size, found.stateBytes());
-    return found.endEpisode(episode, final_state, flags, ended);
+  return withReplay(replay, [&](Instance& found) {
+    if (final_state_size < found.replay.store().column(0).bytes) return fail(Status::bufferSize, final_state_size, found.replay.store().column(0).bytes);
+    return found.replay.endEpisode(episode, final_state, flags, ended);
   });
 }
 
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
-  return withReplay(replay, [&](Replay& found) { return found.evictEpisode(episode); });
+  return withReplay(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Replay& found) {
+  return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
-    return found.episodeInfo(episode, info);
+    return found.replay.episodeInfo(episode, info);
   });
 }
 
 int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
-  return withReplay(replay, [&](Replay& found) { return found.listEpisodes(episodes, count); });
+  return withReplay(replay, [&](Instance& found) { return found.replay.listEpisodes(episodes, count); });
 }
 
 int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* states) {
-  return withReplay(replay, [&](Replay& found) { return found.countRecords(episodes, count, record_counts, states); });
+  return withReplay(replay, [&](Instance& found) { return exrp::countRecords(found.replay, episodes, count, record_counts, states); });
 }
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay,
-                    [&](Replay& found) { return found.getRows(column, episodes, positions, count, run_length, rows, rows_size); });
+                    [&](Instance& found) { return exrp::getRows(found.replay, found.lane, column, episodes, positions, count, run_length, rows, rows_size); });
 }
 
 int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
-  return withReplay(replay, [&](Replay& found) {
+  return withReplay(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
-    return status == Status::ok ? found.createTable(parsed, table) : status;
+    return status == Status::ok ? found.replay.createTable(parsed, table) : status;
   });
 }
 
 int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Replay& found) {
+  return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_TABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_TABLE_INFO_COUNT);
-    return found.tableInfo(table, info);
+    return found.replay.tableInfo(table, info);
   });
 }
 
 int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
-  return withReplay(replay, [&](Replay& found) { return found.createSelector(table, kind, options, option_count, selector); });
+  return withReplay(replay, [&](Instance& found) { return found.replay.createSelector(table, kind, options, option_count, selector); });
 }
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
-  return withReplay(replay, [&](Replay& found) {
-    return found.setPriority(selector, episodes, positions, priorities, priority_size, count, applied);
+  return withReplay(replay, [&](Instance& found) {
+    return found.drawing.setPriority(found.lane, selector, episodes, positions, priorities, priority_size, count, applied);
   });
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
     const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.batchLayout(at, count, offsets);
+    return found.drawing.batchLayout(at, count, offsets);
   });
 }
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
   return withReplay(replay,
-                    [&](Replay& found) { return found.getBatch(selector, {first, count, total}, beta, batch, batch_size); });
+                    [&](Instance& found) { return found.drawing.getBatch(found.lane, selector, {first, count, total}, beta, batch, batch_size); });
 }
 
 int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
-    return found.gatherBatch(at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch, batch_size);
+  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+    return found.drawing.gatherBatch(found.lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch, batch_size);
   });
 }
 
 int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size,
                          double* order) {
-  return withOrders(replay, [&](Replay& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
+  return withOrders(replay, [&](Instance& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
 }
 
 int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
-  Replay* found = registry() == nullptr ? nullptr : registry()->enter(replay);
+  Instance* found = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (found == nullptr) return number(fail(Status::replayUnknown, replay));
   const Status status = found->runOrder(order, batch);
   registry()->leave(found);
@@ -247,63 +248,63 @@ int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
 }
 
 int32_t exrp_batch_take(uint32_t replay, double order) {
-  return withOrders(replay, [&](Replay& found) { return found.takeBatch(order); });
+  return withOrders(replay, [&](Instance& found) { return found.takeBatch(order); });
 }
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
-    return found.findPicks(at.picks, episodes, positions, count, indices);
+  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+    return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withTable(replay, table, [&](Replay& found, exrp::Table& at) {
-    return found.listPicks(at.picks, first, count, episodes, positions);
+  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+    return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
   return withTable(replay, table,
-                   [&](Replay& found, exrp::Table& at) { return found.listPriorities(at.picks, first, count, priorities); });
+                   [&](Instance& found, exrp::Table& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
-  return withTable(replay, table, [&](Replay&, exrp::Table& at) { return at.picks.openJournal(); });
+  return withTable(replay, table, [&](Instance&, exrp::Table& at) { return at.picks.openJournal(); });
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
-  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, exrp::Table& at) {
     *count = static_cast<uint32_t>(at.picks.journal().count());
     return Status::ok;
   });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withTable(replay, table, [&](Replay&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, exrp::Table& at) {
     *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
 }
 
 int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Replay& found) {
+  return withReplay(replay, [&](Instance& found) {
     if (info_count < 2) return fail(Status::bufferSize, info_count, 2);
-    return found.sectionInfo(section, info);
+    return found.snapshot.info(section, info);
   });
 }
 
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
-  return withReplay(replay, [&](Replay& found) { return found.sectionRead(section, first, count, items, items_size); });
+  return withReplay(replay, [&](Instance& found) { return found.snapshot.read(section, first, count, items, items_size); });
 }
 
 int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                            double items_size) {
-  return withReplay(replay, [&](Replay& found) { return found.sectionWrite(section, first, count, items, items_size); });
+  return withReplay(replay, [&](Instance& found) { return found.snapshot.write(section, first, count, items, items_size); });
 }
 
 int32_t exrp_snapshot_end(uint32_t replay) {
-  return withReplay(replay, [&](Replay& found) { return found.snapshotEnd(); });
+  return withReplay(replay, [&](Instance& found) { return found.snapshot.end(); });
 }
 
 }  // extern "C"

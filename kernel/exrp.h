@@ -57,10 +57,13 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
                                             that is too old and must be it, or -1 where the caller chooses] */
-#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order [section, expected first item, given] */
+#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or a section read on after the replay has changed
+                                            [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [place in the argument, handle, position, its rows that are] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
+#define EXRP_STATUS_JOURNAL_FULL 32      /* the call can cause more events than a journal has room for: read it [events in it, largest] */
+#define EXRP_STATUS_ORDERS_FULL 33       /* too many batches are ordered and not taken [largest] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema or other rules [section, expected, found] */
 
@@ -357,6 +360,8 @@ EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* ev
 
 /* How many items a section has, and the bytes of one: two numbers. */
 EXRP_API int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count);
+/* Reads items of a section, from its first on, in pieces of any size. What begins at item 0 always reads what is there now. A piece that
+ * goes on after the replay has changed is EXRP_STATUS_ORDER: begin the section again. */
 EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items,
                                    double items_size);
 /* Loading goes into a replay of the same configuration and selectors which is still empty, section by section, item by item in

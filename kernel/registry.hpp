@@ -14,13 +14,13 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "kernel/replay.hpp"
+#include "kernel/instance.hpp"
 
 namespace exrp {
 
 class Registry {
  public:
-  Status add(Replay* replay, uint32_t* id) {
+  Status add(Instance* replay, uint32_t* id) {
     const std::scoped_lock lock(mutex_);
     for (uint32_t tried = 0; tried < placeCount; ++tried) {
       const uint32_t place = (next_ + tried) % placeCount;
@@ -38,39 +38,39 @@ class Registry {
   }
 
   /// The replay, or null.
-  Replay* find(uint32_t id) const {
+  Instance* find(uint32_t id) const {
     const uint32_t place = id & 0xFFFF;
     // Acquire: pairs with add's release.
-    Replay* replay = places_[place].load(std::memory_order_acquire);
+    Instance* replay = places_[place].load(std::memory_order_acquire);
     return ids_[place].load(std::memory_order_relaxed) == id ? replay : nullptr;
   }
 
   /// The replay, for a thread that is not its caller's: remove() waits until it leaves. Null where there is none.
-  Replay* enter(uint32_t id) {
+  Instance* enter(uint32_t id) {
     const std::scoped_lock lock(mutex_);
-    Replay* replay = find(id);
+    Instance* replay = find(id);
     if (replay != nullptr) ++replay->runnerCount;
     return replay;
   }
-  void leave(Replay* replay) {
+  void leave(Instance* replay) {
     const std::scoped_lock lock(mutex_);
     --replay->runnerCount;
     left_.notify_all();
   }
 
   /// Takes the replay out, once no other thread is in it; null where there is none.
-  Replay* remove(uint32_t id) {
+  Instance* remove(uint32_t id) {
     std::unique_lock lock(mutex_);
-    Replay* replay = find(id);
+    Instance* replay = find(id);
     if (replay != nullptr) takeOut(id & 0xFFFF, replay, lock);
     return replay;
   }
 
   /// Takes out a replay of this owner, as remove() does; null where it has none left.
-  Replay* removeOwned(uint64_t owner) {
+  Instance* removeOwned(uint64_t owner) {
     std::unique_lock lock(mutex_);
     for (uint32_t place = 0; place < placeCount; ++place) {
-      Replay* replay = places_[place].load(std::memory_order_relaxed);
+      Instance* replay = places_[place].load(std::memory_order_relaxed);
       if (replay == nullptr || replay->owner != owner) continue;
       takeOut(place, replay, lock);
       return replay;
@@ -81,7 +81,7 @@ class Registry {
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  void takeOut(uint32_t place, Replay* replay, std::unique_lock<std::mutex>& lock) {
+  void takeOut(uint32_t place, Instance* replay, std::unique_lock<std::mutex>& lock) {
     places_[place].store(nullptr, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
     // No longer than the batch takes that is being drawn.
@@ -93,7 +93,7 @@ class Registry {
 
   std::mutex mutex_;
   std::condition_variable left_;
-  std::atomic<Replay*> places_[placeCount] = {};
+  std::atomic<Instance*> places_[placeCount] = {};
   std::atomic<uint32_t> ids_[placeCount] = {};
   uint16_t generations_[placeCount] = {};
   std::atomic<uint32_t> count_ = 0;

@@ -1,50 +1,35 @@
-// Replay: the module's main body. Episodes of records in a store, the tables of picks that may be drawn from them, any number of
-// selectors that draw, and the policy that chooses what to forget.
+// Replay: the state of one replay. Episodes of records in a store, the tables of picks that may be drawn from them, the selectors that
+// draw, and the policy that chooses which episode to forget.
+//
+// It says what happens to the state when an episode begins, grows, ends or goes. What copies bytes in and out stands above it, each with
+// a reference to it: recording.hpp, rows.hpp, drawing.hpp, snapshot.hpp. A record comes in four steps: openEpisode() finds its episode,
+// makeRoomForRecord() evicts, takeSlot() gives it a slot, and, when it was copied there, publish() counts it and makes picks.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
 //   1. recordCount() is the sum of the episodes' counts, and at most what the capacity and the limit of bytes allow.
-//   2. Each episode's chain has the blocks its records and its final state need, at least one, ordinals 0, 1, 2, ...
+//   2. Each episode's chain has the blocks that its records and its final state need, at least one, with ordinals 0, 1, 2, ...
 //   3. Each pick table holds each pick of each episode that is valid by its policy, and nothing else.
 //   4. Every handle is below nextHandle().
 //   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
-// Cost: record O(1) plus one eviction an episode's length of records; batches near the cost of moving their bytes.
-// When full: evict first, then write. A failed call has changed nothing that a caller can see.
+// Cost: record O(1) plus one eviction for each episode's length of records.
+// When full it evicts first and then writes. A failed call has changed nothing that a caller can see.
 #pragma once
 
 #include <memory>
 
+#include "kernel/batches/batch.hpp"
+#include "kernel/replay_config.hpp"
 #include "kernel/sockets/eviction_policy.hpp"
 #include "kernel/store/age_limit.hpp"
-#include "kernel/batches/batch.hpp"
-#include "kernel/batch_orders.hpp"
 #include "kernel/store/block_index.hpp"
 #include "kernel/store/byte_limit.hpp"
-#include "kernel/base/cpu.hpp"
 #include "kernel/store/episode_table.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/pick_table.hpp"
 #include "kernel/store/store.hpp"
 
 namespace exrp {
-
-/// Blocks that one record can take: for a cut episode's final state, the record, a final state, and the episode that follows.
-constexpr uint32_t blocksPerRecordMax = 4;
-/// In the row of one record: after the handle.
-constexpr uint32_t rowPriorityOffset = 8;
-
-struct ReplayConfig {
-  uint32_t capacity;
-  uint32_t segmentLength;
-  uint64_t seed;
-  uint32_t eviction;
-  uint32_t evictionOption;
-  uint64_t capacityBytes;  // 0: no limit
-  uint64_t ageMax;         // records; 0: no limit
-  uint32_t blockLength;
-  uint32_t columnCount;
-  Column columns[columnMax];
-};
 
 /// One pick table, and what makes batches of its picks.
 struct Table {
@@ -56,227 +41,204 @@ struct Table {
 
 class Replay {
  public:
-  /// Reads and checks what exrp_replay_create was given; `pick` is the policy of table 0.
-  static Status parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
-                      uint32_t columnCount, ReplayConfig* parsed);
   Status create(const ReplayConfig& config, const PickPolicy& pick);
-
   void info(double* info) const;
   int32_t check() const;
 
-  // Recording (recording.cpp).
-  uint32_t rowBytes() const { return rowBytes_; }
-  uint32_t stateBytes() const { return store_.column(0).bytes; }
-  void rowLayout(double* offsets) const;
-  Status stepsLayout(uint32_t count, double* offsets) const;
-  Status createEpisode(double* handle);
-  Status record(uint8_t* row, uint32_t flags);
-  Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
-  Status recordBatch(double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
-  Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
-  Status evictEpisode(double handle);
-  Status episodeInfo(double handle, double* info) const;
-  Status listEpisodes(double* handles, uint32_t count) const;
+  // ---- its parts ----
 
-  // Reading records (rows.cpp).
-  Status countRecords(const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states) const;
-  Status getRows(uint32_t column, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength, uint8_t* rows,
-                 double rowsBytes);
+  const ReplayConfig& config() const { return config_; }
+  Store& store() { return store_; }
+  const Store& store() const { return store_; }
+  const BlockIndex& blocks() const { return blocks_; }
+  EpisodeTable& episodes() { return episodes_; }
+  const EpisodeTable& episodes() const { return episodes_; }
+  const AgeLimit& ages() const { return ages_; }
+  const ByteLimit& bytes() const { return bytes_; }
+  InitialPriorities& initialPriorities() { return initial_; }
+  const InitialPriorities& initialPriorities() const { return initial_; }
+  /// Null where the caller chooses what to forget.
+  EvictionPolicy* eviction() const { return eviction_.get(); }
 
-  // Pick tables.
+  uint64_t nextHandle() const { return nextHandle_; }
+  uint64_t recordCount() const { return recordCount_; }
+  uint64_t recordedCount() const { return recordedCount_; }
+  uint64_t evictedCount() const { return evictedCount_; }
+  /// A number that rises with every change of what a snapshot holds.
+  uint64_t changeCount() const { return recordedCount_ + changeCount_; }
+  /// Something was drawn or given a priority: what selectors and the eviction policy keep has changed.
+  void noteChange() { ++changeCount_; }
+
+  // ---- pick tables and selectors ----
+
   Status createTable(const PickPolicy& policy, uint32_t* table);
   Status tableInfo(uint32_t table, double* info) const;
+  uint32_t tableCount() const { return tableCount_; }
+  Table& table(uint32_t table) const { return *tables_[table]; }
   /// Null when there is no such table, which is then the call's failure.
   Table* findTable(uint32_t table) const;
 
-  // Selectors.
   Status createSelector(uint32_t table, uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
-  Status setPriority(uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
-                     uint32_t prioritySize, uint32_t count, uint32_t* applied);
-
-  // Batches.
-  Status batchLayout(Table& table, uint32_t count, double* offsets) const;
-  Status getBatch(uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
-                     double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
-
-  // Batches ordered ahead: these two wait for no draw, but for that of the order that is taken.
-  Status orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
-  Status takeBatch(double order);
-  /// Draws what was ordered before; every call but these three comes here first.
-  void settle() {
-    if (orders_.waiting() > 0) runOrders();
+  Status checkSelector(uint32_t selector) const {
+    return selector < selectorCount_ ? Status::ok : fail(Status::selectorUnknown, selector, selectorCount_);
   }
-  void runOrders();
-  /// From another thread, whose caller keeps the order's memory at `batch` until this returns.
-  Status runOrder(double order, const uint8_t* batch);
-  /// Lets other threads leave runOrder(), as the replay is about to go.
-  void closeOrders() { orders_.close(); }
-  /// Threads that are in runOrder(), and the thread that made the replay: both are the registry's business.
-  uint32_t runnerCount = 0;
-  uint64_t owner = 0;
+  uint32_t selectorCount() const { return selectorCount_; }
+  PickSelector& selector(uint32_t selector) const { return *selectors_[selector]; }
+  /// The table that a selector draws from.
+  Table& tableOf(uint32_t selector) const { return *selectorTables_[selector]; }
 
-  // The picks of a table.
-  bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
-  Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
-  Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
-  Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
+  // ---- finding episodes ----
 
-  // Snapshots (snapshot.cpp).
-  Status sectionInfo(uint32_t section, double* info);
-  Status sectionRead(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes);
-  Status sectionWrite(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes);
-  Status snapshotEnd();
-
-  uint32_t columnCount() const { return store_.columnCount(); }
-
- private:
-  struct Section {
-    double itemCount;
-    uint32_t itemBytes;
-  };
-  /// Where the parts of `count` steps lie, in bytes.
-  struct StepsLayout {
-    uint64_t flags;
-    uint64_t priorities;
-    uint64_t columns[columnMax];
-    uint64_t finalState;
-  };
-  StepsLayout layoutSteps(uint32_t count) const;
-
-  uint32_t findEpisode(double handle) const;
-  /// Whether the episode at `index` is the one of this handle still, and not forgotten.
-  bool isLive(uint32_t index, double handle) const {
-    return handleAt(index) == handle && episodes_[index].state != EXRP_EPISODE_EVICTED;
+  Status checkHandle(double handle) const {
+    if (isWhole(handle, 0, static_cast<double>(nextHandle_) - 1)) return Status::ok;
+    return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+  }
+  /// The index of a live episode, or episodeNone. The handle was given out.
+  uint32_t findEpisode(double handle) const {
+    const uint32_t block = blocks_.find(store_, static_cast<uint64_t>(handle), 0);
+    return block == blockNone ? episodeNone : store_.block(block).episode;
+  }
+  /// Whether `episode` is the index of this handle's episode still, and it was not forgotten.
+  bool isLive(uint32_t episode, double handle) const {
+    return handleAt(episode) == handle && episodes_[episode].state != EXRP_EPISODE_EVICTED;
   }
   /// By way of a signed number, as handles are below 2^53: one instruction instead of many.
-  double handleAt(uint32_t index) const { return static_cast<double>(static_cast<int64_t>(episodes_[index].handle)); }
-  Status checkHandle(double handle) const;
-  Status findRows(uint32_t column, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength,
-                  uint32_t* slots) const;
+  double handleAt(uint32_t episode) const { return static_cast<double>(static_cast<int64_t>(episodes_[episode].handle)); }
+  /// The rows that an episode has in the state's column: its records, and its final state.
+  uint32_t stateRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
+
+  Status episodeInfo(double handle, double* info) const;
+  Status listEpisodes(double* handles, uint32_t count) const;
+
+  // ---- episodes begin, end and go ----
+
+  Status createEpisode(double* handle);
+  /// Ends an open episode; `ended` is 0 where there was nothing to end.
+  Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
+  Status evictEpisode(double handle);
+
+  // ---- a record comes ----
+
+  /// The open episode that a record with this handle goes to, or episodeNone when it was forgotten.
+  Status openEpisode(double handle, uint32_t* episode) const {
+    const Status status = checkHandle(handle);
+    if (status != Status::ok) return status;
+    const uint32_t found = findEpisode(handle);
+    if (found != episodeNone && episodes_[found].ended()) return fail(Status::episodeEnded, handle, episodes_[found].count);
+    *episode = found;
+    return Status::ok;
+  }
+
+  /// Takes all memory that `recordCount` records of `episodeCount` episodes could need, before anything changes.
   Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
-  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
-  Status evictAged();
+  /// Takes the memory for priorities that come with records. From initialPriorities().begin() on they are noted.
+  Status reservePriorities() {
+    const uint32_t shift = store_.blockShift();
+    return initial_.reserve(size_t{store_.blockCountMax()} << shift, size_t{store_.highWater()} << shift);
+  }
+
+  /// Whether a record fits where its episode is, with nothing to make room for, to cut or to end.
+  bool fitsAsItIs(uint32_t episode, uint32_t flags) const {
+    return flags == 0 && blocksNeeded(episode, flags) == 0 && hasBytesForOne(episode) && !ages_.isDue(recordedCount_);
+  }
+  /// Whether such a record finds its memory prepared.
+  bool hasRoomForOne() const {
+    for (uint32_t table = 0; table < tableCount_; ++table) {
+      if (!tables_[table]->picks.hasRoomForOne()) return false;
+    }
+    return true;
+  }
+
+  /// Evicts what has to go for a record. `episode` is episodeNone afterwards where it was gone or had to go: then a new one begins.
+  Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode) {
+    return fitsAsItIs(*episode, flags) ? Status::ok : evictForRecord(handle, flags, episode);
+  }
+  /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
+  uint32_t takeSlot(uint32_t* episode, const uint8_t* state) {
+    if (*episode == episodeNone || episodes_[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
+    return appendSlot(*episode);
+  }
+  /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
+  uint32_t recordsAlike(uint32_t episode, uint32_t count) const {
+    if (store_.keptCount() > 0) return 0;
+    const uint32_t position = episodes_[episode].count;
+    uint64_t alike = store_.blockLength() - 1 - store_.within(position);
+    const uint64_t limits[] = {count, uint64_t{config_.segmentLength} - 1 - position, bytes_.recordMax() - recordCount_ - 1,
+                               ages_.recordsLeft(recordedCount_) - 1};
+    for (const uint64_t limit : limits) alike = limit < alike ? limit : alike;
+    return static_cast<uint32_t>(alike);
+  }
+  /// Counts the `count` records that were copied to the episode's next slots, all in one block, and pushes the picks that they complete.
+  /// `priorities` are doubles, or null. `flags` may end the episode; `episode` is then the one to go on with.
+  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState);
+  /// Whether the changes of any table are kept in a journal.
+  bool journalOpen() const;
+
+  // ---- loading, into a replay that was just made ----
+
+  void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
+  /// Adds an episode with room for its records, which are not there yet. `birth` is read where there is a limit of age.
+  Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, uint64_t birth);
+
+ private:
+  /// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state, for the episode
+  /// that begins after it. Most often that is none, as its episode has a block for it. They are counted exactly, from what is saved with
+  /// a replay, so that evictions come at the same records after loading.
+  uint32_t blocksNeeded(uint32_t episode, uint32_t flags) const {
+    const uint32_t begins = (flags & EXRP_RECORD_BEGINS) != 0 ? 1 : 0;
+    if (episode == episodeNone) return 1 + begins;  // a block holds a record and a final state
+    const Episode& entry = episodes_[episode];
+    const uint32_t own = needsBlock(entry) ? 1 : 0;
+    if (entry.count == config_.segmentLength) return 1 + own + begins;
+    const bool endNeedsBlock = (flags & EXRP_RECORD_ENDS) != 0 && store_.within(entry.count + 1) == 0;
+    return own + (endNeedsBlock ? 1 : 0) + begins;
+  }
+  /// Whether the next slot of the episode needs a new block.
+  bool needsBlock(const Episode& episode) const { return episode.count > 0 && store_.within(episode.count) == 0; }
   /// Whether another record of an episode fits, by capacity and bytes.
   bool hasBytesForOne(uint32_t episode) const {
     return recordCount_ < bytes_.recordMaxWith(bytes_.keptBytes(episodes_[episode].count));
   }
+  /// The slot after the episode's last record, in a new block where the last one is full.
+  uint32_t appendSlot(uint32_t episode) {
+    Episode& entry = episodes_[episode];
+    if (needsBlock(entry)) appendBlock(episode, store_.ordinalOf(entry.count));
+    return store_.slotAt(entry.lastBlock, entry.count);
+  }
   /// The picks that an ended episode of `count` records has in the first table.
   uint32_t endedPickCount(uint32_t count) const { return tables_[0]->picks.policy().validCount(count, true); }
-  void removeEpisode(uint32_t episode);
-  uint32_t addEpisode();
-  bool needsBlock(const Episode& episode) const;
-  uint32_t blocksNeeded(uint32_t index, uint32_t flags) const;
-  uint32_t appendSlot(uint32_t episode);
-  Status openEpisode(double handle, uint32_t* episode) const;
-  Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode);
-  uint32_t nextSlot(uint32_t* episode, const uint8_t* state);
-  void finishRecords(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState);
-  uint32_t recordsAlike(uint32_t episode, uint32_t count) const;
-  void prefetchIndex(uint32_t episode, uint32_t count) const;
-  Status beginPriorities();
-  Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
-  Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
-  uint32_t recordsAtOnce(uint32_t count);
-  void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
-  /// Where the columns of many steps come from and go to, so that a step is copied without looking anything up.
-  struct StepColumns {
-    struct Dense {
-      const uint8_t* from;
-      uint8_t* to;
-      size_t stride;
-      size_t bytes;
-    };
-    struct Kept {
-      const uint8_t* from;
-      uint32_t column;
-    };
-    Dense dense[columnMax];
-    uint32_t denseCount = 0;
-    Kept kept[EXRP_LIMIT_KEPT];
-    uint32_t keptCount = 0;
-  };
-  void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
-  void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
-  void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
-  Status findBatchEpisodes(const double* handles, uint32_t first, uint32_t count);
-  void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t state);
-  void pushNewPicks(PickTable& picks, uint32_t episode, uint32_t validBefore);
-  void pushAllPicks(uint32_t episode, uint32_t countBefore);
-  bool journalOpen() const;
-  bool hasRoomForOne() const;
-  Status checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const;
-  void finishBatch(Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
-                   double probabilityMin, bool weighted, uint8_t* batch);
-  Status carryOut(const BatchOrder& order);
-  Status checkSelector(uint32_t selector) const;
 
-  // Snapshots.
-  Section section(uint32_t section) const;
-  uint32_t evictionHeaderItems() const;
-  uint32_t storedRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
-  Status numberEpisodes();
-  Status seekRow(double row);
-  void readRecords(double first, uint32_t count, uint8_t* items);
-  Status writeCounters(const uint8_t* items);
-  Status writeEpisodes(uint32_t count, const uint8_t* items);
-  void writeRecords(double first, uint32_t count, const uint8_t* items);
-  template <typename Visit>
-  void visitRecords(double first, uint32_t count, Visit visit) const;
-  Status writePriorities(double first, uint32_t count, const uint8_t* items);
-  template <typename Visit>
-  void visitKept(uint32_t column, double first, uint32_t count, Visit visit) const;
-  double validPicks(const PickPolicy& policy) const;
-  void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
-  Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
-  Status writeEviction(double first, uint32_t count, const uint8_t* items);
+  Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
+  Status evictAged();
+  uint32_t addEpisode();
+  void appendBlock(uint32_t episode, uint32_t ordinal);
+  uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
+  void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
+  void removeEpisode(uint32_t episode);
+  void pushPicks(uint32_t episode, uint32_t countBefore);
+  void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);
 
   ReplayConfig config_ = {};
   Store store_;
-  BlockIndex index_;
+  BlockIndex blocks_;
   EpisodeTable episodes_;
   std::unique_ptr<Table> tables_[EXRP_LIMIT_TABLES];
   uint32_t tableCount_ = 0;
   std::unique_ptr<PickSelector> selectors_[EXRP_LIMIT_SELECTORS];
   Table* selectorTables_[EXRP_LIMIT_SELECTORS] = {};
   uint32_t selectorCount_ = 0;
-  std::unique_ptr<EvictionPolicy> eviction_;  // none: the caller's
+  std::unique_ptr<EvictionPolicy> eviction_;  // null: the caller's
   AgeLimit ages_;
   ByteLimit bytes_;
-
-  uint32_t rowBytes_ = 0;
-  uint32_t rowGroups_[columnMax] = {};
-  uint32_t rowColumns_[columnMax] = {};
-  uint32_t rowFinalState_ = 0;
   InitialPriorities initial_;
-  BatchOrders orders_;
-  bool avx2_ = hasAvx2();
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
   uint64_t recordedCount_ = 0;
   uint64_t evictedCount_ = 0;
-
-  // Scratch of one batch or one setPriority.
-  ReservedArray<uint32_t> scratchIndex_;
-  ReservedArray<uint32_t> scratchEpisode_;
-  ReservedArray<double> scratchReal_;
-  /// The episode of each environment of a recordBatch; after it a guess for the next, which saves looking it up.
-  ReservedArray<uint32_t> environments_;
-
-  // Where a snapshot being read or written stands.
-  ReservedArray<uint32_t> ordinals_;          // episode index -> ordinal by age
-  ReservedArray<uint32_t> numbered_;          // ordinal -> episode index
-  ReservedArray<EvictionItem> evictionItems_;
-  uint32_t cursorEpisode_ = episodeNone;
-  uint32_t cursorBlock_ = blockNone;
-  uint32_t cursorPosition_ = 0;
-  double cursorRow_ = -1;         // none: episodes came, ended or went since
-  uint64_t cursorRecorded_ = 0;   // records ever written when it was put there
-  uint32_t loadSection_ = 0;
-  double loadItem_ = 0;
-  uint64_t loadExpected_[2] = {};  // episodes, records
+  uint64_t changeCount_ = 0;  // but for records
 };
 
 }  // namespace exrp

@@ -26,6 +26,8 @@ enum class Status : int32_t {
   recordUnknown = EXRP_STATUS_RECORD_UNKNOWN,
   memory = EXRP_STATUS_MEMORY,
   limit = EXRP_STATUS_LIMIT,
+  journalFull = EXRP_STATUS_JOURNAL_FULL,
+  ordersFull = EXRP_STATUS_ORDERS_FULL,
   dataCorrupt = EXRP_STATUS_DATA_CORRUPT,
   dataMismatch = EXRP_STATUS_DATA_MISMATCH,
 };

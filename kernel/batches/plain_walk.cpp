@@ -111,7 +111,7 @@ void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) cons
     for (uint32_t k = 0; k < laneCount; ++k) {
       const BlockHead& head = heads[flight->slots[first + k] >> blockShift];
       prefetchLineFar(episodes + head.episode);
-      places[k] = head.place;
+      places[k] = head.link;
       flight->episodes[first + k] = head.episode;
     }
     const Lanes place = *lanes(places);

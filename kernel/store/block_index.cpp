@@ -2,7 +2,8 @@
 
 namespace exrp {
 
-Status BlockIndex::create(uint32_t blockCount) {
+Status BlockIndex::create(uint32_t blockCount, uint32_t blockCountMax) {
+  blockCountMax_ = blockCountMax;
   size_t tableCount = 16;
   while (tableCount * 5 / 8 < blockCount) tableCount *= 2;
   return makeTable(tableCount);
@@ -10,7 +11,9 @@ Status BlockIndex::create(uint32_t blockCount) {
 
 Status BlockIndex::prepare(uint32_t count) {
   size_t tableCount = mask_ + 1;
-  while (tableCount * 5 / 8 < size_t{count_} + count) tableCount *= 2;
+  // A call can ask for more blocks than there are: eviction makes room for the others first.
+  const size_t needed = size_t{count_} + count < blockCountMax_ ? size_t{count_} + count : blockCountMax_;
+  while (tableCount * 5 / 8 < needed) tableCount *= 2;
   if (tableCount == mask_ + 1) return Status::ok;
   ReservedArray<Entry> old;
   table_.swap(old);
@@ -20,7 +23,7 @@ Status BlockIndex::prepare(uint32_t count) {
     return status;
   }
   for (size_t at = 0; at < oldCount; ++at) {
-    if (old[at].number != 0) place(old[at]);
+    if (old[at].number != 0) insert(old[at]);
   }
   return Status::ok;
 }

@@ -18,13 +18,13 @@ namespace exrp {
 
 class BlockIndex {
  public:
-  /// Room for about `blockCount` blocks before the first growth.
-  Status create(uint32_t blockCount);
-  /// Makes sure that the next `count` add() calls cannot fail.
+  /// Room for about `blockCount` blocks before the first growth. There are never more than `blockCountMax`.
+  Status create(uint32_t blockCount, uint32_t blockCountMax);
+  /// Makes sure that the next `count` add() calls cannot fail, whatever is removed between them.
   Status prepare(uint32_t count);
 
   void add(const Block& key, uint32_t block) {
-    place({block + 1, hashOf(key.handle, key.ordinal)});
+    insert({block + 1, hashOf(key.handle, key.ordinal)});
     ++count_;
   }
   void remove(const Block& key, uint32_t block);
@@ -40,6 +40,16 @@ class BlockIndex {
       if (block.handle == handle && block.ordinal == ordinal) return entry.number - 1;
     }
   }
+  /// Calls `use(k, block)` for each k below `count`, in order, with the block of ordinal `ordinalAt(k)` in episode `handleAt(k)`, or
+  /// blockNone. It goes in three passes, so that the cache misses of all overlap: give it pieces of up to findPiece.
+  template <typename HandleAt, typename OrdinalAt, typename Use>
+  void findMany(const Store& store, uint32_t count, HandleAt handleAt, OrdinalAt ordinalAt, Use use) const {
+    for (uint32_t k = 0; k < count; ++k) prefetchTable(handleAt(k), ordinalAt(k));
+    for (uint32_t k = 0; k < count; ++k) prefetchBlock(store, handleAt(k), ordinalAt(k));
+    for (uint32_t k = 0; k < count; ++k) use(k, find(store, handleAt(k), ordinalAt(k)));
+  }
+  static constexpr uint32_t findPiece = 64;
+
   /// Asks for the cache lines that find() reads first, in two steps.
   void prefetchTable(uint64_t handle, uint32_t ordinal) const { prefetchLineFar(&table_[home(hashOf(handle, ordinal))]); }
   void prefetchBlock(const Store& store, uint64_t handle, uint32_t ordinal) const {
@@ -65,7 +75,7 @@ class BlockIndex {
 
   size_t home(uint32_t hash) const { return hash >> shift_; }
   Status makeTable(size_t tableCount);
-  void place(Entry entry) {
+  void insert(Entry entry) {
     size_t at = home(entry.hash);
     while (table_[at].number != 0) at = (at + 1) & mask_;
     table_[at] = entry;
@@ -75,6 +85,7 @@ class BlockIndex {
   size_t mask_ = 0;
   uint32_t shift_ = 0;
   uint32_t count_ = 0;
+  uint32_t blockCountMax_ = 0;
 };
 
 }  // namespace exrp

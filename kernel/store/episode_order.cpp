@@ -8,23 +8,20 @@ static_assert(PickOrder::none == pickNone);
 
 void EpisodeOrder::before(const uint32_t* index, uint32_t count, uint32_t window, uint32_t* before) const {
   // In pieces, and each in passes, so that the misses of many walks overlap.
-  constexpr uint32_t pieceMax = 64;
-  const uint64_t reach = uint64_t{window} * stride_;
+  constexpr uint32_t pieceMax = BlockIndex::findPiece;
   for (uint32_t first = 0; first < count; first += pieceMax) {
     const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
     const auto slotAt = [&](uint32_t at) { return picks_.slot(index[first + at]); };
     for (uint32_t at = 0; at < piece; ++at) picks_.prefetchSlot(index[first + at]);
     for (uint32_t at = 0; at < piece; ++at) {
-      picks_.prefetchPlace(slotAt(at));
+      picks_.prefetchIndexOf(slotAt(at));
       prefetchLine(&store_.block(store_.blockOf(slotAt(at))));
     }
     for (uint32_t at = 0; at < piece; ++at) {
       const Block& block = store_.block(store_.blockOf(slotAt(at)));
-      if (store_.within(slotAt(at)) < reach && block.ordinal > 0) blocks_.prefetchTable(block.handle, block.ordinal - 1);
-    }
-    for (uint32_t at = 0; at < piece; ++at) {
-      const Block& block = store_.block(store_.blockOf(slotAt(at)));
-      if (store_.within(slotAt(at)) < reach && block.ordinal > 0) blocks_.prefetchBlock(store_, block.handle, block.ordinal - 1);
+      if (store_.within(slotAt(at)) < uint64_t{window} * stride_ && block.previous != blockNone) {
+        picks_.prefetchIndexOf(store_.firstSlot(block.previous) + store_.blockLength() - 1);
+      }
     }
     for (uint32_t at = 0; at < piece; ++at) walkBack(slotAt(at), window, before + (size_t{first} + at) * window);
   }
@@ -39,11 +36,13 @@ void EpisodeOrder::walkBack(uint32_t slot, uint32_t window, uint32_t* before) co
   for (; found < window && position >= stride_; ++found) {
     position -= stride_;
     if (store_.ordinalOf(position) != ordinal) {
+      // The block before this one is its neighbour in the chain; one farther back is found at once by the index.
+      const bool isNeighbour = store_.ordinalOf(position) + 1 == ordinal;
       ordinal = store_.ordinalOf(position);
-      block = blocks_.find(store_, handle, ordinal);
+      block = isNeighbour ? store_.block(block).previous : blocks_.find(store_, handle, ordinal);
       assert(block != blockNone);
     }
-    before[found] = picks_.place(store_.slotAt(block, position));
+    before[found] = picks_.indexOf(store_.slotAt(block, position));
     assert(before[found] != pickNone);
   }
   for (; found < window; ++found) before[found] = none;

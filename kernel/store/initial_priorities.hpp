@@ -1,7 +1,7 @@
 // InitialPriorities: the priorities that were given with records, by slot, for the picks that begin at them.
 //
-// A pick often becomes valid later than its record arrives, and a selector or a table may come later still, so they are kept as long
-// as the record. There is no memory for them until the first one is given.
+// A pick often becomes valid later than its record arrives, and a selector or a table may come later still. So a priority is kept as
+// long as its record. There is no memory for them until the first one is given.
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -16,19 +16,29 @@
 
 namespace exrp {
 
+/// What anybody may set: a finite number that is not negative.
+inline bool isPriority(double value) { return value >= 0 && value <= 0x1.fffffffffffffp1023; }
+/// One of many doubles that begin at any address.
+inline double priorityAt(const uint8_t* priorities, size_t index) {
+  double value = 0;
+  memcpy(&value, priorities + index * sizeof value, sizeof value);
+  return value;
+}
+
 class InitialPriorities {
  public:
   bool inUse() const { return inUse_; }
-  /// From now on slots are noted; those below `slotCount` have none yet.
-  Status begin(size_t slotCountMax, size_t slotCount) {
+  /// Takes what begin() needs, of up to `slotCountMax` slots, for the `slotCount` there are. Nobody sees it before begin().
+  Status reserve(size_t slotCountMax, size_t slotCount) {
     if (inUse_) return Status::ok;
-    if (!bits_.create(slotCountMax) || !bits_.commit(slotCount)) return fail(Status::memory, 8.0 * static_cast<double>(slotCountMax));
-    inUse_ = true;
-    return Status::ok;
+    const bool isReserved = bits_.data() != nullptr || bits_.create(slotCountMax);
+    return isReserved && bits_.commit(slotCount) ? Status::ok : fail(Status::memory, 8.0 * static_cast<double>(slotCountMax));
   }
-  /// Makes sure that slots below `slotCount` can be set.
+  /// From now on slots are noted. Those there are have none yet.
+  void begin() { inUse_ = true; }
+  /// Makes sure that slots below `slotCount` can be set, now or after begin().
   Status prepare(size_t slotCount) {
-    if (!inUse_ || bits_.commit(slotCount)) return Status::ok;
+    if (bits_.data() == nullptr || bits_.commit(slotCount)) return Status::ok;
     return fail(Status::memory, 8.0 * static_cast<double>(slotCount));
   }
   /// `priority` is finite and not negative, or `none`.

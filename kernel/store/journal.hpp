@@ -23,10 +23,15 @@ class Journal {
   }
   bool isOpen() const { return isOpen_; }
   size_t count() const { return written_ - read_; }
-  /// Whether `count` further events fit; commits their memory.
-  bool prepare(size_t count) {
+  /// Makes sure that `count` further events fit. Does nothing while it is not open.
+  Status prepare(size_t count) {
+    if (!isOpen_) return Status::ok;
     if (written_ + count > eventCountMax_) compact();
-    return written_ + count <= eventCountMax_ && events_.commit(2 * (written_ + count));
+    if (written_ + count > eventCountMax_) {
+      return fail(Status::journalFull, static_cast<double>(written_), static_cast<double>(eventCountMax_));
+    }
+    if (events_.commit(2 * (written_ + count))) return Status::ok;
+    return fail(Status::memory, double{8} * static_cast<double>(written_ + count));
   }
   void add(uint32_t from, uint32_t to) {
     events_[2 * written_] = from;

@@ -5,7 +5,7 @@ namespace exrp {
 Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
-  if (!slots_.create(countMax) || !places_.create(slotCountMax)) {
+  if (!slots_.create(countMax) || !indices_.create(slotCountMax)) {
     return fail(Status::memory, double{4} * countMax + double{4} * slotCountMax);
   }
   return Status::ok;
@@ -14,21 +14,18 @@ Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t s
 Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   // A full table can be asked to take what eviction will make room for first.
   const auto needed = static_cast<size_t>(count_ + count < countMax_ ? count_ + count : countMax_);
-  if (!slots_.commit(needed) || !places_.commit(slotCount)) {
+  if (!slots_.commit(needed) || !indices_.commit(slotCount)) {
     return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
   // Every pick, those that come included, can go again, at two events each; coming is one, and two more with a priority.
-  if (journal_.isOpen() && !journal_.prepare(static_cast<size_t>(2 * (count_ + count) + 3 * count))) {
-    return fail(Status::limit, static_cast<double>(journal_.count()));
-  }
-  return Status::ok;
+  return journal_.prepare(static_cast<size_t>(2 * (count_ + count) + 3 * count));
 }
 
 void PickTable::pushRun(uint32_t slot, uint32_t count) {
   const uint32_t first = count_;
   for (uint32_t k = 0; k < count; ++k) slots_[first + k] = slot + k;
-  for (uint32_t k = 0; k < count; ++k) places_[slot + k] = first + k + 1;
+  for (uint32_t k = 0; k < count; ++k) indices_[slot + k] = first + k + 1;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushedRun(first, count);
   for (uint32_t k = 0; journal_.isOpen() && k < count; ++k) journal_.add(pickNone, first + k);
   count_ += count;
@@ -48,14 +45,14 @@ void PickTable::setFirstPriority(double priority) {
 
 void PickTable::popLast() {
   const uint32_t last = --count_;
-  places_[slots_[last]] = 0;
+  indices_[slots_[last]] = 0;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
 void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   const uint32_t last = count_ - 1;
-  places_[removed] = 0;  // it is slots_[index], but reading that would wait for it
+  indices_[removed] = 0;  // it is slots_[index], but reading that would wait for it
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
   if (journal_.isOpen()) journal_.add(last, index);
   const uint32_t slot = slots_[last];
@@ -63,14 +60,14 @@ void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   --count_;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
   if (journal_.isOpen()) journal_.add(last, pickNone);
-  places_[slot] = index + 1;
+  indices_[slot] = index + 1;
 }
 
 /// Removes the `count` picks from `index` on, of the slots from `removed` on: the last pick takes the first one's place, the one
 /// before it the second one's, and so on.
 void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
-  for (uint32_t k = 0; k < count; ++k) places_[removed + k] = 0;
+  for (uint32_t k = 0; k < count; ++k) indices_[removed + k] = 0;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedRun(last, index, count);
   if (journal_.isOpen()) {
     for (uint32_t k = 0; k < count; ++k) {
@@ -81,7 +78,7 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   for (uint32_t k = 0; k < count; ++k) {
     const uint32_t slot = slots_[last - k];
     slots_[index + k] = slot;
-    places_[slot] = index + k + 1;
+    indices_[slot] = index + k + 1;
   }
   count_ -= count;
 }
@@ -90,7 +87,7 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
 /// picks of others: at least one, at most `countMax`. (It ends before the places that it takes from, as its own picks are no others'.)
 uint32_t PickTable::runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const {
   uint32_t run = 1;
-  while (run < countMax && places_[slot + run] == index + run + 1 && !isOf(store, episode, count_ - 1 - run)) {
+  while (run < countMax && indices_[slot + run] == index + run + 1 && !isOf(store, episode, count_ - 1 - run)) {
     ++run;
   }
   return run;
@@ -99,13 +96,13 @@ uint32_t PickTable::runToMove(const Store& store, uint32_t episode, uint32_t ind
 void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
   const uint32_t first = store.firstSlot(block);
   for (uint32_t slot = first; slot < first + store.blockLength(); ++slot) {
-    if (places_[slot] != 0) prefetchLineFar(&slots_[places_[slot] - 1]);
+    if (indices_[slot] != 0) prefetchLineFar(&slots_[indices_[slot] - 1]);
   }
 }
 
 void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount) {
   for (uint32_t block = firstBlock; block != blockNone; block = store.block(block).next) {
-    prefetchLineFar(&places_[store.firstSlot(block)]);
+    prefetchLineFar(&indices_[store.firstSlot(block)]);
   }
   uint32_t ahead = firstBlock;
   for (uint32_t k = 0; k < 2 && ahead != blockNone; ++k) {
@@ -126,7 +123,7 @@ void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t fir
     const uint32_t end = recordCount - position < inBlock ? recordCount : position + inBlock;
     while (position < end) {
       const uint32_t slot = store.slotAt(block, position);
-      const uint32_t index = place(slot);  // step 1
+      const uint32_t index = indexOf(slot);  // step 1
       uint32_t run = 1;
       if (index != pickNone) {
         // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
@@ -151,11 +148,11 @@ Status PickTable::openJournal() { return journal_.open(countMax_); }
 
 int32_t PickTable::check(const Store& store) const {
   for (uint32_t index = 0; index < count_; ++index) {
-    if (place(slots_[index]) != index || !store.block(store.blockOf(slots_[index])).taken()) return 1;
+    if (indexOf(slots_[index]) != index || !store.block(store.blockOf(slots_[index])).taken()) return 1;
   }
   uint32_t placed = 0;
   const uint32_t slotCount = store.highWater() << store.blockShift();
-  for (uint32_t slot = 0; slot < slotCount && slot < slotHighWater_; ++slot) placed += places_[slot] != 0;
+  for (uint32_t slot = 0; slot < slotCount && slot < slotHighWater_; ++slot) placed += indices_[slot] != 0;
   return placed == count_ ? 0 : 1;
 }
 

@@ -6,7 +6,7 @@
 //
 // Thread safety: none of its own.
 // Invariants:
-//   1. place(slot(i)) is i for every i below count(); every other slot has no place.
+//   1. indexOf(slot(i)) is i for every i below count(); every other slot has no index.
 //   2. Every pick satisfies the policy: it starts in a live episode, and its records (and, unless openEnd is allowed, its next
 //      states) are all there.
 //   3. Every pick that satisfies the policy is in the table.
@@ -35,7 +35,7 @@ class PickTable {
   void push(uint32_t slot) {
     const uint32_t index = count_;
     slots_[index] = slot;
-    places_[slot] = index + 1;
+    indices_[slot] = index + 1;
     for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
     if (journal_.isOpen()) journal_.add(pickNone, index);
     if (++count_ > countHighWater_) countHighWater_ = count_;
@@ -57,9 +57,9 @@ class PickTable {
   /// The slots of all picks, by index.
   const uint32_t* slots() const { return slots_.data(); }
   /// The index of the pick that starts at `slot`, or pickNone.
-  uint32_t place(uint32_t slot) const { return places_[slot] - 1; }
+  uint32_t indexOf(uint32_t slot) const { return indices_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
-  void prefetchPlace(uint32_t slot) const { prefetchLineFar(&places_[slot]); }
+  void prefetchIndexOf(uint32_t slot) const { prefetchLineFar(&indices_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }
   double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }
@@ -78,7 +78,7 @@ class PickTable {
 
   PickPolicy policy_;
   ReservedArray<uint32_t> slots_;   // by index
-  ReservedArray<uint32_t> places_;  // by slot: index + 1, 0 for none
+  ReservedArray<uint32_t> indices_;  // by slot: index + 1, 0 for none
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
   uint32_t countHighWater_ = 0;

@@ -112,8 +112,8 @@ int32_t Store::check() const {
     const Block& block = blocks_[index];
     if (!block.taken()) continue;
     ++takenCount;
-    const uint32_t place = block.ordinal << 1 | (block.next == index + 1 ? 1u : 0u);
-    if (heads_[index].episode != block.episode || heads_[index].place != place) return 3;
+    const uint32_t link = block.ordinal << 1 | (block.next == index + 1 ? 1u : 0u);
+    if (heads_[index].episode != block.episode || heads_[index].link != link) return 3;
   }
   if (takenCount + freeCount_ != highWater_) return 1;
   uint32_t freeCount = 0;

@@ -47,7 +47,7 @@ struct Block {
 /// What most batches need of a block, kept a second time: so short that the caches hold more of it.
 struct BlockHead {
   uint32_t episode;  // the block's
-  uint32_t place;    // twice the block's ordinal; 1 more where the block behind it is its next
+  uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
 };
 
 class Store {
@@ -65,7 +65,7 @@ class Store {
   void link(uint32_t last, uint32_t block) {
     blocks_[last].next = block;
     blocks_[block].previous = last;
-    heads_[last].place |= block == last + 1 ? 1u : 0u;
+    heads_[last].link |= block == last + 1 ? 1u : 0u;
   }
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count);

@@ -359,7 +359,7 @@ function loadStatus(kernel: Kernel, what: string, status: number): void {
   if (status === abi.EXRP_STATUS_OK) return;
   const error = kernelError(kernel, "unserialize()", status);
   if (
-    status === abi.EXRP_STATUS_MEMORY || status === abi.EXRP_STATUS_LIMIT ||
+    status === abi.EXRP_STATUS_MEMORY || status === abi.EXRP_STATUS_JOURNAL_FULL ||
     status === abi.EXRP_STATUS_REPLAY_UNKNOWN || status === abi.EXRP_STATUS_DATA_MISMATCH
   ) {
     throw error;

@@ -292,7 +292,7 @@ void limits() {
   for (double& each : orders) {
     CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &each), 0);
   }
-  CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), EXRP_STATUS_LIMIT);
+  CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), EXRP_STATUS_ORDERS_FULL);
   for (const double each : orders) CHECK_EQUAL(exrp_batch_take(replay, each), EXRP_STATUS_EMPTY);
   CHECK_EQUAL(exrp_batch_run(replay, orders[0], batch.bytes.data(), 1), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(exrp_replay_destroy(replay), 0);

@@ -18,7 +18,7 @@ struct Episodes {
   Episodes(uint32_t blockLength, uint32_t chosenStride) : stride(chosenStride) {
     const Column column = {4, 1, 4, 1, 0, 0};
     CHECK_EQUAL(store.create(&column, 1, blockLength, blockMax), Status::ok);
-    CHECK_EQUAL(blocks.create(4), Status::ok);
+    CHECK_EQUAL(blocks.create(4, blockMax), Status::ok);
     PickPolicy policy;
     policy.allowOpenEnd = true;
     policy.stride = stride;
@@ -64,7 +64,7 @@ struct Episodes {
       for (uint32_t position = 0; position < rest.count; ++position) {
         if (position > 0 && store.within(position) == 0) block = store.block(block).next;
         if (position % stride != 0) continue;
-        const uint32_t index = picks.place(store.slotAt(block, position));
+        const uint32_t index = picks.indexOf(store.slotAt(block, position));
         where[{handle, position}] = index;
         who[index] = {handle, position};
       }

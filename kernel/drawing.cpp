@@ -1,0 +1,233 @@
+#include "kernel/drawing.hpp"
+
+#include <cstring>
+
+#include "kernel/base/portable_math.hpp"
+#include "kernel/store/episode_order.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr double batchBytesMax = 0x1p46;  // far beyond any memory, and far below where sums of sizes would wrap
+
+/// Importance weights: (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
+void weigh(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
+  double smallest = probabilityMin;
+  if (!(smallest > 0)) {
+    smallest = probabilities[0];
+    for (uint32_t index = 1; index < count; ++index) {
+      if (probabilities[index] < smallest) smallest = probabilities[index];
+    }
+  }
+  constexpr uint32_t pieceMax = 64;
+  double ratio[pieceMax] = {};
+  double power[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
+    portablePowMany(ratio, beta, power, piece, avx2);
+    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
+  }
+}
+
+}  // namespace
+
+// ---- batches ----
+
+Status Drawing::batchLayout(Table& table, uint32_t count, double* offsets) const {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const double bytes = table.batches.bytes(count);
+  if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
+  const BatchLayout& layout = table.batches.layout(count, table.scratch);
+  for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
+  return Status::ok;
+}
+
+/// Checks what a batch is asked with.
+Status Drawing::checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const {
+  if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
+  if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
+  if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
+  if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
+  if (table.scratch.layoutCount != range.total) {
+    const double bytes = table.batches.bytes(range.total);
+    if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
+  }
+  const auto needed = static_cast<double>(table.batches.layout(range.total, table.scratch).offsets[EXRP_BATCH_BYTES]);
+  if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
+  if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.recordCount()));
+  return Status::ok;
+}
+
+Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+  Status status = replay_.checkSelector(selector);
+  if (status == Status::ok) status = checkBatch(replay_.tableOf(selector), range, beta, batchBytes);
+  if (status != Status::ok) return status;
+  const uint32_t count = range.count;
+  if (!lane.indices.commit(count) || !lane.episodes.commit(count) || !lane.numbers.commit(count)) {
+    return fail(Status::memory, 16.0 * count);
+  }
+  PickSelector& rule = replay_.selector(selector);
+  replay_.noteChange();
+  status = rule.select(count, lane.indices.data(), lane.numbers.data());
+  if (status == Status::memory) return fail(status, 4.0 * count);
+  if (status != Status::ok) return status;  // the rule has said why
+  finishBatch(lane, replay_.tableOf(selector), lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(),
+              rule.weighted(), batch);
+  return Status::ok;
+}
+
+Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range,
+                            double beta, double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
+  const Status status = checkBatch(table, range, beta, batchBytes);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < range.count; ++index) {
+    if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
+    if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 4, probabilities[index]);
+  }
+  if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
+  if (!lane.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
+  replay_.noteChange();
+  finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch);
+  return Status::ok;
+}
+
+void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
+                          double beta, double probabilityMin, bool weighted, uint8_t* batch) {
+  const uint32_t count = range.count;
+  const BatchLayout& layout = table.batches.layout(range.total, table.scratch);
+  const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
+  table.batches.begin(table.picks, indices, count);
+  float* const probability = floats(EXRP_BATCH_PROBABILITY);
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  float* const weight = floats(EXRP_BATCH_IMPORTANCE_WEIGHT);
+  if (weighted) {
+    weigh(probabilities, count, beta, probabilityMin, avx2_, weight);
+  } else {
+    for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
+  }
+  table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
+                     table.scratch);
+  if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
+}
+
+// ---- the picks of a table ----
+
+/// Whether the pick at `index` of the table, if there is one, begins at this position.
+bool Drawing::beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const {
+  if (index >= picks.count()) return false;
+  const uint32_t slot = picks.slot(index);
+  const Store& store = replay_.store();
+  const BlockHead& head = store.heads()[store.blockOf(slot)];
+  return replay_.episodes()[head.episode].handle == handle && (head.link >> 1 << store.blockShift()) + store.within(slot) == position;
+}
+
+Status Drawing::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
+                         uint32_t* indices) const {
+  for (uint32_t index = 0; index < count; ++index) {
+    const Status status = replay_.checkHandle(handles[index]);
+    if (status != Status::ok) return status;
+    if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
+  }
+  const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(handles[at]); };
+  const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
+  const auto isKnown = [&](uint32_t at) { return beginsAt(picks, indices[at], handleAt(at), positionAt(at)); };
+  // A batch whose picks are not those guessed is told by a few of them.
+  const bool areGuessed = count > 0 && (isKnown(0) || isKnown(count / 2) || isKnown(count - 1));
+  const Store& store = replay_.store();
+  uint32_t left[BlockIndex::findPiece];
+  uint32_t slots[BlockIndex::findPiece];
+  for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
+    const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
+    uint32_t leftCount = 0;
+    if (areGuessed) {
+      for (uint32_t at = first; at < end; ++at) picks.prefetchSlot(indices[at]);
+      for (uint32_t at = first; at < end; ++at) {
+        if (!isKnown(at)) left[leftCount++] = at;
+      }
+    } else {
+      for (uint32_t at = first; at < end; ++at) left[leftCount++] = at;
+    }
+    replay_.blocks().findMany(
+        store, leftCount, [&](uint32_t k) { return handleAt(left[k]); },
+        [&](uint32_t k) { return store.ordinalOf(positionAt(left[k])); },
+        [&](uint32_t k, uint32_t block) {
+          slots[k] = block == blockNone ? UINT32_MAX : store.slotAt(block, positionAt(left[k]));
+          if (block != blockNone) picks.prefetchIndexOf(slots[k]);
+        });
+    for (uint32_t k = 0; k < leftCount; ++k) indices[left[k]] = slots[k] == UINT32_MAX ? pickNone : picks.indexOf(slots[k]);
+  }
+  return Status::ok;
+}
+
+Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
+  if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
+  const Store& store = replay_.store();
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t slot = picks.slot(first + index);
+    const Block& block = store.block(store.blockOf(slot));
+    handles[index] = static_cast<double>(block.handle);
+    positions[index] = static_cast<int32_t>((block.ordinal << store.blockShift()) + store.within(slot));
+  }
+  return Status::ok;
+}
+
+Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const {
+  if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
+  for (uint32_t index = 0; index < count; ++index) priorities[index] = replay_.initialPriorities().get(picks.slot(first + index));
+  return Status::ok;
+}
+
+// ---- priorities ----
+
+Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions,
+                            const uint8_t* priorities, uint32_t prioritySize, uint32_t count, uint32_t* applied) {
+  const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.tableCount();  // else of the caller's
+  Status status = isOwn ? replay_.checkSelector(selector) : Status::ok;
+  if (status != Status::ok) return status;
+  const PickTable& picks = (isOwn ? replay_.tableOf(selector) : replay_.table(EXRP_INDEX_NONE - selector)).picks;
+  if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  EvictionPolicy* const eviction = replay_.eviction();
+  const bool evictionListens = eviction != nullptr && eviction->wantsPriorities();
+  if (!lane.indices.commit(count) || !lane.numbers.commit(count) || (evictionListens && !lane.episodes.commit(count))) {
+    return fail(Status::memory, 16.0 * count);
+  }
+
+  double* priority = lane.numbers.data();
+  for (uint32_t index = 0; index < count; ++index) {
+    if (prioritySize == sizeof(double)) {
+      memcpy(&priority[index], priorities + size_t{index} * sizeof(double), sizeof(double));
+    } else {
+      float single = 0;
+      memcpy(&single, priorities + size_t{index} * sizeof(float), sizeof(float));
+      priority[index] = single;
+    }
+    if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
+  }
+  uint32_t* found = lane.indices.data();
+  status = findPicks(picks, handles, positions, count, found);
+  if (status != Status::ok) return status;
+  replay_.noteChange();
+  uint32_t kept = 0;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (found[index] == pickNone) continue;
+    found[kept] = found[index];
+    priority[kept++] = priority[index];
+  }
+  // Before the selector, which may write over the priorities.
+  if (evictionListens) {
+    uint32_t* episodes = lane.episodes.data();
+    const Store& store = replay_.store();
+    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store.block(store.blockOf(picks.slot(found[at]))).episode;
+    eviction->prioritized(episodes, priority, kept);
+  }
+  if (isOwn) {
+    const EpisodeOrder order(replay_.store(), replay_.blocks(), picks);
+    replay_.selector(selector).setPriorityInOrder(found, priority, kept, order);
+  }
+  *applied = kept;
+  return Status::ok;
+}
+
+}  // namespace exrp

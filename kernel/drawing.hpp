@@ -1,0 +1,46 @@
+// Drawing: batches of picks, and the priorities by which they are drawn.
+//
+// A batch is drawn by a selector, or gathered from picks that the caller chose. Both look up the picks' rows and copy them
+// (batches/batch.hpp), weigh them, and tell the eviction policy which episodes were drawn from.
+//
+// Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two lanes.
+// Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
+// index has to be searched. It keeps nothing.
+#pragma once
+
+#include "kernel/base/cpu.hpp"
+#include "kernel/lane.hpp"
+#include "kernel/replay.hpp"
+
+namespace exrp {
+
+class Drawing {
+ public:
+  explicit Drawing(Replay& replay) : replay_(replay) {}
+
+  Status batchLayout(Table& table, uint32_t count, double* offsets) const;
+  Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
+  Status gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
+                     double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
+
+  /// Sets the priorities, floats or doubles, of those of the picks that are still there; `applied` counts them.
+  Status setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
+                     uint32_t prioritySize, uint32_t count, uint32_t* applied);
+
+  /// The picks that begin at these positions, or pickNone. `indices` holds guesses, whatever they are. Most often they are those of the
+  /// last draw, whose picks' slots and blocks were just read. What the guesses don't tell, the block index does.
+  Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
+  Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
+  Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
+
+ private:
+  Status checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const;
+  void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
+                   double probabilityMin, bool weighted, uint8_t* batch);
+  bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
+
+  Replay& replay_;
+  bool avx2_ = hasAvx2();
+};
+
+}  // namespace exrp

@@ -1,0 +1,20 @@
+// Lane: the scratch memory of one thread that calls on a replay. Nothing in it outlives a call, but for guesses that may be wrong.
+//
+// A replay itself has no scratch: each call that needs some is given a lane. Two threads that call at the same time need two lanes.
+//
+// Thread safety: none of its own; one thread uses it at a time.
+#pragma once
+
+#include "kernel/base/scratch.hpp"
+
+namespace exrp {
+
+struct Lane {
+  Scratch<uint32_t> indices;   // of picks in their table, or slots
+  Scratch<uint32_t> episodes;
+  Scratch<double> numbers;     // probabilities or priorities
+  /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
+  Scratch<uint32_t> environments;
+};
+
+}  // namespace exrp

@@ -1,0 +1,75 @@
+// Recording: one record, many of one episode, and one of each of many episodes (Chen and Wang, section 3.2), from the caller's buffers
+// into the store.
+//
+// All go through the four steps of replay.hpp. So many records in one call leave exactly what as many calls would: the same handles,
+// picks, draws and victims. Everything is checked, and all memory taken, before the first record is stored.
+//
+// Thread safety: none of its own; calls on one replay are the caller's to serialise.
+// Cost: near that of copying the bytes. It keeps nothing but where the columns of a row lie.
+#pragma once
+
+#include "kernel/lane.hpp"
+#include "kernel/replay.hpp"
+
+namespace exrp {
+
+class Recording {
+ public:
+  explicit Recording(Replay& replay) : replay_(replay) {}
+  /// Lays out the row; the replay was created.
+  void create();
+
+  uint32_t rowBytes() const { return rowBytes_; }
+  void rowLayout(double* offsets) const;
+  Status stepsLayout(uint32_t count, double* offsets) const;
+
+  Status record(uint8_t* row, uint32_t flags);
+  Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
+  Status recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
+                     uint32_t* done);
+
+ private:
+  /// Where the parts of many steps lie, in bytes.
+  struct StepsLayout {
+    uint64_t flags;
+    uint64_t priorities;
+    uint64_t columns[columnMax];
+    uint64_t finalState;
+  };
+  /// Where the columns of many steps come from and go to, so that a step is copied without looking anything up.
+  struct StepColumns {
+    struct Dense {
+      const uint8_t* from;
+      uint8_t* to;
+      size_t stride;
+      size_t bytes;
+    };
+    struct Kept {
+      const uint8_t* from;
+      uint32_t column;
+    };
+    Dense dense[columnMax];
+    uint32_t denseCount = 0;
+    Kept kept[EXRP_LIMIT_KEPT];
+    uint32_t keptCount = 0;
+  };
+
+  StepsLayout layoutSteps(uint32_t count) const;
+  Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
+  Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
+  uint32_t recordsAtOnce(uint32_t count) const;
+  void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
+  void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
+  void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
+  void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
+  void prefetchBlocks(uint32_t episode, uint32_t count) const;
+  Status findEnvironments(Lane& lane, const double* handles, uint32_t first, uint32_t count);
+
+  Replay& replay_;
+  uint32_t rowBytes_ = 0;
+  uint32_t rowGroups_[columnMax] = {};   // where a group's row begins in the caller's
+  uint32_t rowColumns_[columnMax] = {};  // where a column begins
+  uint32_t rowFinalState_ = 0;
+};
+
+}  // namespace exrp

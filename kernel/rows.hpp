@@ -1,0 +1,22 @@
+// Reading records: how many each episode has, and the rows of one column wherever they lie.
+//
+// Lookups go in pieces, so that the cache misses of many overlap. Everything is looked up and checked before the first row is copied: a
+// call that fails has written nothing.
+//
+// Thread safety: none of its own; calls on one replay are the caller's to serialise.
+// Cost: about three misses of the cache for a run of rows, which overlap, and moving the bytes.
+#pragma once
+
+#include "kernel/lane.hpp"
+#include "kernel/replay.hpp"
+
+namespace exrp {
+
+/// The records of each episode, and its state. An evicted one has none.
+Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states);
+
+/// `runLength` rows of a column from each of `count` positions on.
+Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+               uint32_t runLength, uint8_t* rows, double rowsBytes);
+
+}  // namespace exrp

@@ -1,0 +1,85 @@
+// The items of a snapshot's sections, and walks over rows in the order of the sections. For snapshot.cpp and snapshot_load.cpp.
+#pragma once
+
+#include <cstring>
+
+#include "kernel/snapshot.hpp"
+
+namespace exrp {
+
+struct CountersItem {
+  uint64_t nextHandle;
+  uint64_t recordedCount;
+  uint64_t evictedCount;
+  uint64_t episodeCount;
+  uint64_t recordCount;
+  uint32_t tableCount;
+  uint32_t hasPriorities;
+  uint64_t capacity;
+  uint64_t recordBytes;
+};
+struct EpisodeItem {
+  uint64_t handle;
+  uint32_t count;
+  uint32_t state;
+};
+struct PickItem {
+  uint32_t episode;  // ordinal by age
+  uint32_t position;
+};
+// With a limit of age, an episode's item is followed by its birth.
+constexpr uint32_t birthBytes = sizeof(uint64_t);
+static_assert(sizeof(CountersItem) == 64 && sizeof(EpisodeItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
+
+template <typename Item>
+Item itemAt(const uint8_t* items, size_t index) {
+  Item item;
+  memcpy(&item, items + index * sizeof(Item), sizeof(Item));
+  return item;
+}
+
+/// Calls `visit` with the slot of each of the records `first`..first + count - 1, in order of episode and time.
+template <typename Visit>
+void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
+  const Store& store = replay_.store();
+  const EpisodeTable& episodes = replay_.episodes();
+  uint32_t episode = episodes.oldest();
+  double before = 0;
+  while (episode != episodeNone && before + episodes[episode].count <= first) {
+    before += episodes[episode].count;
+    episode = episodes[episode].newer;
+  }
+  auto position = static_cast<uint32_t>(first - before);
+  while (count > 0 && episode != episodeNone) {
+    const Episode& from = episodes[episode];
+    uint32_t block = blockNone;
+    for (; position < from.count && count > 0; ++position, --count) {
+      if (block == blockNone) block = replay_.blocks().find(store, from.handle, store.ordinalOf(position));
+      else if (store.within(position) == 0) block = store.block(block).next;
+      visit(store.slotAt(block, position));
+    }
+    position = 0;
+    episode = from.newer;
+  }
+}
+
+/// Calls `visit` with block and position of the rows `first`..first + count - 1 that are kept of a column.
+template <typename Visit>
+void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit visit) const {
+  const Store& store = replay_.store();
+  const EpisodeTable& episodes = replay_.episodes();
+  const uint32_t every = store.column(column).every;
+  double before = 0;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
+    const Episode& entry = episodes[episode];
+    const uint32_t rows = entry.count / every + (entry.count % every != 0 ? 1 : 0);
+    const uint32_t skipped = before + rows <= first ? rows : before < first ? static_cast<uint32_t>(first - before) : 0;
+    before += rows;
+    for (uint32_t row = skipped; row < rows && count > 0; ++row, --count) {
+      const uint32_t position = row * every;
+      visit(replay_.blocks().find(store, entry.handle, store.ordinalOf(position)), position);
+    }
+  }
+}
+
+}  // namespace exrp

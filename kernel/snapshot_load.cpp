@@ -1,0 +1,215 @@
+// Loading a snapshot into a replay that was just made: section by section, item by item. Everything is checked.
+#include "kernel/snapshot_items.hpp"
+
+namespace exrp {
+namespace {
+
+// Rules that a snapshot can break, as the third number of Status::dataCorrupt.
+enum Rule : uint32_t {
+  ruleCounts = 1,    // counts that no replay of this configuration can have
+  ruleHandles = 2,   // handles that do not rise, or are not below the next
+  ruleEpisode = 3,   // an episode's count or state that can't be
+  rulePick = 4,      // a pick that the policy does not allow, or twice
+  ruleEviction = 5,  // an item of the eviction policy that can't be
+  ruleSelector = 6,  // an item of a selector that can't be
+  ruleWhole = 7,     // the parts do not fit together
+};
+
+Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::dataCorrupt, section, item, rule); }
+
+}  // namespace
+
+Status Snapshot::write(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes) {
+  if (section >= sectionCount()) return fail(Status::argument, 2, section);
+  const bool isNew = replay_.episodes().count() == 0 && replay_.nextHandle() == 0;
+  if (loadSection_ == 0 && (section != 0 || !isNew)) return fail(Status::order, section, 0, first);
+  if (loadSection_ == 0) loadSection_ = 1;
+  // A section that is complete makes way for the next that has items.
+  while (loadSection_ - 1 < section && isLoaded()) {
+    ++loadSection_;
+    loadItem_ = 0;
+  }
+  if (loadSection_ - 1 != section || first != loadItem_) return fail(Status::order, section, loadItem_, first);
+  const Shape shape = shapeOf(section);
+  if (first + count > shape.itemCount) return corrupt(section, first, ruleCounts);
+  const double needed = double{1} * count * shape.itemBytes;
+  if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
+  if (count == 0) return Status::ok;
+  const Status status = writePiece(section, first, count, items);
+  if (status == Status::ok) loadItem_ += count;
+  return status;
+}
+
+Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items) {
+  Status status = Status::ok;
+  switch (section) {
+    case EXRP_SECTION_COUNTERS: return writeCounters(items);
+    case EXRP_SECTION_EPISODES: return writeEpisodes(count, items);
+    case EXRP_SECTION_RECORDS:
+      status = seekRow(first);
+      if (status == Status::ok) writeRecords(count, items);
+      return status;
+    case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
+    case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
+    default: break;
+  }
+  if (section < EXRP_SECTION_PICKS) {
+    Store& store = replay_.store();
+    const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
+    const uint32_t bytes = store.column(column).bytes;
+    visitKept(column, first, count, [&](uint32_t block, uint32_t position) {
+      memcpy(store.keptAt(column, block, position), items, bytes);
+      items += bytes;
+    });
+    return Status::ok;
+  }
+  if (section < EXRP_SECTION_SELECTOR) {
+    return writePicks(replay_.table(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
+  }
+  PickSelector& selector = replay_.selector((section - EXRP_SECTION_SELECTOR) / 2);
+  const bool isHeader = (section - EXRP_SECTION_SELECTOR) % 2 == 0;
+  status = isHeader ? selector.loadHeader(items) : selector.loadItems(static_cast<uint32_t>(first), count, items);
+  return status == Status::dataCorrupt ? corrupt(section, first, ruleSelector) : status;
+}
+
+Status Snapshot::writeCounters(const uint8_t* items) {
+  const auto item = itemAt<CountersItem>(items, 0);
+  const uint32_t capacity = replay_.config().capacity;
+  const auto mismatch = [](double expected, double found) {
+    return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, expected, found);
+  };
+  if (item.capacity != capacity) return mismatch(capacity, static_cast<double>(item.capacity));
+  const uint32_t recordBytes = replay_.store().recordBytes();
+  if (item.recordBytes != recordBytes) return mismatch(recordBytes, static_cast<double>(item.recordBytes));
+  if (item.tableCount != replay_.tableCount()) return mismatch(replay_.tableCount(), item.tableCount);
+  constexpr uint64_t countEnd = uint64_t{1} << 53;
+  const bool possible = item.recordCount <= capacity && item.episodeCount <= replay_.store().blockCountMax() &&
+                        item.nextHandle < countEnd && item.evictedCount <= item.nextHandle &&
+                        item.episodeCount <= item.nextHandle - item.evictedCount && item.recordCount <= item.recordedCount &&
+                        item.recordedCount < countEnd && item.hasPriorities <= 1;
+  if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities == 1) {
+    const Status status = replay_.reservePriorities();
+    if (status != Status::ok) return status;
+    replay_.initialPriorities().begin();
+  }
+  replay_.restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
+  loadExpected_[0] = item.episodeCount;
+  loadExpected_[1] = item.recordCount;
+  return Status::ok;
+}
+
+Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
+  const EpisodeTable& episodes = replay_.episodes();
+  const size_t itemBytes = shapeOf(EXRP_SECTION_EPISODES).itemBytes;
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto item = itemAt<EpisodeItem>(items + at * itemBytes, 0);
+    const double number = loadItem_ + at;
+    const uint64_t handleMin = episodes.count() == 0 ? 0 : episodes[episodes.newest()].handle + 1;
+    if (item.handle < handleMin || item.handle >= replay_.nextHandle()) return corrupt(EXRP_SECTION_EPISODES, number, ruleHandles);
+    const bool open = item.state == EXRP_EPISODE_OPEN;
+    const bool ended = item.state == EXRP_EPISODE_TERMINATED || item.state == EXRP_EPISODE_TRUNCATED;
+    const bool fits = item.count <= replay_.config().segmentLength && replay_.recordCount() + item.count <= loadExpected_[1];
+    if (!(open || ended) || (ended && item.count == 0) || !fits) return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
+    // Whether a birth can be, check() says in the end.
+    const uint64_t birth = replay_.ages().isSet() ? itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0) : 0;
+    const Status status = replay_.restoreEpisode(item.handle, item.count, item.state, birth);
+    if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
+    if (status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
+void Snapshot::writeRecords(uint32_t count, const uint8_t* items) {
+  Store& store = replay_.store();
+  for (uint32_t item = 0; item < count; ++item, advanceRow()) {
+    const uint32_t slot = store.slotAt(cursor_.block, cursor_.position);
+    for (uint32_t column = 0; column < store.columnCount(); ++column) {
+      if (store.isKept(column)) continue;
+      const uint32_t bytes = store.column(column).bytes;
+      memcpy(store.at(column, slot), items, bytes);
+      items += bytes;
+    }
+  }
+}
+
+Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
+  const Store& store = replay_.store();
+  Status status = numberEpisodes();
+  if (status == Status::ok) status = picks.prepare(count, store.highWater() << store.blockShift());
+  if (status != Status::ok) return status;
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto item = itemAt<PickItem>(items, at);
+    if (item.episode >= replay_.episodes().count()) return corrupt(section, first + at, rulePick);
+    const Episode& episode = replay_.episodes()[numbered_[item.episode]];
+    const PickPolicy& policy = picks.policy();
+    if (item.position >= policy.validEnd(episode.count, episode.ended()) || item.position % policy.stride != 0) {
+      return corrupt(section, first + at, rulePick);
+    }
+    const uint32_t block = replay_.blocks().find(store, episode.handle, store.ordinalOf(item.position));
+    const uint32_t slot = store.slotAt(block, item.position);
+    if (picks.indexOf(slot) != pickNone) return corrupt(section, first + at, rulePick);
+    picks.push(slot);
+  }
+  return Status::ok;
+}
+
+Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* items) {
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto priority = itemAt<double>(items, at);
+    const bool valid = priority == InitialPriorities::none || isPriority(priority);
+    if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
+  }
+  uint32_t at = 0;
+  visitRecords(first, count, [&](uint32_t slot) { replay_.initialPriorities().set(slot, itemAt<double>(items, at++)); });
+  return Status::ok;
+}
+
+Status Snapshot::writeEviction(double first, uint32_t count, const uint8_t* items) {
+  if (first == 0) {
+    const Status status = numberEpisodes();
+    if (status != Status::ok) return status;
+    numberedAt_ = never;  // what follows takes ordinals away
+  }
+  const auto from = static_cast<uint32_t>(first);
+  const uint32_t headerItems = evictionHeaderItems();
+  const uint32_t episodeCount = replay_.episodes().count();
+  for (uint32_t at = 0; at < count; ++at) {
+    auto item = itemAt<EvictionItem>(items, at);
+    if (from + at < headerItems) {
+      evictionItems_[from + at] = item;
+      continue;
+    }
+    if (item.episode >= episodeCount) return corrupt(EXRP_SECTION_EVICTION, first + at, ruleEviction);
+    item.episode = numbered_[item.episode];
+    // Each episode once: its ordinal is taken away when it is named.
+    if (ordinals_[item.episode] == episodeNone) return corrupt(EXRP_SECTION_EVICTION, first + at, ruleEviction);
+    ordinals_[item.episode] = episodeNone;
+    evictionItems_[from + at] = item;
+  }
+  if (from + count < headerItems + episodeCount) return Status::ok;
+  EvictionPolicy& policy = *replay_.eviction();
+  Status status = policy.loadHeader(reinterpret_cast<const uint8_t*>(evictionItems_.data()));
+  if (status == Status::ok) status = policy.load(evictionItems_.data() + headerItems, episodeCount);
+  return status == Status::dataCorrupt ? corrupt(EXRP_SECTION_EVICTION, first, ruleEviction) : status;
+}
+
+Status Snapshot::end() {
+  while (loadSection_ > 0 && loadSection_ - 1 < sectionCount() && isLoaded()) {
+    ++loadSection_;
+    loadItem_ = 0;
+  }
+  if (loadSection_ - 1 != sectionCount()) return fail(Status::order, sectionCount(), loadItem_, loadSection_);
+  const bool whole = replay_.episodes().count() == loadExpected_[0] && replay_.recordCount() == loadExpected_[1];
+  if (!whole) return corrupt(sectionCount(), 0, ruleWhole);
+  for (uint32_t selector = 0; selector < replay_.selectorCount(); ++selector) {
+    const Status status = replay_.selector(selector).loadEnd();
+    if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
+    if (status != Status::ok) return status;
+  }
+  loadSection_ = 0;
+  loadItem_ = 0;
+  return replay_.check() == 0 ? Status::ok : corrupt(sectionCount(), 0, ruleWhole);
+}
+
+}  // namespace exrp
