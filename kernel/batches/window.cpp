@@ -230,11 +230,12 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
   for (uint32_t at = 0; at < window.real; ++at) {
     const size_t row = rowOf(window, at);
     const uint32_t m = at < window.known ? smaller(n, window.known - at) : 0;
+    const uint32_t rewardCount = m > 0 ? m : 1;
     double discount = 1;
     for (uint32_t item = 0; item < column.itemCount; ++item) {
       double sum = 0;
       discount = 1;
-      for (uint32_t step = 0; step < m; ++step, discount *= policy_.discount) {
+      for (uint32_t step = 0; step < rewardCount; ++step, discount *= policy_.discount) {
         sum += discount * reward(store_->at(2, slots[at + step]) + size_t{item} * column.itemBytes);
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);

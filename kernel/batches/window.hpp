@@ -10,6 +10,7 @@
 // the record at t, with m = min(n, records from t on whose next state is known):
 //   return = sum over j < m of discount^j reward[t + j];  state = that after m records;
 //   discount = discount^m, but 0 where the episode terminated within the m.
+// The newest record of an open episode has m = 0: its return is its own reward, its state and discount are zero.
 //
 // Thread safety: none of its own; it writes to the batch and to its own list.
 // Invariants:

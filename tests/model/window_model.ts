@@ -170,7 +170,9 @@ export function pickRows(
       let [steps, discount] = [0, 1];
       const sums = new Array<number>(reward.count).fill(0);
       let bootstraps = true;
-      while (at !== undefined && steps < n && known(at + steps) && at + steps < count) {
+      // The newest record of an open episode, whose next state isn't known, has its own reward.
+      const goesOn = (at: number): boolean => at < count && (steps === 0 || known(at));
+      while (at !== undefined && steps < n && goesOn(at + steps)) {
         const bytes = records[at + steps]?.[2] ?? zeros(0);
         for (const [k, value] of rewardsOf(reward, bytes).entries()) {
           sums[k] = (sums[k] ?? 0) + discount * value;
@@ -179,7 +181,7 @@ export function pickRows(
         discount *= fault === "nStepForgetsDiscount" ? 1 : policy.discount;
         steps++;
       }
-      const none = at === undefined || steps === 0;
+      const none = at === undefined || !known(at);
       part.reward.push(...sums.map(Math.fround));
       part.state.push(none ? zeros(stackBytes) : stack(at + steps));
       part.discount.push(none || !bootstraps ? 0 : Math.fround(discount));

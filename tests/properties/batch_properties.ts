@@ -208,7 +208,8 @@ export class BatchProperties {
         const m = at === undefined ? 0 : Math.max(0, Math.min(n, knownEnd - at));
         for (let element = 0; element < columns.reward.size; element++) {
           let sum = 0;
-          for (let step = 0; at !== undefined && step < m; step++) {
+          // The newest record of an open episode has its own reward.
+          for (let step = 0; at !== undefined && step < Math.max(1, m); step++) {
             const reward = codeOf(columns.reward, facts.stream, facts.first + at + step, element);
             sum += policy.discount ** step * reward;
           }

@@ -1,7 +1,7 @@
 /** What went wrong elsewhere with returns of several steps and with stacks of frames. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
-import { lru, uniform } from "@exrp/replay";
+import { lru, newest, uniform } from "@exrp/replay";
 import { nStepReturn } from "@exrp/replay/returns";
 import { assertCode, manyEnvironments, range, recordEpisode, small } from "./_helpers.ts";
 
@@ -122,5 +122,29 @@ Deno.test("cpprb 1.5.5: no stack has frames of two episodes, however often the s
       assertEquals(stack, [3, 2, 1, 0].map((age) => Math.max(start, newest - age)));
       assertEquals(next, [...stack.slice(1), newest + 1]);
     }
+  }
+});
+
+Deno.test("with allowOpenEnd, the n-step return of an open episode's newest record is its own reward", async () => {
+  // It was 0, although the reward is known. The returns before it end at the newest state, from which a learner can bootstrap.
+  for (const pick of [{ stack: 1 }, { stack: 2 }, { stack: 1, length: 2 }]) {
+    using replay = await small({
+      capacity: 50,
+      pick: { ...pick, nStep: [1, 3], discount: 0.5, allowOpenEnd: true },
+    });
+    const selector = replay.newPickSelector(newest());
+    const episode = replay.newEpisode();
+    for (const step of range(6)) replay.record(episode, 10 + step, 0, 8 + step);
+    const { nStep: [one, three], seqLen: [rows = 0] } = replay.getBatch(1, selector);
+    assert(one && three);
+    const last = rows - 1;
+    for (const part of [one, three]) {
+      assertStrictEquals(part.reward[last], 13);
+      assertStrictEquals(part.discount[last], 0);
+      assertEquals(new Set(part.nextState.subarray(-(pick.stack))), new Set([0]));
+    }
+    if (last === 0) continue;
+    // The record before it: one step, and the newest state to bootstrap from.
+    assertEquals([three.reward[0], three.nextState[0], three.discount[0]], [12, 15, 0.5]);
   }
 });
