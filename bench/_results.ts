@@ -79,40 +79,6 @@ export async function saveResults(
   console.error(`written: ${path}`);
 }
 
-/** The value of `--name=value`; `""` for a bare `--name`; undefined if the option is missing. */
-export function option(name: string): string | undefined {
-  const given = Deno.args.find((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
-  return given?.slice(name.length + 3);
-}
-
-/** These options measure only a part. So the results must not replace those of a whole run. */
-const PARTIAL = ["quick", "filter"];
-
-/** Says what is wrong with the arguments of a bench with the options `names`; undefined if nothing is. */
-export function optionsTrouble(
-  args: readonly string[],
-  names: readonly string[],
-): string | undefined {
-  const nameOf = (arg: string): string => arg.split("=")[0] ?? "";
-  const unknown = args.find((arg) => !names.some((name) => nameOf(arg) === `--${name}`));
-  if (unknown !== undefined) {
-    const known = names.map((name) => `--${name}`).join(", ");
-    return `unknown option ${unknown}; there ${names.length > 1 ? "are" : "is"} ${known || "none"}`;
-  }
-  const partial = args.find((arg) => PARTIAL.some((name) => nameOf(arg) === `--${name}`));
-  if (partial === undefined || !args.some((arg) => nameOf(arg) === "--save")) return undefined;
-  return `--save was asked for with ${partial}: what a part of the bench gives would take the place of the results of all of it, ` +
-    "which docs/benchmarks.md is made of and later runs are compared with; nothing was measured, leave one of the two out";
-}
-
-/** Ends the program with a message if an option is unknown, or if a part of a run would be saved. */
-export function checkOptionNames(names: readonly string[]): void {
-  const trouble = optionsTrouble(Deno.args, names);
-  if (trouble === undefined) return;
-  console.error(trouble);
-  Deno.exit(2);
-}
-
 /** Ends the program and lists the names, because none of them contains `filter`. */
 export function noneMatches(filter: string, names: readonly string[]): never {
   console.error(`nothing has "${filter}" in its name; there are\n  ${names.join("\n  ")}`);

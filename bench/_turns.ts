@@ -24,9 +24,14 @@ export function calls(call: () => void): Contestant {
   };
 }
 
-/** The middle of some numbers. */
+/** The number that `share` of some numbers are at most. */
+export function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? NaN;
+}
+
+/** The middle of some numbers, the lower of two. */
 export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+  return quantile(values, 0.5);
 }
 
 /**

@@ -11,12 +11,16 @@
  */
 
 import { measureLimit } from "./_limit_measure.ts";
-import { checkOptionNames, noneMatches, option, originLine, resultsPath } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
+import { noneMatches, originLine, resultsPath } from "./_results.ts";
 import { bestOf, FACTOR_MAX, type Figures, judge, type Verdict } from "./_verdicts.ts";
 import type { LimitResults } from "./report/limit.ts";
 
-checkOptionNames(["filter"]);
-const filter = option("filter") ?? "";
+const { filter } = benchOptions(
+  "bench:check",
+  "Fails where a workload is further from its limit than in the committed results.",
+  ["filter"],
+);
 const committed = JSON.parse(await Deno.readTextFile(resultsPath("limit"))) as LimitResults;
 console.error(`compared with: ${originLine(committed)}`);
 

@@ -23,7 +23,8 @@ import {
   type Measured,
   type Measurement,
 } from "./_floors.ts";
-import { checkOptionNames, noneMatches, option } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
+import { noneMatches } from "./_results.ts";
 import { type Contestant, median, takeTurns } from "./_turns.ts";
 import { evictionRules, fill, fillByBatches } from "./_workload.ts";
 
@@ -344,8 +345,11 @@ function memoryOf(episodeLength: number): Measurement {
   };
 }
 
-checkOptionNames(["filter"]);
-const filter = option("filter") ?? "";
+const { filter } = benchOptions(
+  "bench:floors",
+  "Compares the speeds that must never be worse with their floors.",
+  ["filter"],
+);
 const policies = Object.entries(evictionRules);
 const measurements: Measurement[] = [
   ...[200, 208, 1000].map(memoryOf),

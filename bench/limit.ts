@@ -10,15 +10,19 @@
  */
 
 import { measureLimit } from "./_limit_measure.ts";
-import { checkOptionNames, noneMatches, option, origin, saveResults } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
+import { noneMatches, origin, saveResults } from "./_results.ts";
 import { floorLines } from "./_verdicts.ts";
 import { render } from "./report/limit.ts";
 
-checkOptionNames(["quick", "filter", "save"]);
-const filter = option("filter") ?? "";
+const { quick, filter, save } = benchOptions(
+  "bench:limit",
+  "Times each workload beside the shortest native loop that moves the same bytes.",
+  ["quick", "filter", "save"],
+);
 const { workloads, names, cpu, calls } = await measureLimit({
   logFloors: true,
-  quick: option("quick") !== undefined,
+  quick,
   filter: (name) => name.includes(filter),
 });
 if (workloads.length === 0) noneMatches(filter, names);
@@ -28,4 +32,4 @@ console.log(
   "What counts is the ratio of the smallest figures; the median is there to see noise by.",
 );
 for (const line of floorLines(workloads, calls)) console.log(line);
-if (option("save") !== undefined) await saveResults(results);
+if (save) await saveResults(results);

@@ -7,7 +7,8 @@
  */
 
 import { inRepository } from "../tools/_repository.ts";
-import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
+import { origin, saveResults } from "./_results.ts";
 import { type OwnResult, type OwnResults, render } from "./report/own.ts";
 
 /** The form of what `deno bench --json` says. */
@@ -22,7 +23,9 @@ interface BenchJson {
   }[];
 }
 
-checkOptionNames(["save"]);
+const { save } = benchOptions("bench:own", "Runs deno bench bench/own, and prints a table of it.", [
+  "save",
+]);
 console.error("deno bench, a minute or two ...");
 const { success, stdout } = await new Deno.Command(Deno.execPath(), {
   args: ["bench", "--json", "-A", inRepository("bench", "own")],
@@ -39,4 +42,4 @@ const measured = benches.map(({ name, group, baseline, results }): OwnResult => 
 });
 const results: OwnResults = { ...await origin("own"), benches: measured };
 console.log(render(JSON.stringify(results)));
-if (option("save") !== undefined) await saveResults(results);
+if (save) await saveResults(results);

@@ -14,11 +14,14 @@ import { builtLibraryPath, inRepository, isNewer, listTree } from "../tools/_rep
 import { basename } from "node:path";
 import { type Cell, type CellSize, counts } from "./_paper_measure.ts";
 import { PaperWorker } from "./_paper_worker.ts";
-import { checkOptionNames, option, origin, saveResults } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
+import { origin, saveResults } from "./_results.ts";
 import { type PaperResults, render, type VariantName } from "./report/paper.ts";
 
-checkOptionNames(["quick", "save"]);
-const quick = option("quick") !== undefined;
+const { quick, save } = benchOptions("bench:paper", "The experiment of the paper over 169 sizes.", [
+  "quick",
+  "save",
+]);
 const [step, repeats, batches] = quick ? [1, 2, 20] : [0.5, 5, 50];
 
 const cmakePath = inRepository("build", "cmake", basename(builtLibraryPath()));
@@ -79,4 +82,4 @@ for (const worker of workers.values()) await worker[Symbol.asyncDispose]();
 
 const results: PaperResults = { ...await origin("paper"), repeats, batches, cells };
 console.log(render(JSON.stringify(results)));
-if (option("save") !== undefined) await saveResults(results);
+if (save) await saveResults(results);

@@ -7,7 +7,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { checkOptionNames, option } from "./_results.ts";
+import { benchOptions } from "./_options.ts";
 import type { Section } from "./_section.ts";
 import { peersSection } from "./peers/_report.ts";
 import { limitSection, ownSection, paperSection } from "./report/sections.ts";
@@ -65,11 +65,10 @@ async function write(): Promise<void> {
 }
 
 if (import.meta.main) {
-  checkOptionNames(["help"]);
-  if (option("help") === undefined) await write();
-  else {
-    console.log(
-      "deno task bench:report: makes docs/benchmarks.md and its pictures from the files in bench/results. It has no options.",
-    );
-  }
+  benchOptions(
+    "bench:report",
+    "Makes docs/benchmarks.md and its pictures from the files in bench/results.",
+    [],
+  );
+  await write();
 }

@@ -12,6 +12,7 @@
  * @module
  */
 import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
+import { quantile } from "../_turns.ts";
 
 /** The milliseconds of a turn, batch by batch: the wait for the batch, and the whole step. */
 interface Turn {
@@ -71,10 +72,6 @@ async function takeTurns(
     }
   }
   return turns;
-}
-
-function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? NaN;
 }
 
 /** The lowest tenth. If other work takes the cores now and then, most of a step is that work. */
