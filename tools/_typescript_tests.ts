@@ -52,13 +52,24 @@ export function countDenoTests(text: string, code: number): Count {
   return { passed, failed, skipped };
 }
 
+/** What `deno test` printed of tests that failed or did not run; the end of it where it names none. */
+export function tellTrouble(text: string): string {
+  const errors = text.indexOf("\n ERRORS \n");
+  const lines = text.slice(0, errors < 0 ? undefined : errors).split("\n");
+  const ignored = lines.filter((line) => line.includes(" ... ignored"));
+  if (errors >= 0) return [...ignored, text.slice(errors)].join("\n");
+  return ignored.length > 0 && /^ok \|/m.test(text)
+    ? ignored.join("\n")
+    : lines.slice(-60).join("\n");
+}
+
 /** Runs `deno test`. */
 export async function denoTest(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Result> {
   const { code, text } = await capture([Deno.execPath(), "test", ...permissions, ...args], env);
-  return { count: countDenoTests(text, code), text };
+  return { count: countDenoTests(text, code), text: tellTrouble(text) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { runJobs } from "../../tools/_jobs.ts";
 import { countCTests } from "../../tools/_native_tests.ts";
 import { inRepository, listTree } from "../../tools/_repository.ts";
-import { countDenoTests, listParts } from "../../tools/_typescript_tests.ts";
+import { countDenoTests, listParts, tellTrouble } from "../../tools/_typescript_tests.ts";
 
 Deno.test("countDenoTests() adds up passed, failed and ignored tests", () => {
   const text = "noise\n\nok | 12 passed (3 steps) | 0 failed | 2 ignored (1 step) (45ms)\n";
@@ -89,4 +89,13 @@ Deno.test({
     assertStringIncludes(text, "cmake is missing (Debian: apt-get install cmake make g++)");
     assertEquals(text.trimEnd().split("\n").at(-1), "0 passed, 1 failed, 0 skipped");
   },
+});
+
+Deno.test("tellTrouble() keeps what failed and what did not run, and the end of a crash", () => {
+  const failed = "a ... ok (1ms)\nb ... ignored (0ms)\nc ... FAILED\n\n ERRORS \n\nc => why\n";
+  assertEquals(tellTrouble(failed), "b ... ignored (0ms)\n\n ERRORS \n\nc => why\n");
+  const passed = "a ... ok (1ms)\nb ... ignored (0ms)\n\nok | 1 passed | 0 failed | 1 ignored\n";
+  assertEquals(tellTrouble(passed), "b ... ignored (0ms)");
+  const crashed = "a ... ok (1ms)\nb ...\n`deno test` ended with status 139\n";
+  assertEquals(tellTrouble(crashed), crashed);
 });
