@@ -36,7 +36,7 @@ import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { customScore } from "./eviction_models.ts";
 import { type ColumnSpec, elementCount, type ProgramConfig } from "./program_config.ts";
-import type { ModelConfig } from "./replay_model.ts";
+import type { ModelConfig } from "./model_config.ts";
 import { sweepProbability } from "./selector_models.ts";
 import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
 

@@ -5,7 +5,10 @@
  * @module
  */
 
-import { type EvictionKind, type EvictionModel, evictionModel } from "./eviction_models.ts";
+import type { PickPolicy } from "@exrp/replay";
+import type { DrainRequest, ModelBatch, ModelDrained } from "./batch_model.ts";
+import { DrainModel } from "./drain_model.ts";
+import { type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
 import {
   type EpisodeGoals,
@@ -14,115 +17,10 @@ import {
   type ModelGoal,
   type PickOfBatch,
 } from "./hindsight_model.ts";
-import type { PickPolicy } from "@exrp/replay";
-import { RandomStream } from "@exrp/replay/selectors";
-import { portablePow } from "./portable_math.ts";
-import type { Draws, SelectorModel } from "./draws.ts";
-import { selectorModel } from "./selector_models.ts";
-import {
-  type ComposedSpec,
-  isComposedSpec,
-  partCounts,
-  partsOf,
-  type SelectorSpec,
-} from "./selector_specs.ts";
-import {
-  type Ending,
-  type Episode,
-  isPick,
-  join,
-  keptAt,
-  type PickRows,
-  pickRows,
-  type RewardSpec,
-} from "./window_model.ts";
-import {
-  type DrainRequest,
-  joinBatches,
-  keepByScore,
-  type ModelBatch,
-  type ModelDrained,
-} from "./batch_model.ts";
-
-/** What a replay is made with. */
-export interface ModelConfig {
-  readonly capacity: number;
-  /** Undefined: an eighth of the capacity, at least one pick. */
-  readonly segmentLength?: number;
-  readonly seed: number;
-  /** The pick policy of the first pick table. */
-  readonly pick: PickPolicy;
-  /** Bytes of each column of one record: the state, the action, the reward, extras. */
-  readonly columnBytes: readonly number[];
-  /** Which records keep each column: every so manieth. */
-  readonly every: readonly number[];
-  readonly reward: RewardSpec;
-  readonly eviction: EvictionKind;
-  /** The option of `afterDraws`. */
-  readonly evictionDraws: number;
-  /** Bytes of records and final states. */
-  readonly capacityBytes?: number;
-  /** Records that may be written since an episode began. */
-  readonly maxAge?: number;
-}
-
-/** A sequence that may be drawn. */
-export interface Pick {
-  readonly episode: number;
-  readonly position: number;
-}
-
-/** What the library drew, for rules that the model can only follow. */
-export interface SeenBatch {
-  readonly pickEpisode: ArrayLike<number>;
-  readonly pickPosition: ArrayLike<number>;
-  readonly probability: ArrayLike<number>;
-}
-
-/** A call that must be refused. */
-export class ModelError extends Error {
-  constructor(readonly code: string, message: string) {
-    super(message);
-  }
-}
-
-/** A selector, by itself or made of others, which are named by their ordinals. */
-type SelectorOfTable = readonly [TableModel, SelectorModel | ComposedModel];
-
-interface ComposedModel {
-  readonly spec: ComposedSpec;
-  readonly parts: readonly number[];
-  readonly owed: number[];
-  readonly random: RandomStream;
-}
-
-/** One pick table, and the selectors that draw from it. */
-class TableModel {
-  readonly policy: PickPolicy;
-  readonly picks: Pick[] = [];
-  readonly selectors: SelectorModel[] = [];
-
-  constructor(policy: PickPolicy) {
-    this.policy = policy;
-  }
-
-  push(pick: Pick, priority: number | undefined): void {
-    this.picks.push(pick);
-    for (const selector of this.selectors) {
-      selector.pushed();
-      if (priority !== undefined) selector.setPriority([this.picks.length - 1], [priority]);
-    }
-  }
-
-  pop(): void {
-    this.picks.pop();
-    for (const selector of this.selectors) selector.popped();
-  }
-
-  indexOf(handle: number, position: number): number {
-    return this.picks.findIndex((pick) => pick.episode === handle && pick.position === position);
-  }
-}
+import { type ModelConfig, ModelError } from "./model_config.ts";
+import type { SelectorSpec } from "./selector_specs.ts";
+import { type Pick, type SeenBatch, type TablesHost, TablesModel } from "./tables_model.ts";
+import { type Ending, type Episode, recordAt } from "./window_model.ts";
 
 export class ReplayModel {
   readonly config: ModelConfig;
@@ -131,17 +29,10 @@ export class ReplayModel {
   capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
-  readonly #tables: TableModel[] = [];
-  /** The table and the rule of each selector, in order of creation. */
-  readonly #selectors: SelectorOfTable[] = [];
+  #tables: TablesModel;
+  #drained: DrainModel;
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
-  /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
-  #streams = 0;
-  /** How many of each stored episode's records were handed out, from the first on. */
-  readonly #handedOut = new Map<number, number>();
-  /** Records evicted since the last drain that were never handed out. */
-  #lost = 0;
   #hindsight: HindsightModel;
   nextHandle = 0;
   recordedCount = 0;
@@ -154,7 +45,8 @@ export class ReplayModel {
     while (this.#episodeBytes(this.capacity) + this.#stateBytes > capacityBytes) this.capacity--;
     this.segmentLength = config.segmentLength ??
       Math.max(config.pick.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
-    this.#tables.push(new TableModel(config.pick));
+    this.#tables = new TablesModel(config, this.#host(), fault);
+    this.#drained = new DrainModel(config, this.#episodes, fault);
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
     this.#hindsight = new HindsightModel(config.seed);
@@ -183,10 +75,10 @@ export class ReplayModel {
     return this.picks(0).length;
   }
   get tableCount(): number {
-    return this.#tables.length;
+    return this.#tables.tableCount;
   }
   get selectorCount(): number {
-    return this.#selectors.length;
+    return this.#tables.selectorCount;
   }
   /** Oldest first. */
   get handles(): number[] {
@@ -194,7 +86,7 @@ export class ReplayModel {
   }
   /** The picks of a table. */
   picks(table: number): readonly Pick[] {
-    return this.#table(table).picks;
+    return this.#tables.picks(table);
   }
   episode(handle: number): { state: "open" | "evicted" | Ending; recordCount: number } {
     this.#checkHandle(handle);
@@ -242,7 +134,7 @@ export class ReplayModel {
     episode.records.push(columns);
     episode.priorities.push(priority);
     this.recordedCount++;
-    this.#pushPicks(episode);
+    this.#tables.pushPicks(episode);
     if (finalState !== undefined) this.#end(episode, finalState, ending);
     return episode.handle;
   }
@@ -316,200 +208,32 @@ export class ReplayModel {
     return true;
   }
 
-  // ---- drawing ----
+  // ---- drawing and draining ----
 
   /** A further pick table; the picks there are already come oldest episode first. */
   newPickTable(policy: PickPolicy): number {
-    this.#tables.push(new TableModel(policy));
-    for (const episode of this.#episodes.values()) this.#pushPicks(episode);
-    return this.#tables.length - 1;
+    return this.#tables.newPickTable(policy);
   }
 
-  newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
-    const table = this.#table(ordinalOfTable);
-    if (isComposedSpec(spec)) {
-      const rules = partsOf(spec);
-      const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
-      const random = new RandomStream(this.config.seed, this.#selectors.length);
-      const owed = rules.map(() => 0);
-      return this.#selectors.push([table, { spec, parts, owed, random }]) - 1;
-    }
-    const ordinal = this.#selectors.length;
-    if (spec.kind !== "sweep") this.#streams++;
-    const selector = selectorModel(spec, this.config.seed, this.#streams, this.#fault);
-    for (const [index, pick] of table.picks.entries()) {
-      selector.pushed();
-      const priority = this.#episodes.get(pick.episode)?.priorities[pick.position];
-      if (priority !== undefined) selector.setPriority([index], [priority]);
-    }
-    table.selectors.push(selector);
-    this.#selectors.push([table, selector]);
-    return ordinal;
+  newPickSelector(spec: SelectorSpec, table = 0): number {
+    return this.#tables.newPickSelector(spec, table);
   }
 
   setPriority(
-    ordinal: number,
+    selector: number,
     episodes: readonly number[],
     positions: readonly number[],
     priorities: readonly number[],
   ): number {
-    const [table, selector] = this.#selector(ordinal);
-    if ("parts" in selector) {
-      const applied = selector.parts.map((part) =>
-        this.setPriority(part, episodes, positions, priorities)
-      );
-      return Math.max(...applied);
-    }
-    for (const priority of priorities) {
-      if (!(priority >= 0 && priority < Infinity)) {
-        throw new ModelError("invalid-priority", `a priority of ${priority}`);
-      }
-    }
-    for (const handle of episodes) this.#checkHandle(handle);
-    const indices: number[] = [];
-    const kept: number[] = [];
-    for (const [k, handle] of episodes.entries()) {
-      const index = table.indexOf(handle, positions[k] ?? -1);
-      if (index < 0) continue;
-      indices.push(index);
-      kept.push(priorities[k] ?? NaN);
-    }
-    selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
-    const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
-    this.#eviction.prioritized?.(named, kept);
-    return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
+    return this.#tables.setPriority(selector, episodes, positions, priorities);
   }
 
-  getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
-    const [table, selector] = this.#selector(ordinal);
-    if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
-    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
-    if (count > (selector.batchMax ?? Infinity)) {
-      throw new ModelError("batch-size", "there are fewer picks");
-    }
-    const draws = selector.select(count, seen === undefined ? undefined : drawsOf(table, seen));
-    const batch = this.#assemble(table, draws);
-    this.#eviction.sampled(batch.pickEpisode);
-
-    const least = selector.probabilityMin() || Math.min(...draws.probabilities);
-    return {
-      ...batch,
-      tolerance: draws.tolerance ?? 0,
-      probability: draws.probabilities.map(Math.fround),
-      importanceWeight: draws.probabilities.map((probability) =>
-        selector.weighted ? Math.fround(portablePow(least / probability, beta)) : 1
-      ),
-    };
+  getBatch(selector: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
+    return this.#tables.getBatch(selector, count, beta, seen);
   }
 
-  #compose(
-    { spec, parts, owed, random }: ComposedModel,
-    count: number,
-    beta: number,
-    seen: SeenBatch | undefined,
-  ): ModelBatch {
-    if (spec.kind === "laber") {
-      const size = count * spec.factor;
-      const candidates = this.getBatch(parts[0] ?? -1, size, beta);
-      return keepByScore(candidates, size, count, spec.normalize, random, this.#fault);
-    }
-    const batches: ModelBatch[] = [];
-    let first = 0;
-    if (this.#fault === "mixtureForgetsOwed") owed.fill(0);
-    for (const [k, size] of partCounts(spec, count, owed).entries()) {
-      const own = (from: ArrayLike<number>): number[] =>
-        Array.from(from).slice(first, first + size);
-      const seenByPart = seen && {
-        pickEpisode: own(seen.pickEpisode),
-        pickPosition: own(seen.pickPosition),
-        probability: own(seen.probability),
-      };
-      if (size > 0) batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart));
-      first += size;
-    }
-    return joinBatches(batches);
-  }
-
-  // ---- draining ----
-
-  /** One record after the other, by episode and time, until there are enough. */
-  drain({ steps, minSteps, keep }: DrainRequest): ModelDrained {
-    const open = steps !== undefined || minSteps !== undefined;
-    const ready: { readonly episode: Episode; readonly position: number }[] = [];
-    for (const [handle, episode] of this.#episodes) {
-      if (episode.ending === undefined && !open) continue;
-      for (let position = 0; position < episode.records.length; position++) {
-        if (position < (this.#handedOut.get(handle) ?? 0)) continue;
-        const isNewest = position === episode.records.length - 1;
-        const known = episode.ending !== undefined || !isNewest || this.#fault === "drainsNewest";
-        if (known) ready.push({ episode, position });
-      }
-    }
-    const lost = this.#fault === "drainForgetsLost" ? 0 : this.#lost;
-    if (ready.length < (steps ?? minSteps ?? 1)) return this.#drained([], lost);
-    const taken = ready.slice(0, steps);
-    const drained = this.#drained(taken, lost);
-    this.#lost = 0;
-    for (const { episode, position } of taken) {
-      if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
-        this.#handedOut.set(episode.handle, position + 1);
-      }
-      const isLast = episode.ending !== undefined && position === episode.records.length - 1;
-      if (isLast && !keep && this.#fault !== "drainKeeps") this.#remove(episode.handle);
-    }
-    return drained;
-  }
-
-  #drained(
-    taken: readonly { readonly episode: Episode; readonly position: number }[],
-    lost: number,
-  ): ModelDrained {
-    const { columnBytes } = this.config;
-    const columns = columnBytes.map((bytes) => new Uint8Array(taken.length * bytes));
-    const stateBytes = columnBytes[0] ?? 0;
-    const nextState = new Uint8Array(taken.length * stateBytes);
-    const [episodes, positions, seqLen]: [number[], number[], number[]] = [[], [], []];
-    const lastRows: number[] = [];
-    const discount: number[] = [];
-    const terminated: number[] = [];
-    const truncated: number[] = [];
-    for (const [row, { episode, position }] of taken.entries()) {
-      for (const [k, bytes] of this.#recordAt(episode, position).entries()) {
-        columns[k]?.set(bytes, row * bytes.length);
-      }
-      const isLast = position === episode.records.length - 1;
-      const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
-      nextState.set(next ?? episode.records[position]?.[0] ?? [], row * stateBytes);
-      if (row === 0 || taken[row - 1]?.episode !== episode) {
-        episodes.push(episode.handle);
-        positions.push(position);
-        seqLen.push(0);
-        lastRows.push(row);
-      }
-      seqLen[seqLen.length - 1] = (seqLen.at(-1) ?? 0) + 1;
-      lastRows[lastRows.length - 1] = row;
-      const cut = row === taken.length - 1 && this.#fault === "drainCutEnds" && !isLast;
-      terminated.push((isLast || cut) && episode.ending === "terminated" ? 1 : 0);
-      truncated.push((isLast || cut) && episode.ending === "truncated" ? 1 : 0);
-      discount.push(terminated.at(-1) === 1 ? 0 : Math.fround(this.config.pick.discount));
-    }
-    const lastNextState = new Uint8Array(lastRows.length * stateBytes);
-    for (const [k, row] of lastRows.entries()) {
-      const from = nextState.subarray(row * stateBytes, (row + 1) * stateBytes);
-      lastNextState.set(from, k * stateBytes);
-    }
-    return {
-      columns,
-      nextState,
-      lastNextState,
-      episode: episodes,
-      position: positions,
-      seqLen,
-      discount,
-      terminated,
-      truncated,
-      lost,
-    };
+  drain(request: DrainRequest): ModelDrained {
+    return this.#drained.drain(request, (handle) => this.#remove(handle));
   }
 
   /** A goal for each pick; `goalOf` is what of a row of `column` is the goal. */
@@ -537,18 +261,11 @@ export class ReplayModel {
     const columns = this.config.columnBytes.map((bytes, k) => {
       const all = new Uint8Array(bytes * episode.records.length);
       for (const row of episode.records.keys()) {
-        all.set(this.#recordAt(episode, row)[k] ?? [], row * bytes);
+        all.set(recordAt(episode, row, this.config.every, this.#fault)[k] ?? [], row * bytes);
       }
       return all;
     });
     return { columns, finalState: episode.finalState };
-  }
-
-  /** A record as it can be read: of columns that not all records keep, the newest value kept. */
-  #recordAt({ records }: Episode, position: number): readonly Uint8Array[] {
-    return (records[position] ?? []).map((own, k) =>
-      records[keptAt(position, this.config.every[k], this.#fault)]?.[k] ?? own
-    );
   }
 
   // ---- saving ----
@@ -563,30 +280,9 @@ export class ReplayModel {
         priorities: [...episode.priorities],
       });
     }
-    copy.#tables.length = 0;
-    for (const table of this.#tables) {
-      const twin = new TableModel(table.policy);
-      twin.picks.push(...table.picks);
-      copy.#tables.push(twin);
-    }
-    for (const [table, selector] of this.#selectors) {
-      const twin = copy.#table(this.#tables.indexOf(table));
-      if ("parts" in selector) {
-        const random = new RandomStream(0);
-        random.load(selector.random.save());
-        copy.#selectors.push([twin, { ...selector, owed: [...selector.owed], random }]);
-        continue;
-      }
-      const own = selector.clone();
-      twin.selectors.push(own);
-      copy.#selectors.push([twin, own]);
-    }
+    copy.#tables = this.#tables.clone(copy.#host());
+    copy.#drained = this.#drained.clone(copy.#episodes);
     copy.#eviction = this.#eviction.clone();
-    copy.#streams = this.#streams;
-    if (this.#fault !== "snapshotForgetsDrain") {
-      for (const [handle, count] of this.#handedOut) copy.#handedOut.set(handle, count);
-    }
-    copy.#lost = this.#lost;
     copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
@@ -595,6 +291,15 @@ export class ReplayModel {
   }
 
   // ---- inside ----
+
+  #host(): TablesHost {
+    return {
+      episodes: this.#episodes,
+      checkHandle: (handle) => this.#checkHandle(handle),
+      sampled: (handles) => this.#eviction.sampled(handles),
+      prioritized: (handles, priorities) => this.#eviction.prioritized?.(handles, priorities),
+    };
+  }
 
   #checkHandle(handle: number): void {
     if (!(Number.isInteger(handle) && handle >= 0 && handle < this.nextHandle)) {
@@ -608,19 +313,7 @@ export class ReplayModel {
     throw new ModelError("episode-ended", `episode ${handle} has ended`);
   }
 
-  #table(ordinal: number): TableModel {
-    const table = this.#tables[ordinal];
-    if (table === undefined) throw new RangeError(`the model has no pick table ${ordinal}`);
-    return table;
-  }
-
-  #selector(ordinal: number): SelectorOfTable {
-    const selector = this.#selectors[ordinal];
-    if (selector === undefined) throw new RangeError(`the model has no selector ${ordinal}`);
-    return selector;
-  }
-
-  /** Bytes of the records of one episode; of some columns only every so manieth record has any. */
+  /** Bytes of the records of one episode; of some columns only every nth record has any. */
   #episodeBytes(recordCount: number): number {
     let bytes = 0;
     for (const [k, size] of this.config.columnBytes.entries()) {
@@ -676,120 +369,18 @@ export class ReplayModel {
   #end(episode: Episode, finalState: Uint8Array, ending: Ending): void {
     episode.finalState = finalState;
     episode.ending = ending;
-    this.#pushPicks(episode);
-    this.#eviction.ended?.(episode.handle, this.#firstTablePicks(episode));
-  }
-
-  /** Picks that are one now and were none before join their table, in order of position. */
-  /** How many picks of the first pick table an episode has. */
-  #firstTablePicks(episode: Episode): number {
-    const [table] = this.#tables;
-    return episode.records.filter((_, position) =>
-      table !== undefined && isPick(table.policy, episode, position, this.#fault)
-    ).length;
-  }
-
-  #pushPicks(episode: Episode): void {
-    for (const table of this.#tables) {
-      for (let position = 0; position < episode.records.length; position++) {
-        if (table.indexOf(episode.handle, position) >= 0) continue;
-        if (!isPick(table.policy, episode, position, this.#fault)) continue;
-        const priority = this.#fault === "firstPrioritiesLost"
-          ? undefined
-          : episode.priorities[position];
-        table.push({ episode: episode.handle, position }, priority);
-      }
-    }
-  }
-
-  /** The picks of a table before one in its episode, the nearest first. */
-  #picksBefore(table: TableModel, index: number): number[] {
-    const pick = table.picks[index];
-    if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
-    const before: number[] = [];
-    for (let position = pick.position - 1; position >= 0; position--) {
-      const earlier = table.indexOf(pick.episode, position);
-      if (earlier >= 0) before.push(earlier);
-    }
-    if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
-    return before;
+    this.#tables.pushPicks(episode);
+    this.#eviction.ended?.(episode.handle, this.#tables.firstTablePicks(episode));
   }
 
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
   #remove(handle: number): void {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new Error(`the model would evict ${handle}, which is gone`);
-    this.#lost += episode.records.length - (this.#handedOut.get(handle) ?? 0);
-    this.#handedOut.delete(handle);
-    for (const table of this.#tables) this.#removePicks(table, episode);
+    this.#drained.removed(episode);
+    this.#tables.removePicks(episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
     this.evictedCount++;
   }
-
-  #removePicks(table: TableModel, { handle, records }: Episode): void {
-    for (let position = 0; position < records.length; position++) {
-      const index = table.indexOf(handle, position);
-      if (index < 0) continue;
-      // What stands at the end and goes anyway is not moved into the gap first.
-      while (
-        this.#fault !== "swapsOwnPicks" && table.picks.length > index &&
-        table.picks.at(-1)?.episode === handle
-      ) table.pop();
-      const last = table.picks.at(-1);
-      if (index >= table.picks.length || last === undefined) continue;
-      if (index < table.picks.length - 1) {
-        table.picks[index] = last;
-        for (const selector of table.selectors) selector.moved(index);
-      }
-      table.pop();
-    }
-  }
-
-  /** Everything of a batch that the rule which drew it has no say in. */
-  #assemble(
-    table: TableModel,
-    draws: Draws,
-  ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { columnBytes, every, reward } = this.config;
-    const picks = draws.indices.map((index) => {
-      const pick = table.picks[index];
-      const episode = pick && this.#episodes.get(pick.episode);
-      if (pick === undefined || episode === undefined) {
-        throw new Error(`the model has no pick ${index}`);
-      }
-      const { position } = pick;
-      return {
-        pick,
-        rows: pickRows(table.policy, episode, position, columnBytes, every, reward, this.#fault),
-      };
-    });
-    const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
-      picks.flatMap(({ rows }) => [...part(rows)]);
-    return {
-      columns: columnBytes.map((_, k) => join(all(({ columns }) => columns[k] ?? []))),
-      nextState: join(all(({ nextState }) => nextState)),
-      seqLen: picks.map(({ rows }) => rows.seqLen),
-      nextSeqLen: picks.map(({ rows }) => rows.nextSeqLen),
-      pickEpisode: picks.map(({ pick }) => pick.episode),
-      pickPosition: picks.map(({ pick }) => pick.position),
-      discount: all(({ discount }) => discount),
-      learnMask: all(({ learnMask }) => learnMask),
-      contextMask: all(({ contextMask }) => contextMask),
-      nStep: table.policy.nStep.map((_, k) => ({
-        reward: all(({ nStep }) => nStep[k]?.reward ?? []),
-        state: join(all(({ nStep }) => nStep[k]?.state ?? [])),
-        discount: all(({ nStep }) => nStep[k]?.discount ?? []),
-      })),
-    };
-  }
-}
-
-function drawsOf(table: TableModel, seen: SeenBatch): Draws {
-  const indices = Array.from(seen.pickEpisode, (handle, k) => {
-    const index = table.indexOf(handle, seen.pickPosition[k] ?? -1);
-    if (index < 0) throw new Error(`draw ${k} is no pick: episode ${handle}`);
-    return index;
-  });
-  return { indices, probabilities: Array.from(seen.probability) };
 }

@@ -7,7 +7,8 @@
 import { type PickPolicy, ReplayError } from "@exrp/replay";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
 import type { ProgramConfig } from "./program_config.ts";
-import { ModelError, type ReplayModel } from "./replay_model.ts";
+import { ModelError } from "./model_config.ts";
+import type { ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
 
 /** What a run saw, so that a test can tell that it saw something. */

@@ -226,3 +226,15 @@ export function join(parts: readonly Uint8Array[]): Uint8Array {
   }
   return joined;
 }
+
+/** A record as it can be read: of columns that not all records keep, the newest value kept. */
+export function recordAt(
+  { records }: Episode,
+  position: number,
+  every: readonly number[],
+  fault?: Fault,
+): readonly Uint8Array[] {
+  return (records[position] ?? []).map((own, k) =>
+    records[keptAt(position, every[k], fault)]?.[k] ?? own
+  );
+}

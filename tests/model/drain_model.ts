@@ -1,0 +1,128 @@
+/**
+ * Draining, plain and slow: one record after the other.
+ *
+ * @module
+ */
+
+import type { DrainRequest, ModelDrained } from "./batch_model.ts";
+import type { Fault } from "./faults.ts";
+import type { ModelConfig } from "./model_config.ts";
+import { type Episode, recordAt } from "./window_model.ts";
+
+/** How far a replay was drained. */
+export class DrainModel {
+  readonly #config: ModelConfig;
+  readonly #episodes: ReadonlyMap<number, Episode>;
+  readonly #fault: Fault | undefined;
+  /** How many of each stored episode's records were handed out, from the first on. */
+  readonly #handedOut = new Map<number, number>();
+  /** Records evicted since the last drain that were never handed out. */
+  #lost = 0;
+
+  constructor(config: ModelConfig, episodes: ReadonlyMap<number, Episode>, fault?: Fault) {
+    this.#config = config;
+    this.#episodes = episodes;
+    this.#fault = fault;
+  }
+
+  /** An episode goes: what was not handed out of it is lost. */
+  removed({ handle, records }: Episode): void {
+    this.#lost += records.length - (this.#handedOut.get(handle) ?? 0);
+    this.#handedOut.delete(handle);
+  }
+
+  /** One record after the other, by episode and time, until there are enough. `forget` takes what was handed out whole. */
+  drain(
+    { steps, minSteps, keep }: DrainRequest,
+    forget: (handle: number) => void,
+  ): ModelDrained {
+    const open = steps !== undefined || minSteps !== undefined;
+    const ready: { readonly episode: Episode; readonly position: number }[] = [];
+    for (const [handle, episode] of this.#episodes) {
+      if (episode.ending === undefined && !open) continue;
+      for (let position = 0; position < episode.records.length; position++) {
+        if (position < (this.#handedOut.get(handle) ?? 0)) continue;
+        const isNewest = position === episode.records.length - 1;
+        const known = episode.ending !== undefined || !isNewest || this.#fault === "drainsNewest";
+        if (known) ready.push({ episode, position });
+      }
+    }
+    const lost = this.#fault === "drainForgetsLost" ? 0 : this.#lost;
+    if (ready.length < (steps ?? minSteps ?? 1)) return this.#drained([], lost);
+    const taken = ready.slice(0, steps);
+    const drained = this.#drained(taken, lost);
+    this.#lost = 0;
+    for (const { episode, position } of taken) {
+      if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
+        this.#handedOut.set(episode.handle, position + 1);
+      }
+      const isLast = episode.ending !== undefined && position === episode.records.length - 1;
+      if (isLast && !keep && this.#fault !== "drainKeeps") forget(episode.handle);
+    }
+    return drained;
+  }
+
+  #drained(
+    taken: readonly { readonly episode: Episode; readonly position: number }[],
+    lost: number,
+  ): ModelDrained {
+    const { columnBytes } = this.#config;
+    const columns = columnBytes.map((bytes) => new Uint8Array(taken.length * bytes));
+    const stateBytes = columnBytes[0] ?? 0;
+    const nextState = new Uint8Array(taken.length * stateBytes);
+    const [episodes, positions, seqLen]: [number[], number[], number[]] = [[], [], []];
+    const lastRows: number[] = [];
+    const discount: number[] = [];
+    const terminated: number[] = [];
+    const truncated: number[] = [];
+    for (const [row, { episode, position }] of taken.entries()) {
+      for (
+        const [k, bytes] of recordAt(episode, position, this.#config.every, this.#fault).entries()
+      ) {
+        columns[k]?.set(bytes, row * bytes.length);
+      }
+      const isLast = position === episode.records.length - 1;
+      const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
+      nextState.set(next ?? episode.records[position]?.[0] ?? [], row * stateBytes);
+      if (row === 0 || taken[row - 1]?.episode !== episode) {
+        episodes.push(episode.handle);
+        positions.push(position);
+        seqLen.push(0);
+        lastRows.push(row);
+      }
+      seqLen[seqLen.length - 1] = (seqLen.at(-1) ?? 0) + 1;
+      lastRows[lastRows.length - 1] = row;
+      const cut = row === taken.length - 1 && this.#fault === "drainCutEnds" && !isLast;
+      terminated.push((isLast || cut) && episode.ending === "terminated" ? 1 : 0);
+      truncated.push((isLast || cut) && episode.ending === "truncated" ? 1 : 0);
+      discount.push(terminated.at(-1) === 1 ? 0 : Math.fround(this.#config.pick.discount));
+    }
+    const lastNextState = new Uint8Array(lastRows.length * stateBytes);
+    for (const [k, row] of lastRows.entries()) {
+      const from = nextState.subarray(row * stateBytes, (row + 1) * stateBytes);
+      lastNextState.set(from, k * stateBytes);
+    }
+    return {
+      columns,
+      nextState,
+      lastNextState,
+      episode: episodes,
+      position: positions,
+      seqLen,
+      discount,
+      terminated,
+      truncated,
+      lost,
+    };
+  }
+
+  /** The same for a replay with these episodes, going its own way from here. */
+  clone(episodes: ReadonlyMap<number, Episode>): DrainModel {
+    const copy = new DrainModel(this.#config, episodes, this.#fault);
+    if (this.#fault !== "snapshotForgetsDrain") {
+      for (const [handle, count] of this.#handedOut) copy.#handedOut.set(handle, count);
+    }
+    copy.#lost = this.#lost;
+    return copy;
+  }
+}

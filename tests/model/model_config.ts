@@ -1,0 +1,38 @@
+/**
+ * What the model is made with, and how it refuses a call.
+ *
+ * @module
+ */
+
+import type { PickPolicy } from "@exrp/replay";
+import type { EvictionKind } from "./eviction_models.ts";
+import type { RewardSpec } from "./window_model.ts";
+
+/** What a replay is made with. */
+export interface ModelConfig {
+  readonly capacity: number;
+  /** Undefined: an eighth of the capacity, at least one pick. */
+  readonly segmentLength?: number;
+  readonly seed: number;
+  /** The pick policy of the first pick table. */
+  readonly pick: PickPolicy;
+  /** Bytes of each column of one record: the state, the action, the reward, extras. */
+  readonly columnBytes: readonly number[];
+  /** For each column n, if only every nth record keeps it; else 1. */
+  readonly every: readonly number[];
+  readonly reward: RewardSpec;
+  readonly eviction: EvictionKind;
+  /** The option of `afterDraws`. */
+  readonly evictionDraws: number;
+  /** Bytes of records and final states. */
+  readonly capacityBytes?: number;
+  /** Records that may be written since an episode began. */
+  readonly maxAge?: number;
+}
+
+/** A call that must be refused. */
+export class ModelError extends Error {
+  constructor(readonly code: string, message: string) {
+    super(message);
+  }
+}
