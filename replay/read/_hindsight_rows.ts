@@ -1,5 +1,5 @@
 /**
- * The rows of a batch that hindsight asks about, and the callback's answer.
+ * The rows of a batch that the hindsight callback is asked about, and its answer.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { Column, Columns } from "../../schema/columns.ts";
 /** A batch of any columns. */
 export type AnyBatch = Batch<Column, Column, Column, Columns>;
 
-/** Copies elements between arrays of one kind; few of them, as goals are, without a view of them. */
+/** Copies elements between arrays of one kind. It copies few elements, such as those of goals, without making a view. */
 export function copy(
   from: AnyColumnArray,
   first: number,
@@ -31,7 +31,7 @@ export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
 }
 
-/** Refuses batches in which new goals would leave something of the old ones. */
+/** Refuses batches that would hold parts of the old goals after relabelling. */
 export function checkPolicy(operation: string, policy: PickPolicy, inState: boolean): void {
   if (policy.nStep.length > 0) {
     throw new TypeError(
@@ -50,7 +50,7 @@ function contextRows({ burnIn, before }: PickPolicy, batch: AnyBatch, k: number)
   return Math.min(batch.pickPosition[k] as number, burnIn + before);
 }
 
-/** The first real row of pick k: not the first of all where rows before the start of the episode are zero. */
+/** The first real row of pick k. Rows before it lie before the start of the episode and are zero. */
 function firstRow(policy: PickPolicy, batch: AnyBatch, k: number): number {
   return policy.before === 0 ? 0 : policy.before - contextRows(policy, batch, k);
 }
@@ -61,7 +61,7 @@ export function lastPosition(policy: PickPolicy, batch: AnyBatch, k: number): nu
   return first + (batch.seqLen[k] as number) - firstRow(policy, batch, k) - 1;
 }
 
-/** The real rows of picks in the batch, and which of the goals each has. */
+/** The real rows of the relabelled picks, and the index of each row's goal. */
 export function rowsOf(
   policy: PickPolicy,
   batch: AnyBatch,
@@ -100,10 +100,10 @@ function arrayLike(
   );
 }
 
-/** What `reward()` may return beside rewards alone. */
+/** What `reward()` may return instead of rewards alone. */
 const PARTS = ["reward", "terminated"] as const;
 
-/** Rewards in the column's own array, and what terminates; refuses all else. */
+/** The answer of the callback, checked: rewards in the column's own array, and which steps terminate. */
 export function checkAnswer(
   operation: string,
   answer: unknown,
@@ -128,7 +128,7 @@ export function checkAnswer(
       );
     }
     rewards[k] = value;
-    // Floats are rounded; whole numbers must come through as they are.
+    // Floats may be rounded; whole numbers must stay as they are.
     const fits = column.dtype.startsWith("float") ||
       (rewards[k] === value && (column.dtype !== "bool" || value <= 1));
     if (!fits) {

@@ -10,7 +10,7 @@ import type { Column, ColumnArray, Columns, NoColumns } from "../../schema/colum
 /** The shapes of the columns of drained steps: `[size, ...shape]`. */
 export type DrainedColumnShape<C extends Column> = readonly [number, ...C["shape"]];
 
-/** A run of steps of one episode that is handed out. */
+/** A run of steps of one episode, to be handed out. */
 export interface Segment {
   /** The episode's handle. */
   readonly handle: number;
@@ -18,7 +18,7 @@ export interface Segment {
   readonly position: number;
   /** How many steps. */
   readonly count: number;
-  /** How the episode ended, where its last step is among them. */
+  /** How the episode ended, if its last step is among them. */
   readonly ending: "terminated" | "truncated" | undefined;
 }
 
@@ -42,11 +42,11 @@ export interface DrainedParts {
 
 /**
  * Steps that `drain` handed out: n of them, in m segments. A segment is a run of steps of one episode, in order of time; segments
- * stand one after another, by episode. All arrays are the caller's own.
+ * follow one another. All arrays are your own.
  *
- * The functions that compute returns take it as it is: `reward`, `discount` and `seqLen` with `packed: true`, and as `nextValue` the
- * values of `lastNextState`, one a segment, or of `nextState`, one a step. Where a segment ends without `terminated`, the next
- * state is what to bootstrap from: the episode was cut off, or still goes on.
+ * The functions that compute returns take these arrays as they are: `reward`, `discount` and `seqLen`, with `packed: true`. As
+ * `nextValue` give the values of `lastNextState`, one per segment, or of `nextState`, one per step. If a segment ends without
+ * `terminated`, bootstrap from the next state: the episode was cut off, or goes on.
  *
  * @example
  * ```ts
@@ -91,9 +91,9 @@ export class Drained<
   R extends Column = Column<"float32", readonly []>,
   X extends Columns = NoColumns,
 > {
-  /** n, how many steps there are; 0 when none, or too few, were ready. */
+  /** n, the number of steps; 0 if too few were ready. */
   readonly size: number;
-  /** m, how many segments they are in. */
+  /** m, the number of segments. */
   readonly segmentCount: number;
   /** `[n, ...shape]`: the states. */
   readonly state: ColumnArray<S>;
@@ -101,31 +101,31 @@ export class Drained<
   readonly action: ColumnArray<A>;
   /** `[n, ...shape]`: the rewards. */
   readonly reward: ColumnArray<R>;
-  /** `[n, ...shape]` of each extra, by name; of one made by {@linkcode every}, each step has the newest value kept. */
+  /** `[n, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each step has the newest value that was kept. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
-  /** `[n]`: gamma, or 0 where the step terminated its episode. */
+  /** `[n]`: gamma, or 0 if the step terminated its episode. */
   readonly discount: Float32Array<ArrayBuffer>;
-  /** `[n]`: 1 where the step terminated its episode. */
+  /** `[n]`: 1 if the step terminated its episode, else 0. */
   readonly terminated: Uint8Array<ArrayBuffer>;
-  /** `[n]`: 1 where the episode was cut off after the step. */
+  /** `[n]`: 1 if the episode was cut off after the step, else 0. */
   readonly truncated: Uint8Array<ArrayBuffer>;
   /** `[m]`: how many steps each segment has. */
   readonly seqLen: Int32Array<ArrayBuffer>;
-  /** `[m]`: which step each segment begins with. */
+  /** `[m]`: the index of each segment's first step. */
   readonly offset: Int32Array<ArrayBuffer>;
-  /** `[m]`: the handle of the episode each segment is from. */
+  /** `[m]`: the handle of each segment's episode. */
   readonly episode: Float64Array<ArrayBuffer>;
-  /** `[m]`: where in its episode each segment begins. */
+  /** `[m]`: the position of each segment's first step in its episode. */
   readonly position: Int32Array<ArrayBuffer>;
   /** `[m, ...shape]`: the state after each segment's last step. */
   readonly lastNextState: ColumnArray<S>;
   /**
-   * How many records were forgotten before they were handed out, since the last drain that handed out any. Above 0 the capacity is
-   * too small for what is recorded between two drains, or {@linkcode ExperienceReplay.evict} was called. Not counted yet, and 0,
-   * while fewer records came since then than were asked for.
+   * How many records were forgotten before they were handed out, since the last drain that handed out any. A number above 0 means
+   * that the capacity is too small for what you record between two drains, or that you called {@linkcode ExperienceReplay.evict}.
+   * It is 0 as long as fewer records came than you asked for.
    */
   readonly lost: number;
-  /** `[n, ...shape]` of the columns, with all of their dimensions. */
+  /** The shapes of the columns, `[n, ...shape]`. */
   readonly shape: {
     /** `[n, ...shape]` */
     readonly state: DrainedColumnShape<S>;
@@ -138,7 +138,7 @@ export class Drained<
   };
   #nextState: ColumnArray<S> | undefined;
 
-  /** Puts the parts together; `drain` does. */
+  /** Puts the parts together; call `drain` instead. */
   constructor(parts: DrainedParts) {
     const { segments, arrays, extraNames, shapes } = parts;
     const count = segments.length;
@@ -177,8 +177,8 @@ export class Drained<
   }
 
   /**
-   * `[n, ...shape]`: the state after each step. Made from `state` and `lastNextState` when it is first asked for, so that
-   * those who need only the last of each segment do without its memory.
+   * `[n, ...shape]`: the state after each step. The array is made from `state` and `lastNextState` when you first read it. It costs
+   * no memory if you need only `lastNextState`.
    */
   get nextState(): ColumnArray<S> {
     if (this.#nextState !== undefined) return this.#nextState;
@@ -186,7 +186,7 @@ export class Drained<
     const last: AnyColumnArray = this.lastNextState;
     const next = from.slice();
     const width = this.size === 0 ? 0 : from.length / this.size;
-    // Each state a row further up, over the boundaries too, where the segment's own last one then takes the place.
+    // Each state moves up by one row, over the boundaries too. Then each segment's last row gets the segment's own last state.
     next.copyWithin(0, width);
     for (let k = 0; k < this.segmentCount; k++) {
       const end = (this.offset[k] as number) + (this.seqLen[k] as number);

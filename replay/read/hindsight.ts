@@ -1,5 +1,5 @@
 /**
- * Hindsight: batches whose steps are told that what they achieved is what they were to achieve.
+ * Hindsight: gives the steps of a batch new goals, which were achieved later.
  *
  * @module
  */
@@ -38,40 +38,41 @@ import type { Column, Columns, NoColumns } from "../../schema/columns.ts";
 export interface Relabelled {
   /** How many picks have a new goal. */
   readonly count: number;
-  /** How many were to have one, but none was stored: they keep theirs. Their episode was evicted, or has no next state yet. */
+  /** How many chosen picks keep their goal, because no achieved goal is stored: the episode was evicted, or has no next state yet. */
   readonly keptCount: number;
-  /** `[batch]`: 1 for the picks that have a new goal. */
+  /** `[batch]`: 1 for the picks that have a new goal, else 0. */
   readonly mask: Uint8Array<ArrayBuffer>;
-  /** `[batch]`: the handle of the episode that the new goal was achieved in; -1 for none. */
+  /** `[batch]`: the handle of the episode in which the new goal was achieved; -1 without a new goal. */
   readonly goalEpisode: Float64Array<ArrayBuffer>;
-  /** `[batch]`: the position of the record that achieved it; -1 for none. */
+  /** `[batch]`: the position of the record that achieved the new goal; -1 without a new goal. */
   readonly goalPosition: Int32Array<ArrayBuffer>;
 }
 
 /**
- * Relabels batches of one replay, as in hindsight experience replay; made by {@linkcode ExperienceReplay.newHindsight}.
+ * Relabels batches of one replay, as in hindsight experience replay. {@linkcode ExperienceReplay.newHindsight} makes it.
  *
- * A step is stored with the goal it **achieved** (after it) and the one that was **desired**, in two extras or in parts of the
- * state. `relabel(batch)` chooses picks, each with probability `share`, and writes into all rows of a pick one other goal:
- * that which was achieved by
+ * Each step is stored with the goal that it **achieved** and the goal that was **desired**, in two extras or in parts of the
+ * state. `relabel(batch)` chooses picks, each with probability `share`. It writes one new goal into all rows of a chosen pick: the
+ * goal that a record achieved. The strategy says which record:
  *
- * | strategy | a record, each as likely as the other |
+ * | strategy | one of these records, each with equal probability |
  * |---|---|
- * | `future` | of the pick's episode, from the pick's last row on, that row among them |
- * | `final` | the last one of the pick's episode |
- * | `episode` | any of the pick's episode |
- * | `random` | any of the store |
+ * | `future` | those of the pick's episode from the pick's last row on, that row included |
+ * | `final` | the last record of the pick's episode |
+ * | `episode` | all records of the pick's episode |
+ * | `random` | all records of the store |
  *
- * The pick's episode is what is stored under its handle: a very long one was cut at `segmentLength`, and one that is open has
- * the records it has so far. A pick whose episode was evicted since keeps its goal. A batch that is relabelled twice has its picks chosen
- * afresh: those not chosen again keep the goal of the first time.
+ * The pick's episode is what is stored under its handle: a very long episode was cut at `segmentLength`, and an open one has the
+ * records that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again;
+ * those that are not chosen again keep the goal of the first time.
  *
- * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Not those with n-step returns, which are
- * sums of the rewards before; and where goals are parts of the state, not those with stacks or without next states of their own.
+ * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns can't be
+ * relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
+ * states can't be relabelled either.
  *
- * With an environment in the manner of gymnasium-robotics, whose observations have `achieved_goal` and `desired_goal`: record the
- * `desired_goal` of the observation that the action was chosen from and the `achieved_goal` of the one that `step()` returned;
- * `reward` is its `compute_reward`. Without `terminated` in what `reward` returns, `discount` stays as it was.
+ * An environment like those of gymnasium-robotics has observations with `achieved_goal` and `desired_goal`. Record the `desired_goal`
+ * of the observation that the action was chosen from, and the `achieved_goal` of the one that `step()` returned. Its
+ * `compute_reward` is your `reward`. If `reward` returns no `terminated`, `discount` stays as it was.
  *
  * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017), known here from others' summaries of it and from the source
  * of Stable-Baselines3, where `future` begins with the goal that the step itself achieved, too.
@@ -120,38 +121,38 @@ export interface Hindsight<
   R extends Column = Column<"float32", readonly []>,
   X extends Columns = NoColumns,
 > {
-  /** Which achieved goal is taken. */
+  /** Which achieved goal becomes the new one. */
   readonly strategy: HindsightStrategy;
-  /** The probability with which a pick is relabelled. */
+  /** The probability that a pick is relabelled. */
   readonly share: number;
   /**
-   * Gives picks of a batch other goals, in place: each with probability `share`, one goal for all rows of a pick. Goals and rewards
-   * of those are written over, and `discount` where the callback says what terminates; nothing else changes.
+   * Gives picks of a batch new goals, in place: each pick with probability `share`, one goal for all rows of a pick. It overwrites
+   * the goals and rewards of those picks, and `discount` if the callback says what terminates. Nothing else changes.
    *
-   * Cost: one or two calls of the kernel and one of the callback, whatever the batch; with `random` O(episodes stored) too. When
-   * no pick is relabelled the callback is not called.
+   * Cost: one or two calls of the kernel and one of the callback for a batch of any size; with `random` also O(stored episodes). If
+   * no pick is relabelled, the callback is not called.
    *
-   * @throws {TypeError} When it is no batch of this replay's schema, or one that can't be relabelled; when the callback returned something else than rewards.
-   * @throws {RangeError} When they are not as many as asked for, or do not fit the reward's dtype.
-   * @throws {ReplayError} `disposed` or `busy`. Whatever is thrown, the callback's own errors included, the batch and the random numbers
-   * are as they were.
+   * @throws {TypeError} When the value is not a batch of this replay's schema, when it can't be relabelled, or when the callback does not return rewards.
+   * @throws {RangeError} When the callback returns another number of rewards, or rewards that do not fit the dtype.
+   * @throws {ReplayError} `disposed` or `busy`. After any error, one of the callback too, the batch and the random numbers are as
+   * they were.
    */
   relabel(batch: BatchOfAny<S, A, R, X>): Relabelled;
 }
 
-/** The chosen goals, one a relabelled pick. */
+/** The chosen goals, one for each relabelled pick. */
 interface Choice {
-  /** Picks, by their place in the batch. */
+  /** The relabelled picks, by their place in the batch. */
   readonly picks: readonly number[];
   readonly episodes: readonly number[];
   readonly positions: readonly number[];
   readonly keptCount: number;
 }
 
-/** The records of all episodes as one row of numbers. */
+/** Numbers for the records of all episodes, one episode after the other. */
 interface AllRecords {
   readonly handles: Float64Array;
-  /** Where each episode's records end in the row. */
+  /** The number after each episode's last record. */
   readonly ends: Float64Array;
 }
 
@@ -165,7 +166,7 @@ export class Relabeller {
   readonly #core: ReplayCore;
   readonly #reader: RecordReader;
   readonly #random: RandomStream;
-  /** That of the batch being relabelled. */
+  /** The pick policy of the batch that is relabelled now. */
   #policy: PickPolicy;
 
   /** Relabels batches of the replay of `core`. */
@@ -216,7 +217,7 @@ export class Relabeller {
     const goals = this.#goals(choice);
     const rows = rowsOf(this.#policy, batch, picks);
     const { achieved } = this.#config;
-    // Of what the step led to: in a part of the state that is its next state.
+    // The achieved goal is the one after the step: if it is part of the state, it is in the next state.
     const source = achieved.k === 0 ? batch.nextState : this.#arrayOf(batch, achieved.k);
     const achievedRows = this.#goalRows(rows.row.length);
     const desiredRows = this.#goalRows(rows.row.length);
@@ -233,7 +234,7 @@ export class Relabeller {
       copy(goals, (rows.goal[k] as number) * count, desiredRows, k * count, count);
     }
     const asked = { count: rows.row.length, row: rows.row.slice(), batch };
-    // The callback has its own copy, and may do with it what it likes.
+    // The callback gets a copy of its own, which it may change.
     const answer = this.#config.reward(achievedRows, desiredRows.slice(), asked);
     const { rewards, terminated } = checkAnswer(
       OPERATION,
@@ -260,7 +261,7 @@ export class Relabeller {
       if (random.uniform() >= share) continue;
       const count = this.#goalCount(counts[k] as number, states[k] as number);
       const last = lastPosition(this.#policy, batch, k);
-      // In a part of the state, the goal that a step achieved is in its next state.
+      // If the goal is part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
       if (count <= last || !isKnown) {
         keptCount++;
@@ -278,7 +279,7 @@ export class Relabeller {
     return { picks, episodes, positions, keptCount };
   }
 
-  /** How the picks' episodes stand: after a load, one that was not begun yet is none, as one that was evicted. */
+  /** How the picks' episodes stand. After a load, a handle that was not given out counts as evicted. */
   #countsOf(handles: Float64Array<ArrayBuffer>): EpisodeCounts {
     const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
     const begun = new Float64Array(handles).filter((handle) => !(handle >= next));
@@ -295,7 +296,7 @@ export class Relabeller {
     return { counts, states };
   }
 
-  /** How many records of an episode have achieved a goal that is known: its first ones. */
+  /** How many of an episode's first records have an achieved goal that is known. */
   #goalCount(recordCount: number, state: number): number {
     const isOpen = this.#config.achieved.k === 0 && state === abi.EXRP_EPISODE_OPEN;
     return isOpen ? recordCount - 1 : recordCount;
@@ -381,7 +382,7 @@ export class Relabeller {
     this.#checkPlaces(batch as AnyBatch);
   }
 
-  /** Refuses a batch whose picks were exchanged for other arrays than the batch's own kinds. */
+  /** Refuses a batch whose pick arrays were replaced by arrays of other kinds. */
   #checkPlaces({ size, pickEpisode, pickPosition, seqLen, nextSeqLen }: AnyBatch): void {
     const isWhole = isOwn("Float64Array", pickEpisode) && lengthOf(pickEpisode) === size &&
       [pickPosition, seqLen, nextSeqLen].every((array) =>
@@ -415,7 +416,7 @@ export class Relabeller {
     }
   }
 
-  /** The arrays that desired goals are in: a part of the state is part of the next state too, where that is known. */
+  /** The arrays that hold desired goals. If the goal is part of the state, the next states hold it too. */
   #placeIn(batch: AnyBatch, { k }: GoalPlace): readonly Target[] {
     const stride = this.#reader.column(k).elementCount;
     const own = { array: this.#arrayOf(batch, k), stride, known: () => true };

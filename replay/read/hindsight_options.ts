@@ -1,5 +1,5 @@
 /**
- * What hindsight is made with: where goals are, which are chosen, and how rewards follow from them.
+ * The options of hindsight: where goals are, which goals are chosen, and how rewards follow from them.
  *
  * @module
  */
@@ -10,22 +10,22 @@ import type { Column, ColumnArray, Columns, NamedColumn } from "../../schema/col
 
 /** A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. */
 export interface StateSlice {
-  /** The first element, and the one after the last. */
+  /** The index of the first element, and the index after the last one. */
   readonly state: readonly [first: number, end: number];
 }
 
 /** Where a goal is: an extra, by name, or a part of the state. */
 export type GoalColumn<X extends Columns = Columns> = (keyof X & string) | StateSlice;
 
-/** The typed array that goals of a place come in. */
+/** The typed array that holds goals of this place. */
 export type GoalArray<S extends Column, X extends Columns, G> = G extends keyof X
   ? ColumnArray<X[G]>
   : ColumnArray<S>;
 
-/** Which achieved goal takes the place of the desired one. */
+/** Which achieved goal replaces the desired one. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
 
-/** A batch of the schema, from any pick table: states may have an axis of frames. */
+/** A batch of the schema, from any pick table. Its states may have an axis of frames. */
 export type BatchOfAny<S extends Column, A extends Column, R extends Column, X extends Columns> =
   Batch<Column<S["dtype"], readonly number[]>, A, R, X>;
 
@@ -38,13 +38,13 @@ export interface RelabelledRows<
 > {
   /** How many there are. */
   readonly count: number;
-  /** `[count]`: which row of the batch each is, pick · length + step: of use where rewards hang on actions, too. */
+  /** `[count]`: the row of each step in the batch, pick · length + step. Use it if rewards depend on more than the goals. */
   readonly row: Int32Array<ArrayBuffer>;
-  /** The batch, not changed yet. */
+  /** The batch, before it is changed. */
   readonly batch: BatchOfAny<S, A, R, X>;
 }
 
-/** Rewards, and where the task ends by reaching the goal. */
+/** Rewards, and which steps end the task by reaching the goal. */
 export interface RelabelledRewards {
   /** `[count, ...shape]`: the rewards, each with the shape of the reward column. */
   readonly reward: ArrayLike<number>;
@@ -61,19 +61,19 @@ export interface HindsightOptions<
   G extends GoalColumn<X> = GoalColumn<X>,
 > {
   /**
-   * Where the goal is that a step achieved. An extra holds the goal achieved **after** the step and is recorded with it. Of a part
-   * of the state, the goal after a step is in its next state.
+   * Where the goal is that a step achieved. An extra holds the goal **after** the step, and you record it with the step. If the goal
+   * is part of the state, the goal after a step is in the next state.
    */
   readonly achieved: G;
-  /** Where the goal is that was desired, and where the new one goes: of the same dtype and as many elements. */
+  /** Where the desired goal is, which the new goal replaces. It must have the dtype and number of elements of `achieved`. */
   readonly desired: GoalColumn<X>;
-  /** Which achieved goal is taken: `future` by default. */
+  /** Which achieved goal becomes the new one; `future` by default. */
   readonly strategy?: HindsightStrategy;
-  /** The probability with which a pick is relabelled, 0 to 1; 0.8 by default, k / (k + 1) with the paper's k = 4. */
+  /** The probability that a pick is relabelled, 0 to 1; 0.8 by default. That is k / (k + 1) with the paper's k = 4. */
   readonly share?: number;
   /**
-   * The rewards of all relabelled steps of a batch, in one call. `achieved` and `desired`, `[count, ...shape]`, are the goals that
-   * the steps achieved and their new goals; both are the callback's own.
+   * Returns the rewards of all relabelled steps of a batch, in one call. `achieved`, `[count, ...shape]`, has the goals that the
+   * steps achieved, and `desired` their new goals. You may change both arrays.
    */
   reward(
     achieved: GoalArray<S, X, G>,
@@ -82,7 +82,7 @@ export interface HindsightOptions<
   ): ArrayLike<number> | RelabelledRewards;
 }
 
-/** Where a goal is, checked: elements `first` to before `first + count` of each row of column k. */
+/** Where a goal is, checked: elements `first` to `first + count - 1` of each row of column k. */
 export interface GoalPlace {
   /** The column's number; 0 is the state. */
   readonly k: number;
@@ -92,7 +92,7 @@ export interface GoalPlace {
   readonly count: number;
 }
 
-/** Options that were checked and filled in. */
+/** The options, checked, with every default filled in. */
 export interface HindsightConfig {
   /** Where achieved goals are. */
   readonly achieved: GoalPlace;
@@ -110,7 +110,7 @@ const OPTIONS = ["achieved", "desired", "strategy", "share", "reward"] as const;
 const STRATEGIES = ["future", "final", "episode", "random"] as const;
 const WHERE = "newHindsight()";
 
-/** Checks and fills in the options for a replay of these columns. */
+/** Checks the options for a replay with these columns, and fills in the defaults. */
 export function checkHindsight(options: unknown, columns: readonly NamedColumn[]): HindsightConfig {
   checkOptions(WHERE, options, OPTIONS);
   const given = options as Readonly<Record<(typeof OPTIONS)[number], unknown>>;

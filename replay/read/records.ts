@@ -1,5 +1,5 @@
 /**
- * Reading records where they lie: the rows of one column at given places, and whole episodes.
+ * Reading records from the store: rows of one column at given places, and whole episodes.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import {
   viewOf,
 } from "../../schema/columns.ts";
 
-/** Numbers of a column, whatever its dtype. */
+/** The numbers of a column of any dtype. */
 export type AnyColumnArray = ArrayOfDType[DType];
 
 /** All records of one episode, each column as one typed array in row-major order. */
@@ -30,9 +30,9 @@ export interface EpisodeRecords<
 > {
   /** The episode's handle. */
   readonly handle: number;
-  /** Whether it goes on, and how it ended. */
+  /** Whether the episode is open, or how it ended. */
   readonly ending: "open" | "terminated" | "truncated";
-  /** How many records it has. */
+  /** How many records the episode has. */
   readonly size: number;
   /** `[size, ...shape]`: the states. */
   readonly state: ColumnArray<S>;
@@ -40,15 +40,15 @@ export interface EpisodeRecords<
   readonly action: ColumnArray<A>;
   /** `[size, ...shape]`: the rewards. */
   readonly reward: ColumnArray<R>;
-  /** `[size, ...shape]` of each extra, by name; of one made by {@linkcode every}, each record has the newest value kept. */
+  /** `[size, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each record has the newest value that was kept. */
   readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
   /** `[...shape]`: the state after the last record; undefined while the episode is open. */
   readonly finalState: ColumnArray<S> | undefined;
 }
 
-/** How many records each of some episodes has, and how it stands. */
+/** How many records some episodes have, and how they stand. */
 export interface EpisodeCounts {
-  /** Records; 0 where the episode was evicted. */
+  /** The number of records; 0 if the episode was evicted. */
   readonly counts: Uint32Array<ArrayBuffer>;
   /** `EXRP_EPISODE_` numbers. */
   readonly states: Uint32Array<ArrayBuffer>;
@@ -107,7 +107,7 @@ export class RecordReader {
     return { counts, states };
   }
 
-  /** The rows of column k at pairs of episode and position, one after the other. */
+  /** The rows of column k at pairs of episode and position, row after row. */
   gather(
     operation: string,
     k: number,
@@ -164,7 +164,7 @@ export class RecordReader {
     this.#core.check(operation, status);
   }
 
-  /** All of an episode. */
+  /** All records of an episode. */
   episodeRecords(operation: string, handle: unknown): EpisodeRecords<Column, Column, Column> {
     const core = this.#core;
     if (typeof handle !== "number") {

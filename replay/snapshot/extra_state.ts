@@ -89,18 +89,20 @@ export class ExtraState {
     const states: Uint8Array[] = [];
     let cursor = CURSOR_AT_FIRST;
     if (bytes.length > 0) {
-      if (bytes.length < HEAD_BYTES) throw corrupt(`its side has ${bytes.length} bytes`);
+      if (bytes.length < HEAD_BYTES) throw corrupt(`its extra state has ${bytes.length} bytes`);
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
       const streamCount = view.getUint32(0, true);
       const begin = HEAD_BYTES + streamCount * RANDOM_STREAM_BYTES;
       const numberCount = (bytes.length - begin) / 8;
       if (numberCount < 0 || numberCount % 2 !== 0) {
-        throw corrupt(`its side has ${bytes.length} bytes for ${streamCount} random streams`);
+        throw corrupt(
+          `its extra state has ${bytes.length} bytes for ${streamCount} random streams`,
+        );
       }
       for (let k = HEAD_BYTES; k < begin; k += RANDOM_STREAM_BYTES) {
         const state = bytes.slice(k, k + RANDOM_STREAM_BYTES);
         if (state.every((byte) => byte === 0)) {
-          throw corrupt("its side has a random state of zeros");
+          throw corrupt("its extra state has a random state of zeros");
         }
         states.push(state);
       }
@@ -121,7 +123,7 @@ export class ExtraState {
     const recorded = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
     const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
     if (!isCount(drained) || !isCount(lost) || drained + lost > recorded) {
-      throw corrupt(`its side says that ${drained} of ${recorded} records were drained`);
+      throw corrupt(`its extra state says that ${drained} of ${recorded} records were drained`);
     }
     const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
     const counts = pairs.filter((_, k) => k % 2 === 1);
@@ -132,12 +134,16 @@ export class ExtraState {
       const count = counts[k] as number;
       const most = (found.counts[k] as number) - (found.states[k] === EXRP_EPISODE_OPEN ? 1 : 0);
       if (!(isCount(count) && count >= 1 && count <= most && handle > before)) {
-        throw corrupt(`its side says that ${count} records of episode ${handle} were drained`);
+        throw corrupt(
+          `its extra state says that ${count} records of episode ${handle} were drained`,
+        );
       }
       before = handle;
       sum += count;
     }
-    if (sum > drained) throw corrupt(`its side says that ${sum} of ${drained} records are stored`);
+    if (sum > drained) {
+      throw corrupt(`its extra state says that ${sum} of ${drained} records are stored`);
+    }
     return {
       drained,
       lost,
@@ -152,7 +158,7 @@ export class ExtraState {
     try {
       return this.#reader.counts("unserialize()", handles, id);
     } catch (cause) {
-      throw corrupt("its side names an episode that was never begun", cause);
+      throw corrupt("its extra state names an episode that was never begun", cause);
     }
   }
 }

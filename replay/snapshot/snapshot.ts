@@ -36,21 +36,21 @@ export interface SnapshotSource {
   readonly kernel: Kernel;
   /** The replay in it. */
   readonly id: number;
-  /** Everything but the sections. */
+  /** The schema without its list of sections. */
   readonly schema: Omit<SnapshotSchema, "sections">;
   /** The bytes of each selector written in TypeScript, by the selector's number. */
   readonly rules: ReadonlyMap<number, Uint8Array>;
   /** The bytes of an eviction policy written in TypeScript. */
   readonly eviction: Uint8Array | undefined;
-  /** The bytes of what is kept beside the kernel. */
+  /** The bytes of the extra state. */
   readonly side: Uint8Array;
 }
 
-/** A snapshot about to be written: its size is known before. */
+/** A snapshot that is about to be written. Its size is known in advance. */
 export interface SnapshotWriting {
-  /** Bytes of the whole. */
+  /** The bytes of the whole snapshot. */
   readonly bytes: number;
-  /** The whole in pieces of at most 1 MiB, each of its own memory. The replay must not change until the last. */
+  /** The whole snapshot in pieces of at most 1 MiB, each with its own memory. The replay must not change until the last piece. */
   readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
 }
 
@@ -96,7 +96,7 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   return { bytes, pieces: split(frames()) };
 }
 
-/** Large frames in pieces. */
+/** Frames in pieces of at most 1 MiB. */
 function* split(frames: Generator<Uint8Array<ArrayBuffer>>): Generator<Uint8Array<ArrayBuffer>> {
   for (const frame of frames) {
     if (frame.length <= PIECE_BYTES_MAX) yield frame;
@@ -121,7 +121,7 @@ function kernelSections(source: SnapshotSource): SectionSchema[] {
   return sections.filter(isThere);
 }
 
-/** Sections of no bytes have no frames; where there are none of a kind, its items have no size either. */
+/** A section without bytes has no frames. Where a section has no items, they have no size either. */
 function isThere({ itemBytes }: SectionSchema): boolean {
   return itemBytes > 0;
 }
@@ -177,13 +177,13 @@ function* ownFrames(
   }
 }
 
-/** Where a snapshot is read into. */
+/** The replay that a snapshot is read for. */
 export interface SnapshotTarget {
   /** The kernel. */
   readonly kernel: Kernel;
-  /** What the calling replay is made of; its selectors are those that there are now. */
+  /** The schema of that replay, with the selectors that it has now. */
   readonly schema: Omit<SnapshotSchema, "sections">;
-  /** Makes an empty replay of the same configuration, with the seed given. */
+  /** Makes an empty replay of the same configuration with another seed. */
   readonly create: (seed: number) => ReplayHandle;
 }
 
@@ -191,13 +191,13 @@ export interface SnapshotTarget {
 export interface LoadedSnapshot {
   /** The new replay in the kernel. */
   readonly handle: ReplayHandle;
-  /** What the snapshot says it is made of. */
+  /** The schema that the snapshot holds. */
   readonly schema: SnapshotSchema;
   /** The bytes of each selector written in TypeScript, by the selector's number. */
   readonly rules: ReadonlyMap<number, Uint8Array>;
   /** The bytes of an eviction policy written in TypeScript. */
   readonly eviction: Uint8Array | undefined;
-  /** The bytes of what is kept beside the kernel; none when there was nothing. */
+  /** The bytes of the extra state; no bytes if there is none. */
   readonly side: Uint8Array;
 }
 
@@ -267,7 +267,7 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
   }
 }
 
-/** The sections must be the ones that this kernel reads, with items of its size; how many items it will find out. */
+/** Checks that the sections are those that this kernel reads, with items of its size. The kernel checks how many items there are. */
 function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void {
   const native = schema.selectors.filter((selector) => selector.runs === "kernel").length;
   const needed: SectionSchema[] = [];
@@ -324,7 +324,7 @@ function* readOwn(
   index: number,
   bytes: number,
 ): Reading<Uint8Array> {
-  // Collected before it is joined: the number of bytes is only believed once they came.
+  // The pieces are joined after the last one: until then the number of bytes in the schema may be wrong.
   const parts: Uint8Array[] = [];
   const step = itemsPerFrame(1);
   for (let first = 0; first < bytes; first += step) {
@@ -354,7 +354,7 @@ function* readEnd(reader: FrameReader): Reading<void> {
   yield* reader.end();
 }
 
-/** While loading, whatever the kernel refuses is the snapshot's fault, unless memory ran out. */
+/** The error for a status while loading: the snapshot is wrong, unless memory ran out. */
 function loadStatus(kernel: Kernel, what: string, status: number): void {
   if (status === abi.EXRP_STATUS_OK) return;
   const error = kernelError(kernel, "unserialize()", status);

@@ -1,8 +1,8 @@
 /**
  * The container of a snapshot: a header and a row of frames, each with its checksum. See docs/snapshot_format.md.
  *
- * Reading is written as generators that yield how many bytes they need next, so that one piece of code serves bytes,
- * files and streams; snapshot_io.ts drives them.
+ * Reading is done by generators that yield how many bytes they need next. So the same code reads bytes, files and streams;
+ * snapshot_io.ts and snapshot_file.ts drive it.
  *
  * @module
  */
@@ -10,7 +10,7 @@
 import { ReplayError } from "../../base/errors.ts";
 import type { Kernel } from "../../ffi/library.ts";
 
-/** The version of the format that this library writes, and the newest it reads. */
+/** The version of the format that this library writes. It reads no newer one. */
 export const SNAPSHOT_VERSION = 1;
 
 /** The largest piece that is handed to a stream at once. */
@@ -25,13 +25,13 @@ export const HEADER_BYTES = 16;
 /** Bytes before a frame's payload. */
 export const FRAME_HEADER_BYTES = 20;
 
-/** Bytes of a frame besides its payload. */
+/** The bytes of a frame without its payload. */
 export const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 4;
 
 /** What a frame holds. */
 export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "END ";
 
-/** Needs bytes: yields how many, is given exactly so many, or fewer where the source ends; 0 asks for one at most. */
+/** A reading of bytes. It yields how many it needs, and gets as many, or fewer if the source ends. 0 asks for at most one byte. */
 export type Reading<T> = Generator<number, T, Uint8Array>;
 
 const MAGIC = new TextEncoder().encode("EXRPSNAP");
@@ -71,7 +71,7 @@ export function encodeFrame(
   return bytes;
 }
 
-/** Reads a snapshot frame by frame. Nothing is believed before its checksum was compared. */
+/** Reads a snapshot frame by frame, and checks each checksum before anything else. */
 export class FrameReader {
   readonly #kernel: Kernel;
   #offset = 0;
@@ -92,7 +92,7 @@ export class FrameReader {
     return this.#frameCount;
   }
 
-  /** Reads the head: says whether this is a snapshot at all, and of which version. */
+  /** Reads the head: checks that this is a snapshot, and its version. */
   *header(): Reading<void> {
     const bytes = copy(yield HEADER_BYTES);
     if (!bytes.subarray(0, 8).every((byte, k) => byte === MAGIC[k])) {
@@ -121,7 +121,7 @@ export class FrameReader {
     this.#offset = HEADER_BYTES;
   }
 
-  /** Reads the frame that has to come next: its payload, whose checksum is right. */
+  /** Reads the frame that must come next; returns its payload, whose checksum is right. */
   *frame(tag: FrameTag, index: number, payloadBytesMax: number): Reading<Uint8Array<ArrayBuffer>> {
     const name = `section ${tag.trim()} ${index}`;
     const header = copy(yield FRAME_HEADER_BYTES);
@@ -158,7 +158,7 @@ export class FrameReader {
     return payload;
   }
 
-  /** Makes sure that nothing follows. */
+  /** Checks that nothing follows. */
   *end(): Reading<void> {
     const rest = yield 0;
     if (rest.length > 0) throw corrupt(`it goes on after its end, at byte ${this.#offset}`);
@@ -175,14 +175,14 @@ export class FrameReader {
   }
 }
 
-/** The error for what no sound snapshot says. */
+/** The error for a snapshot that contradicts itself. */
 export function corrupt(what: string, cause?: unknown): ReplayError {
   return new ReplayError("snapshot-corrupt", `unserialize(): the snapshot is damaged: ${what}`, {
     cause,
   });
 }
 
-/** Bytes on a buffer of their own kind: the caller's may be shared, or begin anywhere. */
+/** A copy of bytes in a buffer of its own. The caller's buffer may be shared, or the bytes may begin anywhere in it. */
 function copy(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }

@@ -1,5 +1,5 @@
 /**
- * Where snapshots go and come from: bytes and streams; files are in `snapshot_file.ts`.
+ * Writes snapshots to bytes and streams, and reads them from there. `snapshot_file.ts` does the same with files.
  *
  * @module
  */
@@ -9,17 +9,17 @@ import { checkHonest, isKind, lengthOf } from "../../base/typed_arrays.ts";
 import type { Reading } from "./snapshot_format.ts";
 import type { SnapshotWriting } from "./snapshot.ts";
 
-/** Where a snapshot can be written: a file (path or URL), or a stream, which is closed at the end. */
+/** Where you can write a snapshot: a file (path or URL), or a stream, which is closed at the end. */
 export type SerializeTarget =
   | string
   | URL
   | WritableStream<Uint8Array>
   | WritableStream<BufferSource>;
 
-/** Where a snapshot can be read from: its bytes, a file (path or URL), or a stream, which is read to its end. */
+/** Where you can read a snapshot from: its bytes, a file (path or URL), or a stream, which is read to its end. */
 export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
 
-/** The whole as bytes. */
+/** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes);
   let at = 0;
@@ -30,7 +30,7 @@ export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<Arr
   return whole;
 }
 
-/** Into a stream, a piece whenever it has room; then closes it. */
+/** Writes a snapshot into a stream, one piece whenever the stream has room, and then closes the stream. */
 export async function writeToStream(
   stream: WritableStream<Uint8Array> | WritableStream<BufferSource>,
   { pieces }: SnapshotWriting,
@@ -39,7 +39,7 @@ export async function writeToStream(
   try {
     for (const piece of pieces) {
       await writer.ready;
-      // Not awaited: the stream says by `ready` when it has room; a failure shows there and in close().
+      // Not awaited: `ready` tells when the stream has room, and it and close() show a failure.
       writer.write(piece).catch(() => {});
     }
     await writer.close();
@@ -52,7 +52,7 @@ export async function writeToStream(
   }
 }
 
-/** From bytes. */
+/** Reads a snapshot from bytes. */
 export function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
   let at = 0;
   return drive(reading, (count) => {
@@ -62,7 +62,7 @@ export function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
   });
 }
 
-/** Runs a reading with what `pull` gives: so many bytes as it asks for, or what is left. */
+/** Runs a reading. `pull` gives as many bytes as it asks for, or what is left. */
 export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array): T {
   try {
     let step = reading.next();
@@ -73,7 +73,7 @@ export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Arra
   }
 }
 
-/** From a stream. */
+/** Reads a snapshot from a stream. */
 export async function readFromStream<T>(
   stream: ReadableStream<Uint8Array>,
   reading: Reading<T>,

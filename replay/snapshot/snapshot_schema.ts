@@ -1,5 +1,5 @@
 /**
- * The first section of a snapshot: what the replay was made of, as JSON. It decides whether a snapshot fits a replay.
+ * The first section of a snapshot: the replay's schema, as JSON. It decides whether a snapshot fits a replay.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { corrupt } from "./snapshot_format.ts";
 
 /** A rule's name, and where it runs. */
 export interface RuleSchema {
-  /** In the kernel, in TypeScript, or by means of other selectors. */
+  /** Where the rule runs: in the kernel, in TypeScript, or by means of other selectors. */
   readonly runs: "kernel" | "typescript" | "parts";
   /** The rule's name. */
   readonly name: string;
@@ -21,9 +21,9 @@ export interface RuleSchema {
 export interface SelectorSchema extends RuleSchema {
   /** The number of its pick table. */
   readonly table: number;
-  /** The numbers of the selectors that it is composed of. */
+  /** The numbers of the selectors that it draws with. */
   readonly parts: readonly number[];
-  /** The kernel's number of the rule; 0 for one in TypeScript. */
+  /** The kernel's number of the rule; 0 for a rule in TypeScript. */
   readonly native: number;
   /** The options by name. */
   readonly options: Readonly<Record<string, SelectorOption>>;
@@ -39,7 +39,7 @@ export interface SectionSchema {
   readonly section: number;
   /** How many items it has. */
   readonly itemCount: number;
-  /** The bytes of one. */
+  /** The bytes of one item. */
   readonly itemBytes: number;
 }
 
@@ -51,25 +51,25 @@ export interface ColumnSchema {
   readonly dtype: string;
   /** The shape of one record's value. */
   readonly shape: readonly number[];
-  /** Which records of an episode keep it: every so manieth. */
+  /** n if only every nth record of an episode keeps the column; 1 if all do. */
   readonly every: number;
 }
 
-/** All of it. */
+/** The schema of a snapshot. */
 export interface SnapshotSchema {
   /** The library's version. */
   readonly library: string;
-  /** Records. */
+  /** The most records that the store holds. */
   readonly capacity: number;
-  /** Bytes of records and final states; 0 is no limit. */
+  /** The most bytes of records and final states; 0 is no limit. */
   readonly capacityBytes: number;
-  /** Records that may be written since an episode began until it is forgotten; 0 is no limit. */
+  /** An episode is forgotten before this many + 1 records are written since it began; 0 is no limit. */
   readonly maxAge: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnSchema[];
   /** The pick policies of the pick tables, in order. */
   readonly tables: readonly PickPolicy[];
-  /** Records after which an open episode is cut. */
+  /** An open episode is cut after this many records. */
   readonly segmentLength: number;
   /** The seed. */
   readonly seed: number;
@@ -80,13 +80,13 @@ export interface SnapshotSchema {
   };
   /** The selectors in order. */
   readonly selectors: readonly SelectorSchema[];
-  /** What is kept beside the kernel; `bytes` are those of its section. */
+  /** The extra state outside the kernel; `bytes` are those of its section. */
   readonly side: { readonly bytes: number };
   /** The kernel's sections in order. */
   readonly sections: readonly SectionSchema[];
 }
 
-/** Reads the JSON, believing nothing of it. */
+/** Reads the JSON and checks all of it. */
 export function parseSchema(bytes: Uint8Array): SnapshotSchema {
   let json: unknown;
   try {
@@ -99,7 +99,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
   return {
     library: string("library", root.library),
     capacity: count("capacity", root.capacity),
-    // Snapshots of versions without these have none.
+    // Older versions did not have these fields.
     capacityBytes: count("capacityBytes", root.capacityBytes ?? 0),
     maxAge: count("maxAge", root.maxAge ?? 0),
     columns: array("columns", root.columns).map((value, k) => {
@@ -134,7 +134,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         bytes: count(`${where}.bytes`, selector.bytes),
       };
     }),
-    // Left out where there is nothing.
+    // The field is missing if there is no extra state.
     side: {
       bytes: root.side === undefined ? 0 : count("side.bytes", object("side", root.side).bytes),
     },
@@ -180,7 +180,7 @@ function string(where: string, value: unknown): string {
   return value;
 }
 
-/** A whole pick policy: what its own check lets pass, with nothing left out. */
+/** A whole pick policy: its own check must accept it, and no field may be missing. */
 function policy(where: string, value: unknown): PickPolicy {
   const given = object(where, value);
   let checked: PickPolicy;
@@ -200,7 +200,7 @@ function number(where: string, value: unknown): number {
   return value;
 }
 
-/** What the kernel takes as a number of one of its things. */
+/** A number that the kernel takes as an unsigned integer. */
 const NUMBER_MAX = 2 ** 32 - 1;
 
 function count(where: string, value: unknown, largest = Number.MAX_SAFE_INTEGER): number {

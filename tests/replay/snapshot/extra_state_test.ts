@@ -23,7 +23,7 @@ function sideOf(bytes: Uint8Array): [number, number] {
   return [-1, 0];
 }
 
-/** The snapshot with its side changed and the checksum made right again. */
+/** The snapshot with its extra state changed and the checksum made right again. */
 async function forge(bytes: Uint8Array, change: (side: DataView) => void): Promise<Uint8Array> {
   const { symbols } = await openKernel();
   const forged = bytes.slice();
@@ -47,7 +47,7 @@ async function sideReplay(): Promise<SmallReplay> {
   return replay;
 }
 
-Deno.test("a replay that was never drained and has no hindsight has no side", async () => {
+Deno.test("a replay that was never drained and has no hindsight saves no extra state", async () => {
   using replay = await smallReplay();
   recordEpisode(replay, 3);
   replay.drain({ steps: 9 });
@@ -56,7 +56,7 @@ Deno.test("a replay that was never drained and has no hindsight has no side", as
   assert(!new TextDecoder().decode(bytes.subarray(36, 800)).includes('"side"'));
 });
 
-Deno.test("the side is drained and lost, then handles and counts", async () => {
+Deno.test("the extra state is drained and lost, then handles and counts", async () => {
   using replay = await sideReplay();
   const bytes = await replay.serialize();
   const [at, length] = sideOf(bytes);
