@@ -1,12 +1,11 @@
-// limit.cpp: for each workload of the comparison the shortest native loop that moves the same bytes. It is the line to stop at.
+// limit.cpp: for each workload, the shortest native loop that moves the same bytes. It is the line to stop at.
 //
-// It is no replay: nothing is checked, forgotten or looked up, no episode ends, and each number drawn is at once a place in memory.
-// What it does have is what a replay can't do without: the draw of random places, and a copy of the records to where the learner
-// wants them, column by column. Records stand side by side as the kernel's do, the next state in the row after; memory is in huge
-// pages where the system grants them. A workload has several variants (how far ahead lines are asked for, and so on), and whoever
-// measures takes the fastest.
+// It is not a replay. It checks nothing, forgets nothing and looks nothing up. No episode ends, and each drawn number is a place in
+// memory. It has what no replay can do without: it draws random places, and copies the records column by column to where the learner
+// wants them. Records stand side by side as in the kernel, with the next state in the next row. Memory is in huge pages if the system
+// grants them. A workload has several variants, which ask for lines more or less far ahead, for example. The fastest one counts.
 //
-// Built by bench/limit.ts, for the processor's own vectors (x86-64-v3 where there is AVX2); the kernel is built for baseline x86-64.
+// bench/limit.ts builds it for the processor's own vectors (x86-64-v3 if there is AVX2). The kernel is built for baseline x86-64.
 // Thread safety: none. Each workload's answer is checked by check() before it is timed.
 // It does not fail gracefully: without memory it ends the process.
 #include <chrono>
@@ -300,8 +299,8 @@ class Stacks final : public Workload {
   Pages<uint8_t> next_;
 };
 
-/// A tree of nodes of 16 running sums in single precision, a cache line each: stratified draws in proportion to the weights, 32 or 64
-/// of them in flight; and new weights, whose differences are added to the running sums on the way up.
+/// A tree of nodes of 16 running sums in single precision, with a cache line for each node. It makes stratified draws in proportion to
+/// the weights, 32 or 64 of them in flight. It adds the difference of a new weight to the running sums on the way up.
 class Tree final : public Workload {
  public:
   Tree(uint32_t count, bool updates) : count_(count), updates_(updates), memory_((nodeTotal(count) + 1) * 16), nodes_(memory_.data() + 16), index_(batchMax) {

@@ -1,5 +1,5 @@
-// limit_selector.cpp: the kernel's prioritized selector by itself, for bench/limit.ts to hold against the limit's tree: draws and
-// updates without the copy of a batch, and without the way from a pick's name to its index. Built with the kernel's own flags.
+// limit_selector.cpp: the kernel's prioritized selector alone, which bench/limit.ts compares with the limit's tree. It draws and updates,
+// but copies no batch and looks up no pick. It is built with the kernel's own flags.
 //
 // Thread safety: none.
 #include <chrono>

@@ -1,4 +1,4 @@
-"""What every worker shares: the lines spoken with the driver, the records that are stored, and the clock.
+"""What all workers share: the messages between worker and driver, the stored records, and the clock.
 
 A worker is one process with one peer in it. The driver writes one JSON object a line to its standard input, and reads one a line from
 its standard output:
@@ -89,8 +89,8 @@ def stacks(p):
 
 
 def spread_indices(capacity, count, seed=1):
-    """Sets of indices all over the buffer, and sets of priorities; fewer of these, so that both in turns never meet again soon: a
-    priority that is what it was before may cost nothing to set."""
+    """Sets of indices all over the buffer, and fewer sets of priorities. So an index does not get the same priority again soon,
+    because that may cost nothing."""
     rng = np.random.default_rng(seed)
     indices = [rng.integers(0, capacity, count) for _ in range(16)]
     return indices, [np.abs(rng.standard_normal(count)).astype(np.float32) + 0.01 for _ in range(15)]
@@ -169,7 +169,7 @@ def encode(array):
 
 
 def resident_bytes():
-    """Bytes of physical memory that this process has, when what is free was given back."""
+    """The physical memory of this process in bytes, after free memory was given back."""
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)

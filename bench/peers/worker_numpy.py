@@ -1,6 +1,6 @@
-"""numpy as a careful user writes it: a ring of plain arrays, slice assignment in, one gather a column out.
+"""numpy as a careful user writes it: a ring of plain arrays, written by slices, and read by one gather for each column.
 
-Also the three forms of seed 001 (a list of tuples, a list of named tuples, one array), and a vectorized sum tree for priorities.
+It also has the three forms of seed 001 (a list of tuples, a list of named tuples, one array), and a vectorized sum tree.
 """
 
 import random

@@ -1,15 +1,17 @@
-// What the native eviction policies cost: a probe beside the tests, no test.
+// What the native eviction policies cost. This is a probe and not a test.
 //
 //   g++ -std=c++20 -O3 -fno-exceptions -fno-rtti -I. -o eviction bench/probe/eviction.cpp kernel/base/memory.cpp && ./eviction
 //
-// For E episodes: ns a pick of sampled(5000), episodes drawn evenly or skewed (the fourth power of a uniform number: a few come
-// much more often), and the whole call in us; then ns of a turn, which is victim() + removed() + created() + ended(): a hundred
-// turns after a batch of 5000 (which isn't timed), one turn after a batch of 5000; and the worst victim(): after a batch of every
-// episode once. Bytes an episode. Each: minimum and median of the repeats. check() must say 0 before and after.
+// For E episodes, it prints the minimum and the median of:
+//   - sampled(5000): ns a pick, and us the call. The draws are even or skewed (the fourth power of a uniform number).
+//   - a turn: ns of victim() + removed() + created() + ended(), for a hundred turns after a batch of 5000, and for one turn after it.
+//   - the worst victim(): the one after a batch that has every episode once.
+//   - bytes an episode.
+// The batch before a turn is not timed. check() must say 0 before and after.
 //
-// A policy that goes by priorities takes no notice of draws: for it, prioritized() with as many priorities stands for sampled().
-// Every episode has ended, with 200 picks. afterDraws(1) spends few of them in a run at the larger E; afterDraws(1), 2 picks
-// has episodes of two picks instead, so that many are spent in every batch.
+// A policy by priorities ignores draws. For it, prioritized() with as many priorities takes the place of sampled(). Every episode has
+// ended, with 200 picks. At the larger E, afterDraws(1) spends few episodes. "afterDraws(1), 2 picks" has episodes of two picks instead,
+// so that every batch spends many.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// How should a block keep its records? A probe that stands alone: it links nothing of the kernel.
+// How should a block keep its records? This probe stands alone: it links nothing of the kernel.
 //
 //   g++ -std=c++20 -O3 -o layout bench/probe/layout.cpp && ./layout all        (3 minutes, 5 GB)
 //
@@ -13,12 +13,12 @@
 //   blocks    a block of B slots is one piece of memory; inside it column after column
 //   split     the state is an arena of its own; the other fields of a step side by side in a second one
 //
-// The pool. An episode has 200 records and one extra slot for its final state; it lives in ceil(201 / B) blocks of B
-// slots, chained by a u32 per block. "joined": the blocks of an episode are physical neighbours, in order. "torn": all
-// blocks of the pool are shuffled, so every block boundary is a jump (the worst that eviction in any order can do).
+// The pool. An episode has 200 records and one extra slot for its final state. It lives in ceil(201 / B) blocks of B slots, chained by
+// a u32 per block. "joined": the blocks of an episode are physical neighbours, in order. "torn": all blocks of the pool are shuffled,
+// so every block boundary is a jump. That is the worst that eviction can do.
 //
-// The task. One batch: for each of `batch` dense indices (uniform, drawn beforehand), slot = table[index]; then copy `len`
-// steps into separate output columns: state, next state (the states of the slots that follow, along the chain), action, reward.
+// The task is one batch. Its `batch` dense indices are uniform and drawn beforehand. For each index, slot = table[index]. Then the task
+// copies `len` steps into separate output columns: state, next state, action, reward. The next states are those of the following slots.
 //
 // The ways
 //   plain       pick after pick, column after column, no prefetch
@@ -27,11 +27,15 @@
 //   column      chunks, prefetched; then column after column over the chunk
 //   roll        the four stages below pick by pick, each stage a fixed number of picks behind the one before
 //   fused       rolling; all columns of a pick in one pass over its rows
-// A chunk (or, rolling, a pick) passes four stages, each one chunk (or that many picks) behind the one before: fetch the table's entry; read the slot, fetch the chain's
-// entry; follow the chain, fetch the rows; copy.
+// A chunk passes four stages, and each stage is one chunk behind the stage before. A rolling pick passes them a number of picks behind.
+//   1. Fetch the entry of the table.
+//   2. Read the slot, and fetch the entry of the chain.
+//   3. Follow the chain, and fetch the rows.
+//   4. Copy.
 //
-// Every variant is checked against a walk along the chain (all bytes of the first 512 picks of a batch) before it is timed. Timing: the variants of a case take
-// turns within one run; each turn is one untimed pass and two timed ones over fresh indices; the minimum of all turns counts.
+// Before the timing, a check compares every variant with a walk along the chain: all bytes of the first 512 picks of a batch. The
+// variants of a case take turns within one run. Each turn has one untimed pass and two timed ones over fresh indices. The minimum of all
+// turns counts.
 #include <sys/mman.h>
 
 #include <algorithm>

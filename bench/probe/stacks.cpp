@@ -2,10 +2,10 @@
 //
 //   g++ -std=c++20 -O3 -pthread -I. -o stacks bench/probe/stacks.cpp kernel/batches/large_copy.cpp && ./stacks [batch ...]
 //
-// The variants of a batch take turns within one process, 25 turns of a few milliseconds; minimum and median, in microseconds, alone and
-// with a reader that goes over the batch at once, a word of each line. Batches lie in small pages, 16 bytes from a page's beginning, as
-// the engine's do. Every variant is compared with memcpy before it is timed. One has half of the batch copied by a thread that is made
-// for it and joined; what such a thread takes that does nothing comes first. x86-64 only.
+// The variants of a batch take 25 turns of a few milliseconds within one process. It prints the minimum and the median in microseconds:
+// alone, and with a reader that at once reads a word of each line of the batch. Batches lie in small pages, 16 bytes from the beginning
+// of a page, as those of the engine do. A check compares every variant with memcpy before the timing. One variant makes a thread that
+// copies half of the batch, and joins it. The first line is the time of such a thread that does nothing. x86-64 only.
 #include <immintrin.h>
 #include <sys/mman.h>
 
