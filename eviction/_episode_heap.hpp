@@ -19,15 +19,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/sockets/eviction_policy.hpp"
+#include "eviction/_key_heap.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
 
 namespace exrp {
 
 class EpisodeHeap {
  public:
-  /// The most episodes a heap can be made for: the top bit of a place is spare, holdsEach() marks with it.
-  static constexpr uint32_t countLimit = 0x7FFFFFF0;
+  static constexpr uint32_t countLimit = KeyHeap::countLimit;
 
   explicit EpisodeHeap(uint32_t countMax) {
     if (countMax > countLimit) return;
@@ -73,10 +73,7 @@ class EpisodeHeap {
   uint32_t firstBut(uint32_t spared) const {
     if (first() != spared || count_ == 1) return first();
     // The next larger key is a child of the least.
-    uint32_t least = heapRoot + 1;
-    for (uint32_t child = least + 1; child < heapEnd() && child < heapRoot + 5; ++child)
-      if (less(heap_[child], heap_[least])) least = child;
-    return heap_[least].episode;
+    return heap_[KeyHeap::leastChild(heap_.data(), heapRoot, heapEnd())].episode;
   }
 
   /// Writes the members with their values, in order of their keys.
@@ -92,16 +89,9 @@ class EpisodeHeap {
 
   /// True when the items name every member once and nothing else, and their values never fall. The heap is as before. O(count).
   bool fits(const EvictionItem* items, uint32_t count) {
-    if (count != count_) return false;
-    uint32_t marked = 0;
-    for (; marked < count; ++marked) {
-      const uint32_t episode = items[marked].episode;
-      if (!contains(episode) || (places_[episode] & placeMark) != 0) break;
-      if (marked > 0 && items[marked].value < items[marked - 1].value) break;
-      places_[episode] |= placeMark;
-    }
-    for (uint32_t item = 0; item < marked; ++item) places_[items[item].episode] &= ~placeMark;
-    return marked == count;
+    for (uint32_t item = 1; item < count; ++item)
+      if (items[item].value < items[item - 1].value) return false;
+    return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &places_[episode] : nullptr; });
   }
 
   /// Takes the values and the order of the items, of which fits() says true; their times are 1, 2, ...
@@ -120,24 +110,16 @@ class EpisodeHeap {
     for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
       const Filed& filed = heap_[place];
       if (filed.episode >= indexCount_ || places_[filed.episode] != place) return 1;
-      if (place > heapRoot && !less(heap_[parentOf(place)], filed)) return 2;
+      if (place > heapRoot && !less(heap_[KeyHeap::parentOf(place)], filed)) return 2;
     }
     return 0;
   }
 
  private:
-  struct Filed {
-    uint64_t time;
-    uint32_t value;
-    uint32_t episode;
-  };
-  // Four children a parent, which stand at a multiple of four and so share a cache line: those of place p begin at 4 p - 8.
-  static constexpr uint32_t heapRoot = 3;
-  static constexpr uint32_t placeMark = 0x80000000u;
+  using Filed = KeyHeap::Entry;
+  static constexpr uint32_t heapRoot = KeyHeap::root;
 
-  static uint32_t parentOf(uint32_t place) { return place / 4 + 2; }
-  static uint64_t childrenOf(uint32_t place) { return uint64_t{place} * 4 - 8; }
-  static bool less(const Filed& a, const Filed& b) { return a.value != b.value ? a.value < b.value : a.time < b.time; }
+  static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
   uint32_t heapEnd() const { return heapRoot + count_; }
 
   void put(uint32_t place, const Filed& filed) {
@@ -147,22 +129,9 @@ class EpisodeHeap {
 
   /// Puts `filed` at the free place, or at an ancestor's, or at a descendant's.
   void file(uint32_t place, const Filed filed) {
-    while (place > heapRoot && less(filed, heap_[parentOf(place)])) {
-      put(place, heap_[parentOf(place)]);
-      place = parentOf(place);
-    }
-    for (;;) {
-      const uint64_t begin = childrenOf(place);
-      if (begin >= heapEnd()) break;
-      const auto end = static_cast<uint32_t>(std::min<uint64_t>(begin + 4, heapEnd()));
-      auto least = static_cast<uint32_t>(begin);
-      for (uint32_t child = least + 1; child < end; ++child)
-        if (less(heap_[child], heap_[least])) least = child;
-      if (!less(heap_[least], filed)) break;
-      put(place, heap_[least]);
-      place = least;
-    }
-    put(place, filed);
+    const auto move = [this](uint32_t to, const Filed& from) { put(to, from); };
+    place = KeyHeap::up(heap_.data(), place, filed, move);
+    put(KeyHeap::down(heap_.data(), place, heapEnd(), filed, move), filed);
   }
 
   ReservedArray<uint32_t> places_;  // by episode

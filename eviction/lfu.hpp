@@ -31,15 +31,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/sockets/eviction_policy.hpp"
+#include "eviction/_key_heap.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/sockets/eviction_policy.hpp"
 
 namespace exrp {
 
 class Lfu final : public EvictionPolicy {
  public:
-  /// The most episodes it can be made for: the top bit of a place is spare, load() marks with it.
-  static constexpr uint32_t countLimit = 0x7FFFFFF0;
+  static constexpr uint32_t countLimit = KeyHeap::countLimit;
 
   explicit Lfu(uint32_t countMax) {
     if (countMax > countLimit) return;
@@ -79,7 +79,7 @@ class Lfu final : public EvictionPolicy {
     const Filed last = heap_[heapEnd() - 1];
     --count_;
     if (place == heapEnd()) return;
-    if (place > heapRoot && less(last, heap_[parentOf(place)])) siftUp(place, last);
+    if (place > heapRoot && less(last, heap_[KeyHeap::parentOf(place)])) siftUp(place, last);
     else siftDown(place, last);
   }
 
@@ -135,8 +135,8 @@ class Lfu final : public EvictionPolicy {
       const Filed& filed = heap_[place];
       if (filed.episode >= indexCount_ || uses_[filed.episode].place != place) return 1;
       const Use& use = uses_[filed.episode];
-      if (filed.count > use.count || filed.time > use.time) return 2;
-      if (place > heapRoot && !less(heap_[parentOf(place)], filed)) return 3;
+      if (filed.value > use.count || filed.time > use.time) return 2;
+      if (place > heapRoot && !less(heap_[KeyHeap::parentOf(place)], filed)) return 3;
       if (filed.time == 0 || use.time > now_) return 4;
     }
     return 0;
@@ -160,21 +160,13 @@ class Lfu final : public EvictionPolicy {
     uint32_t count;  // picks since creation
     uint32_t place;  // in the heap
   };
-  struct Filed {
-    uint64_t time;
-    uint32_t count;
-    uint32_t episode;
-  };
+  using Filed = KeyHeap::Entry;  // its value is the count
   static constexpr uint32_t countLargest = UINT32_MAX;
-  // Four children a parent, which stand at a multiple of four and so share a cache line: those of place p begin at 4 p - 8.
-  static constexpr uint32_t heapRoot = 3;
-  static constexpr uint32_t placeMark = 0x80000000u;
+  static constexpr uint32_t heapRoot = KeyHeap::root;
   // Building the heap anew costs about as much as filing a sixteenth of it one by one.
   static constexpr uint32_t rebuildShare = 16;
 
-  static uint32_t parentOf(uint32_t place) { return place / 4 + 2; }
-  static uint64_t childrenOf(uint32_t place) { return uint64_t{place} * 4 - 8; }
-  static bool less(const Filed& a, const Filed& b) { return a.count != b.count ? a.count < b.count : a.time < b.time; }
+  static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
   uint32_t heapEnd() const { return heapRoot + count_; }
 
   void put(uint32_t place, const Filed& filed) {
@@ -184,27 +176,12 @@ class Lfu final : public EvictionPolicy {
 
   /// Puts `filed` at the free place, or, above larger ones, at an ancestor's.
   void siftUp(uint32_t place, const Filed filed) {
-    while (place > heapRoot && less(filed, heap_[parentOf(place)])) {
-      put(place, heap_[parentOf(place)]);
-      place = parentOf(place);
-    }
-    put(place, filed);
+    put(KeyHeap::up(heap_.data(), place, filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
   }
 
   /// Puts `filed` at the free place, or, below smaller ones, at a descendant's.
   void siftDown(uint32_t place, const Filed filed) {
-    for (;;) {
-      const uint64_t begin = childrenOf(place);
-      if (begin >= heapEnd()) break;
-      const auto end = static_cast<uint32_t>(std::min<uint64_t>(begin + 4, heapEnd()));
-      auto least = static_cast<uint32_t>(begin);
-      for (uint32_t child = least + 1; child < end; ++child)
-        if (less(heap_[child], heap_[least])) least = child;
-      if (!less(heap_[least], filed)) break;
-      put(place, heap_[least]);
-      place = least;
-    }
-    put(place, filed);
+    put(KeyHeap::down(heap_.data(), place, heapEnd(), filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
   }
 
   /// Files every episode under its own key. O(E).
@@ -212,23 +189,17 @@ class Lfu final : public EvictionPolicy {
     for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
       Filed& filed = heap_[place];
       filed.time = uses_[filed.episode].time;
-      filed.count = uses_[filed.episode].count;
+      filed.value = uses_[filed.episode].count;
     }
     if (count_ < 2) return;
-    for (uint32_t place = parentOf(heapEnd() - 1); place >= heapRoot; --place) siftDown(place, heap_[place]);
+    for (uint32_t place = KeyHeap::parentOf(heapEnd() - 1); place >= heapRoot; --place) siftDown(place, heap_[place]);
   }
 
   /// True when the items name every member once and nothing else. Nothing has changed after it.
   bool holdsEach(const EvictionItem* items, uint32_t count) {
-    if (count != count_) return false;
-    uint32_t marked = 0;
-    for (; marked < count; ++marked) {
-      const uint32_t episode = items[marked].episode;
-      if (episode >= indexCount_ || uses_[episode].place == 0 || (uses_[episode].place & placeMark) != 0) break;
-      uses_[episode].place |= placeMark;
-    }
-    for (uint32_t item = 0; item < marked; ++item) uses_[items[item].episode].place &= ~placeMark;
-    return marked == count;
+    return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) {
+      return episode < indexCount_ && uses_[episode].place != 0 ? &uses_[episode].place : nullptr;
+    });
   }
 
   ReservedArray<Use> uses_;    // by episode
