@@ -20,8 +20,9 @@
 #include <cstring>
 
 #include "kernel/base/portable_math.hpp"
-#include "selectors/_proportional_draw.hpp"
+#include "kernel/base/priority.hpp"
 #include "kernel/sockets/pick_selector.hpp"
+#include "selectors/_proportional_draw.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {
@@ -42,8 +43,8 @@ class ProportionalSelector : public PickSelector {
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!(options_.epsilon >= 0.0 && std::isfinite(options_.epsilon))) return Status::argument;
-    if (!(options_.initialPriority >= 0.0 && std::isfinite(options_.initialPriority))) return Status::argument;
+    if (!isPriority(options_.epsilon)) return Status::argument;
+    if (!isPriority(options_.initialPriority)) return Status::argument;
     if (!tree_.create(countMax_, options_.normalizeTable) || !tree_.commit(countMax_)) return Status::memory;
     weightOfNew_ = weightOf(priorityMax_);
     return Status::ok;

@@ -24,8 +24,9 @@
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/prefetch.hpp"
-#include "selectors/_proportional_draw.hpp"
+#include "kernel/base/priority.hpp"
 #include "kernel/sockets/pick_selector.hpp"
+#include "selectors/_proportional_draw.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {
@@ -50,7 +51,7 @@ class CuriousSelector final : public PickSelector {
     if (!(options_.c >= 0.0 && std::isfinite(options_.c))) return Status::argument;
     if (!(options_.beta >= 0.0 && options_.beta <= 1.0)) return Status::argument;
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!(options_.epsilon >= 0.0 && std::isfinite(options_.epsilon))) return Status::argument;
+    if (!isPriority(options_.epsilon)) return Status::argument;
     if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
     if (!tree_.create(countMax_, options_.normalizeTable) || !tree_.commit(countMax_)) return Status::memory;
     if (!picks_.create(countMax_) || !picks_.commit(countMax_)) return Status::memory;

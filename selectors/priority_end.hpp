@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "kernel/base/memory.hpp"
+#include "kernel/base/priority.hpp"
 #include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
@@ -33,7 +34,7 @@ class PriorityEndSelector final : public PickSelector {
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
-    if (!(initialPriority_ >= 0.0 && std::isfinite(initialPriority_))) return Status::argument;
+    if (!isPriority(initialPriority_)) return Status::argument;
     if (!heap_.create(countMax_) || !heap_.commit(countMax_)) return Status::memory;
     return places_.create(countMax_) && places_.commit(countMax_) ? Status::ok : Status::memory;
   }

@@ -24,9 +24,10 @@
 #include <cstring>
 
 #include "kernel/base/portable_math.hpp"
+#include "kernel/base/priority.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/_rank_tree.hpp"
-#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {
@@ -46,7 +47,7 @@ class RankBasedSelector final : public PickSelector {
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!(options_.initialPriority >= 0.0 && std::isfinite(options_.initialPriority))) return Status::argument;
+    if (!isPriority(options_.initialPriority)) return Status::argument;
     if (!keys_.create(countMax_) || !keys_.commit(countMax_)) return Status::memory;
     if (!scratch_.create(countMax_) || !scratch_.commit(countMax_)) return Status::memory;
     if (!weights_.create(countMax_, options_.normalizeTable) || !weights_.commit(countMax_)) return Status::memory;

@@ -11,18 +11,18 @@
 // The rule of going down at r: to the right if r >= sum of the left and the right isn't 0, taking the left's sum off r; else to the
 // left. A subtree that is 0 is never entered while the total isn't 0, whatever the rounding: so a weight of 0 can't be drawn.
 // That takes four steps a node, each waiting for the one before. What is done first instead is a search among the running sums of
-// each node: the last child that what is before it is at most r (_wide_vectors.hpp). It ends at the same leaf unless r is so close to
+// each node: the last child that what is before it is at most r (_sum_node_vectors.hpp). It ends at the same leaf unless r is so close to
 // one of its ends that rounding decides; then, and only then, the rule is followed. So draws are the rule's, to the bit, however the
 // search adds up, and it may be coarse: right above the leaves, where most of its memory is, running sums are float32.
 // How close is too close? With u = 2^-24 and y the point's rest within its node of level 2: y as a float32 is off by u y, what is
 // taken off it by u y, and their difference by u y: 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's way, are
-// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _wide_vectors.hpp. Up to 2^28 weights, whatever
+// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _sum_node_vectors.hpp. Up to 2^28 weights, whatever
 // they are, not one point in 5,000 is too close, on average; but sums that near the largest float32 are gone through by the rule.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Every stored sum that isn't noted, nor above one that is, is the sum of its 16 children in the order above, to the bit,
-//      and the running sums are those of wideBefore().
+//      and the running sums are those of nodeBefore().
 //   2. Likewise every stored minimum is the smallest positive one of its children, 0 if there is none.
 //   3. A node of level 1 is in the list of noted nodes once if its bit is set, else not at all; above level 1 no bit is set.
 //   4. Every weight is finite and >= 0.
@@ -36,8 +36,8 @@
 
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
-#include "selectors/_wide_node.hpp"
-#include "selectors/_wide_vectors.hpp"
+#include "selectors/_sum_node.hpp"
+#include "selectors/_sum_node_vectors.hpp"
 
 namespace exrp {
 
@@ -55,7 +55,7 @@ class SumTree {
     const uint64_t leaves = padded(nodes);
     topLevel_ = 0;
     while (nodes > 1) {
-      nodes = (nodes + wideWidth - 1) >> wideBits;
+      nodes = (nodes + nodeWidth - 1) >> nodeBits;
       nodeCount_[++topLevel_] = nodes;
     }
     // The top comes first, so that what a small count uses lies together.
@@ -67,8 +67,8 @@ class SumTree {
       end += padded(nodeCount_[level]);
       bitEnd += (nodeCount_[level] + 63) / 64;
     }
-    const uint64_t farEnd = topLevel_ > 2 ? offset_[2] * wideWidth : 0;
-    const uint64_t nearEnd = topLevel_ >= 2 ? padded(nodeCount_[2]) * wideWidth : 0;
+    const uint64_t farEnd = topLevel_ > 2 ? offset_[2] * nodeWidth : 0;
+    const uint64_t nearEnd = topLevel_ >= 2 ? padded(nodeCount_[2]) * nodeWidth : 0;
     if (!leaves_.create(leaves) || !sums_.create(end) || !far_.create(farEnd) || !near_.create(nearEnd)) return false;
     if (!bits_.create(bitEnd) || !noted_.create(nodeCount_[1])) return false;
     if (trackMin_ && !(mins_.create(end) && mins_.commit(end))) return false;
@@ -85,14 +85,14 @@ class SumTree {
   void set(uint32_t index, Leaf weight) {
     leaves_[index] = weight;
     if (index >= used_) grow(index);
-    const uint32_t node = index >> wideBits;
+    const uint32_t node = index >> nodeBits;
     if (note(1, node)) noted_[notedCount_++] = node;
   }
 
   /// Brings all sums up to date with the weights.
   void settle() {
     if (avx2_) return settleAvx2();
-    settleBy<WidePlain>();
+    settleBy<NodePlain>();
   }
 
   bool settled() const { return notedCount_ == 0; }
@@ -114,12 +114,12 @@ class SumTree {
   void findMany(const double* points, uint32_t count, bool ascending, uint32_t* index, double* weight) const {
     const Search search = {points, count, ascending, index, weight};
     if (avx2_) return findAvx2(search);
-    findBy<WidePlain>(search);
+    findBy<NodePlain>(search);
   }
 
   /// Bytes in use for `count` weights.
   double memoryBytes(uint32_t count) const {
-    const double nodes = static_cast<double>(count) / (wideWidth - 1);
+    const double nodes = static_cast<double>(count) / (nodeWidth - 1);
     const double nodeBytes = sizeof(double) + sizeof(float) + sizeof(uint32_t) + 0.125 + (trackMin_ ? sizeof(Leaf) : 0);
     return static_cast<double>(count) * sizeof(Leaf) + nodes * nodeBytes;
   }
@@ -130,7 +130,7 @@ class SumTree {
       if (!std::isfinite(leaves_[index]) || leaves_[index] < 0) return 4;
     uint64_t span = used_;
     for (uint32_t level = 1; level <= depth_; ++level) {
-      span = (span + wideWidth - 1) >> wideBits;
+      span = (span + nodeWidth - 1) >> nodeBits;
       for (uint32_t node = 0; node < span; ++node) {
         if (aboveNoted(level, node)) continue;
         if (!sumsRight(level, node)) return 1;
@@ -143,18 +143,18 @@ class SumTree {
  private:
   static constexpr uint32_t levelMax = 8;  // 16^8 = 2^32
   static constexpr uint32_t flight = 64;
-  static uint64_t padded(uint64_t count) { return (count + wideWidth - 1) / wideWidth * wideWidth; }
+  static uint64_t padded(uint64_t count) { return (count + nodeWidth - 1) / nodeWidth * nodeWidth; }
 
-  const Leaf* leavesBelow(uint32_t node) const { return &leaves_[size_t{node} << wideBits]; }
+  const Leaf* leavesBelow(uint32_t node) const { return &leaves_[size_t{node} << nodeBits]; }
   const double* sumsBelow(uint32_t level, uint32_t node) const {
-    return &sums_[offset_[level - 1] + (size_t{node} << wideBits)];
+    return &sums_[offset_[level - 1] + (size_t{node} << nodeBits)];
   }
   const Leaf* minsBelow(uint32_t level, uint32_t node) const {
-    return level == 1 ? leavesBelow(node) : &mins_[offset_[level - 1] + (size_t{node} << wideBits)];
+    return level == 1 ? leavesBelow(node) : &mins_[offset_[level - 1] + (size_t{node} << nodeBits)];
   }
-  const float* nearOf(uint64_t node) const { return &near_[node << wideBits]; }
-  const double* farOf(uint32_t level, uint64_t node) const { return &far_[(offset_[level] + node) << wideBits]; }
-  Leaf minBelow(uint32_t level, uint32_t node) const { return wideMinPositive(minsBelow(level, node)); }
+  const float* nearOf(uint64_t node) const { return &near_[node << nodeBits]; }
+  const double* farOf(uint32_t level, uint64_t node) const { return &far_[(offset_[level] + node) << nodeBits]; }
+  Leaf minBelow(uint32_t level, uint32_t node) const { return nodeMinPositive(minsBelow(level, node)); }
 
   void prefetchChildren(uint32_t level, uint32_t node) const {
     if (level == 1) {
@@ -182,9 +182,9 @@ class SumTree {
     double end;
   };
 
-  EXRP_AVX2 void findAvx2(const Search& search) const { findBy<WideAvx2>(search); }
+  EXRP_AVX2 void findAvx2(const Search& search) const { findBy<NodeAvx2>(search); }
 
-  template <typename Wide>
+  template <typename Vectors>
   __attribute__((always_inline)) void findBy(const Search& search) const {
     Start start = {depth_, 0, 0.0, std::numeric_limits<double>::infinity()};
     if (search.ascending) {
@@ -194,17 +194,17 @@ class SumTree {
     }
     for (uint32_t first = 0; first < search.count; first += flight) {
       const uint32_t n = search.count - first < flight ? search.count - first : flight;
-      findFlight<Wide>(search.points + first, n, start, search.index + first, search.weight + first);
+      findFlight<Vectors>(search.points + first, n, start, search.index + first, search.weight + first);
     }
   }
 
   /// Up to `flight` points, level by level, so that each waits for its cache lines while the others go on.
-  template <typename Wide>
+  template <typename Vectors>
   __attribute__((always_inline)) void findFlight(const double* points, uint32_t n, Start& start, uint32_t* index, double* weight) const {
     uint32_t node[flight];
     double rest[flight];
     for (uint32_t k = 0; k < n; ++k) {
-      if (points[k] >= start.end) start = startAt<Wide>(start.level, points[k]);
+      if (points[k] >= start.end) start = startAt<Vectors>(start.level, points[k]);
       node[k] = start.node;
       rest[k] = points[k] > start.first ? points[k] - start.first : 0.0;
     }
@@ -213,9 +213,9 @@ class SumTree {
       const bool wait = nodesAt(level - 1) > 256;  // else the level below stays in the cache
       for (uint32_t k = 0; k < n; ++k) {
         const double* before = farOf(level, node[k]);
-        const uint32_t child = Wide::child(before, rest[k]);
+        const uint32_t child = Vectors::child(before, rest[k]);
         rest[k] -= before[child];
-        node[k] = (node[k] << wideBits) + child;
+        node[k] = (node[k] << nodeBits) + child;
         if (wait) prefetchSearch(level - 1, node[k]);
       }
     }
@@ -229,35 +229,35 @@ class SumTree {
     }
     for (uint32_t k = 0; level == 2 && k < n; ++k) {
       const float* before = nearOf(node[k]);
-      const uint32_t child = Wide::child(before, near[k]);
+      const uint32_t child = Vectors::child(before, near[k]);
       near[k] -= before[child];
-      node[k] = (node[k] << wideBits) + child;
+      node[k] = (node[k] << nodeBits) + child;
       prefetchSearch(1, node[k]);
     }
     for (uint32_t k = 0; k < n; ++k) {
       assert(node[k] < nodesAt(1));
-      const WideLeaf leaf = Wide::leaf(leavesBelow(node[k]), near[k], slack[k]);
-      const uint32_t found = leaf.sure ? (node[k] << wideBits) + leaf.index : findByRule(points[k]);
+      const NodeLeaf leaf = Vectors::leaf(leavesBelow(node[k]), near[k], slack[k]);
+      const uint32_t found = leaf.sure ? (node[k] << nodeBits) + leaf.index : findByRule(points[k]);
       index[k] = found;
       weight[k] = static_cast<double>(leaves_[found]);
     }
   }
 
-  template <typename Wide>
+  template <typename Vectors>
   __attribute__((always_inline)) Start startAt(uint32_t level, double point) const {
     Start start = {level, 0, 0.0, 0.0};
     for (uint32_t above = depth_; above > level; --above) {
       const double* before = farOf(above, start.node);
-      const uint32_t child = Wide::child(before, point > start.first ? point - start.first : 0.0);
+      const uint32_t child = Vectors::child(before, point > start.first ? point - start.first : 0.0);
       start.first += before[child];
-      start.node = (start.node << wideBits) + child;
+      start.node = (start.node << nodeBits) + child;
     }
     start.end = start.first + sums_[offset_[level] + start.node];
     return start;
   }
 
   /// How many nodes of a level are in use.
-  uint32_t nodesAt(uint32_t level) const { return ((used_ - 1) >> (wideBits * level)) + 1; }
+  uint32_t nodesAt(uint32_t level) const { return ((used_ - 1) >> (nodeBits * level)) + 1; }
 
   /// Many lines are asked for at once.
   void prefetchSearch(uint32_t level, uint32_t node) const {
@@ -275,13 +275,13 @@ class SumTree {
   /// find() by the rule alone.
   __attribute__((noinline)) uint32_t findByRule(double r) const {
     uint32_t node = 0;
-    for (uint32_t level = depth_; level >= 2; --level) node = (node << wideBits) + wideDescend(sumsBelow(level, node), r);
-    return (node << wideBits) + wideDescend(leavesBelow(node), r);
+    for (uint32_t level = depth_; level >= 2; --level) node = (node << nodeBits) + nodeDescend(sumsBelow(level, node), r);
+    return (node << nodeBits) + nodeDescend(leavesBelow(node), r);
   }
 
-  EXRP_AVX2 void settleAvx2() { settleBy<WideAvx2>(); }
+  EXRP_AVX2 void settleAvx2() { settleBy<NodeAvx2>(); }
 
-  template <typename Wide>
+  template <typename Vectors>
   __attribute__((always_inline)) void settleBy() {
     uint32_t count = notedCount_;
     notedCount_ = 0;
@@ -290,23 +290,23 @@ class SumTree {
       for (uint32_t k = 0; k < count; ++k) {
         if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
         const uint32_t node = noted_[k];
-        addUp<Wide>(level, node);
-        const uint32_t parent = node >> wideBits;
+        addUp<Vectors>(level, node);
+        const uint32_t parent = node >> nodeBits;
         if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
       }
       count = parents;
     }
   }
 
-  template <typename Wide>
+  template <typename Vectors>
   __attribute__((always_inline)) void addUp(uint32_t level, uint32_t node) {
     const uint64_t at = offset_[level] + node;
     if (level == 1) {
-      sums_[at] = Wide::sum(leavesBelow(node));
+      sums_[at] = Vectors::sum(leavesBelow(node));
     } else if (level == 2) {
-      sums_[at] = Wide::before(sumsBelow(level, node), &near_[size_t{node} << wideBits]);
+      sums_[at] = Vectors::before(sumsBelow(level, node), &near_[size_t{node} << nodeBits]);
     } else {
-      sums_[at] = Wide::before(sumsBelow(level, node), &far_[at << wideBits]);
+      sums_[at] = Vectors::before(sumsBelow(level, node), &far_[at << nodeBits]);
     }
     if (trackMin_) mins_[at] = minBelow(level, node);
     bits_[bitOffset_[level] + (node >> 6)] &= ~(uint64_t{1} << (node & 63));
@@ -314,15 +314,15 @@ class SumTree {
 
   bool sumsRight(uint32_t level, uint32_t node) const {
     const double sum = sums_[offset_[level] + node];
-    if (level == 1) return sum == wideSum(leavesBelow(node));
+    if (level == 1) return sum == nodeSum(leavesBelow(node));
     return level == 2 ? beforeRight(sum, sumsBelow(level, node), nearOf(node))
                       : beforeRight(sum, sumsBelow(level, node), farOf(level, node));
   }
   template <typename T>
   static bool beforeRight(double sum, const double* children, const T* stored) {
-    T before[wideWidth];
-    if (sum != wideBefore(children, before)) return false;
-    for (uint32_t k = 0; k < wideWidth; ++k)
+    T before[nodeWidth];
+    if (sum != nodeBefore(children, before)) return false;
+    for (uint32_t k = 0; k < nodeWidth; ++k)
       if (before[k] != stored[k]) return false;
     return true;
   }
@@ -342,12 +342,12 @@ class SumTree {
   /// Takes a level more into use where `index` needs it. Its first node is above the one just set, so settle() adds it up.
   void grow(uint32_t index) {
     used_ = index + 1;
-    while (depth_ < topLevel_ && (index >> (wideBits * depth_)) != 0) ++depth_;
+    while (depth_ < topLevel_ && (index >> (nodeBits * depth_)) != 0) ++depth_;
   }
 
   bool aboveNoted(uint32_t level, uint32_t node) const {
     for (uint32_t k = 0; k < notedCount_; ++k)
-      if (noted_[k] >> (wideBits * (level - 1)) == node) return true;
+      if (noted_[k] >> (nodeBits * (level - 1)) == node) return true;
     return false;
   }
 

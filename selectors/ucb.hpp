@@ -28,9 +28,10 @@
 #include <cstring>
 
 #include "kernel/base/portable_math.hpp"
+#include "kernel/base/priority.hpp"
+#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/_draw_groups.hpp"
 #include "selectors/_score_tournament.hpp"
-#include "kernel/sockets/pick_selector.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {
@@ -54,7 +55,7 @@ class UcbSelector final : public PickSelector {
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.c >= 0.0 && options_.c <= 1e100)) return Status::argument;
-    if (!(options_.initialPriority >= 0.0 && std::isfinite(options_.initialPriority))) return Status::argument;
+    if (!isPriority(options_.initialPriority)) return Status::argument;
     if (!picks_.create(countMax_) || !picks_.commit(countMax_)) return Status::memory;
     if (!groups_.create(countMax_, !options_.proportional)) return Status::memory;
     const uint32_t slotMax = countMax_ + 2;

@@ -13,11 +13,10 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/base/priority.hpp"
 
 namespace exrp {
 
-/// What anybody may set: a finite number that is not negative.
-inline bool isPriority(double value) { return value >= 0 && value <= 0x1.fffffffffffffp1023; }
 /// One of many doubles that begin at any address.
 inline double priorityAt(const uint8_t* priorities, size_t index) {
   double value = 0;

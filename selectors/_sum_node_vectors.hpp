@@ -1,7 +1,7 @@
-// What is done most in nodes of 16 children, in two ways of the same results: WidePlain, in vectors of 16 bytes, which every platform
-// has, and WideAvx2, in those of 32.
+// What is done most in nodes of 16 children, in two ways of the same results: NodePlain, in vectors of 16 bytes, which every platform
+// has, and NodeAvx2, in those of 32.
 //
-// - sum() and before() are wideSum() and wideBefore() of _wide_node.hpp, to the bit.
+// - sum() and before() are nodeSum() and nodeBefore() of _sum_node.hpp, to the bit.
 // - child() is where a point r lies by running sums: the last child that what is before it is at most r. All 16 are compared at once,
 //   and no branch hangs on where r lies.
 // - leaf() is the same among leaves, whose running sums are not stored but added up in float32. Rounding makes them wrong by a
@@ -18,7 +18,7 @@
 #include <limits>
 
 #include "kernel/base/cpu.hpp"
-#include "selectors/_wide_node.hpp"
+#include "selectors/_sum_node.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -27,52 +27,52 @@
 namespace exrp {
 
 /// A leaf, and whether it is surely the one at r. Where it isn't sure the index may be 16.
-struct WideLeaf {
+struct NodeLeaf {
   uint32_t index;
   bool sure;
 };
 
 /// Whether r lies well within [start, end).
-inline bool wideWithin(float r, float start, float end, float slack) {
+inline bool nodeWithin(float r, float start, float end, float slack) {
   const float beyond = r - start;
   const float ahead = end - r;
   return (beyond < ahead ? beyond : ahead) >= slack + end * 0x1p-21f;
 }
 
-struct WidePlain {
+struct NodePlain {
   template <typename T>
   static double sum(const T* child) {
-    return wideSum(child);
+    return nodeSum(child);
   }
   template <typename T>
   static double before(const double* child, T* before) {
-    return wideBefore(child, before);
+    return nodeBefore(child, before);
   }
 
   static uint32_t child(const float* before, float r) {
-    WideInts count = {};
+    NodeInts count = {};
     for (int i = 0; i < 4; ++i) {
-      WideFloats value;
+      NodeFloats value;
       std::memcpy(&value, before + 4 * i, sizeof value);
-      count += value <= WideFloats{r, r, r, r};  // a lane that is true is -1
+      count += value <= NodeFloats{r, r, r, r};  // a lane that is true is -1
     }
     return trueCount(count) - 1;
   }
 
   static uint32_t child(const double* before, double r) {
-    WideLongs count = {};
+    NodeLongs count = {};
     for (int i = 0; i < 8; ++i) {
-      WideDoubles value;
+      NodeDoubles value;
       std::memcpy(&value, before + 2 * i, sizeof value);
-      count += value <= WideDoubles{r, r};
+      count += value <= NodeDoubles{r, r};
     }
     return static_cast<uint32_t>(-(count[0] + count[1])) - 1;
   }
 
   template <typename T>
-  static WideLeaf leaf(const T* child, float r, float slack) {
-    const WideFloats zero = {};
-    WideFloats end[4];
+  static NodeLeaf leaf(const T* child, float r, float slack) {
+    const NodeFloats zero = {};
+    NodeFloats end[4];
     for (int i = 0; i < 4; ++i) {
       if constexpr (sizeof(T) == sizeof(float)) {
         std::memcpy(&end[i], child + 4 * i, sizeof end[i]);
@@ -82,31 +82,31 @@ struct WidePlain {
       end[i] += __builtin_shufflevector(zero, end[i], 0, 4, 5, 6);
       end[i] += __builtin_shufflevector(zero, end[i], 0, 1, 4, 5);
     }
-    WideInts count = {};
+    NodeInts count = {};
     for (int i = 0; i < 4; ++i) {
       if (i > 0) end[i] += __builtin_shufflevector(end[i - 1], end[i - 1], 3, 3, 3, 3);
-      count += end[i] <= WideFloats{r, r, r, r};
+      count += end[i] <= NodeFloats{r, r, r, r};
     }
     const uint32_t index = trueCount(count);
     alignas(16) float bound[24];
     bound[3] = 0.0f;
     std::memcpy(bound + 4, end, sizeof end);
     bound[20] = -1.0f;  // past the last leaf nothing is sure
-    return {index, wideWithin(r, bound[3 + index], bound[4 + index], slack)};
+    return {index, nodeWithin(r, bound[3 + index], bound[4 + index], slack)};
   }
 
  private:
-  using WideInts = WideVector<int32_t>::type;
-  using WideLongs = WideVector<int64_t>::type;
+  using NodeInts = NodeVector<int32_t>::type;
+  using NodeLongs = NodeVector<int64_t>::type;
 
-  static uint32_t trueCount(WideInts count) {
+  static uint32_t trueCount(NodeInts count) {
     count += __builtin_shufflevector(count, count, 2, 3, 0, 1);
     return static_cast<uint32_t>(-(count[0] + count[1]));
   }
 };
 
 #if defined(__x86_64__)
-struct WideAvx2 {
+struct NodeAvx2 {
   EXRP_AVX2 static double sum(const float* child) {
     __m256d quad[4];
     for (int i = 0; i < 4; ++i) quad[i] = _mm256_cvtps_pd(_mm_loadu_ps(child + 4 * i));
@@ -155,10 +155,10 @@ struct WideAvx2 {
     return bitCount(_mm256_packs_epi16(left, right)) / 2 - 1;
   }
 
-  EXRP_AVX2 static WideLeaf leaf(const float* child, float r, float slack) {
+  EXRP_AVX2 static NodeLeaf leaf(const float* child, float r, float slack) {
     return search(_mm256_loadu_ps(child), _mm256_loadu_ps(child + 8), r, slack);
   }
-  EXRP_AVX2 static WideLeaf leaf(const double* child, float r, float slack) {
+  EXRP_AVX2 static NodeLeaf leaf(const double* child, float r, float slack) {
     __m128 quad[4];
     for (int i = 0; i < 4; ++i) quad[i] = _mm256_cvtpd_ps(_mm256_loadu_pd(child + 4 * i));
     return search(_mm256_set_m128(quad[1], quad[0]), _mm256_set_m128(quad[3], quad[2]), r, slack);
@@ -201,7 +201,7 @@ struct WideAvx2 {
     return _mm256_add_ps(value, _mm256_shuffle_ps(lowHalf, lowHalf, 0xff));
   }
 
-  EXRP_AVX2 static WideLeaf search(__m256 low, __m256 high, float r, float slack) {
+  EXRP_AVX2 static NodeLeaf search(__m256 low, __m256 high, float r, float slack) {
     low = runningSums(low);
     high = _mm256_add_ps(runningSums(high), _mm256_permutevar8x32_ps(low, _mm256_set1_epi32(7)));
     const uint32_t index = trueCount(low, high, r);
@@ -210,11 +210,11 @@ struct WideAvx2 {
     _mm256_store_ps(bound + 8, low);
     _mm256_store_ps(bound + 16, high);
     bound[24] = -1.0f;  // past the last leaf nothing is sure
-    return {index, wideWithin(r, bound[7 + index], bound[8 + index], slack)};
+    return {index, nodeWithin(r, bound[7 + index], bound[8 + index], slack)};
   }
 };
 #else
-using WideAvx2 = WidePlain;
+using NodeAvx2 = NodePlain;
 #endif
 
 }  // namespace exrp

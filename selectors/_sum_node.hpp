@@ -1,5 +1,5 @@
 // The arithmetic of one node of 16 children of a SumTree: its sum, its smallest positive value, what is before each child, and the
-// child at a point r by the rule. (In wider vectors, and where r lies by running sums, which is faster: _wide_vectors.hpp.)
+// child at a point r by the rule. (In wider vectors, and where r lies by running sums, which is faster: _sum_node_vectors.hpp.)
 //
 // Sums are added pairwise, (0 + 1), (2 + 3), ..., then pairs of pairs, and so on. The way down by the rule is: to the right half if
 // r >= the left's sum and the right's isn't 0, taking the left's off r; else to the left.
@@ -15,20 +15,20 @@
 
 namespace exrp {
 
-inline constexpr uint32_t wideBits = 4;
-inline constexpr uint32_t wideWidth = 1u << wideBits;
+inline constexpr uint32_t nodeBits = 4;
+inline constexpr uint32_t nodeWidth = 1u << nodeBits;
 
 /// 16 bytes of numbers, which GCC and Clang keep in one vector register on every platform.
 template <typename T>
-struct WideVector {
+struct NodeVector {
   typedef T type __attribute__((vector_size(16)));
 };
-using WideDoubles = WideVector<double>::type;
-using WideFloats = WideVector<float>::type;
+using NodeDoubles = NodeVector<double>::type;
+using NodeFloats = NodeVector<float>::type;
 
 /// The sum of the 16 children.
 template <typename T>
-inline double wideSum(const T* child) {
+inline double nodeSum(const T* child) {
   double pair[8];
   for (int i = 0; i < 8; ++i) pair[i] = static_cast<double>(child[2 * i]) + static_cast<double>(child[2 * i + 1]);
   const double left = (pair[0] + pair[1]) + (pair[2] + pair[3]);
@@ -37,19 +37,19 @@ inline double wideSum(const T* child) {
 }
 
 /// Four children: the sum of all, and of those before each.
-struct WideQuad {
+struct NodeQuad {
   double sum;
-  WideDoubles before[2];
+  NodeDoubles before[2];
 };
 /// Explicit, because left to itself the compiler goes through memory.
-inline WideQuad wideQuad(const double* child) {
-  const WideDoubles zero = {};
-  WideDoubles low;
-  WideDoubles high;
+inline NodeQuad nodeQuad(const double* child) {
+  const NodeDoubles zero = {};
+  NodeDoubles low;
+  NodeDoubles high;
   std::memcpy(&low, child, sizeof low);
   std::memcpy(&high, child + 2, sizeof high);
-  const WideDoubles pairs = __builtin_shufflevector(low, high, 0, 2) + __builtin_shufflevector(low, high, 1, 3);
-  const WideDoubles first = __builtin_shufflevector(pairs, pairs, 0, 0);
+  const NodeDoubles pairs = __builtin_shufflevector(low, high, 0, 2) + __builtin_shufflevector(low, high, 1, 3);
+  const NodeDoubles first = __builtin_shufflevector(pairs, pairs, 0, 0);
   return {pairs[0] + pairs[1],
           {__builtin_shufflevector(zero, low, 0, 2), first + __builtin_shufflevector(zero, high, 0, 2)}};
 }
@@ -57,9 +57,9 @@ inline WideQuad wideQuad(const double* child) {
 /// Writes the sum of the children before each child, infinity where that is the sum of all, so that nothing is at or after it; and
 /// returns the sum of the 16 children.
 template <typename T>
-inline double wideBefore(const double* child, T* before) {
-  WideQuad quad[4];
-  for (int i = 0; i < 4; ++i) quad[i] = wideQuad(child + 4 * i);
+inline double nodeBefore(const double* child, T* before) {
+  NodeQuad quad[4];
+  for (int i = 0; i < 4; ++i) quad[i] = nodeQuad(child + 4 * i);
   const double left = quad[0].sum + quad[1].sum;
   const double sum = left + (quad[2].sum + quad[3].sum);
   for (int i = 0; i < 2; ++i) {
@@ -68,9 +68,9 @@ inline double wideBefore(const double* child, T* before) {
     quad[2].before[i] += left;
     quad[3].before[i] += left;
   }
-  double all[wideWidth];
+  double all[nodeWidth];
   for (int i = 0; i < 4; ++i) std::memcpy(all + 4 * i, quad[i].before, sizeof quad[i].before);
-  for (uint32_t i = 0; i < wideWidth; ++i)
+  for (uint32_t i = 0; i < nodeWidth; ++i)
     before[i] = all[i] < sum ? static_cast<T>(all[i]) : std::numeric_limits<T>::infinity();
   before[0] = 0;
   return sum;
@@ -78,8 +78,8 @@ inline double wideBefore(const double* child, T* before) {
 
 /// The smallest positive child, 0 if there is none.
 template <typename T>
-inline T wideMinPositive(const T* child) {
-  using Vector = typename WideVector<T>::type;
+inline T nodeMinPositive(const T* child) {
+  using Vector = typename NodeVector<T>::type;
   constexpr T infinity = std::numeric_limits<T>::infinity();
   constexpr int lanes = 16 / sizeof(T);
   Vector least = Vector{} + infinity;
@@ -96,10 +96,10 @@ inline T wideMinPositive(const T* child) {
 
 /// The child at r by the rule; r becomes the rest within it. The sum of the children is more than 0.
 template <typename T>
-inline uint32_t wideDescend(const T* child, double& r) {
+inline uint32_t nodeDescend(const T* child, double& r) {
   uint32_t low = 0;
-  for (uint32_t half = wideWidth / 2; half >= 1; half /= 2) {
-    double sum[2][wideWidth / 2];
+  for (uint32_t half = nodeWidth / 2; half >= 1; half /= 2) {
+    double sum[2][nodeWidth / 2];
     for (uint32_t i = 0; i < half; ++i) sum[0][i] = static_cast<double>(child[low + i]);
     for (uint32_t i = 0; i < half; ++i) sum[1][i] = static_cast<double>(child[low + half + i]);
     for (uint32_t count = half / 2; count >= 1; count /= 2)
