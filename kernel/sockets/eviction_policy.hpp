@@ -1,15 +1,16 @@
 // EvictionPolicy: the rule that chooses the episode to forget when the store is full, as the kernel sees it.
 //
-// A policy knows episodes by a small dense index (reused after removal), below `countMax` given at creation. The store tells it
-// of every change in order; nothing here fails, what is needed was reserved at creation.
+// A policy knows an episode by a small dense index, which is used again after removal and is below the `countMax` given at creation. The
+// replay tells it of every change, in order. Nothing here fails: all memory was reserved at creation.
 //
 // Thread safety: none of its own. Invariants a policy keeps:
 //   1. It knows exactly the episodes that were created and not removed.
-//   2. victim() is one of them, and not the spared one while there is another; asking changes no answer to come other than as the rule says (a clock hand may move).
+//   2. victim() is one of them, and not the spared one while there is another. Asking changes later answers only as the rule says (a
+//      clock hand may move).
 //   3. The same calls give the same victims on every platform.
 //   4. save() and load(), with the header where there is one, carry everything that decides the future.
-// Cost: created, ended, removed and victim O(log E) amortised at most; sampled O(1) a pick, so that getBatch never slows by more
-// than 10 %; prioritized O(log E) a pick.
+// Cost: created, ended, removed and victim at most O(log E), amortised; prioritized O(log E) a pick; sampled O(1) a pick, so that a batch
+// is never more than 10 % slower.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +39,13 @@ class EvictionPolicy {
   virtual void created(uint32_t episode) = 0;
   /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
   virtual void sampled(const uint32_t* episode, uint32_t count) = 0;
-  /// An episode has ended, with `pickCount` picks in the first pick table, to which none will be added. Loading tells it too, of each that has ended,
-  /// before load().
+  /// An episode has ended, with `pickCount` picks in the first pick table; none will be added. Loading calls it too, before load(), for
+  /// each episode that has ended.
   virtual void ended(uint32_t episode, uint32_t pickCount) {
     (void)episode;
     (void)pickCount;
   }
-  /// Whether it is to be told of priorities; the same answer always.
+  /// Whether it wants to hear of priorities; always the same answer.
   virtual bool wantsPriorities() const { return false; }
   /// The priorities that one call has set for picks of these episodes, in its order; an episode may come many times.
   virtual void prioritized(const uint32_t* episode, const double* priority, uint32_t count) {
@@ -53,13 +54,13 @@ class EvictionPolicy {
     (void)count;
   }
   virtual void removed(uint32_t episode) = 0;
-  /// The episode to forget now. There is at least one. `spared`, the episode that is being recorded, is passed over as long as
-  /// there is another.
+  /// The episode to forget now. There is at least one. `spared` is the episode that is being recorded: it is passed over as long as there
+  /// is another.
   virtual uint32_t victim(uint32_t spared) = 0;
 
   virtual double memoryBytes() const = 0;
 
-  /// What a policy keeps that belongs to no episode: a whole number of items' bytes. loadHeader() comes before load().
+  /// Bytes of what a policy keeps that belongs to no episode: a multiple of an item's. loadHeader() comes before load().
   virtual uint32_t headerBytes() const { return 0; }
   virtual void saveHeader(uint8_t* bytes) const { (void)bytes; }
   virtual Status loadHeader(const uint8_t* bytes) {
@@ -69,8 +70,8 @@ class EvictionPolicy {
 
   /// Writes one item for each episode, in an order from which load() restores everything; `items` has room for all.
   virtual void save(EvictionItem* items) const = 0;
-  /// Restores from save()'s items. All episodes were created before, in order of age, and have ended if they had; every item names a different one of them
-  /// (checked by the caller). A value that can't be is Status::dataCorrupt.
+  /// Restores what save() wrote. All episodes were created before, in order of age, and those that had ended were ended. Each item names a
+  /// different one (the caller has checked it). A value that can't be is Status::dataCorrupt.
   virtual Status load(const EvictionItem* items, uint32_t count) = 0;
 
   /// 0, or the number of the first invariant that does not hold. O(E); for tests and after loading.

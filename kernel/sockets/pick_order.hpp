@@ -1,6 +1,6 @@
 // PickOrder: which picks come before a pick in its episode, for a selector, which knows picks only as dense indices.
 //
-// The replay hands one to setPriorityInOrder(); what it says holds for that call.
+// The replay gives one to setPriorityInOrder(); what it says is true during that call.
 // Thread safety: none of its own.
 // Invariants of what before() writes:
 //   1. All are indices of picks that are in the table, or `none`.
@@ -19,8 +19,8 @@ class PickOrder {
   PickOrder(const PickOrder&) = delete;
   PickOrder& operator=(const PickOrder&) = delete;
 
-  /// For each of `count` picks `index[k]`, the `window` picks before it in its episode: the one i picks earlier (from 1) at
-  /// before[k * window + i - 1], `none` where the episode has begun by then.
+  /// Writes, for each of `count` picks `index[k]`, the `window` picks before it in its episode. The one i picks earlier (from 1) goes to
+  /// before[k * window + i - 1]; `none` goes there where the episode begins later than that.
   virtual void before(const uint32_t* index, uint32_t count, uint32_t window, uint32_t* before) const = 0;
 
  protected:

@@ -1,9 +1,9 @@
 // PickSelector: the rule that chooses picks from a pick table, as the kernel sees it.
 //
-// A selector knows dense indices 0..count-1 only: what they stand for is the pick table's business. The table tells it of
-// every change, in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the place of
-// a removed one, popped(last) right after that or alone; runs of them in one call. A selector never fails on those three: what they need was reserved at
-// creation, for `countMax` picks.
+// A selector knows dense indices 0..count-1 only; what they stand for is the pick table's business. The table tells it of every change,
+// in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the index of a removed one, and
+// popped(last) right after that or alone. Runs of them come in one call. A selector never fails on those three: it reserved what they
+// need at creation, for `countMax` picks.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants a selector keeps:
@@ -36,11 +36,11 @@ class PickSelector {
   /// The last pick, at `index`, is gone.
   virtual void popped(uint32_t index) = 0;
 
-  /// What pushed() of `first` and of each that follows would do, for `count` picks. Rules that can do it sooner say how.
+  /// Does what pushed() of `first` and of each that follows would do, for `count` picks. A rule that can do it faster overrides it.
   virtual void pushedRun(uint32_t first, uint32_t count) {
     for (uint32_t k = 0; k < count; ++k) pushed(first + k);
   }
-  /// What moved(last, to), popped(last), moved(last - 1, to + 1), popped(last - 1), ... would do, for `count` picks.
+  /// Does what moved(last, to), popped(last), moved(last - 1, to + 1), popped(last - 1), ... would do, for `count` picks.
   virtual void movedRun(uint32_t last, uint32_t to, uint32_t count) {
     for (uint32_t k = 0; k < count; ++k) {
       moved(last - k, to + k);
@@ -48,23 +48,23 @@ class PickSelector {
     }
   }
 
-  /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0 (checked by the caller).
-  /// The same index may come twice: the last wins.
+  /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0: the caller has checked it. The same index may
+  /// come twice: the last wins.
   virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
-  /// The same for what a user sets, by a replay that can say which picks come before each in its episode; priorities that come with
-  /// records are set by setPriority(). For rules that know single picks only both are one. What stands in `priority` afterwards is
-  /// undefined.
+  /// The same for priorities that a user sets, with an order that says which picks come before each in its episode. Priorities that come
+  /// with records are set by setPriority(). For a rule that knows single picks only, both are the same. What `priority` holds afterwards
+  /// is undefined.
   virtual void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder&) {
     setPriority(index, priority, count);
   }
 
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
-  /// Fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many; its bookkeeping stays
+  /// It fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many. Its bookkeeping stays
   /// consistent.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
 
-  /// The smallest probability any pick of the table had for the last select(), where importance weights are scaled by the table's
-  /// largest; 0 where they are scaled by the batch's largest (or are all 1).
+  /// The smallest probability that a pick of the table had in the last select(), where importance weights are scaled by the table's
+  /// largest. 0 where they are scaled by the batch's largest, or are all 1.
   virtual double probabilityMin() { return 0.0; }
 
   /// True when importance weights are (N P)^-beta; false when the rule defines none and they are 1.

@@ -1,14 +1,14 @@
-// AgeLimit: says when the oldest episode must go because more records were written since it began than the limit allows.
+// AgeLimit: says when the oldest episode must go, because more records were written since it began than the limit allows.
 //
-// An episode's age is the number of records written to the replay since it began, so episodes grow too old in the order of their
-// handles, and only the oldest has to be looked at. No record is older than its episode: with a limit of n, every stored record is
-// among the last n that were written.
+// An episode's age is the number of records written to the replay since it began. So episodes grow too old in the order of their handles,
+// and only the oldest has to be looked at. No record is older than its episode: with a limit of n, every stored record is among the last
+// n that were written.
 //
 // Thread safety: none of its own. Without a limit nothing is ever due, and it takes no memory.
 // Invariants:
 //   1. Births rise with handles, never fall, and are at most the count of records written.
 //   2. Between calls no episode is older than the limit.
-// (Both are for the replay to check, which knows the episodes and the count.)
+// (The replay checks both, as it knows the episodes and the count.)
 // Cost: all O(1); 8 bytes an episode. It does not evict.
 #pragma once
 
@@ -28,7 +28,7 @@ class AgeLimit {
   bool isSet() const { return ageMax_ != 0; }
   /// Whether an episode is too old for another record, of which `recordedCount` were written so far: the oldest is, then.
   bool isDue(uint64_t recordedCount) const { return recordedCount >= due_; }
-  /// How many records can follow, of which none finds an episode too old. Not for when one is.
+  /// How many more records can be written before an episode is too old. Not to be asked when one is.
   uint64_t recordsLeft(uint64_t recordedCount) const { return due_ - recordedCount; }
 
   uint64_t birth(uint32_t episode) const { return births_[episode]; }
@@ -36,12 +36,12 @@ class AgeLimit {
   void begin(uint32_t episode, uint64_t recordedCount) {
     if (isSet()) births_[episode] = recordedCount;
   }
-  /// To be told after each change of the episodes.
+  /// To be called after each change of the episodes.
   void follow(const EpisodeTable& episodes) {
     if (isSet()) due_ = episodes.oldest() == episodeNone ? never : births_[episodes.oldest()] + ageMax_;
   }
 
-  /// Whether an episode of that birth, the next after one of `birthBefore`, can be there.
+  /// Whether there can be an episode of that birth, with so many records, after one of `birthBefore`.
   bool isPossible(uint64_t birth, uint64_t birthBefore, uint64_t recordCount, uint64_t recordedCount) const {
     return birth >= birthBefore && birth <= recordedCount && recordCount <= recordedCount - birth && recordedCount - birth <= ageMax_;
   }

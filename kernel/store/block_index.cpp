@@ -28,7 +28,7 @@ Status BlockIndex::prepare(uint32_t count) {
   return Status::ok;
 }
 
-/// An empty table; nothing is changed where there is no memory for it. At most 2^32 places, as 32 bits of a hash say which.
+/// Makes an empty table, or changes nothing where there is no memory for it. It has at most 2^32 entries, as 32 bits of a hash choose one.
 Status BlockIndex::makeTable(size_t tableCount) {
   if (!table_.create(tableCount) || !table_.commit(tableCount)) {
     return fail(Status::memory, double{sizeof(Entry)} * static_cast<double>(tableCount));

@@ -1,15 +1,15 @@
-// BlockIndex: finds a block by its episode's handle and its ordinal in it, so that (pick episode, pick position) leads to a
-// slot in one step however long the episode is.
+// BlockIndex: finds a block by its episode's handle and its ordinal in it. So an episode and a position lead to a slot in one step,
+// however long the episode is.
 //
-// Open addressing with linear probing. A place in the table says which block and 32 bits of its key's hash; the keys themselves stand
-// in the blocks, and only the one that is looked for is read, as any other differs in its hash (but for one in 2^32). Removal shifts
-// back, so there are no tombstones and no slow decay.
+// Open addressing with linear probing. An entry of the table holds a block and 32 bits of its key's hash. The keys themselves stand in
+// the blocks. Only the one that is looked for is read, as any other differs in its hash (but for one in 2^32). Removal shifts entries
+// back, so there are no tombstones, and the table does not get slower with time.
 // Thread safety: none of its own.
 // Invariants:
 //   1. Every taken block is found by its key; nothing else is. The bits of the hash are its key's.
-//   2. At most 5/8 of the table is used.
-// Cost: O(1), one miss of the cache in the table and, for find(), one in the block. 8 bytes a place of the table, which doubles when
-// needed (amortised O(1)).
+//   2. At most 5/8 of the table is used, and the table is no larger than all blocks need.
+// Cost: O(1): one miss of the cache in the table and, for find(), one in the block. An entry has 8 bytes. The table doubles when needed
+// (amortised O(1)).
 #pragma once
 
 #include "kernel/store/store.hpp"

@@ -1,13 +1,13 @@
 // ByteLimit: how many records there may be, by number and by their bytes.
 //
-// What counts are the bytes of columns: those of each record, a column that only every nth record of an episode keeps where it is
-// kept, and the state's once more for each ended episode's final state.
+// It counts the bytes of columns: those of each record, those of each row that a column keeps for every nth record only, and the state's
+// once more for each ended episode's final state.
 //
 // Thread safety: none of its own.
 // Invariants:
 //   1. recordMax() is the smaller of the capacity and of what the limit leaves beside final states and kept columns that are stored.
-// Cost: O(kept columns) a record; an addition for an episode that ends or goes, with a limit in bytes a division. It does not evict,
-// nor look at slots: memory in use is more, by the slots of blocks that are not filled.
+// Cost: O(kept columns) a record; an addition for an episode that ends or goes, and a division where there is a limit in bytes. It does
+// not evict, and does not look at slots: memory in use is more, by the slots of blocks that are not full.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +39,11 @@ class ByteLimit {
     }
   }
 
-  /// The most records that there may be now.
+  /// How many records there may be now.
   uint32_t recordMax() const { return recordMax_; }
-  /// The most with `bytes` of further final states and kept columns.
+  /// How many there may be with `bytes` more of final states and kept columns.
   uint32_t recordMaxWith(uint64_t bytes) const { return bytes == 0 ? recordMax_ : recordMaxBeside(besideBytes_ + bytes); }
-  /// What a record at `position` of its episode keeps beside the columns of every record.
+  /// The bytes that a record at `position` of its episode keeps beside the columns of every record.
   uint64_t keptBytes(uint32_t position) const {
     uint64_t bytes = 0;
     for (uint32_t index = 0; index < keptCount_; ++index) {

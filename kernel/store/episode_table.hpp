@@ -19,7 +19,7 @@ struct Episode {
   uint32_t firstBlock;
   uint32_t lastBlock;
   uint32_t count;  // records
-  uint32_t state;  // EXRP_EPISODE_*; EVICTED while the index is unused
+  uint32_t state;  // EXRP_EPISODE_*; EVICTED while nothing has this index
   uint32_t older;
   uint32_t newer;  // or the next unused index
 
@@ -31,7 +31,7 @@ class EpisodeTable {
   Status create(uint32_t countMax) {
     return episodes_.create(countMax) ? Status::ok : fail(Status::memory, double{1} * countMax * sizeof(Episode));
   }
-  /// Makes sure that the next `count` add() calls cannot fail, if there are places at all.
+  /// Takes the memory that the next `count` add() calls need, for as many episodes as there can be.
   Status prepare(uint32_t count) {
     const size_t needed = size_t{highWater_} + count;
     const size_t bounded = needed < episodes_.countMax() ? needed : episodes_.countMax();

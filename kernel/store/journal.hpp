@@ -3,7 +3,7 @@
 // An event is a pair (from, to): (none, i) pick i was added; (j, i) j moved to i; (i, none) i was removed; (i, i) i was given a
 // priority, whose bits are the event after it.
 // Thread safety: none of its own. Cost: 8 bytes an event, one store.
-// It does not grow without bound: the replay refuses to record when there may not be room for what a record can cause.
+// It does not grow without bound: the replay refuses to record when a record could cause more events than there is room for.
 #pragma once
 
 #include "kernel/base/error.hpp"

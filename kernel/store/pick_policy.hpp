@@ -1,11 +1,11 @@
 // PickPolicy: what counts as a pick of one pick table, and what of it a batch holds.
 //
-// A pick begins at a position of its episode and has `length` records from there on. A batch shows it in rows: first the records
-// before it that are asked for (`before`), then its own. All numbers are checked once, by parse().
+// A pick begins at a position of its episode and has `length` records from there on. A batch shows it in rows: first as many records
+// before it as `before` asks for, then its own. All numbers are checked once, by parse().
 //
 // Invariants:
-//   1. Whether a position is a pick depends on the episode's count and on whether it has ended, and never ends being so while
-//      the episode is stored.
+//   1. Whether a position is a pick depends on the episode's count and on whether it has ended. A position that is a pick stays one as
+//      long as the episode is stored.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -35,11 +35,11 @@ struct PickPolicy {
   /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
-  /// Whether n-step returns, if there are any, can be had of rewards whose elements have so many bytes.
+  /// Whether n-step returns, if there are any, can be computed from rewards whose elements have so many bytes.
   bool fitsReward(uint32_t itemBytes) const;
   /// Rows a pick has in a batch.
   uint64_t rows() const { return uint64_t{before} + length; }
-  /// Frames a pick's states have in a batch: of each row its stack, or each frame once.
+  /// Frames that a pick's states have in a batch: the stack of each row, or each frame once.
   uint64_t frames() const {
     const uint64_t more = nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
     return compact ? stack - 1 + rows() + more : (rows() + more) * stack;
@@ -50,7 +50,7 @@ struct PickPolicy {
   bool plain() const {
     return before == 0 && stack == 1 && nextState == EXRP_NEXT_STATE_COPY && nStepCount == 0 && !reversed && !compact && !masks;
   }
-  /// Picks that an episode's end can complete at most.
+  /// The most picks that an episode's end can complete.
   uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
 
   /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
@@ -61,7 +61,7 @@ struct PickPolicy {
     const uint64_t needed = uint64_t{length} + (ended || allowOpenEnd ? 0 : ahead());
     return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
   }
-  /// How many they are.
+  /// How many picks they are.
   uint32_t validCount(uint32_t count, bool ended) const {
     const uint32_t end = validEnd(count, ended);
     return end / stride + (end % stride != 0 ? 1 : 0);

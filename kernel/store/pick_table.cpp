@@ -18,7 +18,7 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
     return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
-  // Every pick, those that come included, can go again, at two events each; coming is one, and two more with a priority.
+  // Each pick that is there or comes can go again: two events. Coming is one event, and two more with a priority.
   return journal_.prepare(static_cast<size_t>(2 * (count_ + count) + 3 * count));
 }
 
@@ -63,8 +63,8 @@ void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   indices_[slot] = index + 1;
 }
 
-/// Removes the `count` picks from `index` on, of the slots from `removed` on: the last pick takes the first one's place, the one
-/// before it the second one's, and so on.
+/// Removes the `count` picks from `index` on, of the slots from `removed` on. The last pick takes the first one's index, the one before
+/// it the second one's, and so on.
 void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   for (uint32_t k = 0; k < count; ++k) indices_[removed + k] = 0;
@@ -83,8 +83,8 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   count_ -= count;
 }
 
-/// How many of an episode's picks, of those at `slot` and behind it, stand side by side from `index` on and have their places taken by
-/// picks of others: at least one, at most `countMax`. (It ends before the places that it takes from, as its own picks are no others'.)
+/// How many of an episode's picks, from `slot` on, have the indices from `index` on and will have them taken by picks of other episodes:
+/// at least one, at most `countMax`. (The run ends before the picks that move, as those are not of this episode.)
 uint32_t PickTable::runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const {
   uint32_t run = 1;
   while (run < countMax && indices_[slot + run] == index + run + 1 && !isOf(store, episode, count_ - 1 - run)) {

@@ -1,8 +1,8 @@
 // PickTable: the dense array of all picks that are valid now, for one pick policy.
 //
-// A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in
-// the table may be drawn. Removal is swap-with-last, so that forgetting an episode of n records costs O(n) whatever the table
-// holds (Chen and Wang, section 3.2, the nine steps).
+// A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in the
+// table may be drawn. On removal the last pick takes the index of the removed one. So forgetting an episode of n records costs O(n),
+// whatever the table holds (Chen and Wang, section 3.2, the nine steps).
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -26,10 +26,10 @@ constexpr uint32_t pickNone = EXRP_INDEX_NONE;
 class PickTable {
  public:
   Status create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax);
-  /// Makes sure that the next `count` push() calls on slots below `slotCount` cannot fail, whatever is removed between them.
+  /// Takes the memory that the next `count` push() calls on slots below `slotCount` need, whatever is removed between them.
   Status prepare(uint64_t count, uint32_t slotCount);
 
-  /// Whether one push() on a slot that was prepared before needs no prepare().
+  /// Whether one push() needs no prepare(), on a slot that was prepared before.
   bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
 
   void push(uint32_t slot) {
@@ -47,7 +47,7 @@ class PickTable {
   /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
   void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
 
-  /// A selector that knows every pick there is hears from now on of every change.
+  /// From now on this selector, which knows every pick there is, hears of every change.
   void attach(PickSelector* selector);
   Status openJournal();
 

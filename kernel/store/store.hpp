@@ -1,17 +1,33 @@
-// Store: the records themselves. Columns x slots, slots handed out in blocks.
+// Store: the records themselves, as columns by slots. Slots are handed out in blocks.
 //
-// A record's small columns lie side by side (one "row" of a group), so that a random pick touches one run of memory instead of
-// one a column; a column of more than `columnAloneBytes` has a group of its own. Measured in docs/performance.md. A column that is
-// kept for every nth record only stands apart: as many rows a block as there can be such records in it.
+//   episode 7: 21 records, ended (episode_table.hpp)
+//      |  firstBlock                                       lastBlock
+//      v                                                      |
+//   block 40, ordinal 0            next                       v
+//   +---+---+---+--   --+---+     ----->     block 12, ordinal 1
+//   | 0 | 1 | 2 |  ...  | 15|     <-----     +---+---+--   --+---+---+---+--   --+---+
+//   +---+---+---+--   --+---+    previous    | 16| 17|  ...  | 20| F |   |  ...  |   |
+//   640  641             655                 +---+---+--   --+---+---+---+--   --+---+
+//         ^                                  192  193                             207    <- slots
+//         |
+//   pick 3 of a table: the sequence that begins in slot 641 (pick_table.hpp: index 3 -> slot 641 -> index 3)
+//
+// In the boxes stand positions in the episode; F is the final state, in the slot after the last record.
+// An episode and a position lead to a block by block_index.hpp; the slot is block * blockLength + position % blockLength. A slot leads
+// back by its block, slot / blockLength: to the handle, and to the position, ordinal * blockLength + slot % blockLength.
+//
+// A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
+// column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/performance.md). A column that is kept for
+// every nth record only stands apart: with as many rows a block as there can be such records in it.
 //
 // Thread safety: none of its own.
 // Invariants:
 //   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
 //   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
-//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says what it does.
-// Cost: taking and giving back are O(1); a chain is given back in one step and comes out again in the same order, so that
-// the next episode's blocks are neighbours where the last one's were.
-// It does not know what an episode is, only the handle, ordinal and index written into its blocks.
+//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says the same.
+// Cost: taking and giving back are O(1). A chain is given back in one step and comes out again in the same order: so the next episode's
+// blocks are neighbours where the last one's were.
+// It does not know what an episode is. It knows only the handle, ordinal and index that are written into its blocks.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -29,7 +45,7 @@ struct Column {
   uint32_t itemBytes;  // of one element
   uint32_t itemCount;  // elements of one record
   uint32_t bytes;      // of one record
-  uint32_t every;      // it is kept for every so manieth record of an episode
+  uint32_t every;      // it is kept for every nth record of an episode; 1: for all
   uint32_t group;
   uint32_t offset;  // in the group's row
 };
@@ -44,7 +60,7 @@ struct Block {
   bool taken() const { return episode != blockNone; }
 };
 
-/// What most batches need of a block, kept a second time: so short that the caches hold more of it.
+/// What most batches need of a block. It is kept a second time because it is short: so the caches hold more of it.
 struct BlockHead {
   uint32_t episode;  // the block's
   uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
@@ -55,7 +71,7 @@ class Store {
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
   Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax);
 
-  /// Makes sure that the next `count` calls of takeBlock() cannot fail for want of memory, if there are blocks at all.
+  /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);
   /// Blocks that can be taken now.
   uint32_t availableCount() const { return freeCount_ + (blockCountMax_ - highWater_); }
@@ -99,7 +115,7 @@ class Store {
 
   Block& block(uint32_t index) { return blocks_[index]; }
   const Block& block(uint32_t index) const { return blocks_[index]; }
-  /// The heads of all blocks, by index; of those that no episode owns it says nothing.
+  /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
   const BlockHead* heads() const { return heads_.data(); }
   uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
   uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
