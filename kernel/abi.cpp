@@ -216,7 +216,7 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, doubl
   return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
     const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.drawing.batchLayout(at, count, offsets);
+    return found.drawing.batchLayout(found.lane, at, count, offsets);
   });
 }
 

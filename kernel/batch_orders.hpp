@@ -10,7 +10,8 @@
 //
 // Thread safety: runFor() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
 // caller's thread's. Whoever draws has set isDrawing_, and nobody else touches the replay then: the caller's thread comes here first
-// (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held between two calls.
+// (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
+// between two calls.
 // Invariants:
 //   1. waiting() is the number of orders that were given and are not carried out; it falls only when one is wholly done.
 //   2. A place that is given and not done is changed by nobody but who draws, isHeld aside.

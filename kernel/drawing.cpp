@@ -34,26 +34,35 @@ void weigh(const double* probabilities, uint32_t count, double beta, double prob
 
 // ---- batches ----
 
-Status Drawing::batchLayout(Table& table, uint32_t count, double* offsets) const {
-  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+/// Lays out a batch of `count` picks of a table, and takes what it needs, in the lane's scratch for that table.
+Status Drawing::layOut(Lane& lane, const Table& table, uint32_t count) const {
+  BatchScratch& scratch = lane.batches[table.number];
+  if (scratch.layoutCount == count) return Status::ok;
   const double bytes = table.batches.bytes(count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const BatchLayout& layout = table.batches.layout(count, table.scratch);
+  const Status status = table.batches.createScratch(&scratch);
+  if (status == Status::ok) table.batches.layout(count, scratch);
+  return status;
+}
+
+Status Drawing::batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const Status status = layOut(lane, table, count);
+  if (status != Status::ok) return status;
+  const BatchLayout& layout = lane.batches[table.number].layout;
   for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
-/// Checks what a batch is asked with.
-Status Drawing::checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const {
+/// Checks what a batch is asked with, and lays it out.
+Status Drawing::checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const {
   if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
   if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
   if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  if (table.scratch.layoutCount != range.total) {
-    const double bytes = table.batches.bytes(range.total);
-    if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  }
-  const auto needed = static_cast<double>(table.batches.layout(range.total, table.scratch).offsets[EXRP_BATCH_BYTES]);
+  const Status status = layOut(lane, table, range.total);
+  if (status != Status::ok) return status;
+  const auto needed = static_cast<double>(lane.batches[table.number].layout.offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.recordCount()));
   return Status::ok;
@@ -61,7 +70,7 @@ Status Drawing::checkBatch(Table& table, const BatchRange& range, double beta, d
 
 Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = replay_.checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(replay_.tableOf(selector), range, beta, batchBytes);
+  if (status == Status::ok) status = checkBatch(lane, replay_.tableOf(selector), range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
   if (!lane.indices.commit(count) || !lane.episodes.commit(count) || !lane.numbers.commit(count)) {
@@ -79,7 +88,7 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
 
 Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range,
                             double beta, double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  const Status status = checkBatch(table, range, beta, batchBytes);
+  const Status status = checkBatch(lane, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < range.count; ++index) {
     if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
@@ -95,7 +104,8 @@ Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, c
 void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
                           double beta, double probabilityMin, bool weighted, uint8_t* batch) {
   const uint32_t count = range.count;
-  const BatchLayout& layout = table.batches.layout(range.total, table.scratch);
+  BatchScratch& scratch = lane.batches[table.number];
+  const BatchLayout& layout = scratch.layout;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
   table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
@@ -107,7 +117,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
   table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
-                     table.scratch);
+                     scratch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
 }
 

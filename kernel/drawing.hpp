@@ -18,7 +18,7 @@ class Drawing {
  public:
   explicit Drawing(Replay& replay) : replay_(replay) {}
 
-  Status batchLayout(Table& table, uint32_t count, double* offsets) const;
+  Status batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const;
   Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
   Status gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
@@ -34,7 +34,8 @@ class Drawing {
   Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
-  Status checkBatch(Table& table, const BatchRange& range, double beta, double batchBytes) const;
+  Status layOut(Lane& lane, const Table& table, uint32_t count) const;
+  Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
   void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch);
   bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;

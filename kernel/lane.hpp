@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/base/scratch.hpp"
+#include "kernel/batches/batch.hpp"
 
 namespace exrp {
 
@@ -15,6 +16,7 @@ struct Lane {
   Scratch<double> numbers;     // probabilities or priorities
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
+  BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the table
 };
 
 }  // namespace exrp

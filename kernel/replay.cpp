@@ -77,7 +77,7 @@ Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
   const uint32_t slotCountMax = store_.blockCountMax() * store_.blockLength();
   Status status = made->picks.create(policy, config_.capacity, slotCountMax);
   made->batches.create(store_, policy, config_.segmentLength);
-  if (status == Status::ok) status = made->batches.createScratch(&made->scratch);
+  made->number = tableCount_;
   if (status == Status::ok) status = made->picks.prepare(recordCount_, store_.highWater() << store_.blockShift());
   if (status != Status::ok) return status;
   for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
@@ -438,7 +438,8 @@ int32_t Replay::check() const {
     uint32_t last = blockNone;
     for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
       const Block& link = store_.block(block);
-      if (ordinal >= blockCount || link.ordinal != ordinal || link.previous != last || link.handle != entry.handle || link.episode != episode) return 2;
+      if (ordinal >= blockCount || link.ordinal != ordinal || link.previous != last) return 2;
+      if (link.handle != entry.handle || link.episode != episode) return 2;
       last = block;
     }
     if (ordinal != blockCount || last != entry.lastBlock) return 2;

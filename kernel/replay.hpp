@@ -35,7 +35,7 @@ namespace exrp {
 struct Table {
   PickTable picks;
   BatchMaker batches;
-  BatchScratch scratch;
+  uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
 };
 
