@@ -5,6 +5,7 @@
  */
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
+import { showAs } from "../base/inspect.ts";
 
 /** The kinds of element a column can have. `bool` is kept as a byte of 0 or 1. */
 export type DType =
@@ -407,3 +408,5 @@ const ARRAY_TYPES: ReadonlyMap<DType, { readonly name: string }> = new Map(
 export function arrayTypeOf(dtype: DType): { readonly name: string } | undefined {
   return ARRAY_TYPES.get(dtype);
 }
+
+showAs(Column, (column: Column) => String(column));

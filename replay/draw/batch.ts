@@ -6,6 +6,7 @@
 
 import * as abi from "../../ffi/symbols.ts";
 import { showUnlike } from "../../base/checks.ts";
+import { columnsText, showAs } from "../../base/inspect.ts";
 import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchShape } from "./batch_shape.ts";
@@ -315,3 +316,8 @@ function nStepPart<S extends Column>(
     discount: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length),
   });
 }
+
+showAs(Batch, (batch: Batch<Column, Column, Column, Columns>) => {
+  const gone = Batch.hasMemory(batch) ? "" : " (handed back)";
+  return `Batch ${batch.size}×${batch.length}${gone} ${columnsText(batch, batch.shape)}`;
+});

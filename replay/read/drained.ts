@@ -4,6 +4,7 @@
  * @module
  */
 
+import { columnsText, numberOf, showAs } from "../../base/inspect.ts";
 import { type AnyColumnArray, extrasOf } from "./records.ts";
 import type { Column, ColumnArray, Columns, NoColumns } from "../../schema/columns.ts";
 
@@ -196,3 +197,10 @@ export class Drained<
     return this.#nextState;
   }
 }
+
+showAs(Drained, (drained: Drained<Column, Column, Column, Columns>) => {
+  const { size, segmentCount, shape } = drained;
+  return `Drained ${numberOf(size, "step")} in ${numberOf(segmentCount, "segment")} ${
+    columnsText(drained, shape)
+  }`;
+});

@@ -4,8 +4,9 @@
  * @module
  */
 
+import { numberOf, showAs } from "../../base/inspect.ts";
 import type { SelectorRule } from "../../selectors/composed_selector.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import { describePolicy, type PickPolicy } from "../../schema/pick_options.ts";
 import type { Selector } from "./selector.ts";
 
 /** What a pick table asks its replay for. */
@@ -76,5 +77,20 @@ export class PickTable<B = unknown> {
   static #ownerOf(table: PickTable, operation: string): PickTableOwner {
     if (#owner in table) return table.#owner;
     throw new TypeError(`${operation} is that of a pick table which newPickTable() made`);
+  }
+}
+
+showAs(PickTable, (table: PickTable) => {
+  const { id, policy } = table;
+  const more = describePolicy(policy);
+  return `PickTable ${id}: ${countText(table)} of length ${policy.length}${more && `, ${more}`}`;
+});
+
+/** How many picks there are, where that can be asked now. */
+function countText(table: PickTable): string {
+  try {
+    return numberOf(table.pickCount, "pick");
+  } catch {
+    return "picks";
   }
 }

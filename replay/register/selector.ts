@@ -4,6 +4,8 @@
  * @module
  */
 
+import { showAs } from "../../base/inspect.ts";
+
 /**
  * A selector of one replay. `newPickSelector` makes it; `getBatch` and `setPriority` take it. It is immutable and lives as long as
  * its replay, through `unserialize` too.
@@ -58,3 +60,8 @@ export class Selector<B = unknown> {
     return typeof value === "object" && value !== null && #owner in value;
   }
 }
+
+showAs(Selector, ({ id, kind, table, parts }: Selector) => {
+  const made = parts.length === 0 ? "" : ` of selectors ${parts.map((part) => part.id).join(", ")}`;
+  return `Selector ${id}: ${kind}${made} on pick table ${table}`;
+});

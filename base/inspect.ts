@@ -1,0 +1,59 @@
+/**
+ * What `console.log` shows of the library's objects: one line instead of all their fields.
+ *
+ * @module
+ */
+
+import { kindOf } from "./typed_arrays.ts";
+
+/** What Deno asks an object for, and what Node and Bun do. */
+const KEYS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
+
+/** Lets objects of a class show as `text` says. Looking never throws: where `text` can't be had, the name of the class stands. */
+export function showAs<T extends object>(
+  kind: { readonly name: string; readonly prototype: T },
+  text: (value: T) => string,
+): void {
+  function inspect(this: T): string {
+    try {
+      return text(this);
+    } catch {
+      return kind.name;
+    }
+  }
+  for (const key of KEYS) {
+    Object.defineProperty(kind.prototype, key, { value: inspect, configurable: true });
+  }
+}
+
+/** A number of things, such as `1 step` or `2 steps`. */
+export function numberOf(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+/** An array and its shape, such as `float32[32,8,4]`. */
+export function arrayText(array: unknown, shape: readonly number[]): string {
+  const kind = kindOf(array) ?? "array";
+  return `${kind.replace(/Array$/, "").toLowerCase()}[${shape.join(",")}]`;
+}
+
+/** Columns by name, with their shapes, such as `{ state: float32[32,4], action: int32[32] }`. */
+export function columnsText(
+  { state, action, reward, extras }: Readonly<Record<"state" | "action" | "reward", unknown>> & {
+    readonly extras: object;
+  },
+  shape: Readonly<Record<"state" | "action" | "reward", readonly number[]>> & {
+    readonly extras: object;
+  },
+): string {
+  const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
+  const parts = [
+    `state: ${arrayText(state, shape.state)}`,
+    `action: ${arrayText(action, shape.action)}`,
+    `reward: ${arrayText(reward, shape.reward)}`,
+    ...Object.entries(extras).map(([name, array]) =>
+      `${name}: ${arrayText(array, shapes[name] ?? [])}`
+    ),
+  ];
+  return `{ ${parts.join(", ")} }`;
+}
