@@ -15,10 +15,10 @@ import { checkSaved } from "./_saved_bytes.ts";
 /** Events read in one call. */
 const CHUNK_EVENTS = 8192;
 
-/** When more wait, they are read at the next look. */
+/** If more events wait, they are read at the next look. */
 const WAITING_MAX = 2 ** 15;
 
-/** Records between two looks at how many events wait. */
+/** After this many records, a look at how many events wait. */
 const LOOK_EVERY = 4096;
 
 /** A drawn probability may exceed 1 by what rounding does to a sum of many weights. */
@@ -28,9 +28,9 @@ const PROBABILITY_MAX = 1 + 1e-6;
 export class CustomSelector {
   /** The user's object. */
   readonly rule: PickSelector;
-  /** What it draws with. */
+  /** The random numbers that the rule draws with. */
   readonly random: RandomStream;
-  /** How many picks it was told of. */
+  /** How many picks the rule was told of. */
   count = 0;
   #failure: unknown;
   #failed = false;
@@ -42,7 +42,7 @@ export class CustomSelector {
     this.random = new RandomStream(seed, stream);
   }
 
-  /** Tells the rule of one event; a rule that throws is not told any more. */
+  /** Tells the rule of one event. A rule that threw is told nothing more. */
   tell(from: number, to: number): void {
     if (from === EXRP_INDEX_NONE) this.count = to + 1;
     else if (to === EXRP_INDEX_NONE) this.count = from;
@@ -68,14 +68,14 @@ export class CustomSelector {
     }
   }
 
-  /** Tells the rule that all it knew is gone, and that there are `count` picks now. */
+  /** Tells the rule that all picks it knew are gone, and that there are `count` picks now. */
   refill(count: number): void {
     for (let index = this.count - 1; index >= 0; index--) this.tell(index, EXRP_INDEX_NONE);
     this.count = 0;
     for (let index = 0; index < count; index++) this.tell(EXRP_INDEX_NONE, index);
   }
 
-  /** Throws when the rule threw while it was told of changes: it does not know the table any more. */
+  /** Throws if the rule threw while it was told of changes, because it does not know the table any more. */
   checkSound(): void {
     if (!this.#failed) return;
     throw new ReplayError(
@@ -137,7 +137,7 @@ export class CustomSelector {
     }
   }
 
-  /** Random state, then the rule's own bytes. */
+  /** The random state, then the rule's own bytes. */
   save(): Uint8Array<ArrayBuffer> {
     this.checkSound();
     const { rule } = this;
@@ -152,7 +152,7 @@ export class CustomSelector {
     return bytes;
   }
 
-  /** Takes up what {@linkcode CustomSelector.save} gave, for a table of `count` picks. */
+  /** Loads what {@linkcode CustomSelector.save} gave, for a table of `count` picks. */
   load(count: number, bytes: Uint8Array): void {
     this.#failed = false;
     this.#failure = undefined;
@@ -163,25 +163,25 @@ export class CustomSelector {
   }
 }
 
-/** All custom selectors of one pick table, and how far they have read. */
+/** All custom selectors of one pick table, and how far they have read its journal. */
 class TableCustoms {
   readonly #kernel: Kernel;
   readonly #table: number;
   readonly #events = new Uint32Array(2 * CHUNK_EVENTS);
   readonly #number = new Uint32Array(1);
   readonly #all: CustomSelector[] = [];
-  /** The pick whose priority the next event is. */
+  /** The pick whose priority the next event holds. */
   #given: number | undefined;
 
-  /** None yet. */
+  /** No selector yet. */
   constructor(kernel: Kernel, table: number) {
     this.#kernel = kernel;
     this.#table = table;
   }
 
-  /** Adds a rule, which hears of the `pickCount` picks that are there now. */
+  /** Adds a rule and tells it of the `pickCount` picks that there are now. */
   add(id: number, selector: CustomSelector, pickCount: number): void {
-    // Those who heard of the table so far may all have been removed; what waits is not for this one.
+    // The rules that heard of the table may all have been removed. The events that wait are not for this rule.
     this.drain(id);
     selector.refill(pickCount);
     this.#tellFirstPriorities(id, selector, pickCount);
@@ -218,7 +218,7 @@ class TableCustoms {
     checkStatus(this.#kernel, "newPickSelector()", status);
   }
 
-  /** Reads the events if many wait. */
+  /** Reads the events if many of them wait. */
   look(id: number): void {
     const status = this.#kernel.symbols.exrp_journal_count(id, this.#table, this.#number);
     checkStatus(this.#kernel, "record()", status);
@@ -244,7 +244,7 @@ class TableCustoms {
         for (let k = 0; k < count; k++) {
           const [from, to] = [events[2 * k] as number, events[2 * k + 1] as number];
           if (given !== undefined) {
-            // The event after "i was given a priority" is that number.
+            // The event after "pick i was given a priority" holds the priority.
             const priority = new Float64Array(Uint32Array.of(from, to).buffer);
             selector.tellPriorities(Uint32Array.of(given), priority);
             given = undefined;
@@ -264,17 +264,17 @@ export class CustomSelectors {
   readonly #tables = new Map<number, TableCustoms>();
   #recordsSinceLook = 0;
 
-  /** None yet. */
+  /** No selector yet. */
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
   }
 
-  /** How many tables have any. */
+  /** How many tables have custom selectors. */
   get size(): number {
     return this.#tables.size;
   }
 
-  /** Adds a rule to a table, which hears of the `pickCount` picks that are there now. */
+  /** Adds a rule to a table and tells it of the `pickCount` picks that there are now. */
   add(id: number, table: number, selector: CustomSelector, pickCount: number): void {
     let customs = this.#tables.get(table);
     if (customs !== undefined) {
@@ -297,7 +297,7 @@ export class CustomSelectors {
     this.#recordsSinceLook = 0;
   }
 
-  /** After records: looks now and then, so that the journals stay small even if nobody draws. */
+  /** Call it after records. It looks now and then, so that the journals stay small even if nobody draws. */
   recorded(id: number, count = 1): void {
     this.#recordsSinceLook += count;
     if (this.#recordsSinceLook < LOOK_EVERY) return;

@@ -30,7 +30,7 @@ export class ExternalEviction {
     this.policy = policy;
   }
 
-  /** Tells the policy of `handle`, if it is new. Handles count up, so a new one is the next. */
+  /** Tells the policy of all episodes up to `handle` that it has not heard of. Handles count up. */
   seen(handle: number): void {
     while (this.#nextHandle <= handle) this.policy.created(this.#nextHandle++);
   }
@@ -46,11 +46,11 @@ export class ExternalEviction {
   }
 
   /**
-   * Evicts one episode, after the kernel has said that one must go: the one that is too old where there is one, else one
-   * of the policy's choice.
+   * Evicts one episode after the kernel has said that one must go. An episode that is too old goes first; else the policy
+   * chooses.
    *
-   * @throws {ReplayError} `rule` when it named none that can be evicted; the episodes it named
-   * before are gone by then.
+   * @throws {ReplayError} `rule` when the policy named no episode that can be evicted. The
+   * episodes that it named before are gone by then.
    */
   makeRoom(id: number): void {
     const { policy } = this;
@@ -90,7 +90,7 @@ export class ExternalEviction {
     return new Uint8Array(bytes);
   }
 
-  /** Takes up what was saved, in place of the episodes `before`. */
+  /** Loads what was saved. The policy hears that the episodes `before` are gone and those `after` are there. */
   load(before: Float64Array, after: Float64Array, nextHandle: number, bytes: Uint8Array): void {
     for (const handle of before) this.policy.removed(handle);
     for (const handle of after) this.policy.created(handle);
