@@ -64,13 +64,13 @@ Deno.test("nStep: the newest records of an open episode begin no pick until thei
   assertEquals(part(three, 1), [5, 13, 0.25]);
 });
 
-Deno.test("nStep with allowOpenEnd: as many rewards as have a next state", async () => {
+Deno.test("nStep with allowOpenEnd: as many rewards as there are, and no state that is not known", async () => {
   using steps = await stepsReplay({ nStep: 2, discount: 0.5, allowOpenEnd: true });
   steps.record([8, 4, 2, 1], "open");
   assertEquals(positions(steps.replay, steps.table), [0, 1, 2, 3]);
   assertEquals(part(steps, 1), [5, 13, 0.25]);
   assertEquals(part(steps, 2), [2, 13, 0.5]);
-  assertEquals(part(steps, 3), [0, 0, 0]); // its own next state is not known yet
+  assertEquals(part(steps, 3), [1, 0, 0]); // its own reward; its next state is not known yet
   assertEquals([...steps.draw(0, 3).nextSeqLen], [0]);
 });
 
