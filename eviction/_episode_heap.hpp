@@ -1,12 +1,12 @@
-// EpisodeHeap: episode indices in the order of a key that may be set anew at any time, for those native eviction policies whose
-// victim has the least of something.
+// EpisodeHeap: episode indices in the order of a key that can be set again at any time. It serves native eviction policies whose victim has
+// the least of something.
 //
-// A key is a value, then a time; the policy never gives the same time twice, so that no two keys are equal.
+// A key is a value, then a time. The policy never gives the same time twice, so no two keys are equal.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1. Places heapRoot..heapRoot + count - 1 hold each member once; a member's place says where. It is 0 for an index that is no
-//      member. (So zero bytes, as memory comes, are indices that are no members.)
+//   1. Entries heapRoot..heapRoot + count - 1 hold each member once, and a member's note says which entry holds it. The note is 0 for an
+//      index that is no member. (Memory comes as zero bytes, so a new index is no member.)
 //   2. The key of a parent is less than that of its children.
 //   3. Every member is below indexCount(), which is at most countMax.
 // Cost: set and remove O(log E), first and firstBut O(1); save sorts, O(E log E). 20 bytes an episode. No allocation after creation
@@ -87,16 +87,16 @@ class EpisodeHeap {
     });
   }
 
-  /// True when the items name every member once and nothing else, and their values never fall. The heap is as before. O(count).
+  /// Whether the items name every member once and nothing else, and their values never fall. It leaves the heap as it was. O(count).
   bool fits(const EvictionItem* items, uint32_t count) {
     for (uint32_t item = 1; item < count; ++item)
       if (items[item].value < items[item - 1].value) return false;
     return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &places_[episode] : nullptr; });
   }
 
-  /// Takes the values and the order of the items, of which fits() says true; their times are 1, 2, ...
+  /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ...
   void load(const EvictionItem* items, uint32_t count) {
-    // In order of their keys they are a heap as they stand.
+    // Items in order of their keys are a heap already.
     for (uint32_t item = 0; item < count; ++item)
       put(heapRoot + item, Filed{uint64_t{item} + 1, items[item].value, items[item].episode});
   }

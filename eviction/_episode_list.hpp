@@ -1,7 +1,7 @@
 // EpisodeList: a doubly linked list over episode indices, shared by those native eviction policies that keep an order.
 //
-// A list position is called a node: the node of episode e is e + 1, and node 0 is the end, which stands before the first and
-// after the last (the list is a ring through it, so that linking has no special cases). Links are indices, 8 bytes an episode.
+// A list position is called a node: the node of episode e is e + 1. Node 0 is the end, which stands before the first member and after
+// the last. The list is a ring through it, so linking has no special cases. Links are indices, 8 bytes an episode.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:

@@ -1,9 +1,9 @@
-// AfterDraws: forgets the ended episode that was drawn from `draws` times for each of its picks, the one that came to it first; while
-// there is none, the episode that was created first. (Reverb's max_times_sampled takes an item out after so many draws; an episode
-// of n picks stands for n items. Known here from Reverb's documentation and behaviour.)
+// AfterDraws: forgets an ended episode once it is spent: once it was drawn from `draws` times for each of its picks. Of several spent
+// episodes, the first to be spent goes. While none is spent, the episode that was created first goes. (Reverb's max_times_sampled
+// removes an item after so many draws; an episode of n picks stands for n items. Known here from Reverb's documentation and behaviour.)
 //
-// All picks' draws count together: an episode is spent when they are draws * pickCount, whichever picks were drawn. An open episode
-// gets picks still, so it is not spent before it ends; one that ends without a pick is spent at once, as it can never be drawn.
+// The draws of all picks count together: an episode is spent when they are draws * pickCount, whichever picks were drawn. An open episode
+// still gets picks, so it is not spent before it ends. An episode that ends without a pick is spent at once, as it can never be drawn.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:

@@ -1,29 +1,28 @@
-// Lfu: forgets the episode that was sampled least often since it was created (least frequently used); of several, the one that
+// Lfu: forgets the episode that was sampled least often since it was created (least frequently used). Of several, it forgets the one that
 // was sampled or created longest ago.
 //
-// How: an episode's key is its count, then the time of its last use (a pick or its creation; times count 1, 2, ... and are never
-// equal), and the victim has the least key. A pick only writes the key of its episode. Keys never fall, so a heap may hold them
-// as they once were: what stands at its root with an old key is filed again under the new one, until the root's key is true.
+// An episode's key is its count, then the time of its last use: a pick or its creation. Times count 1, 2, ... and are never equal. The
+// victim has the least key. A pick only writes the key of its episode, so the heap may still hold an older key. Keys never fall. So when the
+// root's key is old, the root's episode is filed again under its new key, until the key at the root is true.
 //
-// Why not a list of buckets, one a count, where a pick moves its episode to the next bucket (O(1) for everything; Shah, Mitra
-// and Matani 2010)? It was written and measured: 4 to 10 ns a pick, because whether the episode is its bucket's last or only
-// one, and whether the next bucket is there, can't be predicted once counts spread. This one takes about 1 ns
-// (bench/probe/eviction.cpp), and episodes of high count, which nearly all picks are of, are hardly ever filed again. The price:
-// victims are not O(1).
+// Why not a list of buckets, one for each count, where a pick moves its episode to the next bucket (O(1) for everything; Shah, Mitra and
+// Matani 2010)? It was written and measured: 4 to 10 ns a pick. The processor can't predict whether the episode is the last or the only
+// one of its bucket, nor whether the next bucket exists, once counts spread. This way takes about 1 ns (bench/probe/eviction.cpp), and
+// episodes of high count, which nearly all picks are of, are hardly ever filed again. The price: a victim is not O(1).
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1. Places heapRoot..heapRoot + count - 1 of the heap hold each member once; a member's place says where. It is 0 for an index
-//      that is no member.
+//   1. Entries heapRoot..heapRoot + count - 1 of the heap hold each member once, and `place` of a member says which one. It is 0 for an
+//      index that is no member.
 //   2. A filed key is not above the episode's own, in count nor in time.
 //   3. The filed key of a parent is less than that of its children.
 //   4. Times are 1..now.
 // Cost: sampled O(1) a pick; created, removed O(log E); victim O(log E) for each episode filed again (at most one for each that
-// was sampled since it was last filed), and never more than O(E), about 10 ns an episode: beyond a share of E the heap is built
-// anew. save() sorts, O(E log E). 32 bytes an episode, no allocation after creation (see EpisodeList). A saved item's value is
-// its count.
-// A count stays at 2^32 - 1 once there; picks then only renew the time. It does not age counts: an episode often sampled long
-// ago stays.
+// was sampled since it was last filed), and never more than O(E), about 10 ns an episode: after a share of E the whole heap is
+// built again. save() sorts, O(E log E). 32 bytes an episode, no allocation after creation (see EpisodeList). A saved item's value
+// is its count.
+// A count stays at 2^32 - 1 once it is there; later picks only renew the time. It does not age counts: an episode that was sampled often
+// long ago stays.
 #pragma once
 
 #include <algorithm>

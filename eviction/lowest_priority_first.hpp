@@ -1,11 +1,12 @@
 // LowestPriorityFirst: forgets the episode whose priority is the lowest (as Reverb's MinHeap remover does with items; known here
-// from its documentation and behaviour); of several, the one that was created or given its priority longest ago.
+// from its documentation and behaviour). Of several, it forgets the one that was created or given its priority longest ago.
 //
-// An episode's priority is the mean of what the last call that set priorities of its picks gave them, a pick that came twice counting
-// twice. A mean, so that a long episode, of which a batch draws more picks, is not favoured, as it would be by the largest; of the
-// last call, so that it follows what the learner now thinks, and a caller who sets all picks at once says what it is. Until there is
-// one, an episode has the largest priority that any has had (at first 1), so that it is not forgotten before it was looked at. One
-// that ended without a pick has priority 0: it can never be drawn.
+// An episode's priority is a mean: of the priorities that the last call gave its picks. A pick that came twice counts twice.
+// - The mean does not favour a long episode, of which a batch draws more picks. The largest priority would.
+// - The last call says what the learner thinks now. A caller who sets all picks at once decides the priority.
+// - Before the first call, an episode has the largest priority that any episode has had (1 at first). So it is not forgotten before the
+//   learner saw it.
+// - An episode that ended without a pick has priority 0, as it can never be drawn.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:

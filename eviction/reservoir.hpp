@@ -1,9 +1,9 @@
 // Reservoir: keeps a random sample of all episodes that have ended (Vitter's Algorithm R, 1985, in the form of random keys; known
 // here from descriptions of it).
 //
-// An episode gets a random key when it ends, once; when room is needed, the ended episode of the lowest key goes. So those that
-// stay are those of the highest keys, and as keys know nothing of their episodes, any set of so many is as likely as any other.
-// Open episodes have no key and stay while an ended one is left; then the one that was created first goes.
+// An episode gets a random key once, when it ends. When room is needed, the ended episode with the lowest key goes. So the episodes with the
+// highest keys stay. Keys do not depend on their episodes, so every set of that size is as likely as any other.
+// Open episodes have no key and stay while an ended one is left. After that, the open episode that was created first goes.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
@@ -12,8 +12,7 @@
 //   5. No episode is in both.
 // Cost: ended, removed O(log E), created, victim O(1); one random number an episode that ends. 28 bytes an episode.
 // A saved item's value is the key, 0 for an open episode; the header is the random state.
-// Of equal keys, which are one in 2^32 pairs, the one that ended first goes: the only thing that keeps samples from being uniform to the
-// last digit.
+// Of two equal keys, the episode that ended first goes. One pair in 2^32 has equal keys, so samples are that close to uniform.
 #pragma once
 
 #include <cstddef>

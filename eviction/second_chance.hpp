@@ -1,10 +1,10 @@
 // SecondChance: first in, first out, but an episode that was sampled since it was last passed over is spared once
 // (Chen and Wang, section 3.2: access_flag is the flag here, h_epi_remove the hand).
 //
-// The hand points at an episode and moves from older to younger, from the youngest on to the oldest. victim() clears flags and
-// moves the hand until it stands on an episode whose flag is clear; there it stays, so that asking again answers the same. When
-// the hand's episode is removed the hand goes to the next younger one (from the youngest: to the oldest) at once, before any
-// later episode comes. New episodes join at the young end with a clear flag.
+// The hand points at an episode. It moves from older to younger ones, and from the youngest to the oldest. victim() clears flags and moves
+// the hand until it stands on an episode whose flag is clear. The hand stays there, so asking again gives the same answer. When the
+// hand's episode is removed, the hand moves on at once, before any later episode comes. New episodes join at the young end with a
+// clear flag.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:

@@ -1,8 +1,8 @@
 // DrawGroups: the picks that were drawn before, in groups of equal draw count n.
 //
-// A group lives in a slot: a new one takes the lowest that is free, and keeps it as long as it has members. Groups are linked in
-// order of n. Ordered groups are binary heaps, the member with the largest priority first, of equal ones the oldest; unordered
-// ones take a new member at the end and fill the place of a removed one with the last.
+// A group lives in a slot. A new group takes the lowest free slot and keeps it as long as it has members. Groups are linked in order of
+// n. An ordered group is a binary heap: first the member with the largest priority, and of equal priorities the oldest. An unordered
+// group takes a new member at its end, and its last member takes the position of a removed one.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

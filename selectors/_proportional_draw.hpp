@@ -1,10 +1,10 @@
 // drawProportional: draws indices in proportion to the weights of a SumTree, for the selectors that keep one.
 //
-// Stratified draws: draw k of n is at r = ((k + u_k) / n) * sum; independent ones at r = u_k * sum; u_k in order of k.
-// While all weights are 0 draws are uniform, P(i) = 1 / N.
+// Draw k of n is at r = ((k + u_k) / n) * sum where draws are stratified, and at r = u_k * sum where they are independent. The random
+// numbers u_k come in order of k. While all weights are 0, draws are uniform: P(i) = 1 / N.
 //
 // Thread safety: none of its own. Cost: O(log N) a draw, cache misses overlap.
-// It doesn't settle the tree.
+// It needs a tree that is settled.
 #pragma once
 
 #include <cstdint>

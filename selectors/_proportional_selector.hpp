@@ -1,9 +1,9 @@
 // ProportionalSelector: proportional prioritization (Schaul, Quan, Antonoglou and Silver, "Prioritized experience replay", 2016,
 // section 3.3): P(i) = w_i / sum of w, w_i = (p_i + epsilon)^alpha, over a SumTree of w as float32. It is the rule of
-// prioritized.hpp, and what rules derive from that draw like it and set weights otherwise.
+// prioritized.hpp. Rules that draw in the same way and set other weights derive from it.
 //
-// A new pick gets the largest priority set so far: a running maximum that begins at initialPriority, only rises, and counts every
-// priority that was ever given to setPriority, also one that the next in the same call replaces.
+// A new pick gets the largest priority set so far. This running maximum begins at initialPriority and only rises. It counts every priority
+// that was ever given to setPriority, also one that a later one of the same call replaces.
 // Draws are those of _proportional_draw.hpp.
 //
 // Thread safety: none of its own.

@@ -1,8 +1,8 @@
-// RankLeaf: up to 32 values of a RankTree in order of key, with their keys; and what changes one place in it.
+// RankLeaf: up to 32 values of a RankTree in order of key, with their keys; and the changes of one entry in it.
 //
-// A key is kept as two int32 of the same order, because 16 bytes of those can be compared in one instruction on every platform.
-// Finding, making and closing a place goes over all 32 whatever is in them: no branch to guess wrong, so that the work on one
-// leaf overlaps with the wait for the next.
+// A key is kept as two int32 of the same order, because one instruction compares 16 bytes of these on every platform.
+// To find, make or close an entry, it goes over all 32, whatever is in them. So there is no branch to guess wrong, and the work on
+// one leaf overlaps with the wait for the next.
 //
 // Thread safety: none of its own. Invariant: places that are not used hold `noHalf` and `noValue`.
 // Cost: about 10 ns a change when its six lines of cache are near.

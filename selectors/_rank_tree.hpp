@@ -1,12 +1,12 @@
-// RankTree: values in order of their keys; which value is the n-th, while values come, go and are renamed, many at once.
+// RankTree: values in order of their keys. It finds the n-th value, while many values at once come, go and are renamed.
 //
-// A B+ tree with counts. Leaves (RankLeaf) have up to 32 values with their keys; nodes above up to 32 children, the bounds between
-// them, and how many values are below each child and those before it.
+// It is a B+ tree with counts. A leaf (RankLeaf) has up to 32 values with their keys. A node above has up to 32 children, the bounds
+// between them, and for each child the number of values below it and below those before it.
 //
-// Changes are made in flights: all ways down first, so that their cache misses overlap, then the leaves one by one, then what
-// became full or poor is split, or filled up from a neighbour. So no way down is made wrong by a change before it; a leaf that is
-// full before the flight ends ends it there. Splitting and filling up goes down once more and does the same with each node on
-// the way, so that the way back up is never needed.
+// Changes are made in flights. First all ways down are found, so that their cache misses overlap. Then the leaves change one by one. At
+// last a full node is split, and a poor one is filled up from a neighbour. So no change makes a way down wrong that was found before.
+// A leaf that becomes full ends the flight early. Splitting and filling up goes down once more and does the same with each node on
+// the way, so the way back up is never needed.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke); all hold between calls:
@@ -15,7 +15,7 @@
 //   3. Every leaf has less than 32 values, and every one but the root at least 8; nodes above have 8 to 32 children, the root 2
 //      or more.
 // Cost: O(log N) each. Memory: at most 58 bytes a value, about 21 after many changes (bench/probe/selectors.cpp).
-// It doesn't check its arguments: a key that comes is not there, one that goes or is renamed is, with its value.
+// It doesn't check its arguments: a new key must not be there yet; a key that goes or is renamed must be there with its value.
 #pragma once
 
 #include <cstddef>

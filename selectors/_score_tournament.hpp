@@ -1,12 +1,12 @@
 // ScoreTournament: which slot has the largest score q + c sqrt(ln T / n), as T grows.
 //
-// With L = sqrt(ln T) and a = c / sqrt(n), a score is a line q + a L. The slots are the leaves of a binary tree of matches; each
-// node keeps the winner of its subtree and the L until which that winner can't change (a kinetic tournament: Basch, Guibas and
-// Hershberger, "Data structures for mobile data", 1999). Since L only grows, and slower and slower, a question is nearly always
-// answered by the root; a changed slot, or an L that was reached, replays the matches above it.
+// With L = sqrt(ln T) and a = c / sqrt(n), a score is a line q + a L. The slots are the leaves of a binary tree of matches. Each node
+// keeps the winner of its subtree, and the L until which that winner can't change. (This is a kinetic tournament: Basch, Guibas and
+// Hershberger, "Data structures for mobile data", 1999.) L grows slower and slower, so the root nearly always answers a question. A
+// changed slot, or an L that was reached, replays the matches above it.
 //
-// Exact: a match is decided by lines only where they differ by more than rounding could; else the scores are computed as the rule
-// says, in double, and a tie goes to the smaller n; such a match is replayed at every question until the lines are apart.
+// It is exact. Lines decide a match only where they differ by more than rounding could. Otherwise the scores are computed in double, as the
+// rule says, and a tie goes to the smaller n. Such a match is replayed at every question until the lines are apart.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

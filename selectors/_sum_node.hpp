@@ -1,10 +1,10 @@
-// The arithmetic of one node of 16 children of a SumTree: its sum, its smallest positive value, what is before each child, and the
-// child at a point r by the rule. (In wider vectors, and where r lies by running sums, which is faster: _sum_node_vectors.hpp.)
+// The arithmetic of a sum node, which is a node of 16 children of a SumTree: its sum, its smallest positive value, the sum before each
+// child, and the child at a point r by the rule. (_sum_node_vectors.hpp has faster ways: AVX2, and a search among running sums.)
 //
-// Sums are added pairwise, (0 + 1), (2 + 3), ..., then pairs of pairs, and so on. The way down by the rule is: to the right half if
-// r >= the left's sum and the right's isn't 0, taking the left's off r; else to the left.
-// What is before a child is added up of the same sums of 2, 4 and 8, the largest first; so it never falls from child to child, stays
-// the same after a child of 0, and after the last child that isn't 0 is the sum of all, to the bit.
+// Sums are added pairwise: (0 + 1), (2 + 3), ..., then pairs of pairs, and so on. The rule goes down to the right half if r >= the left
+// half's sum and the right half's sum isn't 0; it then takes the left half's sum off r. Else it goes to the left.
+// The sum before a child is added up of the same sums of 2, 4 and 8, the largest first. So it never falls from child to child, and stays the
+// same after a child of 0. After the last child that isn't 0 it is the sum of all, to the bit.
 // Thread safety: pure functions. Invariant: the compiler must not reorder or contract sums (no -ffast-math, -ffp-contract=off).
 // Cost: 3-15 ns when the node is in the cache; the way down by the rule 20-40.
 #pragma once

@@ -1,13 +1,13 @@
-// What is done most in nodes of 16 children, in two ways of the same results: NodePlain, in vectors of 16 bytes, which every platform
-// has, and NodeAvx2, in those of 32.
+// What is done most in sum nodes, in two ways with the same results: NodePlain uses vectors of 16 bytes, which every platform has, and
+// NodeAvx2 uses vectors of 32 bytes.
 //
 // - sum() and before() are nodeSum() and nodeBefore() of _sum_node.hpp, to the bit.
-// - child() is where a point r lies by running sums: the last child that what is before it is at most r. All 16 are compared at once,
-//   and no branch hangs on where r lies.
-// - leaf() is the same among leaves, whose running sums are not stored but added up in float32. Rounding makes them wrong by a
-//   little, so the answer comes with whether it is sure: r keeps away from both ends of the leaf by `slack`, which is what r itself
-//   may be off, and by 2^-21 of the leaf's end, which is more than the rounding here: of four sums, and of float32 from a double
-//   where the leaves are doubles, by 2^-24 each. The two ways may differ in when they are sure, not in what they are sure of.
+// - child() finds where a point r lies by running sums: the last child whose sum before it is at most r. All 16 are compared at once,
+//   and no branch depends on where r lies.
+// - leaf() does the same among leaves, whose running sums are not stored but added up in float32. Rounding makes these sums wrong by a
+//   little, so the answer says whether it is sure. It is sure where r keeps two distances from both ends of the leaf. One is `slack`, the
+//   error of r itself. The other is 2^-21 of the leaf's end, which is more than the rounding here: four sums, and float32 from a
+//   double where the leaves are doubles, 2^-24 each. The two ways may differ in when they are sure, never in the leaf they are sure of.
 //
 // Thread safety: pure functions. Cost: 2-5 ns when the node is in the cache.
 // They don't check their arguments: before[0] is 0, and r is finite and >= 0.

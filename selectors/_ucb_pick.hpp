@@ -18,10 +18,10 @@ struct UcbPick {
   static constexpr uint32_t waiting = 0xffffffffu;
   static constexpr uint32_t gone = 0xfffffffeu;
 
-  uint64_t birth;     // the how many-th pick ever pushed
+  uint64_t birth;     // picks that were pushed before it, ever
   float priority;     // finite, >= 0
   uint32_t group;     // see invariant 1
-  uint32_t position;  // its place in the group's members; while it waits, the pick before it
+  uint32_t position;  // among the group's members; while it waits, the pick before it
   uint32_t next;      // while it waits, the pick after it
 };
 
@@ -49,7 +49,7 @@ class WaitingLine {
     linkAfter(pick.position, pick.next);
   }
 
-  /// The pick whose data were copied from `from` to `to` keeps its place.
+  /// The pick whose data were copied to `to` stays where it is in the line.
   void relocated(uint32_t to) {
     const UcbPick& pick = picks_[to];
     linkBefore(to, pick.position);

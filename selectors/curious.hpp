@@ -3,11 +3,11 @@
 //
 //   p_i = c * beta^v_i + (L_i + epsilon)^alpha,
 //
-// v_i how often pick i was drawn by this selector, L_i the last loss that was set for it. A pick whose loss was never set has the
-// weight pMax instead, however often it was drawn. Draws of one batch are all by the weights from before it; then each counts,
-// also those of the same pick.
+// where v_i says how often this selector drew pick i, and L_i is the last loss that was set for it. A pick whose loss was never set has the
+// weight pMax instead, however often it was drawn. All draws of a batch use the weights from before it. Then each draw counts, also
+// several of the same pick.
 //
-// Weights and the losses' terms (L_i + epsilon)^alpha are float32; what is positive stays so. Draws are those of
+// Weights and the losses' terms (L_i + epsilon)^alpha are float32, and a positive one stays positive. Draws are those of
 // _proportional_draw.hpp.
 //
 // Thread safety: none of its own.

@@ -5,8 +5,8 @@
 // largest priority set so far: a running maximum that begins at initialPriority and only rises.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //
-// A binary heap of picks with the place of each: 0 is the parent of 1 and 2, k of 2k + 1 and 2k + 2. Every priority that is given
-// or set gets the next number as its stamp, so that the order is total, and the heap's inner order shows nowhere.
+// It keeps a binary heap of picks, and where each pick stands in it: entry 0 is the parent of 1 and 2, k of 2k + 1 and 2k + 2. Every
+// priority that is given or set gets the next number as its stamp. So no two picks are equal, and the heap's inner order shows nowhere.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

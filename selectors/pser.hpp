@@ -1,17 +1,17 @@
 // PserSelector: prioritized sequence experience replay (Brittain, Bertram, Yang and Wei, "Prioritized sequence experience replay",
-// 2019, arXiv 1905.12726; its formulas are known here from later work that uses them). It draws as ProportionalSelector does; but a
+// 2019, arXiv 1905.12726; its formulas are known here from later work that uses them). It draws as ProportionalSelector does. But a
 // priority that is set decays back through the episode, and no priority falls below a share of the one before:
 //
 //   p_t <- max(priority + epsilon, retain * p_t),   then   p_(t-i) <- max(p_(t-i), decay^i * p_t)   for i = 1..window.
 //
-// One call is one update, whatever the order of what it names. First every pick named gets its own priority: retain takes the one
-// before the call, and of a pick named twice the last counts, as if the others had not been there (but for the running maximum of
-// new picks). Then each of these own priorities decays back: not what another pick's raised it to. The same comes of one call for
-// each pick in order of time. What a pick gets when it is added decays nowhere, and takes the place of nothing: that is the running
-// maximum, or the priority that came with its record, by setPriority() as it stands.
+// One call is one update, whatever the order of its picks. First every named pick gets its own priority. `retain` takes the priority from
+// before the call. If a pick is named twice, the last one counts, as if the others were not there (except for the running maximum of
+// new picks). Then each own priority decays back, not a priority that another pick raised. One call for each pick in order of time
+// gives the same. The priority of a new pick does not decay back and replaces nothing: it is the running maximum, or the priority that
+// came with its record.
 //
-// All of it happens to the weights w = p^alpha, float32, which are all that is kept: x^alpha rises with x, so that
-// max(p, decay^i q)^alpha = max(p^alpha, (decay^i)^alpha q^alpha), and a factor for each i saves the power for each pick.
+// All of this happens to the weights w = p^alpha in float32; priorities themselves are not kept. x^alpha rises with x, so
+// max(p, decay^i q)^alpha = max(p^alpha, (decay^i)^alpha q^alpha). A factor for each i saves the power for each pick.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

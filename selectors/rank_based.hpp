@@ -1,12 +1,12 @@
 // RankBasedSelector: rank-based prioritization (Schaul, Quan, Antonoglou and Silver, "Prioritized experience replay", 2016, section
-// 3.3): P(i) = rank(i)^-alpha / sum of all, rank(i) = 1 for the largest priority; of equal priorities the older pick is first.
+// 3.3): P(i) = rank(i)^-alpha / sum of all, rank(i) = 1 for the largest priority. Of equal priorities, the older pick is first.
 //
-// Ranks are exact at every draw: a RankTree has the picks in order, and a SumTree the weights of the ranks 1..N, which hang on N
-// only. A draw finds a rank in the one and its pick in the other. Priorities are kept as float32.
+// Ranks are exact at every draw. A RankTree has the picks in order; a SumTree has the weights of the ranks 1..N, which depend only on N.
+// A draw finds a rank in the SumTree and its pick in the RankTree. Priorities are kept as float32.
 // A new pick gets the largest priority set so far: a running maximum that begins at initialPriority and only rises.
 // Draws of ranks are those of _proportional_draw.hpp.
 //
-// A pick's key is its priority's bits, inverted, above its birth in 32 bits; births are numbered anew when they run out.
+// A pick's key is its priority's bits, inverted, above its birth in 32 bits. When births run out, they are numbered again.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

@@ -1,23 +1,25 @@
 // SumTree: weights of indices 0..countMax-1, their sum, and the index at a given point of the sum. With `trackMin` also the
 // smallest positive weight.
 //
-// The sums are those of a binary tree: sum [lo, hi) = sum [lo, mid) + sum [mid, hi) in double, over ranges whose length is a
-// power of two and which begin at a multiple of it; a leaf is its weight, 0 where none was set. Only those of nodes of 16 children,
-// every fourth level, are stored. Levels above the ones in use would add zeros, so totals and draws don't depend on countMax. Sums
-// are always added up from children, never patched by differences.
+// The sums are those of a binary tree: sum [lo, hi) = sum [lo, mid) + sum [mid, hi) in double. The length of a range is a power of two,
+// and a range begins at a multiple of its length. A leaf is its weight, 0 where none was set. Only every fourth level is stored: the sums of
+// nodes of 16 children. Levels above those in use would add zeros, so totals and draws don't depend on countMax. Sums are always
+// added up from children, never patched by differences.
 //
 // set() only writes the leaf and notes its node; settle() then adds up each noted node once, level by level.
 //
-// The rule of going down at r: to the right if r >= sum of the left and the right isn't 0, taking the left's sum off r; else to the
-// left. A subtree that is 0 is never entered while the total isn't 0, whatever the rounding: so a weight of 0 can't be drawn.
-// That takes four steps a node, each waiting for the one before. What is done first instead is a search among the running sums of
-// each node: the last child that what is before it is at most r (_sum_node_vectors.hpp). It ends at the same leaf unless r is so close to
-// one of its ends that rounding decides; then, and only then, the rule is followed. So draws are the rule's, to the bit, however the
-// search adds up, and it may be coarse: right above the leaves, where most of its memory is, running sums are float32.
-// How close is too close? With u = 2^-24 and y the point's rest within its node of level 2: y as a float32 is off by u y, what is
-// taken off it by u y, and their difference by u y: 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's way, are
-// off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _sum_node_vectors.hpp. Up to 2^28 weights, whatever
-// they are, not one point in 5,000 is too close, on average; but sums that near the largest float32 are gone through by the rule.
+// The rule of going down at r: go to the right if r >= the left's sum and the right's sum isn't 0, and take the left's sum off r; else go
+// to the left. A subtree of sum 0 is never entered while the total isn't 0, whatever the rounding. So a weight of 0 can't be drawn.
+//
+// The rule takes four steps a node, and each waits for the one before. So a search among the running sums of each node comes first: it
+// takes the last child whose sum before it is at most r (_sum_node_vectors.hpp). The search ends at the same leaf as the rule, unless r
+// is so close to one of the leaf's ends that rounding decides. Only then is the rule followed. So draws are the rule's, to the bit,
+// however the search adds up. The search may therefore be coarse: right above the leaves, where most memory is, running sums are float32.
+//
+// How close is too close? Let u = 2^-24, and y the point's rest within its node of level 2. As a float32, y is off by u y; what is taken
+// off it is off by u y, and their difference by u y. That makes 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's
+// way, are off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _sum_node_vectors.hpp. Up to 2^28
+// weights, whatever they are, fewer than one point in 5,000 is too close, on average. Sums near the largest float32 go by the rule.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):

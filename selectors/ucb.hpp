@@ -2,11 +2,11 @@
 // by the largest set so far (0 while that is 0), n_i how often it was drawn, T all draws of this selector so far, those of
 // evicted picks included. Each draw of a batch sees the counts that the ones before it left.
 //
-// Picks that were never drawn come first, oldest first. Then, greedy: the pick with the largest score; of equal ones the smaller
-// n, then the larger priority, then the older. Proportional: P(i) = score_i / sum of scores, drawn as a mixture: with the share
-// of q by a SumTree over the priorities, with the share of the bonus a group of equal n by count / sqrt(n), and any of its
-// members. If all scores are 0: uniform.
-// The result is exact, not refreshed now and then, and no draw looks at all picks: among equal n the order doesn't depend on T.
+// Picks that were never drawn come first, oldest first. Then:
+// - greedy draws the pick with the largest score; of equal scores the smaller n, then the larger priority, then the older pick;
+// - proportional draws with P(i) = score_i / sum of scores, as a mixture. The share of q is drawn by a SumTree over the priorities. The
+//   share of the bonus is drawn as a group of equal n by count / sqrt(n), then any of its members. If all scores are 0, draws are uniform.
+// The result is exact at every draw, and no draw looks at all picks: among equal n the order doesn't depend on T.
 //
 // A new pick gets the largest priority set so far, a running maximum that begins at initialPriority and only rises; priorities are
 // kept as float32. Probability reported: greedy 1 (importance weights are all 1); proportional P(i), and 1 / N for a draw that was

@@ -1,8 +1,8 @@
 // portable_math: logarithm and power from + - * / and bit operations only, so that they give the same bits on every platform.
 //
-// A C library's log and pow differ in the last bit from one platform to the next, and a draw that hangs on that bit then differs
-// too. These don't, as long as no product and sum are contracted into one (-ffp-contract=off). The model in TypeScript has the
-// same functions, operation for operation: change both or none.
+// A C library's log and pow differ in the last bit from one platform to the next. A draw that depends on that bit then differs too. These
+// functions do not differ, as long as the compiler contracts no product and sum into one (-ffp-contract=off). The model in TypeScript has
+// the same functions, operation by operation: change both or none.
 //
 // Thread safety: pure functions.
 // Accuracy (measured in tests/kernel/base/portable_math_test.cpp): log within 1 ulp or so; pow within
@@ -17,7 +17,7 @@
 
 #include "kernel/base/cpu.hpp"
 
-// What is done for many at once is inlined wherever that stands: into code for wider vectors too.
+// Loops over many elements inline these functions, also loops in vectors of 256 bits.
 #define EXRP_IN_LOOPS inline __attribute__((always_inline))
 
 namespace exrp {

@@ -22,33 +22,33 @@ double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) 
 BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count) {
   BatchLayout layout;
   size_t end = 0;
-  const auto place = [&](uint32_t part, size_t bytes) {
+  const auto add = [&](uint32_t part, size_t bytes) {
     layout.offsets[part] = end;
     end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
   };
   const size_t rows = size_t{count} * policy.rows();
   const size_t stateBytes = store.column(0).bytes;
   const size_t stacks = rows * policy.stack * stateBytes;
-  place(EXRP_BATCH_COLUMN, size_t{count} * policy.frames() * stateBytes);
+  add(EXRP_BATCH_COLUMN, size_t{count} * policy.frames() * stateBytes);
   for (uint32_t index = 1; index < store.columnCount(); ++index) {
-    place(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * store.column(index).bytes);
+    add(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * store.column(index).bytes);
   }
-  place(EXRP_BATCH_NEXT_STATE, policy.nextState == EXRP_NEXT_STATE_COPY ? stacks : 0);
-  place(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
-  place(EXRP_BATCH_LEARN_MASK, policy.masks ? rows * sizeof(float) : 0);
-  place(EXRP_BATCH_CONTEXT_MASK, policy.masks ? rows * sizeof(float) : 0);
+  add(EXRP_BATCH_NEXT_STATE, policy.nextState == EXRP_NEXT_STATE_COPY ? stacks : 0);
+  add(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
+  add(EXRP_BATCH_LEARN_MASK, policy.masks ? rows * sizeof(float) : 0);
+  add(EXRP_BATCH_CONTEXT_MASK, policy.masks ? rows * sizeof(float) : 0);
   for (uint32_t index = 0; index < policy.nStepCount; ++index) {
     const uint32_t part = nStepPart(store, index);
-    place(part + EXRP_BATCH_N_STEP_RETURN, rows * store.column(2).itemCount * sizeof(float));
-    place(part + EXRP_BATCH_N_STEP_STATE, stacks);
-    place(part + EXRP_BATCH_N_STEP_DISCOUNT, rows * sizeof(float));
+    add(part + EXRP_BATCH_N_STEP_RETURN, rows * store.column(2).itemCount * sizeof(float));
+    add(part + EXRP_BATCH_N_STEP_STATE, stacks);
+    add(part + EXRP_BATCH_N_STEP_DISCOUNT, rows * sizeof(float));
   }
-  place(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
-  place(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
-  place(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
-  place(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
-  place(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
-  place(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
+  add(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
+  add(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
+  add(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
   layout.offsets[EXRP_BATCH_BYTES] = end;
   return layout;
 }

@@ -1,4 +1,4 @@
-// CopyRuns: copies one column of the rows of several picks to where a batch has them, one pick's after another.
+// CopyRuns: copies one column of several picks' rows into a batch, where the rows of one pick follow those of the pick before.
 //
 // One unit covers a column's width (1, 2, 4, 8, 16, 32 bytes), or several units of one size, of which the last two may overlap
 // (kernel/base/copy_row.hpp). So few functions do for all widths up to columnAloneBytes, and none has a branch on the width.
@@ -15,7 +15,7 @@
 
 namespace exrp {
 
-/// The rows of some picks: those of each stand one after another.
+/// The rows of some picks; the rows of one pick lie one after another.
 struct Runs {
   const uint8_t* const* rows;  // each pick's first
   uint32_t count;              // picks
@@ -28,7 +28,7 @@ using CopyRuns = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8
 /// The same, and from the row after each to `next`.
 using CopyBoth = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to, uint8_t* next);
 
-/// How a column is copied: null for a width that these don't know. `single`: of runs of one row; `avx2`: with vectors of 256 bits, which the processor then must have.
+/// What copies a column of `bytes`; null if no function fits. `single`: every run has one row; `avx2`: with vectors of 256 bits, which the processor then must have.
 CopyRuns copyRunsOf(uint32_t bytes, bool single, bool avx2);
 CopyBoth copyBothOf(uint32_t bytes, bool single, bool avx2);
 

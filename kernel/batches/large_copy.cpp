@@ -13,7 +13,7 @@ namespace {
 constexpr size_t pageBytes = 4096;
 constexpr uint32_t pagesMax = 16;
 
-// Sixteen bytes at a time, to one place and the other in turn: with a line each in turn a batch of 256 stacks took a tenth longer.
+// Sixteen bytes at a time, to one place and the other in turn. With a line each in turn, a batch of 256 stacks took a tenth longer.
 // The last piece overlaps the one before it, so that there is no loop over single bytes.
 constexpr size_t pieceBytes = 16;
 

@@ -1,11 +1,13 @@
-// LargeCopier: copies of columns that stand alone: frames, images, long vectors.
+// LargeCopier: copies of large columns, which have memory of their own: frames, images, long vectors.
 //
-// Such copies take as long as memory takes, and three things make them shorter (docs/performance.md has the numbers): what goes to two
-// places is read once and written to both as it is read; vectors of 256 bits are used where the processor has them; and lines are asked
-// for where the processor's own prefetcher stops, at the beginning of a page. Stores that pass the caches by are not among them: a
-// learner that reads its batch then waits for memory. memcpy isn't used: for what is larger than the caches it took half as long again.
+// Such copies take as long as memory takes. Three things make them shorter (docs/performance.md has the numbers):
+// - What goes to two places is read once and written to both.
+// - Vectors of 256 bits are used where the processor has them.
+// - Lines are asked for at the beginning of each page, where the processor's own prefetcher stops.
+// Two things were tried and are not used. Stores that pass the caches by make a learner wait for memory when it reads its batch. memcpy took
+// half as long again for what is larger than the caches.
 //
-// Thread safety: whatever; it has no state but which functions it calls.
+// Thread safety: after creation it never changes, so many threads may share it.
 // Invariants:
 //   1. Both kinds of functions write the same bytes, and nothing before or after them.
 // Cost: that of moving the bytes.

@@ -65,7 +65,7 @@ void PlainWalk::fill(const WalkJob& job) const {
   for (size_t index = 0; index < count; ++index) nextSeqLen[index] = static_cast<int32_t>(length);
 }
 
-/// Asks for the picks' places in the table.
+/// Asks for the picks' entries in the table.
 void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) {
   const uint32_t* const slots = table.slots();
   for (uint32_t k = 0; k < count; ++k) prefetchLineFar(slots + indices[k]);
@@ -107,18 +107,18 @@ void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) cons
   const uint32_t count = sizeOf(job, number);
   Lanes anyTorn = {};
   for (uint32_t first = 0; first < count; first += laneCount) {
-    alignas(sizeof(Lanes)) uint32_t places[laneCount];
+    alignas(sizeof(Lanes)) uint32_t links[laneCount];
     for (uint32_t k = 0; k < laneCount; ++k) {
       const BlockHead& head = heads[flight->slots[first + k] >> blockShift];
       prefetchLineFar(episodes + head.episode);
-      places[k] = head.link;
+      links[k] = head.link;
       flight->episodes[first + k] = head.episode;
     }
-    const Lanes place = *lanes(places);
+    const Lanes link = *lanes(links);
     const Lanes within = *lanes(flight->slots + first) & (blockLength - 1);
-    *lanes(flight->positions + first) = (place >> 1 << blockShift) + within;
+    *lanes(flight->positions + first) = (link >> 1 << blockShift) + within;
     // Where the next block is the one behind, the rows run on to its end.
-    const Lanes torn = blockLength - within + ((place & 1) << blockShift) <= reach;
+    const Lanes torn = blockLength - within + ((link & 1) << blockShift) <= reach;
     *lanes(flight->torn + first) = torn;
     anyTorn |= torn;
   }

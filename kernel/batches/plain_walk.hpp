@@ -1,16 +1,20 @@
-// PlainWalk: the pipeline of kernel/batches/batch.hpp for the commonest batches: records, next states in any form and n-step returns, where state
-// and reward stand side by side in one group of the store. Columns beside it (wide ones, and those that are kept for some records only)
-// are left to the caller.
+// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
+// n-step returns.
 //
-// Picks go through it in flights. Each stage is a loop of its own over a flight's picks: (1) ask for their entries in the pick table;
-// (2) read their slots, ask for their blocks' heads, and for their rows as if all stood together, which they nearly always do; (3) read
-// heads and episodes, and copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp). A flight is at stage 1 when the one
-// before it is at stage 2 and the one before that at stage 3; what is asked for goes into the second cache. What an ended episode's end
-// cuts short of n-step returns is put right after that; picks that are torn, or that lack records or next states, are left to the caller.
+// The state and the reward must lie side by side in one group of the store. Columns beside that group are left to the caller: large
+// columns, and those that some records keep.
 //
-// Thread safety: none of its own; it writes nothing but the batch.
+// Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
+// (1) ask for their entries in the pick table;
+// (2) read their slots; ask for the heads of their blocks, and for their rows as if these lay together, which is nearly always so;
+// (3) read heads and episodes, and copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp).
+// While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. What is asked for goes into the
+// second cache. The end of an ended episode may shorten n-step returns; these are mended after stage 3. A pick is left to the caller
+// where its rows are torn, or where records or next states are missing.
+//
+// Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
-//   1. It writes what BatchMaker's other ways would have, to the byte.
+//   1. It writes what BatchMaker's other routes would write, to the byte.
 // Cost: near that of moving the bytes (docs/performance.md, "The plain walk"); no allocation.
 #pragma once
 
@@ -48,7 +52,7 @@ class PlainWalk {
     ask(table, indices, smaller(count, flightsAhead * flightCount));
   }
 
-  /// Fills the places, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Fills the range, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.

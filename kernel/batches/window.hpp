@@ -1,10 +1,10 @@
 // WindowCopier: copies one pick's window into a batch, where a batch holds more than each record and its next state.
 //
-// The window of a pick at position p of its episode is `before` records (fewer near the episode's start), then the pick's own
-// (fewer near its end). Around it lie the frames of its stacks and the records of its n-step returns. The slots of all of them
-// are written down first, in order of time; every part is then copied by walking that list.
+// The window of a pick begins with `before` records, or fewer near the episode's start. The pick's own records follow, fewer near the
+// episode's end. Around the window lie the frames of its stacks and the records of its n-step returns. The copier first lists the slots
+// of all of them, in order of time. Then it copies every part by walking that list.
 //
-// States that stand alone (frames) have a path of their own: each is read once and written to all stacks that it is in (window_wide.cpp).
+// Large states (frames) are copied in their own way: each is read once and written to all stacks that it is in (window_large.cpp).
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -12,7 +12,7 @@
 //   discount = discount^m, but 0 where the episode terminated within the m.
 // The newest record of an open episode has m = 0: its return is its own reward, its state and discount are zero.
 //
-// Thread safety: none of its own; it writes to the batch and to its own list.
+// Thread safety: after create() it never changes, so many threads may share it. What a call changes is the batch and its WindowScratch.
 // Invariants:
 //   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
 //   2. Nothing outside the pick's episode is read.
@@ -48,10 +48,10 @@ class WindowCopier {
   Status createScratch(WindowScratch* scratch) const;
   /// True where windows reach to slots before the pick's.
   bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
-  /// True where states of windows that stand in one piece wait for finish().
+  /// True where the states of a window that lies in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
-  /// Copies the pick at `slot`, `position` of `episode`, to place `index` of the batch.
+  /// Copies the pick at `slot`, `position` of `episode`, as pick `index` of the batch.
   void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
   /// To be called after the last copy to a batch: some states may wait until then.
   void finish(const BatchTarget& target, WindowScratch& scratch) const;
@@ -62,7 +62,7 @@ class WindowCopier {
     uint32_t lead;    // rows of the batch before the window's first record
     uint32_t context; // records before the pick's position
     uint32_t real;    // records shown, those included
-    uint32_t known;   // the first so many records have a next state, counted from the window's first and beyond its last
+    uint32_t known;   // records whose next state is known, from the window's first on and beyond its last
     uint32_t back;    // frames listed before the window's first
     uint32_t listed;  // slots listed in all
     bool joined;      // those slots stand one after another

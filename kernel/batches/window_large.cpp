@@ -1,11 +1,11 @@
-// The states and next states of a window whose state column stands alone: frames that are in both are read once.
+// The states and next states of a window whose states are large: frames that are in both are read once.
 //
-// A row's state is the stack of frames that ends with its record, its next state the one that ends with the frame after: of
-// policy.stack + 1 frames the first is in the state alone, the last in the next state alone, and those between are in both. Without
-// stacks a frame is the state of its row and the next state of the row before.
+// A row's state is the stack of frames that ends with its record. Its next state is the stack that ends with the frame after it. Together
+// they have policy.stack + 1 frames: the first is only in the state, the last only in the next state, all others are in both. Without
+// stacks, a frame is the state of its row and the next state of the row before.
 //
-// Windows whose frames all stand one after another wait until there are some of them: copied in one go, with nothing between that the
-// processor could guess wrong, they take a tenth to a fifth less.
+// A window whose frames all lie one after another waits until there are some of its kind. Copied in one go they take a tenth to a
+// fifth less time, as no branch between them can be guessed wrong.
 
 #include <cstring>
 

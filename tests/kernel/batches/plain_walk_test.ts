@@ -1,6 +1,6 @@
 /**
- * Batches that kernel/batches/plain_walk.hpp copies hold what the general ways copy: a twin whose states are wide, which the walk doesn't
- * take, draws the same picks. Columns beside the walk's come in too: wide ones, and those that are kept for some records only.
+ * Batches that kernel/batches/plain_walk.hpp copies hold what the general ways copy: a twin whose states are large, which the walk doesn't
+ * take, draws the same picks. Columns beside the walk's come in too: large ones, and those that are kept for some records only.
  *
  * @module
  */
@@ -28,7 +28,7 @@ type Numbers = ExperienceReplay<
   Columns
 >;
 
-// 1 to 128 bytes: every width that the walk has a way of its own for, and those between; and wide ones.
+// 1 to 128 bytes: every width that the walk has a way of its own for, and those between; and large ones.
 const actions: Column[] = [
   uint8(),
   int16(),
@@ -86,7 +86,7 @@ const parts = [
   "importanceWeight",
 ] as const;
 
-/** Numbers of a state that is too wide for the walk. */
+/** Numbers of a state that is too large for the walk. */
 const WIDE = 40;
 
 interface Schema {
