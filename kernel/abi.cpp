@@ -149,13 +149,16 @@ int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps,
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withReplay(replay, [&](Instance& found) { return found.recording.recordBatch(found.lane, episodes, steps, steps_size, count, flags, done); });
+  return withReplay(replay, [&](Instance& found) {
+    return found.recording.recordBatch(found.lane, episodes, steps, steps_size, count, flags, done);
+  });
 }
 
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
   return withReplay(replay, [&](Instance& found) {
-    if (final_state_size < found.replay.store().column(0).bytes) return fail(Status::bufferSize, final_state_size, found.replay.store().column(0).bytes);
+    const uint32_t needed = found.replay.store().column(0).bytes;
+    if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
     return found.replay.endEpisode(episode, final_state, flags, ended);
   });
 }
@@ -181,8 +184,9 @@ int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t co
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
-  return withReplay(replay,
-                    [&](Instance& found) { return exrp::getRows(found.replay, found.lane, column, episodes, positions, count, run_length, rows, rows_size); });
+  return withReplay(replay, [&](Instance& found) {
+    return exrp::getRows(found.replay, found.lane, column, episodes, positions, count, run_length, rows, rows_size);
+  });
 }
 
 int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
@@ -222,15 +226,17 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, doubl
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
-  return withReplay(replay,
-                    [&](Instance& found) { return found.drawing.getBatch(found.lane, selector, {first, count, total}, beta, batch, batch_size); });
+  return withReplay(replay, [&](Instance& found) {
+    return found.drawing.getBatch(found.lane, selector, {first, count, total}, beta, batch, batch_size);
+  });
 }
 
 int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
   return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
-    return found.drawing.gatherBatch(found.lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch, batch_size);
+    return found.drawing.gatherBatch(found.lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
+                                     batch, batch_size);
   });
 }
 

@@ -51,15 +51,15 @@ extern "C" {
 #define EXRP_STATUS_BATCH_SIZE 15        /* not 1..EXRP_LIMIT_BATCH [count, largest] */
 #define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
 #define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
-#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [position in the argument, index, count] */
-#define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, first place, second place] */
+#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [where in the argument, index, count] */
+#define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, its first step, its second step] */
 #define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
                                             that is too old and must be it, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or a section read on after the replay has changed
                                             [section, expected first item, given] */
-#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [place in the argument, handle, position, its rows that are] */
+#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, how many of its rows are] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* the call can cause more events than a journal has room for: read it [events in it, largest] */
@@ -220,7 +220,7 @@ extern "C" {
 #define EXRP_BATCH_N_STEP_DISCOUNT 2    /* float [batch, rows] */
 #define EXRP_BATCH_N_STEP_PARTS 3
 
-/* Events of the journal: pairs (from, to); EXRP_INDEX_NONE is no place. */
+/* Events of the journal: pairs of indices (from, to); EXRP_INDEX_NONE is no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
 /* Sections of a snapshot, in the order in which they are loaded. */
@@ -316,7 +316,7 @@ EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const dou
 
 /* Offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (n of the policy) elements. */
 EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count);
-/* Draws `count` picks into places first..first + count - 1 of a batch of `total`. */
+/* Draws `count` picks, which become picks first..first + count - 1 of a batch of `total`. */
 EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                                 uint8_t* batch, double batch_size);
 /* The same with picks chosen by the caller. probability_min > 0 scales the weights by the table's largest; else by that of these

@@ -12,7 +12,7 @@ constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
 constexpr uint32_t rowPriorityOffset = 8;
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
-/// Of so many records that come in one call, the lines of the block index are asked for at its beginning.
+/// The lines of the block index are asked for at the beginning of a call, for at most this many records.
 constexpr uint32_t recordsAskedFor = 4096;
 
 bool flagsPossible(uint32_t flags, uint32_t known) {

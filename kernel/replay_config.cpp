@@ -65,7 +65,8 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   if ((to.blockLength & (to.blockLength - 1)) != 0) return fail(Status::argument, 1, blockLength);
   if (to.blockLength == 0) to.blockLength = 16;
   // Slots are numbered in 32 bits.
-  while (to.blockLength > 2 && (double{1} * to.capacity + emptyEpisodeSlack + blocksPerRecordMax) * to.blockLength >= 0x1p32) to.blockLength /= 2;
+  const double blockCount = double{1} * to.capacity + emptyEpisodeSlack + blocksPerRecordMax;
+  while (to.blockLength > 2 && blockCount * to.blockLength >= 0x1p32) to.blockLength /= 2;
   return Status::ok;
 }
 
