@@ -42,7 +42,9 @@ class EpisodeHeap {
   /// False when there was no memory at creation; nothing else may be called then.
   bool valid() const { return heap_.data() != nullptr; }
   uint32_t count() const { return count_; }
-  size_t memoryBytes() const { return size_t{indexCount_} * (sizeof(uint32_t) + sizeof(Filed)) + heapRoot * sizeof(Filed); }
+  size_t memoryBytes() const {
+    return static_cast<size_t>(places_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot));
+  }
 
   bool contains(uint32_t episode) const { return episode < indexCount_ && places_[episode] != 0; }
   uint32_t value(uint32_t episode) const { return heap_[places_[episode]].value; }

@@ -45,7 +45,7 @@ class EpisodeList {
   uint32_t countMax() const { return countMax_; }
   /// One more than the largest episode index that was ever a member.
   uint32_t indexCount() const { return indexCount_; }
-  size_t memoryBytes() const { return (size_t{indexCount_} + 1) * sizeof(Link); }
+  size_t memoryBytes() const { return static_cast<size_t>(links_.takenBytes(size_t{indexCount_} + 1)); }
 
   uint32_t first() const { return links_[end].next; }
   uint32_t last() const { return links_[end].previous; }

@@ -99,7 +99,7 @@ export class ReplayView implements Disposable {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }
 
-  /** Bytes of memory in use in the kernel. */
+  /** Bytes of memory that the replay takes in the kernel, whole pages counted: right to a quarter of a MiB and a tenth. */
   get memoryBytes(): number {
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }

@@ -61,7 +61,7 @@ class AgeEndSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + double{sizeof(Link)} * count_; }
+  double memoryBytes() const override { return sizeof(*this) + links_.takenBytes(count_); }
 
   // Saved: the oldest; then of each pick the one that is next in age.
   uint32_t headerBytes() const override { return 4; }

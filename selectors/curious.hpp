@@ -109,7 +109,7 @@ class CuriousSelector final : public PickSelector {
   double probabilityMin() override { return probabilityMin_; }
   bool weighted() const override { return true; }
   double memoryBytes() const override {
-    return sizeof(*this) + double{sizeof(Pick)} * count_ + tree_.memoryBytes(count_);
+    return sizeof(*this) + picks_.takenBytes(count_) + tree_.memoryBytes(count_);
   }
 
   // Saved: the random state; then of each pick how often it was drawn, and its loss's term.

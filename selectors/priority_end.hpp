@@ -70,7 +70,7 @@ class PriorityEndSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + double{sizeof(Entry) + sizeof(uint32_t)} * count_; }
+  double memoryBytes() const override { return sizeof(*this) + heap_.takenBytes(count_) + places_.takenBytes(count_); }
 
   // Saved: the running maximum and the next stamp; then of each pick its priority and stamp.
   uint32_t headerBytes() const override { return 16; }

@@ -111,7 +111,7 @@ class RankBasedSelector final : public PickSelector {
 
   bool weighted() const override { return true; }
   double memoryBytes() const override {
-    return sizeof(*this) + double{sizeof(uint64_t)} * count_ + weights_.memoryBytes(count_) + tree_.memoryBytes();
+    return sizeof(*this) + keys_.takenBytes(count_) + weights_.memoryBytes(count_) + tree_.memoryBytes();
   }
 
   // Saved: the random state, the next birth, the running maximum; then of each pick its key.

@@ -123,7 +123,7 @@ class SumTree {
   double memoryBytes(uint32_t count) const {
     const double nodes = static_cast<double>(count) / (nodeWidth - 1);
     const double nodeBytes = sizeof(double) + sizeof(float) + sizeof(uint32_t) + 0.125 + (trackMin_ ? sizeof(Leaf) : 0);
-    return static_cast<double>(count) * sizeof(Leaf) + nodes * nodeBytes;
+    return leaves_.takenBytes(count) + nodes * nodeBytes;
   }
 
   int32_t check() const {

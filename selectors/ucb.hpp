@@ -125,7 +125,7 @@ class UcbSelector final : public PickSelector {
 
   bool weighted() const override { return options_.proportional; }
   double memoryBytes() const override {
-    double bytes = sizeof(*this) + double{sizeof(UcbPick)} * count_ + groups_.memoryBytes();
+    double bytes = sizeof(*this) + picks_.takenBytes(count_) + groups_.memoryBytes();
     if (!options_.proportional) return bytes + tournament_.memoryBytes();
     return bytes + priorities_.memoryBytes(count_) + bonuses_.memoryBytes(groups_.slotEnd());
   }

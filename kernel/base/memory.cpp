@@ -6,22 +6,37 @@
 #else
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
 #endif
 
 namespace exrp {
+namespace {
+
+size_t roundUp(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }
+
+}  // namespace
+
 #if defined(_WIN32)
 
+namespace {
+constexpr size_t smallPageBytes = 4096;
+}
+
 void* reserveMemory(size_t* bytes, Pages) { return VirtualAlloc(nullptr, *bytes, MEM_RESERVE, PAGE_READWRITE); }
-bool commitMemory(void* base, size_t bytes) {
-  return VirtualAlloc(base, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+bool commitMemory(void* base, size_t, size_t to, size_t, Pages) {
+  return VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
+double pagesBytes(size_t used, size_t, Pages) { return static_cast<double>(roundUp(used, smallPageBytes)); }
 
 double physicalMemoryBytes() {
   MEMORYSTATUSEX status = {};
   status.dwLength = sizeof status;
   return GlobalMemoryStatusEx(&status) != 0 ? static_cast<double>(status.ullTotalPhys) : 0.0;
 }
+double groupMemoryBytes(const char*) { return 0.0; }
 
 #else
 
@@ -30,28 +45,49 @@ double physicalMemoryBytes() {
 #endif
 
 namespace {
-#if defined(EXRP_COMMIT_PAGES)
-// For tests: as on Windows, what isn't committed can't be touched.
-constexpr int reservedAccess = PROT_NONE;
-#else
-constexpr int reservedAccess = PROT_READ | PROT_WRITE;
-#endif
+
 constexpr size_t hugePageBytes = size_t{2} << 20;
-// Below this a 2 MiB page would hold mostly nothing.
-constexpr size_t hugeReservationBytes = hugePageBytes / 2;
+static_assert(hugeFromBytes >= hugePageBytes);
+/// Reservations below this can be touched at once: alike neighbours then count as one mapping, and the system has room for few.
+#if defined(EXRP_COMMIT_PAGES)
+constexpr size_t openBelowBytes = 0;  // for tests: as on Windows, nothing can be touched that isn't committed
+#else
+constexpr size_t openBelowBytes = size_t{256} << 10;
+#endif
+
+size_t smallPageBytes() {
+  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+bool isHuge([[maybe_unused]] size_t committed, [[maybe_unused]] Pages pages) {
+#if defined(MADV_HUGEPAGE)
+  return pages == Pages::huge && committed >= hugeFromBytes;
+#else
+  return false;
+#endif
+}
+
+/// Where what can be touched ends, when so many bytes are committed.
+size_t usableEnd(size_t committed, size_t reservedBytes, Pages pages) {
+  const size_t end = roundUp(committed, isHuge(committed, pages) ? hugePageBytes : smallPageBytes());
+  return end < reservedBytes ? end : reservedBytes;
+}
+
 }  // namespace
 
 void* reserveMemory(size_t* bytes, Pages pages) {
-  const bool huge = pages == Pages::huge && *bytes >= hugeReservationBytes;
-  if (!huge) {
-    void* mapped = mmap(nullptr, *bytes, reservedAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const int access = *bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (pages == Pages::small || *bytes < hugeFromBytes) {
+    void* mapped = mmap(nullptr, *bytes, access, flags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
   // Whole huge pages, the last one too; and as much again as it takes to begin at one.
   if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
-  const size_t whole = (*bytes + hugePageBytes - 1) & ~(hugePageBytes - 1);
+  const size_t whole = roundUp(*bytes, hugePageBytes);
   const size_t taken = whole + hugePageBytes;
-  void* mapped = mmap(nullptr, taken, reservedAccess, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped = mmap(nullptr, taken, access, flags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   // Keep only the aligned part, so that releaseMemory needs no more than base and bytes.
   const auto address = reinterpret_cast<uintptr_t>(mapped);
@@ -59,24 +95,100 @@ void* reserveMemory(size_t* bytes, Pages pages) {
   const size_t head = aligned - address;
   if (head > 0) munmap(mapped, head);
   if (head < hugePageBytes) munmap(reinterpret_cast<void*>(aligned + whole), hugePageBytes - head);
-  void* base = reinterpret_cast<void*>(aligned);
-#if defined(MADV_HUGEPAGE)
-  madvise(base, whole, MADV_HUGEPAGE);
-#endif
   *bytes = whole;
-  return base;
+  return reinterpret_cast<void*>(aligned);
 }
-#if defined(EXRP_COMMIT_PAGES)
-bool commitMemory(void* base, size_t bytes) { return mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0; }
-#else
-bool commitMemory(void*, size_t) { return true; }
+
+bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages) {
+  auto* const bytes = static_cast<uint8_t*>(base);
+  const size_t begin = usableEnd(from, reservedBytes, pages);
+  const size_t end = usableEnd(to, reservedBytes, pages);
+  if (end > begin && reservedBytes >= openBelowBytes && mprotect(bytes + begin, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
+#if defined(MADV_HUGEPAGE)
+  // Advice only: without it the array works as well. What was written while the array was small stays in small pages: moving it
+  // (MADV_COLLAPSE) took longer than it can save.
+  if (isHuge(to, pages)) {
+    const size_t first = isHuge(from, pages) ? begin : 0;
+    madvise(bytes + first, end - first, MADV_HUGEPAGE);
+  }
 #endif
+  return true;
+}
+
 void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
 
-double physicalMemoryBytes() {
+double pagesBytes(size_t used, size_t committed, Pages pages) {
+  return static_cast<double>(roundUp(used, isHuge(committed, pages) ? hugePageBytes : smallPageBytes()));
+}
+
+namespace {
+
+/// The number that a file holds, 0 where there is no file or no number ("max").
+double numberIn(const char* path) {
+  FILE* const file = fopen(path, "re");
+  if (file == nullptr) return 0.0;
+  double number = 0;
+  if (fscanf(file, "%lf", &number) != 1) number = 0;
+  fclose(file);
+  return number;
+}
+
+void keepSmaller(double* smallest, double bytes) {
+  if (bytes > 0 && (*smallest <= 0 || bytes < *smallest)) *smallest = bytes;
+}
+
+}  // namespace
+
+double groupMemoryBytes(const char* root) {
+  constexpr size_t pathMax = 4096;
+  constexpr size_t tailMax = 64;
+  char path[pathMax];
+  snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+  FILE* const file = fopen(path, "re");
+  if (file == nullptr) return 0.0;
+  double smallest = 0;
+  char line[pathMax - 2 * tailMax];
+  while (fgets(line, sizeof line, file) != nullptr) {
+    // "0::/path" is of version 2, "4:memory:/path" of version 1.
+    line[strcspn(line, "\n")] = 0;
+    char* const first = strchr(line, ':');
+    char* const second = first == nullptr ? nullptr : strchr(first + 1, ':');
+    if (second == nullptr) continue;
+    *second = 0;
+    const bool isSecond = first[1] == 0;
+    if (!isSecond && strcmp(first + 1, "memory") != 0) continue;
+    char* const group = second + 1;
+    if (strlen(root) + strlen(group) + tailMax > pathMax) continue;
+    // The group itself, and those around it. In a container its path may be that of the host, and only the last one is there.
+    while (true) {
+      snprintf(path, sizeof path, "%s/sys/fs/cgroup%s%s/%s", root, isSecond ? "" : "/memory", group,
+               isSecond ? "memory.max" : "memory.limit_in_bytes");
+      keepSmaller(&smallest, numberIn(path));
+      char* const slash = strrchr(group, '/');
+      if (slash == nullptr) break;
+      *slash = 0;
+    }
+  }
+  fclose(file);
+  return smallest;
+}
+
+namespace {
+
+double machineOrGroupBytes() {
   const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const auto pageBytes = static_cast<double>(sysconf(_SC_PAGESIZE));
-  return pages > 0 && pageBytes > 0 ? pages * pageBytes : 0.0;
+  double smallest = pages > 0 && pageBytes > 0 ? pages * pageBytes : 0.0;
+  keepSmaller(&smallest, groupMemoryBytes(""));
+  return smallest;
+}
+
+}  // namespace
+
+double physicalMemoryBytes() {
+  // Once: it takes files to be read, and limits seldom change.
+  static const double bytes = machineOrGroupBytes();
+  return bytes;
 }
 
 #endif

@@ -3,10 +3,11 @@
 // Thread safety: none of its own; the owner's lock covers it.
 // Invariants:
 //   1. data() never moves between create() and destroy().
-//   2. Elements below committed() may be read and written; they start as zero bytes.
+//   2. Elements below committed() may be read and written; they start as zero bytes. The others may be out of reach.
 //   3. T is trivially copyable, so zero bytes are a valid T.
-// Cost: create() is one system call whatever the size; a page costs memory only once it is touched.
-// It does not run constructors or destructors, and never throws: failure is `false`.
+// Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() asks the system for half
+// as much again as there is, so that growing step by step takes few calls.
+// It does not run constructors or destructors, and never throws: failure is `false`, and changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +17,27 @@
 
 namespace exrp {
 
+/// Pages::huge asks for huge pages where the platform has them, once an array is large (measured in docs/performance.md); small is for
+/// what is reserved large and used little.
 enum class Pages { huge, small };
 
-/// Address space of `bytes`, which becomes how many they are; null on failure. With Pages::huge what is not small is aligned to 2 MiB
-/// and rounded up to as much, and huge pages are asked for where the platform has them (measured in docs/performance.md); small is for
-/// what is reserved large and used little.
+/// An array takes huge pages from as many committed bytes on. Below, a page of 2 MiB would hold mostly nothing.
+constexpr size_t hugeFromBytes = size_t{2} << 20;
+
+/// Address space of `bytes`, which becomes how many they are; null on failure. Nothing of it can be touched before commitMemory().
 void* reserveMemory(size_t* bytes, Pages pages);
-/// Makes the first `bytes` of a reservation usable. Does nothing where memory comes by touching it.
-bool commitMemory(void* base, size_t bytes);
+/// Makes the first `to` bytes of a reservation usable, of which the first `from` are already.
+bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages);
 /// Gives back a reservation of as many `bytes` as reserveMemory made of them.
 void releaseMemory(void* base, size_t bytes);
+/// Bytes that the first `used` of `committed` bytes take when they were touched: whole pages.
+double pagesBytes(size_t used, size_t committed, Pages pages);
 
-/// Bytes of memory the machine has, swap aside; 0 where that can't be told.
+/// Bytes of memory this process may have, swap aside: the machine's, or the limit of its control group. 0 where that can't be told.
 double physicalMemoryBytes();
+/// The smallest limit of the control group of this process and of those around it, by the files below `root` (empty: the machine's);
+/// 0 where there is none.
+double groupMemoryBytes(const char* root);
 
 template <typename T>
 class ReservedArray {
@@ -46,6 +55,7 @@ class ReservedArray {
     if (countMax == 0) countMax = 1;
     if (countMax > SIZE_MAX / sizeof(T)) return false;
     reservedBytes_ = countMax * sizeof(T);
+    pages_ = pages;
     data_ = static_cast<T*>(reserveMemory(&reservedBytes_, pages));
     if (data_ == nullptr) return false;
     countMax_ = countMax;
@@ -63,12 +73,14 @@ class ReservedArray {
   bool commit(size_t count) {
     if (count <= committed_) return true;
     if (count > countMax_) return false;
-    size_t grown = committed_ + committed_ / 2;
-    if (grown < count) grown = count;
-    if (grown > countMax_) grown = countMax_;
-    if (!commitMemory(data_, grown * sizeof(T))) return false;
-    committed_ = grown;
-    return true;
+    size_t ample = committed_ + committed_ / 2;
+    if (ample > countMax_) ample = countMax_;
+    return (ample > count && commitTo(ample)) || commitTo(count);
+  }
+
+  /// Bytes of memory that the array takes when elements 0..count-1 were touched.
+  double takenBytes(size_t count) const {
+    return pagesBytes((count < committed_ ? count : committed_) * sizeof(T), committed_ * sizeof(T), pages_);
   }
 
   void swap(ReservedArray& other) noexcept {
@@ -76,6 +88,7 @@ class ReservedArray {
     std::swap(countMax_, other.countMax_);
     std::swap(reservedBytes_, other.reservedBytes_);
     std::swap(committed_, other.committed_);
+    std::swap(pages_, other.pages_);
   }
 
   T* data() { return data_; }
@@ -86,10 +99,17 @@ class ReservedArray {
   size_t committed() const { return committed_; }
 
  private:
+  bool commitTo(size_t count) {
+    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), reservedBytes_, pages_)) return false;
+    committed_ = count;
+    return true;
+  }
+
   T* data_ = nullptr;
   size_t countMax_ = 0;
   size_t reservedBytes_ = 0;
   size_t committed_ = 0;
+  Pages pages_ = Pages::huge;
 };
 
 }  // namespace exrp

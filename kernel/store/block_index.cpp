@@ -1,5 +1,7 @@
 #include "kernel/store/block_index.hpp"
 
+#include "kernel/base/portable_math.hpp"
+
 namespace exrp {
 
 Status BlockIndex::create(uint32_t blockCount, uint32_t blockCountMax) {
@@ -25,6 +27,7 @@ Status BlockIndex::prepare(uint32_t count) {
   for (size_t at = 0; at < oldCount; ++at) {
     if (old[at].number != 0) insert(old[at]);
   }
+  addedCount_ = count_;
   return Status::ok;
 }
 
@@ -36,6 +39,15 @@ Status BlockIndex::makeTable(size_t tableCount) {
   mask_ = tableCount - 1;
   shift_ = static_cast<uint32_t>(32 - __builtin_ctzll(tableCount));
   return Status::ok;
+}
+
+double BlockIndex::memoryBytes() const {
+  const double whole = table_.takenBytes(table_.committed());
+  const double page = table_.takenBytes(1);
+  // Of p pages n entries touch p (1 - (1 - 1 / p)^n), which is near p (1 - e^(-n / p)).
+  const double share = static_cast<double>(addedCount_) * page / whole;
+  const double touched = share > 30 ? whole : whole * (1 - portablePow(2.718281828459045, -share));
+  return touched < page && addedCount_ > 0 ? page : touched;
 }
 
 void BlockIndex::remove(const Block& key, uint32_t block) {

@@ -26,6 +26,7 @@ class BlockIndex {
   void add(const Block& key, uint32_t block) {
     insert({block + 1, hashOf(key.handle, key.ordinal)});
     ++count_;
+    ++addedCount_;
   }
   void remove(const Block& key, uint32_t block);
 
@@ -64,7 +65,8 @@ class BlockIndex {
   }
 
   uint32_t count() const { return count_; }
-  double memoryBytes() const { return double{sizeof(Entry)} * static_cast<double>(mask_ + 1); }
+  /// Entries lie anywhere in the table: pages are counted as if each of those ever added had chosen one by chance.
+  double memoryBytes() const;
   int32_t check(const Store& store) const;
 
  private:
@@ -86,6 +88,7 @@ class BlockIndex {
   uint32_t shift_ = 0;
   uint32_t count_ = 0;
   uint32_t blockCountMax_ = 0;
+  uint64_t addedCount_ = 0;  // to this table; a larger one begins with those that it took over
 };
 
 }  // namespace exrp

@@ -69,7 +69,7 @@ class EpisodeTable {
   uint32_t newest() const { return newest_; }
   uint32_t count() const { return count_; }
   uint32_t highWater() const { return highWater_; }
-  double memoryBytes() const { return double{1} * highWater_ * sizeof(Episode); }
+  double memoryBytes() const { return episodes_.takenBytes(highWater_); }
 
   int32_t check() const {
     uint32_t count = 0;

@@ -44,7 +44,7 @@ class InitialPriorities {
   void set(uint32_t slot, double priority) { bits_[slot] = priority < 0 ? 0 : bitsOf(priority) + 1; }
   /// What was given, or `none`.
   double get(uint32_t slot) const { return inUse_ ? fromBits(bits_[slot]) : none; }
-  double memoryBytes() const { return inUse_ ? 8.0 * static_cast<double>(bits_.committed()) : 0; }
+  double memoryBytes() const { return inUse_ ? bits_.takenBytes(bits_.committed()) : 0; }
 
   static constexpr double none = -1;
 

@@ -62,7 +62,7 @@ class PickTable {
   void prefetchIndexOf(uint32_t slot) const { prefetchLineFar(&indices_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }
-  double memoryBytes() const { return double{4} * countHighWater_ + double{4} * slotHighWater_ + journal_.memoryBytes(); }
+  double memoryBytes() const { return slots_.takenBytes(countHighWater_) + indices_.takenBytes(slotHighWater_) + journal_.memoryBytes(); }
 
   int32_t check(const Store& store) const;
 

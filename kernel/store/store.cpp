@@ -40,7 +40,6 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
 
   const double slotCount = double{1} * blockCountMax * blockLength;
   for (uint32_t group = 0; group < groupCount_; ++group) {
-    rowBytes_ += groupStride_[group];
     if (!groups_[group].create(size_t{blockCountMax} * blockLength * groupStride_[group])) {
       return fail(Status::memory, slotCount * groupStride_[group]);
     }
@@ -52,7 +51,6 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
       column.group = keptCount_;
       keptRows_[keptCount_] = rows;
       keptColumns_[keptCount_] = index;
-      keptBlockBytes_ += double{1} * rows * column.bytes;
       if (!kept_[keptCount_++].create(size_t{blockCountMax} * rows * column.bytes)) {
         return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
       }

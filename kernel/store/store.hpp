@@ -131,8 +131,17 @@ class Store {
   uint32_t freeCount() const { return freeCount_; }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
-  double columnBytes() const { return double{1} * highWater_ * (double{1} * blockLength_ * rowBytes_ + keptBlockBytes_); }
-  double indexBytes() const { return double{1} * highWater_ * (sizeof(Block) + sizeof(BlockHead)); }
+  double columnBytes() const {
+    double bytes = 0;
+    for (uint32_t group = 0; group < groupCount_; ++group) {
+      bytes += groups_[group].takenBytes(size_t{highWater_} * blockLength_ * groupStride_[group]);
+    }
+    for (uint32_t index = 0; index < keptCount_; ++index) {
+      bytes += kept_[index].takenBytes(size_t{highWater_} * keptRows_[index] * columns_[keptColumns_[index]].bytes);
+    }
+    return bytes;
+  }
+  double indexBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
 
   int32_t check() const;
 
@@ -145,7 +154,6 @@ class Store {
   uint32_t groupStride_[columnMax] = {};
   uint32_t groupCount_ = 0;
   uint32_t recordBytes_ = 0;
-  uint32_t rowBytes_ = 0;
 
   size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
     const Column& at = columns_[column];
@@ -156,7 +164,6 @@ class Store {
   uint32_t keptCount_ = 0;
   ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
   uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
-  double keptBlockBytes_ = 0;
 
   ReservedArray<Block> blocks_;
   ReservedArray<BlockHead> heads_;

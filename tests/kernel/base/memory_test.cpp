@@ -1,0 +1,128 @@
+// ReservedArray: what is committed can be used, growth that is too ample falls back to what is needed, and the limit of a control group is
+// found.
+#include "kernel/base/memory.hpp"
+
+#include "tests/kernel/check.hpp"
+
+#if !defined(_WIN32)
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#endif
+
+using exrp::Pages;
+using exrp::ReservedArray;
+
+namespace {
+
+/// Growing in steps across the size from which pages are huge keeps what was written, and what is new is zero.
+void grows(Pages pages) {
+  ReservedArray<uint32_t> array;
+  CHECK(array.create(size_t{3} << 20, pages));
+  CHECK(!array.commit((size_t{3} << 20) + 1));
+  const uint32_t* const base = array.data();
+  size_t written = 0;
+  for (size_t count = 1; count <= size_t{3} << 20; count += count / 3 + 1) {
+    CHECK(array.commit(count));
+    CHECK(array.committed() >= count);
+    for (size_t at = 0; at < written; at += 97) CHECK_EQUAL(array[at], static_cast<uint32_t>(at + 1));
+    for (size_t at = written; at < array.committed(); ++at) {
+      if (array[at] != 0) CHECK_EQUAL(array[at], 0u);
+    }
+    for (; written < array.committed(); ++written) array[written] = static_cast<uint32_t>(written + 1);
+  }
+  CHECK(array.data() == base);
+  CHECK(array.takenBytes(0) == 0);
+  CHECK(array.takenBytes(1) > 0);
+  CHECK(array.takenBytes(array.committed()) >= 4.0 * static_cast<double>(array.committed()));
+}
+
+#if !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define EXRP_HAS_LIMITS 1
+
+/// Half as much again may be more than there is, where what is needed fits.
+void growsToTheLimit() {
+  ReservedArray<uint8_t> array;
+  constexpr size_t mebi = size_t{1} << 20;
+  CHECK(array.create(400 * mebi));
+  CHECK(array.commit(90 * mebi));
+  // The limit counts memory that can be written to: the array's, and some for the rest of the process.
+  FILE* const file = fopen("/proc/self/statm", "re");
+  if (file == nullptr) return;
+  fclose(file);
+  rlimit before = {};
+  CHECK_EQUAL(getrlimit(RLIMIT_DATA, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = 0;
+  char line[256];
+  FILE* const status = fopen("/proc/self/status", "re");
+  long data = 0;
+  while (status != nullptr && fgets(line, sizeof line, status) != nullptr) {
+    if (sscanf(line, "VmData: %ld", &data) == 1) break;
+  }
+  if (status != nullptr) fclose(status);
+  tight.rlim_cur = static_cast<rlim_t>(data) * 1024 + 30 * mebi;
+  CHECK_EQUAL(setrlimit(RLIMIT_DATA, &tight), 0);
+  // 135 MiB would be asked for at first.
+  CHECK(array.commit(110 * mebi));
+  array[110 * mebi - 1] = 1;
+  CHECK(array.committed() < 130 * mebi);
+  CHECK(!array.commit(300 * mebi));
+  CHECK_EQUAL(array[110 * mebi - 1], 1);
+  CHECK_EQUAL(setrlimit(RLIMIT_DATA, &before), 0);
+}
+#endif
+
+#if !defined(_WIN32)
+void write(const std::string& path, const char* text) {
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) mkdir(path.substr(0, at).c_str(), 0700);
+  FILE* const file = fopen(path.c_str(), "w");
+  CHECK(file != nullptr);
+  if (file == nullptr) return;
+  fputs(text, file);
+  fclose(file);
+}
+
+void findsTheGroupsLimit() {
+  char folder[] = "/tmp/exrp-memory-XXXXXX";
+  CHECK(mkdtemp(folder) != nullptr);
+  const std::string root = folder;
+  const auto limit = [&](const char* name) { return exrp::groupMemoryBytes((root + name).c_str()); };
+  CHECK(limit("/none") == 0);
+  // Version 2: the group has no limit of its own, one around it has.
+  write(root + "/two/proc/self/cgroup", "0::/outer/inner\n");
+  write(root + "/two/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+  write(root + "/two/sys/fs/cgroup/outer/memory.max", "3000000\n");
+  CHECK(limit("/two") == 3000000);
+  write(root + "/two/sys/fs/cgroup/memory.max", "2000000\n");
+  CHECK(limit("/two") == 2000000);
+  // Version 1, in a container that sees the host's path.
+  write(root + "/one/proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/docker/0123\n");
+  write(root + "/one/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n");
+  write(root + "/one/sys/fs/cgroup/cpu/memory.limit_in_bytes", "5\n");
+  CHECK(limit("/one") == 1000000);
+  CHECK_EQUAL(std::system(("rm -r " + root).c_str()), 0);
+  const double machine = exrp::physicalMemoryBytes();
+  CHECK(machine > 0);
+  CHECK(exrp::groupMemoryBytes("") == 0 || machine <= exrp::groupMemoryBytes(""));
+}
+#endif
+
+}  // namespace
+
+int main() {
+  grows(Pages::huge);
+  grows(Pages::small);
+#if defined(EXRP_HAS_LIMITS)
+  growsToTheLimit();
+#endif
+#if !defined(_WIN32)
+  findsTheGroupsLimit();
+#endif
+  return exrp::test::checkResult("memory");
+}
