@@ -27,8 +27,8 @@ const VERSION_SYMBOL = {
 } as const;
 
 const ENVIRONMENT = "EXRP_KERNEL";
-const BUILD_HINT = "build it with `deno task build`, or name it by the option kernelPath or " +
-  `the environment variable ${ENVIRONMENT}`;
+const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
+const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
 
 const open = new Map<string, Kernel>();
 
@@ -53,18 +53,41 @@ export async function openKernel(kernelPath?: string | URL): Promise<Kernel> {
       return kernel;
     } catch (error) {
       if (error instanceof ReplayError) throw error;
-      if (error instanceof Deno.errors.NotCapable) throw permissionError(place.path, error);
-      failures.push(`  ${place.path} (${place.origin}): ${reason(error)}`);
+      // What is not there needs no permission: the build is what is missing.
+      if (error instanceof Deno.errors.NotCapable && !isMissing(place.path)) {
+        throw permissionError(place.path, error);
+      }
+      const why = error instanceof Deno.errors.NotCapable ? "there is no such file" : reason(error);
+      failures.push(`  ${place.path} (${place.origin}): ${why}`);
       cause = error;
     }
   }
+  if (failures.length === 0) throw remoteError(import.meta.url);
   throw new ReplayError(
     "kernel-missing",
-    `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n${
-      failures.length > 0 ? failures.join("\n") : `  none: this system is ${Deno.build.os}`
-    }`,
+    `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n${failures.join("\n")}`,
     { cause },
   );
+}
+
+/** The error where this library was not loaded from files, so that no kernel lies beside it. */
+function remoteError(url: string): ReplayError {
+  return new ReplayError(
+    "kernel-missing",
+    `the replay kernel cannot be opened: this library was imported from ${url}, and what is imported from there brings no kernel; ` +
+      `build one in a clone of the repository with \`deno task build\`, and ${NAME_HINT}`,
+  );
+}
+
+/** Whether a file is known not to be there. Where it may not be looked at, that is not known. */
+function isMissing(path: string): boolean {
+  try {
+    if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") return false;
+    Deno.statSync(path);
+    return false;
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound;
+  }
 }
 
 interface Place {
@@ -119,7 +142,8 @@ function pathOf(place: string | URL): string {
     if (typeof place !== "string") {
       throw new TypeError(`kernelPath must be a path or a file: URL, got ${text}`);
     }
-    return text;
+    // A name alone would be looked for among the system's libraries, and not here.
+    return /[/\\]/.test(text) ? text : `./${text}`;
   }
   const path = decodeURIComponent(new URL(text).pathname);
   return Deno.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
@@ -164,7 +188,7 @@ function openAt(path: string): Kernel {
 function permissionError(path: string, cause: unknown): ReplayError {
   return new ReplayError(
     "permission",
-    `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}`,
+    `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``,
     { cause },
   );
 }

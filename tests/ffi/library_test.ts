@@ -124,6 +124,55 @@ Deno.test("a missing kernel: the message lists the place tried, and how to build
   await Deno.remove(text);
 });
 
+Deno.test("a file that is no library says so, even when it is named without a folder", async () => {
+  // The system's loader looks for a bare name among its own libraries, and said "No such file".
+  const folder = await Deno.makeTempDir();
+  const before = Deno.cwd();
+  try {
+    await Deno.writeTextFile(`${folder}/note.txt`, "no library");
+    Deno.chdir(folder);
+    const error = await assertReplayRejects(openKernel("note.txt"), "kernel-missing");
+    assertStringIncludes(error.message, "./note.txt (the option kernelPath): ");
+    assert(!error.message.includes("No such file"), error.message);
+  } finally {
+    Deno.chdir(before);
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("a kernel that is not there is missing, and not a matter of permissions, where that can be seen", async () => {
+  const code = TELL.replace("capacity: 10,", 'capacity: 10, kernelPath: "/nowhere/libexrp.so",');
+  const seen = await run(code, ["--allow-read"]);
+  assertStringIncludes(seen.out, "ReplayError kernel-missing");
+  assertStringIncludes(
+    seen.out,
+    "/nowhere/libexrp.so (the option kernelPath): there is no such file",
+  );
+  const unseen = await run(code, []);
+  assertStringIncludes(unseen.out, "ReplayError permission");
+  assertStringIncludes(unseen.out, "build it first with `deno task build`");
+});
+
+Deno.test("imported over HTTP, the error says that what is imported brings no kernel", async () => {
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async (request) => {
+      const path = new URL(`.${new URL(request.url).pathname}`, ROOT);
+      const headers = { "content-type": "application/typescript" };
+      return new Response(await Deno.readTextFile(path), { headers });
+    },
+  );
+  const base = `http://127.0.0.1:${server.addr.port}`;
+  const { out, error } = await run(TELL.replace("@exrp/replay", `${base}/mod.ts`), [
+    "--allow-ffi",
+    `--allow-import=127.0.0.1:${server.addr.port}`,
+    "--no-config",
+  ]);
+  assertStringIncludes(out, "ReplayError kernel-missing", error);
+  assertStringIncludes(out, `imported from ${base}/ffi/library.ts`);
+  assertStringIncludes(out, "brings no kernel");
+});
+
 Deno.test("EXRP_KERNEL names the kernel where the environment may be read, and is the only place then", async () => {
   const { path } = local;
   const env = { EXRP_KERNEL: "/nowhere/kernel.so" };
