@@ -1,27 +1,27 @@
 //! Builds the kernel with Zig's C++ toolchain (Zig 0.17).
 //!
 //!   zig build                  the shared library for this machine, in zig-out/lib/
-//!   zig build test             the C++ tests, built as the library is but with assertions on, and run
+//!   zig build test             builds the C++ tests like the library, but with assertions on, and runs them
 //!   zig build targets          the library for every released target, in zig-out/<target>/
 //!
-//! Sources and tests are found by listing folders, so that adding a file never means editing this one:
-//! the .cpp files of kernel/, selectors/ and eviction/ are the kernel; each .cpp in tests/kernel, tests/selectors and
-//! tests/eviction is a program with a main(), and each .c there one in C99, which proves that exrp.h is plain C.
+//! This file lists folders to find sources and tests, so a new file needs no edit here.
+//! The .cpp files of kernel/, selectors/ and eviction/ are the kernel. Each .cpp below tests/kernel, tests/selectors and
+//! tests/eviction is a program with a main(). So is each .c, in C99, which proves that exrp.h is plain C.
 //!
-//! `deno task build` (tools/build_kernel.ts) finds Zig and makes the same library as the first of these by calling the
-//! compiler itself, which spares a newcomer the compilation of this file and of Zig's build system (80 s, once).
-//! kernel/CMakeLists.txt is a third way, with the system's compiler; it also builds the C++ tests under sanitizers. All three read the
-//! flags from kernel/flags.txt.
+//! `deno task build` (tools/build_kernel.ts) makes the same library as `zig build`, but calls Zig's compiler directly.
+//! That saves the compilation of this file and of Zig's build system (80 s, once).
+//! kernel/CMakeLists.txt uses the system's compiler. It also builds the C++ tests under sanitizers.
+//! All three read the flags from kernel/flags.txt.
 
 const std = @import("std");
 
-/// The kernel's flags, one a line; build.zig, tools/build_kernel.ts and kernel/CMakeLists.txt all read this file.
-/// Results must be bit-identical on every platform, hence no contraction of a * b + c into one rounding
-/// (-ffp-contract=off), and never -ffast-math.
+/// The kernel's flags, one per line. build.zig, tools/build_kernel.ts and kernel/CMakeLists.txt all read this file.
+/// Results must be bit-identical on every platform. So a * b + c is never rounded once instead of twice
+/// (-ffp-contract=off), and -ffast-math is forbidden.
 const flags_text = @embedFile("kernel/flags.txt");
 const c_test_flags = [_][]const u8{ "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-DEXRP_BUILD", "-UNDEBUG" };
 
-/// What is released. The same triples serve local builds: what is tested is what is published.
+/// The released targets. Local builds use the same triples, so the tests run the published code.
 const released = [_][]const u8{
     "x86_64-linux-gnu.2.17",
     "aarch64-linux-gnu.2.17",
@@ -89,10 +89,10 @@ const TestOptions = struct {
     run: *std.Build.Step,
 };
 
-/// The kernel once as a static library, and each file of the test folder as a program that is linked with it.
+/// Builds the kernel once as a static library, and links each file of the test folders with it as a program.
 fn addTests(b: *std.Build, options: TestOptions) void {
     const kernel_module = addModule(b, options.target);
-    // The tests run the same code with its assertions on, which Zig's fast mode turns off. Memory has to be committed before it is used
+    // The tests run the same code with assertions on, which Zig's fast mode turns off. Memory must be committed before use
     // (kernel/base/memory.cpp).
     const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_COMMIT_PAGES" } }) catch @panic("OOM");
     kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
@@ -113,7 +113,7 @@ fn addProgram(
     const module = addModule(b, options.target);
     module.addCSourceFiles(.{ .files = &.{file}, .flags = flags, .language = language });
     module.linkLibrary(kernel);
-    // As in CMakeLists.txt: kernel_store_block_index_test of tests/kernel/store/block_index_test.cpp.
+    // Names as in CMakeLists.txt: tests/kernel/store/block_index_test.cpp becomes kernel_store_block_index_test.
     const stem = file["tests/".len .. file.len - std.fs.path.extension(file).len];
     const name = b.allocator.dupe(u8, stem) catch @panic("OOM");
     std.mem.replaceScalar(u8, name, '/', '_');
@@ -126,7 +126,7 @@ fn addProgram(
     options.run.dependOn(&run.step);
 }
 
-/// All modules share these settings, so that libc++ is compiled once for the library and its tests.
+/// All modules share these settings, so libc++ is compiled once for the library and its tests.
 fn addModule(b: *std.Build, target: std.Build.ResolvedTarget) *std.Build.Module {
     const module = b.createModule(.{
         .target = target,
@@ -151,8 +151,8 @@ fn resolve(b: *std.Build, triple: []const u8) std.Build.ResolvedTarget {
     return b.resolveTargetQuery(query);
 }
 
-/// The released triple of this machine: its architecture's baseline CPU, never its own CPU, so that the library
-/// may be shared and gives the same bits everywhere.
+/// The released triple of this machine: the baseline CPU of its architecture, never its own CPU. So the library runs on
+/// other machines, and gives the same bits everywhere.
 fn hostTriple(b: *std.Build) []const u8 {
     const host = b.graph.host.result;
     return switch (host.os.tag) {
@@ -170,7 +170,7 @@ fn listFlags(b: *std.Build) []const []const u8 {
     return flags.items;
 }
 
-/// The files of some folders and the folders within them with this extension, sorted, as paths from the repository's root.
+/// The files with this extension below some folders, sorted, as paths from the repository's root.
 fn listSources(b: *std.Build, folders: []const []const u8, extension: []const u8) []const []const u8 {
     const io = b.graph.io;
     var files: std.ArrayList([]const u8) = .empty;

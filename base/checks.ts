@@ -1,5 +1,5 @@
 /**
- * Checks of arguments that every folder shares: each says what was tried, what came and what was needed.
+ * Checks of arguments for all folders. Each error says what was tried, what came and what was needed.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** Writes a value that is no real object of a class, though it may have the class's prototype. */
+/** Writes a value that is not a real object of a class, even where it has the class's prototype. */
 export function showUnlike(value: unknown, kind: { readonly name: string }): string {
   const text = show(value);
   return text === kind.name ? `an object that only has the prototype of ${text}` : text;
@@ -32,15 +32,15 @@ function showObject(value: object): string {
     const { length } = value as { readonly length?: unknown };
     return typeof length === "number" ? `${name}(${length})` : name;
   } catch {
-    // One that only looks like a typed array throws when it is asked for its length.
+    // An object that only looks like a typed array throws when its length is read.
     return "an object that only looks like an array";
   }
 }
 
 /**
- * Refuses anything but a plain options object whose keys are all known.
+ * Throws unless `options` is a plain object whose keys are all known.
  *
- * @throws {TypeError} When `options` is no object, or has a key that is not in `known`.
+ * @throws {TypeError} When `options` is not an object, or has a key that is not in `known`.
  */
 export function checkOptions(where: string, options: unknown, known: readonly string[]): void {
   if (typeof options !== "object" || options === null) {
@@ -51,7 +51,7 @@ export function checkOptions(where: string, options: unknown, known: readonly st
   }
 }
 
-/** The error for an option that does not exist: an option is never ignored. */
+/** The error for an option that does not exist. The library never ignores an option. */
 export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
   const nearest = nearestName(key, known);
   const hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
@@ -99,7 +99,7 @@ export function checkBoolean(where: string, value: unknown): boolean {
   return value;
 }
 
-/** One of a few words. */
+/** A word out of a list. */
 export function checkWord<W extends string>(
   where: string,
   value: unknown,

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** What may go wrong in a way that a caller can handle; stable between versions. */
+/** The failures that a caller can handle. The words stay the same between versions. */
 export type ReplayErrorCode =
   | "argument"
   | "batch-size"
@@ -38,39 +38,39 @@ export type ReplayErrorCode =
   | "snapshot-version"
   | "unknown";
 
-/** What a {@linkcode ReplayError} carries besides code and text. */
+/** The details of a {@linkcode ReplayError}, beside its code and text. */
 export interface ReplayErrorOptions {
-  /** The kernel's status, pinned in `kernel/exrp.h`; 0 when the kernel was not asked. */
+  /** The kernel's status, as `kernel/exrp.h` numbers it; 0 when the error is not the kernel's. */
   readonly status?: number;
-  /** Up to four numbers about the failure; `kernel/exrp.h` says what they are. */
+  /** Up to four numbers about the failure. `kernel/exrp.h` lists them for each status. */
   readonly detail?: readonly number[];
   /** The error that led to this one. */
   readonly cause?: unknown;
 }
 
 /**
- * An error that a caller may want to handle, told apart by its {@linkcode ReplayError.code}.
+ * An error that you may want to handle. Its {@linkcode ReplayError.code} says which it is.
  *
- * Arguments of the wrong kind are a `TypeError` and of the wrong size a `RangeError` instead: those are mistakes in a
- * program rather than events in its life. Whatever is thrown, the replay is as it was before the call, unless a user's own rule
- * threw in the middle of it.
+ * Arguments of the wrong type throw a `TypeError` instead, and arguments of the wrong size a `RangeError`: those are mistakes
+ * in a program. A call that throws changes nothing in the replay, with one exception: an error thrown in the middle of the call
+ * by a selector or eviction policy of your own.
  *
  * | code | when |
  * |---|---|
- * | `empty` | a batch was asked of a table without picks |
+ * | `empty` | a batch from a pick table without picks |
  * | `batch-size` | a batch of `withoutReplacement` is larger than the table |
- * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or for a handle never given out |
+ * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or with a handle that no episode has had |
  * | `record-unknown` | the records of an episode that was evicted |
- * | `episode-twice` | one open episode for two environments of `recordBatch` |
+ * | `episode-twice` | two environments of `recordBatch` name the same open episode |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
  * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream |
- * | `rule` | a selector or eviction policy written by the user broke its contract |
- * | `not-savable` | a user's rule has no `save()` |
+ * | `rule` | a selector or eviction policy of your own broke its contract |
+ * | `not-savable` | a selector or eviction policy of your own has no `save()` |
  * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
- * | `file` | a snapshot's file cannot be read or written; `cause` is the system's own error |
- * | `permission` | the program may not open the kernel, or not read or write a snapshot's file; the text names the flag |
+ * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
+ * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `snapshot-…` | `foreign`, `version`, `truncated`, `corrupt`, `mismatch`: why a snapshot was refused |
  *
  * @example
@@ -90,14 +90,14 @@ export interface ReplayErrorOptions {
 export class ReplayError extends Error {
   /** `"ReplayError"`. */
   override readonly name: string = "ReplayError";
-  /** What went wrong, as a stable word. */
+  /** The failure, as a word that stays the same between versions. */
   readonly code: ReplayErrorCode;
-  /** The kernel's status, or 0 when the kernel was not asked. */
+  /** The kernel's status, or 0 when the error is not the kernel's. */
   readonly status: number;
   /** Up to four numbers about the failure. */
   readonly detail: readonly number[];
 
-  /** Makes an error; the library does, a caller need not. */
+  /** Makes an error. The library does this; you need not. */
   constructor(code: ReplayErrorCode, message: string, options: ReplayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;

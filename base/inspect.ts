@@ -1,15 +1,15 @@
 /**
- * What `console.log` shows of the library's objects: one line instead of all their fields.
+ * Makes `console.log` show the library's objects as one line instead of all their fields.
  *
  * @module
  */
 
 import { kindOf } from "./typed_arrays.ts";
 
-/** What Deno asks an object for, and what Node and Bun do. */
+/** The method that Deno calls on an object, and the method that Node and Bun call. */
 const KEYS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
-/** Lets objects of a class show as `text` says. Looking never throws: where `text` can't be had, the name of the class stands. */
+/** Makes `console.log` show objects of a class as `text`. It never throws: where `text` throws, it shows the name of the class. */
 export function showAs<T extends object>(
   kind: { readonly name: string; readonly prototype: T },
   text: (value: T) => string,
@@ -26,7 +26,7 @@ export function showAs<T extends object>(
   }
 }
 
-/** A number of things, such as `1 step` or `2 steps`. */
+/** A count with its noun, such as `1 step` or `2 steps`. */
 export function numberOf(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }

@@ -1,14 +1,14 @@
 /**
- * Which of a few names a misspelt one was meant to be.
+ * Finds the name that a misspelt one was meant to be.
  *
  * @module
  */
 
 /**
- * The name that a misspelt one is nearest to, or undefined where none is near: at most two letters in five may be wrong. A letter too
- * many, one too few, a wrong one, and two that changed places count as one mistake each. Upper and lower case are the same.
+ * The name nearest to a misspelt one, or undefined where none is near: at most two letters in five may be wrong. An extra letter, a
+ * missing letter, a wrong letter and two swapped letters count as one mistake each. Upper and lower case are the same.
  *
- * Cost: O(length of both names) a name, for errors only.
+ * Cost: O(product of both lengths) per name, paid only in errors.
  */
 export function nearestName(misspelt: string, names: readonly string[]): string | undefined {
   let nearest: string | undefined;
@@ -21,7 +21,7 @@ export function nearestName(misspelt: string, names: readonly string[]): string 
   return nearest;
 }
 
-/** The distance of Damerau and Levenshtein, where no letter changes twice. */
+/** The distance of Damerau and Levenshtein in which no letter changes twice. */
 function countMistakes(from: string, to: string): number {
   let twoBack: number[] = [];
   let back = Array.from({ length: to.length + 1 }, (_, k) => k);

@@ -1,14 +1,15 @@
 /**
- * What a typed array truly is. A prototype can be exchanged, and `length`, `buffer` or `BYTES_PER_ELEMENT` can be given to one array
- * as a property of its own; so none of them says how much memory there is. The getters of %TypedArray%.prototype do: they look
- * at the array's memory, and no object but a real typed array has an answer for them.
+ * Reads the true kind and length of a typed array.
  *
- * All memory of a caller's that the kernel reads or writes goes through this file.
+ * A program can change an array's prototype, or give it own properties `length`, `buffer` and `BYTES_PER_ELEMENT`. So these do not
+ * say how much memory the array has. The getters of %TypedArray%.prototype read the array's memory, and throw for any other object.
+ *
+ * Every array of a caller that the kernel reads or writes goes through this file.
  *
  * @module
  */
 
-/** The typed arrays of numbers, by name; those of BigInts are none that this library takes. */
+/** The typed arrays that columns use, by name. */
 export interface ArrayOfKind {
   /** float32 */
   Float32Array: Float32Array<ArrayBuffer>;
@@ -55,32 +56,32 @@ const DETACHED: Getter<boolean> = getterOf(ArrayBuffer.prototype, "detached");
 const BUFFER_BYTES: Getter<number> = getterOf(ArrayBuffer.prototype, "byteLength");
 const TRANSFER = ArrayBuffer.prototype.transfer;
 
-/** The kind of a typed array, by its memory; undefined for all else, such as a `DataView` or a `Proxy`. */
+/** The kind of a typed array, by its memory; undefined for anything else, such as a `DataView` or a `Proxy`. */
 export function kindOf(value: unknown): string | undefined {
   return KIND.call(value);
 }
 
-/** True for a typed array of this kind, by its memory; a subclass is one too. */
+/** True for a typed array of this kind, by its memory. An instance of a subclass counts too. */
 export function isKind<K extends ArrayKind>(kind: K, value: unknown): value is ArrayOfKind[K] {
   return KIND.call(value) === kind;
 }
 
-/** How many elements a typed array has: 0 where its memory was taken away. */
+/** The number of elements of a typed array; 0 where it has lost its memory. */
 export function lengthOf(array: ArrayBufferView): number {
   return LENGTH.call(array);
 }
 
-/** The elements of a plain or typed array. */
+/** The number of elements of a plain or typed array. */
 export function countOf(array: ArrayLike<unknown>): number {
   return KIND.call(array) === undefined ? array.length : LENGTH.call(array);
 }
 
-/** The buffer that a typed array lies in. */
+/** The buffer of a typed array. */
 export function bufferOf(array: ArrayBufferView<ArrayBuffer>): ArrayBuffer {
   return BUFFER.call(array);
 }
 
-/** Where in its buffer a typed array begins. */
+/** The byte of its buffer at which a typed array begins. */
 export function byteOffsetOf(array: ArrayBufferView): number {
   return BYTE_OFFSET.call(array);
 }
@@ -92,15 +93,15 @@ export function bytesOf<B extends ArrayBufferLike>(array: ArrayBufferView<B>): U
 }
 
 /**
- * True for a typed array of this kind, with the length that it says, whose memory no other thread has: one that the kernel can
- * read as it is.
+ * True for a typed array of this kind with an unchanged `length`, whose memory no other thread can change. The kernel can read
+ * such an array directly.
  */
 export function isOwn<K extends ArrayKind>(kind: K, value: unknown): value is ArrayOfKind[K] {
   return isKind(kind, value) && value.length === LENGTH.call(value) &&
     !isShared(BUFFER.call(value));
 }
 
-/** Whether a buffer is a `SharedArrayBuffer`, whatever its prototype says: the getter throws for one. */
+/** True for a `SharedArrayBuffer`, whatever its prototype is: the getter throws for one. */
 function isShared(buffer: ArrayBufferLike): boolean {
   try {
     DETACHED.call(buffer);
@@ -110,12 +111,12 @@ function isShared(buffer: ArrayBufferLike): boolean {
   }
 }
 
-/** Moves the memory of a buffer to another, so that its views are empty; undefined where it has not just so many bytes. */
+/** Moves the memory of a buffer to a new one, so that its views are empty. Undefined where the buffer does not have exactly `bytes`. */
 export function moveMemory(buffer: ArrayBuffer, bytes: number): ArrayBuffer | undefined {
   return BUFFER_BYTES.call(buffer) === bytes ? TRANSFER.call(buffer) : undefined;
 }
 
-/** Whether a typed array's memory was taken away, by a transfer for example. */
+/** True where a typed array has lost its memory, for example by a transfer. */
 export function isDetached(value: unknown): boolean {
   if (KIND.call(value) === undefined) return false;
   const buffer = BUFFER.call(value);
@@ -123,17 +124,17 @@ export function isDetached(value: unknown): boolean {
 }
 
 /**
- * Refuses a typed array that is not what it says, and one without memory; anything else is for others to judge. Costly: for
- * the way to an error, or where no time is short.
+ * Throws for a typed array whose prototype or `length` was changed, or that has lost its memory. Accepts every other value.
+ * Slow: call it on the way to an error, or where speed does not matter.
  *
- * @throws {TypeError} When the prototype or `length` of the array says something else than its memory, or it has none any more.
+ * @throws {TypeError} When the prototype or `length` of the array contradicts its memory, or the array has lost its memory.
  */
 export function checkHonest(where: string, value: unknown): void {
   const kind = KIND.call(value);
   if (kind === undefined) return;
   if (isDetached(value)) {
     throw new TypeError(
-      `${where} has no memory any more: its batch was handed back, or its buffer was transferred; needed is a ${kind} with memory`,
+      `${where} has lost its memory: its batch was handed back, or its buffer was transferred; it must be a ${kind} with memory`,
     );
   }
   const length = LENGTH.call(value);
@@ -142,7 +143,7 @@ export function checkHonest(where: string, value: unknown): void {
     throw new TypeError(
       `${where} has the memory of a ${kind}(${length}) and the prototype of ${
         claimed ?? "no typed array"
-      }; needed is an array whose prototype was not changed`,
+      }; it must have the prototype of its own kind`,
     );
   }
   const { length: said } = value as { readonly length: unknown };
@@ -153,11 +154,11 @@ export function checkHonest(where: string, value: unknown): void {
   }
 }
 
-/** Refuses memory that other threads can change while the kernel reads it. */
+/** Throws for memory that other threads can change while the kernel reads it. */
 export function checkUnshared(where: string, value: unknown): void {
   if (KIND.call(value) === undefined || !isShared(BUFFER.call(value))) return;
   throw new TypeError(
-    `${where} lies in a SharedArrayBuffer, which another thread can change in the middle of the call; needed is a copy of it`,
+    `${where} lies in a SharedArrayBuffer, which another thread can change during the call; pass a copy of it`,
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * After so many draws.
+ * Evicts episodes after a given number of draws.
  *
  * @module
  */
@@ -8,24 +8,24 @@ import { checkInteger } from "../base/checks.ts";
 import { EXRP_EVICTION_AFTER_DRAWS } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
-/** The most draws that are counted. */
+/** The largest number of draws that the kernel counts. */
 const DRAWS_MAX = 2 ** 32 - 2;
 
 /**
- * Forgets the episodes that a learner has used up: those that were drawn from `draws` times for each of their picks. The
- * one that came to it first goes first; while there is none, the episode that began first. The episode that is being
- * recorded is passed over while there is another.
+ * Evicts spent episodes. An episode is spent when it was drawn from `draws` times for each of its picks. The episode that was
+ * spent first goes first; where no episode is spent, the one that began first. The episode being recorded stays while there is
+ * another.
  *
- * The draws of all picks of an episode count together, so one with n picks is spent after n × `draws` draws, whichever
- * picks they were of. That is the episode's share of what Reverb's `max_times_sampled` gives its items (known here from
- * its documentation). Unlike there, it stays and can be drawn until room is needed. Draws from every pick table count;
- * picks are those of the first. An open episode is not spent before it has ended, and one that ended too short for a
- * pick is spent at once.
+ * The draws of all picks of an episode count together: an episode with n picks is spent after n × `draws` draws, whichever
+ * picks were drawn. Reverb's `max_times_sampled` sets such a limit for single items (known here from its documentation).
+ * Unlike there, a spent episode stays, and can be drawn, until room is needed. Draws from every pick table count, but n is the
+ * number of picks in the first table. An open episode is not spent before it ends. An episode that ended too short for a pick
+ * is spent at once.
  *
  * Cost: O(1).
  *
  * @param draws Whole number 1 to 2^32 - 2.
- * @throws {RangeError} When it is not.
+ * @throws {RangeError} When `draws` is no such number.
  * @example
  * ```ts
  * import { afterDraws, ExperienceReplay, float32, newest } from "@exrp/replay";

@@ -1,5 +1,5 @@
 /**
- * An eviction policy written in TypeScript: what a rule has to do, and what it may rely on.
+ * The interface of an eviction policy written in TypeScript.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { show, showUnlike } from "../base/checks.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * A rule that chooses the episode to forget, written by the user: an object with these methods, given as the option
- * `eviction`. It knows episodes by their handles. One object serves one replay. Its methods may ask the replay how an
- * episode stands, but must not change it; and only `victim` and `load` may throw.
+ * An eviction policy of your own: an object with these methods, given as the option `eviction`. It chooses the episode to
+ * evict, and knows episodes by their handles. One object serves one replay. Its methods may call `replay.episode()`, but must not
+ * change the replay. Only `victim` and `load` may throw.
  *
- * @example A rule that forgets the youngest of two or more, in full
+ * @example A complete policy that keeps the first episode
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import type { EvictionPolicy } from "@exrp/replay/eviction";
@@ -43,39 +43,39 @@ import { NativeEviction } from "./native_eviction.ts";
  * ```
  */
 export interface EvictionPolicy {
-  /** The rule's name: in errors, in `describe()`, and in snapshots, which fit a rule of the same name only. */
+  /** The policy's name, for errors, `describe()` and snapshots. A snapshot loads only with a policy of the same name. */
   readonly name: string;
-  /** A new episode, the youngest of all. */
+  /** The replay has a new episode, the youngest of all. */
   created(handle: number): void;
-  /** The episodes of one batch's picks, in order of drawing; an episode may come many times. Read only. */
+  /** A batch was drawn: the episode of each pick, in order of drawing. An episode may occur many times. Do not change the array. */
   sampled?(handles: Float64Array<ArrayBuffer>): void;
-  /** An episode is gone: the victim, one that `evict()` named, or one older than `maxAge`. */
+  /** An episode is gone: the victim, the argument of `evict()`, or an episode older than `maxAge`. */
   removed(handle: number): void;
-  /** The episode to forget now: one that was created and not removed. There is at least one. */
+  /** Returns the episode to evict now: one that was created and not yet removed. There is at least one. */
   victim(): number;
   /**
-   * Everything that decides the future but which episodes there are, as bytes of the rule's own format. Without it,
-   * a replay with this rule can't be saved.
+   * Returns the policy's state, except which episodes exist, as bytes in a format of your own. Without this method, a replay
+   * with this policy can't be saved.
    */
   save?(): Uint8Array;
   /**
-   * Takes up what {@linkcode EvictionPolicy.save} gave. Before, the rule hears `removed` for all episodes it knew and
-   * `created` for all that there are now, oldest first. A throw refuses the snapshot.
+   * Restores what {@linkcode EvictionPolicy.save} returned. The replay first calls `removed` for all old episodes and `created`
+   * for all loaded ones, oldest first. If this method throws, the snapshot is refused.
    */
   load?(bytes: Uint8Array): void;
 }
 
-/** What the option `eviction` takes: a rule of the library, or the user's own. */
+/** A value of the option `eviction`: a policy of the library, or one of your own. */
 export type EvictionRule = NativeEviction | EvictionPolicy;
 
 const METHODS = ["created", "removed", "victim"] as const;
 
-/** Whether it has neither a name nor a method of a policy, as a selector has not. */
+/** True for an object that has neither a name nor a method of a policy. */
 function isNothingLikeIt(value: object): boolean {
   return !("name" in value) && METHODS.every((method) => !(method in value));
 }
 
-/** Refuses what is no rule. */
+/** Throws unless `value` is an eviction policy. */
 export function checkEviction(where: string, value: unknown): EvictionRule {
   const isNative = value instanceof NativeEviction;
   if (isNative && Object.hasOwn(value, "native")) return value;

@@ -8,7 +8,7 @@ import { EXRP_EVICTION_FIFO } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Forgets the episode that began first; the default.
+ * Evicts the episode that began first. This is the default.
  *
  * Cost: O(1).
  *

@@ -8,10 +8,10 @@ import { EXRP_EVICTION_LFU } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Forgets the episode whose picks were drawn least often; among equals the one that was drawn or created longest ago.
- * The episode that is being recorded is passed over while there is another.
+ * Evicts the episode whose picks were drawn least often; among equals, the one whose last draw or creation is the longest ago.
+ * The episode being recorded stays while there is another.
  *
- * Cost: O(1) a drawn pick, O(log E) amortised an eviction from E episodes.
+ * Cost: O(1) per drawn pick, O(log E) amortised per eviction from E episodes.
  *
  * @example
  * ```ts

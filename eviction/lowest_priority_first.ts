@@ -8,18 +8,20 @@ import { EXRP_EVICTION_LOWEST_PRIORITY_FIRST } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Forgets the episode whose priority is the lowest; among equals the one that began or was given its priority longest
- * ago. The episode that is being recorded is passed over while there is another. What a MinHeap remover of Reverb does
- * with items (known here from its documentation), this does with whole episodes.
+ * Evicts the episode with the lowest priority; among equals, the one that began or got its priority the longest ago. The
+ * episode being recorded stays while there is another. A MinHeap remover of Reverb does the same with items (known here from
+ * its documentation).
  *
- * An episode's priority is the mean of the priorities that the last call of `setPriority` which named picks of it gave
- * them, whatever the selector: where several have priorities of their own, keep them on one scale. (To say what an
- * episode's priority is, set one pick of it, or all of them in one call.) Until there is one, it has the largest that any
- * episode has had, at first 1, so that it is not forgotten before a learner saw it; priorities that came with records are
- * not looked at. An episode that ended too short for a pick of the first pick table has priority 0. Means are kept as float32: 0, or from 2^-126 to the
- * largest float32, (2 − 2^-23) · 2^127. One beyond counts as the nearest of these.
+ * The last call of `setPriority` that names picks of an episode sets the episode's priority: the mean of the priorities in
+ * that call. Calls for every selector count, so keep the priorities of several selectors on one scale. To choose the priority of
+ * an episode, set one of its picks, or all of them in one call.
  *
- * Cost: O(log E) an episode named in a call of `setPriority`, and an eviction from E episodes; nothing for draws.
+ * Before the first such call, an episode has the largest priority that any episode has had, at first 1. So it is not evicted
+ * before a learner saw it. Priorities given with records do not count. An episode that ended too short for a pick of the first
+ * pick table has priority 0. Means are float32: 0, or from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A mean outside
+ * counts as the nearest of these.
+ *
+ * Cost: O(log E) per episode in a call of `setPriority`, and per eviction from E episodes. Draws cost nothing.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { EXRP_EVICTION_LRU } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Forgets the episode that no batch drew from for the longest time; one never drawn counts from its beginning.
+ * Evicts the episode whose last draw is the longest ago. For an episode that was never drawn, its beginning counts instead.
  *
  * Cost: O(1).
  *

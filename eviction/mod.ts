@@ -1,5 +1,5 @@
 /**
- * What you need to write an eviction policy of your own.
+ * Types for an eviction policy of your own.
  *
  * The library's policies, from `fifo()` to `reservoir()`, are in `@exrp/replay`. A policy of your own is an object with the
  * methods of {@linkcode EvictionPolicy}. `conformsEviction()` of `@exrp/replay/testing` tests it.

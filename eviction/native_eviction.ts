@@ -1,13 +1,13 @@
 /**
- * An eviction policy that runs in the kernel, as a value.
+ * The value of an eviction policy that runs in the kernel.
  *
  * @module
  */
 
 /**
- * A rule of forgetting that runs in the kernel: what {@linkcode fifo}, {@linkcode secondChance}, {@linkcode lru},
- * {@linkcode lfu}, {@linkcode lowestPriorityFirst}, {@linkcode afterDraws} and {@linkcode reservoir} make. It holds
- * options only, so one value may serve many replays.
+ * An eviction policy that runs in the kernel, made by {@linkcode fifo}, {@linkcode secondChance}, {@linkcode lru},
+ * {@linkcode lfu}, {@linkcode lowestPriorityFirst}, {@linkcode afterDraws} or {@linkcode reservoir}. It holds options
+ * only, so one value may serve many replays.
  *
  * @example
  * ```ts
@@ -19,16 +19,16 @@
  * ```
  */
 export class NativeEviction {
-  /** The rule's name. */
+  /** The policy's name. */
   readonly name: string;
-  /** The rule's number in the kernel: an `EXRP_EVICTION_` constant of `kernel/exrp.h`. */
+  /** The policy's number in the kernel: an `EXRP_EVICTION_` constant of `kernel/exrp.h`. */
   readonly native: number;
-  /** The options by name, all filled in; empty where the rule has none. */
+  /** The options by name, defaults included; empty where the policy has none. */
   readonly options: Readonly<Record<string, number>>;
-  /** The option as the kernel takes it; 0 where the rule has none. */
+  /** The option as the kernel takes it; 0 where the policy has none. */
   readonly number: number;
 
-  /** Makes a value; the functions named after the rules do. */
+  /** Makes a value. The functions named after the policies call this. */
   constructor(
     name: string,
     native: number,

@@ -1,5 +1,5 @@
 /**
- * A random sample of everything.
+ * Keeps a random sample of all episodes.
  *
  * @module
  */
@@ -8,19 +8,21 @@ import { EXRP_EVICTION_RESERVOIR } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Keeps a random sample of all episodes that ever ended, so that old experience stays as likely as new: Vitter's
- * Algorithm R (1985, known here from descriptions of it), as neural fictitious self-play and continual learning use it,
- * for whole episodes.
+ * Keeps a random sample of all episodes that ever ended, so old experience stays as likely as new. This is Vitter's
+ * Algorithm R (1985, known here from descriptions of it) for whole episodes. Neural fictitious self-play and continual
+ * learning use it.
  *
- * Each episode is given a random number when it ends, once; when room is needed, the ended episode with the lowest goes.
- * The numbers follow from the replay's seed. What holds: where all episodes are of one length, those stored, but for
- * those that came since room was last needed, are at any time a uniform random sample, without replacement, of all that
- * ended until then. While one actor records, the exception is the episode being recorded. Where lengths differ, how many
- * episodes there is room for depends on which they are; which ones stay still hangs on the random numbers alone, never
- * on an episode's age, content or draws. Open episodes count once they have ended and stay while there is an ended one;
- * episodes that `evict()` or `maxAge` took are out of the sample.
+ * Each episode gets one random number when it ends. When room is needed, the ended episode with the lowest number goes. The
+ * numbers follow from the replay's seed.
  *
- * Cost: O(log E) an episode that ends or goes, of E.
+ * If all episodes have the same length, the stored episodes are a uniform random sample, without replacement, of all that had
+ * ended when room was last needed. Episodes that came since then are the exception; with one actor, that is the episode being
+ * recorded. If lengths differ, the number of episodes that fit depends on their lengths. But the random numbers alone decide
+ * which episodes stay, never their age, content or draws.
+ *
+ * Open episodes stay while there is an ended one. Episodes that `evict()` or `maxAge` removed are not in the sample.
+ *
+ * Cost: O(log E) per episode that ends or goes, where E is the number of episodes.
  *
  * @example
  * ```ts
@@ -38,7 +40,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * }
  * const early = replay.episodes().filter((handle) => handle < 5_000).length;
  * assertStrictEquals(replay.episodeCount, 100);
- * assertLess(Math.abs(early - 50), 25); // about half are of the first half
+ * assertLess(Math.abs(early - 50), 25); // about half of them are from the first 5,000
  * ```
  */
 export function reservoir(): NativeEviction {

@@ -1,5 +1,5 @@
 /**
- * Second chance, the clock of the paper.
+ * Second chance, the clock algorithm of the paper.
  *
  * @module
  */
@@ -8,9 +8,11 @@ import { EXRP_EVICTION_SECOND_CHANCE } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Forgets the oldest episode that was not drawn since the hand last passed it: each episode has an access flag, set when
- * a batch draws from it; the hand goes round, clears flags that are set and takes the first that is not. As in Chen and
- * Wang's experience-replay module, section 3.2. The episode that is being recorded is passed over while there is another.
+ * Evicts the oldest episode that was not drawn since the clock hand last passed it. Each episode has an access flag, and a draw
+ * sets it. The hand goes round, clears the flags that are set, and evicts the first episode whose flag is not set. The
+ * episode being recorded stays while there is another.
+ *
+ * Source: Chen and Wang's experience-replay module, section 3.2.
  *
  * Cost: O(1) amortised.
  *

@@ -6,7 +6,7 @@
 
 import { checkStatus, type Kernel } from "./library.ts";
 
-/** What is kept to free a replay whose owner was forgotten: never the owner itself. */
+/** The finalizer needs these to free a replay. They never refer to the owner itself. */
 interface Token {
   readonly kernel: Kernel;
   readonly id: number;
@@ -18,18 +18,18 @@ function destroy(token: Token): void {
   token.kernel.symbols.exrp_replay_destroy(token.id);
 }
 
-/** A replay of the kernel: freed by `[Symbol.dispose]`, or by the finalizer when that was forgotten. */
+/** A replay of the kernel. `[Symbol.dispose]` frees it; without that call, the finalizer does. */
 export class ReplayHandle implements Disposable {
-  /** The kernel it lives in. */
+  /** The kernel of the replay. */
   readonly kernel: Kernel;
-  /** Its number there. Stale after disposal, which the kernel notices. */
+  /** The replay's id in the kernel. After disposal the kernel refuses it. */
   readonly id: number;
   #disposed = false;
 
   /**
    * Creates a replay in the kernel.
    *
-   * @throws {ReplayError} The kernel's answer: `capacity`, `memory`, `limit` or `argument`.
+   * @throws {ReplayError} `capacity`, `memory`, `limit` or `argument`, as the kernel says.
    */
   constructor(
     kernel: Kernel,
@@ -53,12 +53,12 @@ export class ReplayHandle implements Disposable {
     registry.register(this, { kernel, id: this.id }, this);
   }
 
-  /** True once it was freed. */
+  /** True once the replay is freed. */
   get isDisposed(): boolean {
     return this.#disposed;
   }
 
-  /** Frees it; a second time does nothing. */
+  /** Frees the replay. A second call does nothing. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;

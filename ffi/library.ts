@@ -1,8 +1,8 @@
 /**
- * Finds the kernel and opens it: the only place with `Deno.dlopen`.
+ * Finds the kernel and opens it. No other file calls `Deno.dlopen`.
  *
  * A kernel is opened once per isolate and path, and never closed: finalizers and Workers may still call it.
- * Nothing but `Deno.dlopen` touches the disk, so that `--allow-ffi=<path of the kernel>` is all it needs.
+ * Only `Deno.dlopen` reads the disk, so `--allow-ffi=<path of the kernel>` is enough.
  *
  * @module
  */
@@ -16,9 +16,9 @@ export type KernelSymbols = Deno.DynamicLibrary<typeof symbols>["symbols"];
 
 /** An open kernel. */
 export interface Kernel {
-  /** Where it was found. */
+  /** The path of the kernel's file. */
   readonly path: string;
-  /** Its functions. */
+  /** The kernel's functions. */
   readonly symbols: KernelSymbols;
 }
 
@@ -33,14 +33,14 @@ const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
 const open = new Map<string, Kernel>();
 
 /**
- * Opens the kernel, or gives the one that is open already.
+ * Opens the kernel, or returns the one that is already open.
  *
- * Places, in order: `kernelPath`; the environment variable `EXRP_KERNEL` (where `--allow-env` was granted); the
- * local build in `zig-out/lib/`. A place that the user named is the only one tried.
+ * It tries these places, in this order: `kernelPath`; the environment variable `EXRP_KERNEL`, if `--allow-env` was granted; the
+ * local build in `zig-out/lib/`. If you name a place by the option or the variable, it tries no other.
  *
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission`.
  */
-// deno-lint-ignore require-await -- async by contract: an embedded kernel has to be unpacked first.
+// deno-lint-ignore require-await -- async by contract: a later version unpacks an embedded kernel here.
 export async function openKernel(kernelPath?: string | URL): Promise<Kernel> {
   const failures: string[] = [];
   let cause: unknown;
@@ -108,11 +108,11 @@ function places(kernelPath: string | URL | undefined): Place[] {
     const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
     found.push({ path: pathOf(local), origin: "the local build" });
   }
-  // Embedded kernels, one for each released target, will be the last place.
+  // Embedded kernels, one for each released target, will be the last place to try.
   return found;
 }
 
-/** Reads the environment only where that was granted: asking otherwise would prompt the user. */
+/** Reads the variable only where `--allow-env` was granted. Else Deno would prompt the user. */
 function environment(): string | undefined {
   try {
     const { state } = Deno.permissions.querySync({ name: "env", variable: ENVIRONMENT });
@@ -150,13 +150,13 @@ function pathOf(place: string | URL): string {
 }
 
 function openAt(path: string): Kernel {
-  // The version first, alone: an older kernel would lack other functions, and the message about those says less.
+  // Check the version alone first. An older kernel may lack functions, and Deno's error about those says less.
   let probe: Deno.DynamicLibrary<typeof VERSION_SYMBOL>;
   try {
     probe = Deno.dlopen(path, VERSION_SYMBOL);
   } catch (error) {
     if (error instanceof Error && error.message.includes("Could not obtain symbol")) {
-      throw new ReplayError("kernel-version", `${path} is no replay kernel: ${error.message}`, {
+      throw new ReplayError("kernel-version", `${path} is not a replay kernel: ${error.message}`, {
         cause: error,
       });
     }
@@ -167,7 +167,7 @@ function openAt(path: string): Kernel {
     probe.close();
     throw new ReplayError(
       "kernel-version",
-      `the kernel at ${path} has version ${version} of the interface, this library needs ${EXRP_ABI_VERSION}; ${BUILD_HINT}`,
+      `the kernel at ${path} has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; ${BUILD_HINT}`,
       { detail: [version, EXRP_ABI_VERSION] },
     );
   }
@@ -201,13 +201,13 @@ function reason(error: unknown): string {
 
 const detail = new Float64Array(4);
 
-/** The error for a status that a call just gave; reads the kernel's numbers about it. */
+/** The error for the status that a call just returned, with the kernel's numbers of detail. */
 export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
   kernel.symbols.exrp_error_detail(detail, detail.length);
   return errorOfStatus(operation, status, [...detail]);
 }
 
-/** Throws when a call did not succeed. */
+/** Throws unless a call succeeded. */
 export function checkStatus(kernel: Kernel, operation: string, status: number): void {
   if (status !== 0) throw kernelError(kernel, operation, status);
 }

@@ -1,5 +1,5 @@
 /**
- * How a status of the kernel becomes an error of the library: its code and its text.
+ * Makes an error of the library, with code and text, from a status of the kernel.
  *
  * @module
  */
@@ -31,7 +31,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
 ]);
 
-/** The error for a status of the kernel, with the numbers that `exrp_error_detail` told about it. */
+/** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`. */
 export function errorOfStatus(
   operation: string,
   status: number,
@@ -50,7 +50,7 @@ function text(status: number, detail: readonly number[]): string {
       return "the replay is disposed";
     case abi.EXRP_STATUS_EPISODE_UNKNOWN:
       return b === 0
-        ? `no episode has handle ${a}: none was begun yet, newEpisode() begins one`
+        ? `no episode has handle ${a}: no episode has begun yet; newEpisode() begins one`
         : `no episode has handle ${a}: handles given out so far are 0 to ${Number(b) - 1}`;
     case abi.EXRP_STATUS_SELECTOR_UNKNOWN:
       return `no selector has id ${a}: there are ${b}`;
@@ -59,10 +59,10 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_BATCH_SIZE:
       return `a batch must have 1 to ${b} picks, got ${a}`;
     case abi.EXRP_STATUS_BUFFER_SIZE:
-      return `a buffer has ${a}, needed are ${b}`;
+      return `a buffer has ${a} elements or bytes, but the call needs ${b}`;
     case abi.EXRP_STATUS_CAPACITY:
       return Number(b) > 1
-        ? `capacity must be ${b} to ${c} records, as one pick has ${b} (pick.length), got ${a}`
+        ? `capacity must be ${b} to ${c} records, because one pick has ${b} (pick.length), got ${a}`
         : `capacity must be ${b} to ${c} records, got ${a}`;
     case abi.EXRP_STATUS_PICK_INDEX:
       return `index[${a}] is ${b}, but the pick table has ${c} picks`;
@@ -71,14 +71,14 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_EMPTY:
       return `there is no pick to draw yet (records stored: ${a})`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
-      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if it was not ended by you, it was cut at segmentLength: go on with the handle that the last record() returned)`;
+      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if you did not end it, it was cut at segmentLength: use the handle that the last record() returned)`;
     case abi.EXRP_STATUS_FULL:
       return `the store is full (${a} of ${b} records)`;
     case abi.EXRP_STATUS_ORDER:
-      return `the snapshot's section ${a} goes on with item ${b}, got ${c}`;
+      return `section ${a} of the snapshot needs item ${b} next, got ${c}`;
     case abi.EXRP_STATUS_RECORD_UNKNOWN:
       return Number(d) > 0
-        ? `episode ${b} has ${d} rows, asked for was one from ${c} on`
+        ? `episode ${b} has ${d} rows, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_MEMORY:
       return Number(b) > 0
@@ -87,13 +87,13 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_LIMIT:
       return `too many: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
-      return `${a} changes of a pick table wait to be read, and only ${b} can`;
+      return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:
-      return `too many batches are ordered and not taken: at most ${a} may be`;
+      return `too many batches are ordered and not yet taken: the limit is ${a}`;
     case abi.EXRP_STATUS_DATA_CORRUPT:
-      return `the snapshot says what cannot be: section ${a}, item ${b}, rule ${c}`;
+      return `the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`;
     case abi.EXRP_STATUS_DATA_MISMATCH:
-      return `the snapshot is of other rules: section ${a}, expected ${b}, found ${c}`;
+      return `the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`;
     default:
       return `status ${status} (${detail.join(", ")})`;
   }

@@ -1,4 +1,4 @@
-// The C ABI: each function finds its replay, checks what only it can check, and calls. See exrp.h for what they promise.
+// The C ABI. Each function finds its replay, checks the sizes of the buffers, and calls the replay. exrp.h has the contract.
 #define EXRP_BUILD 1
 
 #include <memory>
@@ -15,8 +15,8 @@ using exrp::Status;
 
 namespace {
 
-/// Made at the first use and never freed: a destructor that ran after the library was unloaded would end the process. Null only
-/// when there was no memory for it.
+/// The registry is made at the first use and never freed: a destructor that ran after the library was unloaded would crash the
+/// process. Null only when there was no memory for it.
 exrp::Registry* registry() {
   static exrp::Registry* const made = [] {
     exrp::keepLoaded();
@@ -25,14 +25,14 @@ exrp::Registry* registry() {
   return made;
 }
 
-/// Frees what a thread that ends has made: its isolate is gone, and a Worker that was terminated runs no finalizer.
+/// Frees the replays of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
 void threadEnded(uint64_t thread) {
   while (Instance* left = registry()->removeOwned(thread)) delete left;
 }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
-/// Calls `use` with the replay, which another thread may be drawing from, or answers that there is none.
+/// Calls `use` with the replay while another thread may draw from it. Returns replayUnknown where there is no such replay.
 template <typename Use>
 int32_t withOrders(uint32_t id, Use use) {
   Instance* instance = registry() == nullptr ? nullptr : registry()->find(id);
@@ -40,7 +40,7 @@ int32_t withOrders(uint32_t id, Use use) {
   return number(use(*instance));
 }
 
-/// Calls `use` with the replay, after whatever was ordered of it before, or answers that there is none.
+/// Like withOrders(), but draws all ordered batches first.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
   return withOrders(id, [&](Instance& instance) {

@@ -3,19 +3,19 @@
  *
  * Conventions
  *  1. Names are exrp_<noun>_<verb>, constants EXRP_<GROUP>_<NAME>. Only what this header names is exported.
- *  2. What can fail returns an int32_t status. Results leave through out-pointers, the last parameters, and are written only on
- *     success. A call that fails has changed nothing that a caller can see. The numbers of statuses are pinned for ever.
- *  3. Objects are integer ids: a replay's is checked against its generation, so a stale one is a status, not a crash.
- *     Pick tables and selectors are numbered 0, 1, ... within their replay, in order of creation, and live as long as it.
- *  4. Buffers are the caller's and never null unless a line says so, always with a size: counts are elements, sizes are bytes,
- *     and the name says which. The kernel keeps no pointer after a call.
+ *  2. A function that can fail returns an int32_t status. Results leave through out-pointers, which are the last parameters. The
+ *     kernel writes them only on success. A call that fails has changed nothing that a caller can see. A status never changes its number.
+ *  3. Objects are integer ids. The id of a replay carries a generation, so a stale id gives a status, not a crash.
+ *     Pick tables and selectors are numbered 0, 1, ... within their replay, in order of creation. They live as long as the replay.
+ *  4. The caller owns every buffer. No buffer is null unless a line says so, and each comes with its size. A count is a number of
+ *     elements, a size a number of bytes; the name says which. The kernel keeps no pointer after a call, except exrp_batch_order.
  *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
  *  6. No callbacks, no variable arguments, no structs by value.
- *  7. Bytes in memory are in the order of the machine, which is little-endian on every platform supported.
- *  8. Thread safety: ids may be created, used and destroyed from any thread; calls on one replay are the caller's to serialise,
- *     but for EXRP_SLOW ones, which bindings make from another thread, at any time. A replay is destroyed when the thread ends
- *     that created it, if it was not destroyed before. The end of the process is not the end of a thread.
- *  9. exrp_error_detail tells up to four numbers about this thread's last failure; what they are stands at each status.
+ *  7. Bytes in memory are in the order of the machine. Every supported platform is little-endian.
+ *  8. Thread safety: any thread may create, use and destroy ids. The caller makes calls on one replay one at a time.
+ *     EXRP_SLOW functions are the exception: bindings call them from another thread, at any time.
+ *     When a thread ends, the kernel destroys the replays that it created. The end of the process is not the end of a thread.
+ *  9. exrp_error_detail gives up to four numbers about this thread's last failure. Each status below lists its numbers.
  */
 #ifndef EXRP_H
 #define EXRP_H
@@ -38,34 +38,34 @@
 extern "C" {
 #endif
 
-/* The number that changes whenever this header does. */
+/* Changes whenever a function, a constant or the meaning of one changes. */
 #define EXRP_ABI_VERSION 5
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
 #define EXRP_STATUS_ARGUMENT 10          /* an argument is out of its range [which, 1-based; value] */
 #define EXRP_STATUS_REPLAY_UNKNOWN 11    /* no such replay, or destroyed [id] */
-#define EXRP_STATUS_EPISODE_UNKNOWN 12   /* a handle that was never given out [handle, next handle] */
+#define EXRP_STATUS_EPISODE_UNKNOWN 12   /* no episode has had this handle [handle, next handle] */
 #define EXRP_STATUS_SELECTOR_UNKNOWN 13  /* no such selector [id, count] */
 #define EXRP_STATUS_PRIORITY_INVALID 14  /* NaN, negative or infinite [index, value] */
 #define EXRP_STATUS_BATCH_SIZE 15        /* not 1..EXRP_LIMIT_BATCH [count, largest] */
 #define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
 #define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
-#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [where in the argument, index, count] */
-#define EXRP_STATUS_EPISODE_TWICE 19     /* one open episode for two steps of a batch [handle, its first step, its second step] */
-#define EXRP_STATUS_EMPTY 20             /* a batch was asked of an empty pick table [record count] */
+#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [index in the argument, pick index, pick count] */
+#define EXRP_STATUS_EPISODE_TWICE 19     /* two steps of a batch name the same open episode [handle, index of the first step, of the second] */
+#define EXRP_STATUS_EMPTY 20             /* a batch from an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
-#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of one
-                                            that is too old and must be it, or -1 where the caller chooses] */
-#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or a section read on after the replay has changed
+#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of the
+                                            episode that is too old and must go, or -1 where the caller chooses] */
+#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read
                                             [section, expected first item, given] */
-#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, how many of its rows are] */
+#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, stored rows of the episode] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
-#define EXRP_STATUS_JOURNAL_FULL 32      /* the call can cause more events than a journal has room for: read it [events in it, largest] */
-#define EXRP_STATUS_ORDERS_FULL 33       /* too many batches are ordered and not taken [largest] */
-#define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot says what cannot be [section, item, which rule] */
-#define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema or other rules [section, expected, found] */
+#define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
+#define EXRP_STATUS_ORDERS_FULL 33       /* too many ordered batches are not yet taken [largest] */
+#define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot holds impossible values [section, item, which rule] */
+#define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema, or of other selectors or eviction [section, expected, found] */
 
 /* Limits. */
 #define EXRP_LIMIT_BATCH 16777216
@@ -73,34 +73,34 @@ extern "C" {
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_TABLES 16
-#define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not taken */
-#define EXRP_LIMIT_KEPT 8        /* columns that are kept for some records only */
+#define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
+#define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_REPLAYS 65536
 
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
-#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which an open episode is cut, at most capacity and age; 0: an eighth of the
-                                         smaller, at least the length of table 0 */
+#define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which the kernel cuts an open episode; at most the capacity and the age limit;
+                                         0: an eighth of the smaller, but at least the length of table 0 */
 #define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
 #define EXRP_CONFIG_EVICTION 3        /* EXRP_EVICTION_* */
-#define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slots would not fit 32 bits */
-#define EXRP_CONFIG_EVICTION_OPTION 5 /* the number that an eviction policy takes, 0 where it takes none */
-#define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes of records and final states; room for capacity records and a final state; 0: no limit */
-#define EXRP_CONFIG_AGE_MAX 7         /* records written since an episode began after which it goes, >= length of table 0; 0: no limit */
+#define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slot numbers would exceed 32 bits */
+#define EXRP_CONFIG_EVICTION_OPTION 5 /* the option of the eviction policy; 0 where it has none */
+#define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes for records and final states, enough for capacity records and a final state; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 7         /* records written since an episode began, after which it is evicted; >= length of table 0; 0: no limit */
 #define EXRP_CONFIG_COUNT 8
 
-/* Indices into the numbers of a pick policy: what counts as a pick of a table, and what of it a batch holds.
- * A batch has ROWS = BEFORE + LENGTH rows a pick. */
-#define EXRP_POLICY_LENGTH 0      /* records from the pick's position on, >= 1 */
-#define EXRP_POLICY_STRIDE 1      /* picks begin at the multiples of it, >= 1 */
+/* Indices into the numbers of a pick policy. The policy says what a pick of the table is, and which parts of it a batch holds.
+ * A batch has ROWS = BEFORE + LENGTH rows per pick. */
+#define EXRP_POLICY_LENGTH 0      /* records of a pick, from its position on, >= 1 */
+#define EXRP_POLICY_STRIDE 1      /* picks begin at multiples of this number, >= 1 */
 #define EXRP_POLICY_FLAGS 2       /* EXRP_PICK_* */
 #define EXRP_POLICY_DISCOUNT 3    /* gamma, 0..1 */
-#define EXRP_POLICY_BEFORE 4      /* records before the pick's position that come along, where the episode has them */
+#define EXRP_POLICY_BEFORE 4      /* records before the pick's position that a batch holds too, where the episode has them */
 #define EXRP_POLICY_STACK 5       /* frames stacked into one state, >= 1 */
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
-#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; of as many bytes as its elements */
+#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; as many bytes as an element of the column */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
 #define EXRP_POLICY_COUNT 16
 
@@ -108,17 +108,17 @@ extern "C" {
 #define EXRP_PICK_ALLOW_OPEN_END 2
 #define EXRP_PICK_WHOLE 4      /* picks are ended episodes of at most LENGTH records */
 #define EXRP_PICK_REVERSED 8   /* rows run backwards in time */
-#define EXRP_PICK_ALIGNED 16   /* a pick's position is row BEFORE; else rows begin with the first record there is */
+#define EXRP_PICK_ALIGNED 16   /* a pick's position is row BEFORE; else row 0 is the first record that the episode has */
 #define EXRP_PICK_ZERO_PADDED 32 /* frames before an episode's first are zero; else they repeat it */
-#define EXRP_PICK_COMPACT 64   /* frames once, oldest first, instead of stacks */
+#define EXRP_PICK_COMPACT 64   /* each frame once, oldest first, instead of stacks */
 #define EXRP_PICK_MASKS 128    /* the two masks */
 #define EXRP_PICK_FLAGS_ALL 255
 
 #define EXRP_NEXT_STATE_COPY 0    /* the next states are a part of their own */
-#define EXRP_NEXT_STATE_OVERLAP 1 /* one state more, the next state of the last */
+#define EXRP_NEXT_STATE_OVERLAP 1 /* the states have one row more: the next state of the last record */
 #define EXRP_NEXT_STATE_NONE 2
 
-#define EXRP_TYPE_OTHER 0 /* n-step returns of such a reward can't be had */
+#define EXRP_TYPE_OTHER 0 /* such a reward has no n-step returns */
 #define EXRP_TYPE_FLOAT32 1
 #define EXRP_TYPE_FLOAT64 2
 #define EXRP_TYPE_FLOAT16 3
@@ -127,19 +127,19 @@ extern "C" {
 #define EXRP_TYPE_INT16 6
 #define EXRP_TYPE_INT32 7
 
-#define EXRP_EVICTION_EXTERNAL 0  /* the caller's: exrp_record answers EXRP_STATUS_FULL until exrp_episode_evict made room */
+#define EXRP_EVICTION_EXTERNAL 0  /* the caller evicts: exrp_record returns EXRP_STATUS_FULL until exrp_episode_evict has made room */
 #define EXRP_EVICTION_FIFO 1
 #define EXRP_EVICTION_SECOND_CHANCE 2
 #define EXRP_EVICTION_LRU 3
 #define EXRP_EVICTION_LFU 4
 #define EXRP_EVICTION_LOWEST_PRIORITY_FIRST 5
-#define EXRP_EVICTION_AFTER_DRAWS 6  /* option: draws a pick, 1..2^32 - 2 */
+#define EXRP_EVICTION_AFTER_DRAWS 6  /* option: draws per pick, 1..2^32 - 2 */
 #define EXRP_EVICTION_RESERVOIR 7
 
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
 #define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
-#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (0, 1: a batch goes on with the next in age) */
+#define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (1: a batch takes the next pick in age for each place; else 0) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
@@ -148,17 +148,17 @@ extern "C" {
 #define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
 
 /* Flags of a record. */
-#define EXRP_RECORD_ENDS 1       /* there is a final state: the episode ends */
-#define EXRP_RECORD_TRUNCATED 2  /* with ENDS: cut off, not terminated */
-#define EXRP_RECORD_BEGINS 4     /* with ENDS: another episode begins, and its handle is written back */
-#define EXRP_RECORD_PRIORITY 8   /* the priority of the pick that begins at the record is there: its first for every selector */
+#define EXRP_RECORD_ENDS 1       /* the row has a final state: the episode ends */
+#define EXRP_RECORD_TRUNCATED 2  /* with ENDS: truncated, not terminated */
+#define EXRP_RECORD_BEGINS 4     /* with ENDS: a new episode begins, and the kernel writes its handle back */
+#define EXRP_RECORD_PRIORITY 8   /* the row has a first priority, for the pick that begins at the record, in every selector */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
 #define EXRP_INFO_EPISODE_COUNT 1
 #define EXRP_INFO_RECORD_COUNT 2
 #define EXRP_INFO_PICK_COUNT 3      /* of pick table 0 */
-#define EXRP_INFO_MEMORY_BYTES 4    /* everything below, and the tables of fixed size */
+#define EXRP_INFO_MEMORY_BYTES 4    /* COLUMN_BYTES, INDEX_BYTES and the tables of fixed size */
 #define EXRP_INFO_COLUMN_BYTES 5    /* slots ever used x bytes of a record */
 #define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick table, selectors, eviction */
 #define EXRP_INFO_BLOCK_LENGTH 7
@@ -167,7 +167,7 @@ extern "C" {
 #define EXRP_INFO_RECORDED_COUNT 10 /* records ever written */
 #define EXRP_INFO_EVICTED_COUNT 11  /* episodes ever evicted */
 #define EXRP_INFO_SELECTOR_COUNT 12
-#define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns, without those that not all records keep */
+#define EXRP_INFO_RECORD_BYTES 13   /* bytes of one record's columns, without the columns that only some records keep */
 #define EXRP_INFO_TABLE_COUNT 14
 #define EXRP_INFO_STORED_BYTES 15   /* bytes of the records and final states that are stored */
 #define EXRP_INFO_COUNT 16
@@ -187,20 +187,20 @@ extern "C" {
 #define EXRP_EPISODE_TERMINATED 2
 #define EXRP_EPISODE_TRUNCATED 3
 
-/* Offsets, in bytes, in the row of exrp_record: the handle is at 0 (a double, in and out); columns follow in order. */
+/* Offsets, in bytes, in the row of exrp_record. The handle is at 0 (a double, in and out). Columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
 #define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
 #define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
 
-/* Offsets, in bytes, in `count` steps for exrp_record_many and exrp_record_batch; each part starts at a multiple of 8. The final
- * states come last and reach as far as they are read: none, one (many), or one a step (batch). */
+/* Offsets, in bytes, in the `count` steps of exrp_record_many and exrp_record_batch. Each part starts at a multiple of 8.
+ * The final states come last. The buffer holds as many as the call reads: none, one (many), or one per step (batch). */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; read by exrp_record_batch only */
 #define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
 #define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
 #define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
 
-/* Offsets, in bytes, in a batch; each part starts at a multiple of 64. A part that the policy does not ask for has no bytes. */
+/* Offsets, in bytes, in a batch. Each part starts at a multiple of 64. A part that the policy leaves out has no bytes. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
 #define EXRP_BATCH_NEXT_STATE 1         /* [batch, rows, stack, state] */
 #define EXRP_BATCH_SEQ_LEN 2            /* int32 [batch] */
@@ -211,34 +211,35 @@ extern "C" {
 #define EXRP_BATCH_IMPORTANCE_WEIGHT 7  /* float [batch] */
 #define EXRP_BATCH_DISCOUNT 8           /* float [batch, rows] */
 #define EXRP_BATCH_LEARN_MASK 9         /* float [batch, rows]: 1 at the pick's own records */
-#define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before it */
-#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column], or [batch, column] where not all records keep it;
-                                           column 0 as EXRP_PICK_COMPACT and NEXT_STATE say */
-/* After the columns, EXRP_BATCH_N_STEP_PARTS for each n: part EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS i + these. */
+#define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before the pick */
+#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column], or [batch, column] where only some records keep it;
+                                           EXRP_PICK_COMPACT and NEXT_STATE change the shape of column 0 */
+/* The n-step parts follow the columns, EXRP_BATCH_N_STEP_PARTS for each n.
+ * Those of the i-th n are at EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * i + one of these: */
 #define EXRP_BATCH_N_STEP_RETURN 0      /* float [batch, rows, reward] */
 #define EXRP_BATCH_N_STEP_STATE 1       /* [batch, rows, stack, state] */
 #define EXRP_BATCH_N_STEP_DISCOUNT 2    /* float [batch, rows] */
 #define EXRP_BATCH_N_STEP_PARTS 3
 
-/* Events of the journal: pairs of indices (from, to); EXRP_INDEX_NONE is no index. */
+/* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
-#define EXRP_SECTION_EPISODES 1  /* an item an episode, oldest first; longer where EXRP_CONFIG_AGE_MAX is set */
-#define EXRP_SECTION_RECORDS 2   /* an item a record or final state, in order of episode and time */
-#define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item an episode, in the policy's order */
-#define EXRP_SECTION_PRIORITIES 4 /* an item a record, once a priority was given with one: a double, -1 for none */
-#define EXRP_SECTION_KEPT 8      /* 8 + k: an item a row kept of the kth column that not all records keep, by episode and time */
-#define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item a pick, in its order */
-#define EXRP_SECTION_SELECTOR 32 /* selector k is section 32 + 2k (one item: its header) and 33 + 2k (an item a pick of its table) */
+#define EXRP_SECTION_EPISODES 1  /* an item per episode, oldest first; an item is longer where EXRP_CONFIG_AGE_MAX is set */
+#define EXRP_SECTION_RECORDS 2   /* an item per record or final state, in order of episode and time */
+#define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item per episode, in the policy's order */
+#define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
+#define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
+#define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
+#define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its table) */
 /* Sections between these are empty. */
 
 /* ---- the library ---- */
 
 EXRP_API uint32_t exrp_abi_version(void);
 
-/* Up to four numbers about the calling thread's last failure; see the statuses. */
+/* Up to four numbers about the calling thread's last failure. Each status lists its own. */
 EXRP_API int32_t exrp_error_detail(double* detail, uint32_t detail_count);
 
 /* CRC-32C (Castagnoli) of `bytes`, continuing from `seed` (0 at first). */
@@ -246,60 +247,63 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 
 /* ---- replays ---- */
 
-/* Columns are triples (bytes of an element, elements a row, n); column 0 is the state, 1 the action, 2 the reward, then extras. An
- * extra with n > 1 is kept for every nth record of an episode only, from the first on; it comes with each. A batch has one row of it a pick: that of
- * the newest record kept at or before the pick's first row. `policy` is pick table 0's. */
+/* Columns are triples (bytes of an element, elements of a row, n). Column 0 is the state, 1 the action, 2 the reward; extras follow.
+ * An extra with n > 1 comes with every record, but the kernel keeps it for every nth record of an episode only, from the first on.
+ * A batch has one row of such an extra per pick: the newest row kept at or before the pick's first row.
+ * `policy` is the policy of pick table 0. */
 EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                                     const uint32_t* columns, uint32_t column_count, uint32_t* replay);
 EXRP_API int32_t exrp_replay_destroy(uint32_t replay);
-/* How many replays exist in the process. */
+/* The number of replays in the process. */
 EXRP_API uint32_t exrp_replay_count(void);
 EXRP_API int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count);
-/* 0, or the number of the invariant that broke. O(records). For tests. */
+/* `broken` is 0, or the number of the broken invariant. O(records). For tests. */
 EXRP_API int32_t exrp_replay_check(uint32_t replay, int32_t* broken);
 
 /* ---- recording ---- */
 
-/* Offsets of a row: EXRP_ROW_COLUMN + columns elements. */
+/* The offsets of a row: EXRP_ROW_COLUMN + columns elements. */
 EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count);
 EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
-/* Appends the row to the episode whose handle it carries, and writes back the handle of the episode it went to. */
+/* Appends the row to the episode whose handle it carries, and writes back the handle of the episode that stores it. */
 EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
-/* Offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
+/* The offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
 EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
-/* Both do what exrp_record does for step after step from `done` on, which is how many were stored before (0 at first), and write
- * back how many are stored then. All are checked before the first is stored. Fewer than count: read the journal, where one is
- * open, and call again with what was written back. EXRP_STATUS_FULL, where not one could be stored: evict an episode first. */
-/* The steps of one episode, one after the other; `flags` are the last one's, but PRIORITY is all steps'. Writes back the handle to
- * go on with. */
+/* exrp_record_many and exrp_record_batch do the work of exrp_record for each step. They begin at step `done`, which is 0 in the first
+ * call, and write back the number of steps stored so far. They check all steps before they store the first.
+ * If `done` is less than `count` after a call, read the journal, where one is open, and call again with the values written back.
+ * EXRP_STATUS_FULL means that no step could be stored: evict an episode first. */
+/* Records consecutive steps of one episode. `flags` belong to the last step, except PRIORITY, which holds for all steps. Writes back
+ * the handle of the episode that the next step belongs to. */
 EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done);
-/* One step of each of `count` episodes, no open one twice; `flags` is 0 or PRIORITY. Writes back the handles to go on with. */
+/* Records one step of each of `count` episodes. No open episode may be named twice. `flags` is 0 or PRIORITY; each step has its own
+ * flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
-/* Ends an open episode without a further record; `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 0 where there was nothing to
- * end: it was evicted before, or has no record and is removed. */
+/* Ends an open episode without another record. `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where there was nothing to
+ * end: the episode was evicted before, or has no record, in which case the call removes it. */
 EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,
                                   uint32_t flags, uint32_t* ended);
 EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
-/* The handles of all episodes, oldest first; count says how many `episodes` can hold, and must be at least the episode count. */
+/* The handles of all episodes, oldest first. `count` is the number of elements of `episodes`, at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
 
 /* ---- reading records ---- */
 
-/* How many records each of `count` episodes has, and how it stands (EXRP_EPISODE_*); 0 records where it was evicted. */
+/* The record count and the state (EXRP_EPISODE_*) of each of `count` episodes. An evicted episode has 0 records. */
 EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
                                      uint32_t* states);
-/* The rows of one column from each of `count` pairs (episode, position) on, `run_length` (>= 1) of each, one after the other. The
- * state has one row more where the episode has ended: the final state, at the position after its last record. All rows must be
- * stored, or EXRP_STATUS_RECORD_UNKNOWN says which pair's are not. */
+/* Copies rows of one column: `run_length` (>= 1) rows from each of `count` pairs (episode, position) on, in the order of the pairs.
+ * The state column of an ended episode has one row more: the final state, at the position after the last record.
+ * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */
 EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                uint32_t run_length, uint8_t* rows, double rows_size);
 
 /* ---- pick tables ---- */
 
-/* A further pick table; what is stored already is in it, oldest episode first. */
+/* Creates another pick table. It begins with the picks of the records already stored, oldest episode first. */
 EXRP_API int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table);
 EXRP_API int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count);
 
@@ -307,65 +311,66 @@ EXRP_API int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, 
 
 EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options,
                                       uint32_t option_count, uint32_t* selector);
-/* Priorities are floats (priority_size 4) or doubles (8). Picks that were evicted are skipped; `applied` counts the others.
- * Selector EXRP_INDEX_NONE - t is one of the caller's own on pick table t: only the eviction policy hears of the priorities. */
+/* Priorities are floats (priority_size 4) or doubles (8). The call skips evicted picks; `applied` counts the others.
+ * Selector EXRP_INDEX_NONE - t stands for a selector of the caller's own on pick table t. Then only the eviction policy gets the
+ * priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
 
 /* ---- batches ---- */
 
-/* Offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (n of the policy) elements. */
+/* The offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n in the policy) elements. */
 EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count);
 /* Draws `count` picks, which become picks first..first + count - 1 of a batch of `total`. */
 EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                                 uint8_t* batch, double batch_size);
-/* The same with picks chosen by the caller. probability_min > 0 scales the weights by the table's largest; else by that of these
- * picks. Without `weighted` all importance weights are 1. */
+/* Like exrp_batch_get, but the caller chooses the picks. With probability_min > 0 the largest weight of the table scales the weights,
+ * else the largest weight of these picks. Without `weighted`, all importance weights are 1. */
 EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities,
                                    uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
                                    uint32_t weighted, uint8_t* batch, double batch_size);
 
-/* Orders a batch of `count`, to be drawn as of now: by exrp_batch_run, or by the next call on this replay that asks it for anything or
- * changes it, whichever comes first. Neither an order nor the taking of a batch that is drawn asks for anything. `batch` has to stay
- * where it is until exrp_batch_take, or until the replay is destroyed. */
+/* Orders a batch of `count` picks from the current state of the replay. The kernel draws it in exrp_batch_run, or in the next call that
+ * reads or changes this replay, whichever comes first. exrp_batch_order is no such call, and exrp_batch_take of a drawn batch is none.
+ * `batch` must stay where it is until exrp_batch_take, or until the replay is destroyed. */
 EXRP_API int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch,
                                   double batch_size, double* order);
-/* Draws an order, once the older ones are drawn, and returns when it is drawn; call it for each order, in turn. `batch` is the memory
- * of the order: the caller keeps it until this returns, even if its isolate ends, and the kernel writes to it from other threads only
- * until then. */
+/* Draws an order after the older orders, and returns when it is drawn. Call it once for each order, oldest first.
+ * `batch` is the memory of the order. The caller keeps it until this call returns, even if the caller's isolate ends.
+ * Other threads write to it only until this call returns. */
 EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double batch_size);
-/* What exrp_batch_get would have answered; the order is then forgotten. */
+/* Ends the order and returns the status that exrp_batch_get would have returned. */
 EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 
-/* ---- a pick table, for rules written outside the kernel ---- */
+/* ---- a pick table, for selectors written outside the kernel ---- */
 
-/* The index of each pick in the pick table, EXRP_INDEX_NONE where it is not there (any more). What `indices` hold before, whatever it
- * is, is tried first: right guesses spare a search. */
+/* The index of each pick in the pick table, or EXRP_INDEX_NONE where the table does not hold the pick.
+ * The kernel takes the old contents of `indices` as guesses: a right guess saves a search, and a wrong one does no harm. */
 EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                                 uint32_t* indices);
 /* The picks at `first`..first + count - 1 of the pick table. */
 EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes,
                                 int32_t* positions);
-/* The priority that was given with the record at which each of the picks `first`..first + count - 1 begins; -1 for none. */
+/* The first priorities of the picks `first`..first + count - 1, each given with the pick's first record; -1 for none. */
 EXRP_API int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities);
-/* From now on the changes of the pick table are kept until they are read. */
+/* Opens the journal of the pick table: it keeps every later change until you read it. */
 EXRP_API int32_t exrp_journal_open(uint32_t replay, uint32_t table);
-/* How many events wait. Read them before they are many: they cost 8 bytes each. */
+/* The number of unread events. Read them often: each takes 8 bytes. */
 EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count);
-/* Takes up to event_count of the oldest events: (NONE, i) pick i was added; (j, i) j moved to i; (i, NONE) i was removed;
- * (i, i) i was given a priority, a double whose 64 bits are the next event, the low half first. */
+/* Takes up to event_count of the oldest events. (NONE, i): pick i was added. (j, i): pick j moved to i. (i, NONE): pick i was removed.
+ * (i, i): pick i got a priority. The next event holds the 64 bits of that priority, a double, low half first. */
 EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
 
 /* ---- snapshots ---- */
 
-/* How many items a section has, and the bytes of one: two numbers. */
+/* Two numbers: the item count of a section, and the bytes of one item. */
 EXRP_API int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count);
-/* Reads items of a section, from its first on, in pieces of any size. What begins at item 0 always reads what is there now. A piece that
- * goes on after the replay has changed is EXRP_STATUS_ORDER: begin the section again. */
+/* Reads items of a section in order, in pieces of any size. A piece at item 0 always reads the current state.
+ * If the replay has changed before a later piece, the call returns EXRP_STATUS_ORDER: begin the section again at item 0. */
 EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items,
                                    double items_size);
-/* Loading goes into a replay of the same configuration and selectors which is still empty, section by section, item by item in
- * order. After a failure the replay can only be destroyed. exrp_snapshot_end checks the whole. */
+/* Loads items into an empty replay of the same configuration and selectors, section by section, each in order from item 0.
+ * exrp_snapshot_end then checks the whole. After a failure, the replay can only be destroyed. */
 EXRP_API int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                                     double items_size);
 EXRP_API int32_t exrp_snapshot_end(uint32_t replay);

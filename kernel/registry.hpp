@@ -1,13 +1,13 @@
-// Registry: the replays of the process, known by integer ids that are never a pointer.
+// Registry: the replays of the process by integer id. An id is never a pointer.
 //
-// An id is (generation << 16) | place; a place's generation counts up each time it is used, so that a stale id is a status.
-// A replay has an owner, a number that stands for the thread that made it: removeOwned() takes out all that one thread made.
+// An id is (generation << 16) | place. Each use of a place raises its generation, so a stale id gives a status.
+// The owner of a replay is the number of the thread that made it. removeOwned() takes out the replays of one thread, one per call.
 //
-// Thread safety: any thread may add, find and remove; two calls on one replay are the caller's to serialise.
+// Thread safety: any thread may add, find and remove. The caller makes calls on one replay one at a time.
 // Invariants:
 //   1. A place is free exactly when its replay is null.
-// Cost: find is one load and one comparison. The registry lives as long as the process and has no destructor: a library
-// that is unloaded before exit() runs must not leave one behind.
+// Cost: find is two loads and one comparison. The registry lives as long as the process and has no destructor, because the
+// library may be unloaded before exit() runs destructors.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class Registry {
       next_ = place + 1;
       const uint16_t generation = ++generations_[place];
       ids_[place].store(uint32_t{generation} << 16 | place, std::memory_order_relaxed);
-      // Release: who finds the replay sees it whole.
+      // Release: a thread that finds the replay sees it whole.
       places_[place].store(replay, std::memory_order_release);
       count_.fetch_add(1, std::memory_order_relaxed);
       *id = uint32_t{generation} << 16 | place;
@@ -45,7 +45,7 @@ class Registry {
     return ids_[place].load(std::memory_order_relaxed) == id ? replay : nullptr;
   }
 
-  /// The replay, for a thread that is not its caller's: remove() waits until it leaves. Null where there is none.
+  /// The replay, for a thread other than the caller's. remove() waits until that thread leaves. Null where there is no such replay.
   Instance* enter(uint32_t id) {
     const std::scoped_lock lock(mutex_);
     Instance* replay = find(id);
@@ -58,7 +58,7 @@ class Registry {
     left_.notify_all();
   }
 
-  /// Takes the replay out, once no other thread is in it; null where there is none.
+  /// Takes the replay out once no other thread is in it. Null where there is no such replay.
   Instance* remove(uint32_t id) {
     std::unique_lock lock(mutex_);
     Instance* replay = find(id);
@@ -66,7 +66,7 @@ class Registry {
     return replay;
   }
 
-  /// Takes out a replay of this owner, as remove() does; null where it has none left.
+  /// Takes out one replay of this owner, like remove(). Null where it has none left.
   Instance* removeOwned(uint64_t owner) {
     std::unique_lock lock(mutex_);
     for (uint32_t place = 0; place < placeCount; ++place) {
@@ -84,7 +84,7 @@ class Registry {
   void takeOut(uint32_t place, Instance* replay, std::unique_lock<std::mutex>& lock) {
     places_[place].store(nullptr, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
-    // No longer than the batch takes that is being drawn.
+    // The wait lasts at most as long as the batch that is being drawn.
     replay->closeOrders();
     left_.wait(lock, [&] { return replay->runnerCount == 0; });
   }

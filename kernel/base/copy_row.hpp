@@ -1,27 +1,27 @@
-// copyRow, copyRows: copy small rows without a call of memcpy.
+// copyRow, copyRows: copy small rows without calling memcpy.
 //
-// Units of one size cover a row: 1, 2, 4, 8 or 16 bytes each. The last unit ends where the row ends, so it may overlap the one before it.
-// Few units therefore fit all sizes, and there is no loop over single bytes. kernel/batches/copy_runs.hpp builds on the same units.
+// Units of one size cover a row: 1, 2, 4, 8 or 16 bytes each. The last unit ends where the row ends, so it may overlap the unit before it.
+// So a few unit sizes fit every row, and there is no loop over single bytes. kernel/batches/copy_runs.hpp builds on the same units.
 //
 // Thread safety: pure functions.
 // Invariants:
 //   1. They read and write the bytes of the row only.
-//   2. All units of up to 16 bytes are read before any is written; so the two places may be the same.
-// Cost: a load and a store a unit. copyRows() asks once for the size, copyRow() each time.
-// They are not for rows of more than smallRowBytesMax bytes: these go through memcpy, or through kernel/batches/large_copy.hpp.
+//   2. A row of up to 16 bytes is read whole before it is written. So source and destination may be the same row.
+// Cost: one load and one store per unit. copyRows() looks at the row size once, copyRow() each time.
+// Not for rows of more than smallRowBytesMax bytes: use memcpy or kernel/batches/large_copy.hpp for them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-// A function marked EXRP_AVX2 can only inline what is always inlined.
+// A function marked EXRP_AVX2 can only inline functions marked always_inline.
 #define EXRP_INLINE [[gnu::always_inline]] inline
 
 namespace exrp {
 
-/// What one instruction moves, at any address and whatever type lies there. Each is a struct, as a template's argument would lose the
-/// attributes.
+/// The integers or vectors that one instruction moves, at any address and over any type. Each stands in a struct, because a template
+/// argument loses the attributes.
 struct RowUnit1 {
   typedef uint8_t Bits __attribute__((may_alias));
 };
@@ -41,14 +41,14 @@ struct RowUnit32 {
   typedef uint64_t Bits __attribute__((vector_size(32), may_alias, aligned(1)));
 };
 
-/// A row between reading and writing: `units` units, of which the last begins at byte `last`.
+/// A row between reading and writing: `units` units. The last unit begins at byte `last`.
 template <typename Unit, uint32_t units>
 struct RowValue {
   using Bits = typename Unit::Bits;
   static constexpr size_t unitBytes = sizeof(Bits);
   Bits parts[units];
 
-  /// Where the last unit of a row of `bytes` begins.
+  /// The first byte of the last unit of a row of `bytes`.
   static constexpr size_t lastOf(size_t bytes) { return units == 1 ? 0 : bytes - unitBytes; }
 
   EXRP_INLINE void read(const uint8_t* from, size_t last) {
@@ -66,7 +66,7 @@ struct RowValue {
   }
 };
 
-/// Rows of 17 bytes and more, as many units of 16 as they take.
+/// Copies rows of 17 bytes and more in units of 16 bytes.
 struct RowPieces {
   EXRP_INLINE static void copy(uint8_t* to, const uint8_t* from, size_t bytes) {
     const size_t last = bytes - 16;
@@ -75,7 +75,7 @@ struct RowPieces {
   }
 };
 
-/// Rows of any size.
+/// Copies rows of any size.
 struct RowMemory {
   EXRP_INLINE static void copy(uint8_t* to, const uint8_t* from, size_t bytes) { memcpy(to, from, bytes); }
 };
@@ -97,7 +97,7 @@ EXRP_INLINE auto visitRowValue(size_t bytes, Visit visit) {
 
 constexpr size_t smallRowBytesMax = 128;
 
-/// Calls `visit` with what copies a row of `bytes`, at least 1.
+/// Calls `visit` with the copier for a row of `bytes`, at least 1.
 template <typename Visit>
 EXRP_INLINE void visitRowCopier(size_t bytes, Visit visit) {
   if (bytes <= 16) visitRowValue(bytes, visit);
@@ -110,7 +110,7 @@ inline void copyRow(uint8_t* to, const uint8_t* from, size_t bytes) {
   visitRowCopier(bytes, [&](auto copier) { copier.copy(to, from, bytes); });
 }
 
-/// Copies `count` rows of `bytes`, at least 1, from places `fromStride` apart to places `toStride` apart.
+/// Copies `count` rows of `bytes`, at least 1. Source rows are `fromStride` bytes apart, destination rows `toStride`.
 inline void copyRows(uint8_t* to, size_t toStride, const uint8_t* from, size_t fromStride, size_t bytes, uint32_t count) {
   visitRowCopier(bytes, [&](auto copier) {
     for (uint32_t row = 0; row < count; ++row, to += toStride, from += fromStride) copier.copy(to, from, bytes);

@@ -1,8 +1,8 @@
-// hasAvx2: whether this processor, and the system on it, can do what functions marked EXRP_AVX2 do.
+// hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
 //
-// The kernel is built for every processor of its kind. What gains by vectors of 256 bits stands in a function marked EXRP_AVX2 beside
-// one that is not; both give the same bits, and who calls them asks once, when it is created. __builtin_cpu_supports would be shorter,
-// but the library that it reads from isn't there in Zig's builds.
+// The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
+// beside a plain one, and both give the same bits. An object that uses them calls hasAvx2() once, when it is created.
+// __builtin_cpu_supports would be shorter, but it needs a library that Zig's builds lack.
 #pragma once
 
 #if defined(__x86_64__)
@@ -22,7 +22,7 @@ inline bool hasAvx2() {
   constexpr unsigned popcnt = 1u << 23;
   constexpr unsigned needed = osxsave | avx | popcnt;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & needed) != needed) return false;
-  // XCR0: the system keeps both halves of the registers when it switches threads.
+  // XCR0: the system saves both halves of the vector registers when it switches threads.
   unsigned low = 0;
   unsigned high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));

@@ -12,7 +12,7 @@ constexpr uint32_t errorDetailCount = 4;
 /// The calling thread's last detail. Plain numbers: nothing to construct or destroy at exit.
 inline thread_local double errorDetail[errorDetailCount] = {0, 0, 0, 0};
 
-/// Keeps the numbers that exrp.h promises for `status`, and returns it.
+/// Keeps the numbers that exrp.h lists for `status`, and returns `status`.
 inline Status fail(Status status, double first = 0, double second = 0, double third = 0, double fourth = 0) {
   errorDetail[0] = first;
   errorDetail[1] = second;

@@ -48,9 +48,9 @@ namespace {
 
 constexpr size_t hugePageBytes = size_t{2} << 20;
 static_assert(hugeFromBytes >= hugePageBytes);
-/// Reservations below this can be touched at once: alike neighbours then count as one mapping, and the system has room for few.
+/// Smaller reservations are usable at once. Equal neighbours then count as one mapping, and the system allows few mappings.
 #if defined(EXRP_COMMIT_PAGES)
-constexpr size_t openBelowBytes = 0;  // for tests: as on Windows, nothing can be touched that isn't committed
+constexpr size_t openBelowBytes = 0;  // for tests: memory that is not committed can't be touched, as on Windows
 #else
 constexpr size_t openBelowBytes = size_t{256} << 10;
 #endif
@@ -68,7 +68,7 @@ bool isHuge([[maybe_unused]] size_t committed, [[maybe_unused]] Pages pages) {
 #endif
 }
 
-/// Where what can be touched ends, when so many bytes are committed.
+/// The end of the usable bytes, where `committed` bytes are committed.
 size_t usableEnd(size_t committed, size_t reservedBytes, Pages pages) {
   const size_t end = roundUp(committed, isHuge(committed, pages) ? hugePageBytes : smallPageBytes());
   return end < reservedBytes ? end : reservedBytes;
@@ -83,13 +83,13 @@ void* reserveMemory(size_t* bytes, Pages pages) {
     void* mapped = mmap(nullptr, *bytes, access, flags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
-  // Whole huge pages, the last one too; and as much again as it takes to begin at one.
+  // Whole huge pages, and one more, so that the reservation can begin at a multiple of 2 MiB.
   if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
   const size_t whole = roundUp(*bytes, hugePageBytes);
   const size_t taken = whole + hugePageBytes;
   void* mapped = mmap(nullptr, taken, access, flags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  // Keep only the aligned part, so that releaseMemory needs no more than base and bytes.
+  // Keep only the aligned part, so that releaseMemory needs only base and bytes.
   const auto address = reinterpret_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (address + hugePageBytes - 1) & ~(uintptr_t{hugePageBytes} - 1);
   const size_t head = aligned - address;

@@ -1,13 +1,13 @@
-// ReservedArray<T>: an array whose address space is taken at creation and whose memory comes as it is used.
+// ReservedArray<T>: an array that reserves its address space at creation and takes memory as it is used.
 //
-// Thread safety: none of its own; the owner's lock covers it.
+// Thread safety: none. The owner makes calls one at a time.
 // Invariants:
 //   1. data() never moves between create() and destroy().
 //   2. Elements below committed() may be read and written; they start as zero bytes. The others may be out of reach.
 //   3. T is trivially copyable, so zero bytes are a valid T.
-// Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() asks the system for half
-// as much again as there is, so that growing step by step takes few calls.
-// It does not run constructors or destructors, and never throws: failure is `false`, and changes nothing.
+// Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() grows
+// an array by half of its committed size, so that growth in small steps takes few calls.
+// It does not run constructors or destructors, or throw. Failure is `false` and changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,28 @@
 
 namespace exrp {
 
-/// Pages::huge asks for huge pages where the platform has them, once an array is large (measured in docs/performance.md); small is for
-/// what is reserved large and used little.
+/// Pages::huge uses huge pages for a large array, where the platform has them (measured in docs/performance.md). Pages::small is for an
+/// array that reserves much and uses little.
 enum class Pages { huge, small };
 
-/// An array takes huge pages from as many committed bytes on. Below, a page of 2 MiB would hold mostly nothing.
+/// An array takes huge pages from this many committed bytes on. In a smaller one, most of a 2 MiB page would stay empty.
 constexpr size_t hugeFromBytes = size_t{2} << 20;
 
-/// Address space of `bytes`, which becomes how many they are; null on failure. Nothing of it can be touched before commitMemory().
+/// Reserves address space of `bytes` and writes the reserved size back to `bytes`; null on failure. Do not touch the memory before
+/// commitMemory().
 void* reserveMemory(size_t* bytes, Pages pages);
-/// Makes the first `to` bytes of a reservation usable, of which the first `from` are already.
+/// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already.
 bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages);
-/// Gives back a reservation of as many `bytes` as reserveMemory made of them.
+/// Gives back a reservation. `bytes` is the size that reserveMemory wrote back.
 void releaseMemory(void* base, size_t bytes);
-/// Bytes that the first `used` of `committed` bytes take when they were touched: whole pages.
+/// The bytes of the pages that hold the first `used` of `committed` bytes, once these were touched.
 double pagesBytes(size_t used, size_t committed, Pages pages);
 
-/// Bytes of memory this process may have, swap aside: the machine's, or the limit of its control group. 0 where that can't be told.
+/// The bytes of memory that this process may have, without swap: the machine's memory, or the limit of its control group. 0 where the
+/// system does not say.
 double physicalMemoryBytes();
-/// The smallest limit of the control group of this process and of those around it, by the files below `root` (empty: the machine's);
-/// 0 where there is none.
+/// The smallest memory limit of this process's control group and of the groups around it; 0 where there is none. It reads the files
+/// below `root`; an empty `root` is the machine's own.
 double groupMemoryBytes(const char* root);
 
 template <typename T>

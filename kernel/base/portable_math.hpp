@@ -1,15 +1,15 @@
 // portable_math: logarithm and power from + - * / and bit operations only, so that they give the same bits on every platform.
 //
-// A C library's log and pow differ in the last bit from one platform to the next. A draw that depends on that bit then differs too. These
-// functions do not differ, as long as the compiler contracts no product and sum into one (-ffp-contract=off). The model in TypeScript has
-// the same functions, operation by operation: change both or none.
+// The log and pow of C libraries differ in the last bit between platforms, and a draw that depends on that bit differs too. These
+// functions give the same bits everywhere, provided that the compiler never fuses a product and a sum (-ffp-contract=off).
+// The TypeScript model has the same functions, operation for operation: change both or none.
 //
 // Thread safety: pure functions.
-// Accuracy (measured in tests/kernel/base/portable_math_test.cpp): log within 1 ulp or so; pow within
+// Accuracy (measured in tests/kernel/base/portable_math_test.cpp): log within about 1 ulp; pow within
 //   (2 + |exponent * log2(base)|) * 2^-53, relative.
-// Cost: log 8 ns; pow 27 ns; powMany 14 ns an element, 7 with AVX2, where the compiler takes two or four at a time (Clang does,
-// GCC 12 doesn't).
-// They don't set errno, don't know NaN, and flush what is below 2^-1022 to 0.
+// Cost: log 8 ns; pow 27 ns; powMany 14 ns an element, 7 with AVX2. Clang computes two or four
+// elements at a time; GCC 12 does not.
+// They do not set errno, do not handle NaN, and flush results below 2^-1022 to 0.
 #pragma once
 
 #include <bit>
@@ -104,8 +104,8 @@ EXRP_IN_LOOPS double portablePowGeneral(double base, double exponent) {
   return result;
 }
 
-/// base^exponent for finite base >= 0 and |exponent| <= 2^40. Exact: exponent 0 gives 1 (whatever the base), 1 gives the base,
-/// 0.5 its square root; 0 to a positive power is 0, to a negative one infinity. Too large is infinity, too small 0.
+/// base^exponent for finite base >= 0 and |exponent| <= 2^40. Exact cases: exponent 0 gives 1 for any base, 1 gives the base, 0.5 its
+/// square root. 0 to a positive power is 0, to a negative power infinity. Overflow gives infinity, underflow 0.
 inline double portablePow(double base, double exponent) {
   if (exponent == 0.0) return 1.0;
   if (exponent == 1.0) return base;
@@ -126,8 +126,8 @@ EXRP_AVX2 inline void portablePowLoopAvx2(const double* base, double exponent, d
   portablePowLoop(base, exponent, result, count);
 }
 
-/// result[i] = portablePow(base[i], exponent), to the bit, with or without AVX2. The arrays may be the same, but then it is no faster than one by
-/// one.
+/// result[i] = portablePow(base[i], exponent), to the bit, with or without AVX2. The arrays may be the same, but
+/// then it is no faster than a loop of portablePow.
 inline void portablePowMany(const double* base, double exponent, double* result, uint32_t count, bool avx2) {
   if (exponent == 0.0 || exponent == 1.0 || exponent == 0.5) {
     for (uint32_t i = 0; i < count; ++i) result[i] = portablePow(base[i], exponent);
@@ -138,8 +138,8 @@ inline void portablePowMany(const double* base, double exponent, double* result,
   }
 }
 
-/// A positive value as a float32 weight: at least the smallest normal float, at most the largest, so that what can be drawn stays
-/// so; 0 for 0.
+/// A value as a float32 weight: 0 for 0. A positive value becomes at least the smallest normal float and at most the largest, so it can
+/// still be drawn.
 inline float portableWeight(double value) {
   if (value <= 0.0) return 0.0f;
   if (value < 0x1p-126) return 0x1p-126f;

@@ -6,8 +6,8 @@
 
 namespace exrp {
 
-/// GCC takes a function that does nothing but prefetch for one without effect and drops calls of it; the empty volatile statement
-/// keeps them (a batch at 2^20 records took 2.5 times as long without it).
+/// GCC treats a function that only prefetches as one without effect, and drops its calls. The empty volatile statement keeps them: a
+/// batch at 2^20 records took 2.5 times as long without it.
 inline void prefetchLine(const void* address) {
   __builtin_prefetch(address);
 #if defined(__GNUC__) && !defined(__clang__)
@@ -15,8 +15,8 @@ inline void prefetchLine(const void* address) {
 #endif
 }
 
-/// The same, no nearer than the second cache. Where many lines are asked for at once, those into the first may be dropped: it can
-/// wait for few at a time (docs/performance.md has what that cost).
+/// Prefetches into the second-level cache only. The first-level cache can wait for few lines at a time, so the processor may drop
+/// prefetches into it where there are many at once (docs/performance.md has the measurement).
 inline void prefetchLineFar(const void* address) {
   __builtin_prefetch(address, 0, 2);
 #if defined(__GNUC__) && !defined(__clang__)
@@ -25,9 +25,9 @@ inline void prefetchLineFar(const void* address) {
 }
 
 constexpr size_t lineBytes = 64;
-constexpr uint32_t prefetchLinesMax = 16;  // of one run; for longer ones the processor's own prefetcher does the rest
+constexpr uint32_t prefetchLinesMax = 16;  // per run; the processor's own prefetcher does the rest of a longer run
 
-/// The lines of a run of bytes.
+/// Prefetches the lines of a run of bytes.
 template <void (*ask)(const void*) = prefetchLine>
 inline void prefetchSpan(const uint8_t* from, size_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{lineBytes - 1};

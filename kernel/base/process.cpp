@@ -16,7 +16,7 @@ namespace {
 std::atomic<uint64_t> threadCount = 0;
 std::atomic<void (*)(uint64_t)> threadEnded = nullptr;
 
-/// What is kept for a thread: its number, as a pointer that points nowhere.
+/// The system keeps one pointer per thread. It carries the thread's number here and points nowhere.
 uint64_t numberOf(void* kept) { return reinterpret_cast<uintptr_t>(kept); }
 void* keptOf(uint64_t number) { return reinterpret_cast<void*>(static_cast<uintptr_t>(number)); }
 
@@ -26,7 +26,7 @@ void* keptOf(uint64_t number) { return reinterpret_cast<void*>(static_cast<uintp
 
 namespace {
 
-/// Windows calls this also when the process ends, once all other threads were stopped wherever they were: any lock may be held then.
+/// Windows calls fiberEnded() also when the process ends. It has stopped all other threads by then, and any of them may hold a lock.
 bool isProcessEnding() {
   using Answer = BOOLEAN(WINAPI*)();
   const HMODULE system = GetModuleHandleW(L"ntdll.dll");
@@ -70,11 +70,11 @@ struct Key {
 void keepLoaded() {
   Dl_info info = {};
   if (dladdr(reinterpret_cast<void*>(&keepLoaded), &info) == 0 || info.dli_fname == nullptr) return;
-  // One more reference, which is never given back: only to what is loaded, and never a second copy.
+  // One more reference, never given back. RTLD_NOLOAD takes the copy already loaded, never a second one.
   dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/// A key's destructor runs when a thread ends, and neither for the main thread nor when the process ends.
+/// A key's destructor runs when a thread ends. It does not run for the main thread, or when the process ends.
 uint64_t callingThread(void (*ended)(uint64_t thread)) {
   threadEnded.store(ended);
   static const Key made = [] {

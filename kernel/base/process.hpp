@@ -1,21 +1,21 @@
-// What the kernel needs of the process: to stay loaded, and to hear when a thread ends.
+// keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends.
 //
-// A binding unloads a library when the isolate that opened it ends. Another thread may be in the kernel then, and a Worker that is
-// terminated runs no finalizer, so that nobody frees what it made.
+// A binding unloads a library when the isolate that opened it ends, but another thread may still run kernel code then. A terminated
+// Worker runs no finalizer, so the kernel itself frees the replays of a thread that ends.
 //
 // Thread safety: any thread may call these.
-// It registers nothing that runs when the process ends: neither an exit handler nor a static object with a destructor.
+// Nothing here runs when the process ends: there is no exit handler, and no static object with a destructor.
 #pragma once
 
 #include <cstdint>
 
 namespace exrp {
 
-/// Keeps this library in memory until the process ends, whoever closes it. Does nothing in a program that is linked with the kernel.
+/// Keeps this library in memory until the process ends, even after its last close. Does nothing in a program that is linked with the kernel.
 void keepLoaded();
 
-/// A number for the calling thread, never 0 and never used again. `ended` is called with it on that thread when the thread ends; it is
-/// the same function in each call. 0 where the system can't tell. The end of the process is no thread's end.
+/// The number of the calling thread, never used for another thread; 0 where the system gives none. When the thread ends, it calls
+/// `ended` with that number. Pass the same function in each call. The end of the process is not the end of a thread.
 uint64_t callingThread(void (*ended)(uint64_t thread));
 
 }  // namespace exrp

@@ -1,8 +1,8 @@
 // Random: a seeded stream of random numbers, the same on every platform.
 //
-// xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021), its state filled by
-// splitmix64 from a seed and a stream number, so that every selector of a replay has its own stream.
-// Thread safety: none; one owner. Cost: about 1 ns a number. Not for cryptography.
+// xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). splitmix64 fills its state from a
+// seed and a stream number, so every selector of a replay has its own stream.
+// Thread safety: none; one owner at a time. Cost: about 1 ns a number. Not for cryptography.
 // Invariants: 1. the state is never all zero.
 #pragma once
 

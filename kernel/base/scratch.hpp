@@ -1,4 +1,4 @@
-// Scratch<T>: an array for the numbers of one call, which grows when a call needs more and may move then.
+// Scratch<T>: an array for the numbers of one call. It grows when a call needs more, and may move in memory then.
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -6,7 +6,7 @@
 //   2. Pointers to elements are good until the next commit().
 //   3. T is trivially copyable, so zero bytes are a valid T.
 // Cost: nothing until the first commit(); commit() of a count that is committed already is one comparison.
-// It does not shrink, does not run constructors or destructors, and never throws: failure is `false`, and changes nothing.
+// It does not shrink, run constructors or destructors, or throw. Failure is `false` and changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class Scratch {
   /// Makes elements 0..count-1 usable.
   bool commit(size_t count) {
     if (count <= committed_) return true;
-    // Half as much again, so that growing step by step stays cheap; where that is too much, only what is needed.
+    // Growing by half keeps growth in small steps cheap. Where memory is too short for that, grow only to `count`.
     const size_t ample = committed_ + committed_ / 2;
     return (ample > count && grow(ample)) || grow(count);
   }

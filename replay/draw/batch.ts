@@ -277,7 +277,7 @@ export class Batch<
     }
     if (lengthOf(value.#memory) !== layout.bytes) {
       return new TypeError(
-        "getBatch(): into has no memory any more: it was handed back, or its buffer was transferred",
+        "getBatch(): into has lost its memory: it was handed back, or its buffer was transferred",
       );
     }
     return undefined;

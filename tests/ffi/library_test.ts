@@ -205,12 +205,12 @@ Deno.test("a library that is no kernel, or of another version, says so", async (
     };
     const foreign = await build("foreign", "int nothing(void) { return 0; }");
     const none = await assertReplayRejects(openKernel(foreign), "kernel-version");
-    assertMatch(none.message, /is no replay kernel/);
+    assertMatch(none.message, /is not a replay kernel/);
     const old = await build("old", "unsigned exrp_abi_version(void) { return 4000000000u; }");
     const error = await assertReplayRejects(openKernel(old), "kernel-version");
     assertMatch(
       error.message,
-      /has version 4000000000 of the interface, this library needs \d+; build it/,
+      /has version 4000000000 of the interface, but this library needs \d+; build it/,
     );
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -186,7 +186,7 @@ Deno.test("a record into an episode that was cut says what to go on with", async
   });
   const episode = replay.newEpisode();
   for (let step = 0; step < 4; step++) replay.record(episode, [step], 0, 0);
-  assertThrows(() => replay.record(episode, [4], 0, 0), Error, "go on with the handle");
+  assertThrows(() => replay.record(episode, [4], 0, 0), Error, "use the handle");
 });
 
 Deno.test("a segmentLength that can't be is refused with the range", async () => {

@@ -363,7 +363,7 @@ Deno.test("a capacity too small for one pick is refused", async () => {
     );
     assertMatch(
       (error as Error).message,
-      /capacity must be 8 to \d+ records, as one pick has 8 \(pick.length\), got [127]$/,
+      /capacity must be 8 to \d+ records, because one pick has 8 \(pick.length\), got [127]$/,
     );
     assertStrictEquals((error as { code?: string }).code, "capacity");
   }

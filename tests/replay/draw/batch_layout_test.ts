@@ -106,7 +106,7 @@ Deno.test("what has no memory can't be handed back, nor be written into", async 
   assertEquals(received[at], 8);
   assertEquals(marksOf([replay.getBatch(5, selector)]), [0]);
   for (const into of [twice, sent]) {
-    assertThrows(() => replay.getBatch(5, selector, { into }), TypeError, "no memory any more");
+    assertThrows(() => replay.getBatch(5, selector, { into }), TypeError, "lost its memory");
   }
 });
 
@@ -120,7 +120,7 @@ Deno.test("priorities can't be set by what is left of a batch that was handed ba
   assertThrows(
     () => replay.setPriority(selector, pickEpisode, pickPosition, importanceWeight),
     TypeError,
-    "pickEpisode has no memory any more: its batch was handed back",
+    "pickEpisode has lost its memory: its batch was handed back",
   );
   assertEquals(replay.setPriority(selector, new Float64Array(0), new Int32Array(0), []), 0);
 });
