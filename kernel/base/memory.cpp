@@ -105,7 +105,7 @@ bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Page
   const size_t end = usableEnd(to, reservedBytes, pages);
   if (end > begin && reservedBytes >= openBelowBytes && mprotect(bytes + begin, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
 #if defined(MADV_HUGEPAGE)
-  // Advice only: without it the array works as well. What was written while the array was small stays in small pages: moving it
+  // This is advice only: the array works without it. Data written while the array was small stays in small pages: moving it
   // (MADV_COLLAPSE) took longer than it can save.
   if (isHuge(to, pages)) {
     const size_t first = isHuge(from, pages) ? begin : 0;
@@ -123,7 +123,7 @@ double pagesBytes(size_t used, size_t committed, Pages pages) {
 
 namespace {
 
-/// The number that a file holds, 0 where there is no file or no number ("max").
+/// The number in a file; 0 where there is no file or no number ("max").
 double numberIn(const char* path) {
   FILE* const file = fopen(path, "re");
   if (file == nullptr) return 0.0;
@@ -159,7 +159,7 @@ double groupMemoryBytes(const char* root) {
     if (!isSecond && strcmp(first + 1, "memory") != 0) continue;
     char* const group = second + 1;
     if (strlen(root) + strlen(group) + tailMax > pathMax) continue;
-    // The group itself, and those around it. In a container its path may be that of the host, and only the last one is there.
+    // Look at the group itself and at the groups around it. In a container the path may be the host's; then only the outermost exists.
     while (true) {
       snprintf(path, sizeof path, "%s/sys/fs/cgroup%s%s/%s", root, isSecond ? "" : "/memory", group,
                isSecond ? "memory.max" : "memory.limit_in_bytes");
@@ -186,7 +186,7 @@ double machineOrGroupBytes() {
 }  // namespace
 
 double physicalMemoryBytes() {
-  // Once: it takes files to be read, and limits seldom change.
+  // Read once: this reads files, and limits rarely change.
   static const double bytes = machineOrGroupBytes();
   return bytes;
 }

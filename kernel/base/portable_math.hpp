@@ -31,7 +31,7 @@ struct PortableSplit {
 EXRP_IN_LOOPS PortableSplit portableSplit(double x) {
   const bool subnormal = x < 0x1p-1022;
   const double normal = subnormal ? x * 0x1p54 : x;
-  // 0x3fe6a09e is the upper half of sqrt(1/2): added so that the exponent field steps there and not at a power of two.
+  // 0x3fe6a09e is the upper half of sqrt(1/2). Adding it moves the step of the exponent field from a power of two to sqrt(1/2).
   constexpr uint64_t half = uint64_t{0x3fe6a09e} << 32;
   constexpr uint64_t one = uint64_t{0x3ff00000} << 32;
   const uint64_t bits = std::bit_cast<uint64_t>(normal) + (one - half);
