@@ -2,11 +2,12 @@
  * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
  * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
  *
- * What you need every day is here. There are four more rooms:
+ * What you need every day is here. There are five more rooms:
  *
  * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They know no replay.
  * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the selectors that are here.
  * - `@exrp/replay/eviction`: types for an eviction policy of your own.
+ * - `@exrp/replay/types`: the types that the types of this room are made of. You seldom write one.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
  *
  * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
@@ -35,7 +36,7 @@
  * const batch = replay.getBatch(256, selector, { beta: 0.4 });
  * assertEquals(batch.shape.state, [256, 2, 4]);
  * const priorities = batch.reward.slice(0, 256); // a learner would give its temporal-difference errors
- * const applied = replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, priorities);
+ * const applied = replay.setPriority(selector, batch, priorities);
  * assertStrictEquals(applied, 256);
  * ```
  *
@@ -43,53 +44,31 @@
  */
 
 export { ExperienceReplay } from "./replay/experience_replay.ts";
-export type { AnyReplay } from "./replay/experience_replay.ts";
-export { Batch } from "./replay/draw/batch.ts";
-export type { NStepPart } from "./replay/draw/batch.ts";
-export type { BatchColumnShape, BatchShape } from "./replay/draw/batch_shape.ts";
-export type { BatchLayout, BatchSource } from "./replay/draw/batch_layout.ts";
-export { Selector } from "./replay/register/selector.ts";
+export { ReplayView } from "./replay/replay_view.ts";
 export type { CreateOptions } from "./schema/create_options.ts";
 export type {
   NextStateMode,
   PickOptions,
   PickPolicy,
-  StackedState,
   StackPadding,
 } from "./schema/pick_options.ts";
-export { PickTable } from "./replay/register/pick_table.ts";
+export type { AnySchema, PickSchema, Schema } from "./schema/schema.ts";
+export type { RecordColumns } from "./schema/record_columns.ts";
+export type { Batch, NStepPart } from "./schema/batch.ts";
+export type { BatchShape } from "./schema/batch_shape.ts";
+export type { GetBatchOptions } from "./replay/draw/drawer.ts";
 export type { BatchesOptions } from "./replay/draw/batches.ts";
-export { ReplayView } from "./replay/replay_view.ts";
-export type { ViewParts } from "./replay/replay_view.ts";
-export type { PickTableOwner } from "./replay/register/pick_table.ts";
-export type {
-  EndOptions,
-  ExtraValues,
-  RecordMeta,
-  RecordOptions,
-  RecordRest,
-  StepOptions,
-  StepRest,
-} from "./replay/record/recorder.ts";
-export type {
-  BatchSteps,
-  DoneFlags,
-  ExtraArrays,
-  ManySteps,
-  StepColumns,
-  StepExtras,
-} from "./replay/record/many_recorder.ts";
-export type { BatchOf, GetBatchOptions } from "./replay/draw/drawer.ts";
-export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { NumberArray } from "./replay/draw/priorities.ts";
-export { Drained } from "./replay/read/drained.ts";
-export type { DrainedColumnShape, DrainedParts, Segment } from "./replay/read/drained.ts";
+export type { PickTable } from "./replay/register/pick_table.ts";
+export type { Selector } from "./replay/register/selector.ts";
+export type { RecordOptions, Step } from "./replay/record/recorder.ts";
+export type { BatchSteps, DoneFlags, ManySteps } from "./replay/record/many_recorder.ts";
+export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
+export type { EpisodeRecords } from "./replay/read/records.ts";
+export type { Drained } from "./replay/read/drained.ts";
 export type { DrainOptions } from "./replay/read/drainer.ts";
-export type { AnyColumnArray, EpisodeRecords } from "./replay/read/records.ts";
 export type { Hindsight, Relabelled } from "./replay/read/hindsight.ts";
 export type {
-  BatchOfAny,
-  GoalArray,
   GoalColumn,
   HindsightOptions,
   HindsightStrategy,
@@ -119,16 +98,12 @@ export {
   uint8,
 } from "./schema/columns.ts";
 export type {
-  ArrayOfDType,
-  ArrayValue,
+  AnyColumnArray,
   ColumnArray,
   Columns,
   ColumnValue,
   DType,
-  InputArrayOfDType,
-  NamedColumn,
   NoColumns,
-  ScalarValue,
 } from "./schema/columns.ts";
 export { ReplayError } from "./base/errors.ts";
 export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";

@@ -66,7 +66,7 @@ export async function measureOurs(
     replay.record(episode, state, 1, 1, { finalState });
   }
   const recording = performance.now() - start;
-  const batch: Batch<Column<"float32", readonly [4]>> = replay.getBatch(BATCH, selector);
+  const batch: Batch<{ state: Column<"float32", [4]> }> = replay.getBatch(BATCH, selector);
   checkBatch(batch, PICK_LENGTH);
   const drawing = performance.now();
   for (let count = 0; count < batches; count++) replay.getBatch(BATCH, selector, { into: batch });

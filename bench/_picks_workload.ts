@@ -12,14 +12,13 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import type { Batch, Selector } from "@exrp/replay";
+import type { Selector } from "@exrp/replay";
 
 const EPISODE_LENGTH = 200;
 
 /** 15 floats of state and 3 of action, in episodes of 200 records: as large as those of a robot. */
 export type Replay15 = ExperienceReplay<
-  Column<"float32", readonly [15]>,
-  Column<"float32", readonly [3]>
+  { state: Column<"float32", [15]>; action: Column<"float32", [3]> }
 >;
 
 /** A full replay of such records. Rewards are 1, and the first number of a state is the position. */
@@ -48,7 +47,7 @@ export async function fillVectors(capacity: number): Promise<Replay15> {
 export function nStepSelector(
   replay: Replay15,
   nStep: number,
-): Selector<Batch<Column<"float32", readonly [15]>, Column<"float32", readonly [3]>>> {
+): Selector<{ state: Column<"float32", [15]>; action: Column<"float32", [3]> }> {
   const selector = replay.newPickTable({ nStep, discount: 0.5 }).newPickSelector(uniform());
   const { pickPosition, nStep: [part] } = replay.getBatch(500, selector);
   for (const [pick, position] of pickPosition.entries()) {
@@ -65,7 +64,7 @@ export function nStepSelector(
 const FRAME_BYTES = 84 * 84;
 
 /** Screens of 84 x 84 bytes, in episodes of 1000 records. */
-export type FrameReplay = ExperienceReplay<Column<"uint8", readonly [84, 84]>>;
+export type FrameReplay = ExperienceReplay<{ state: Column<"uint8", [84, 84]> }>;
 
 /** A full replay of frames. All bytes of a frame are its position modulo 251. */
 export async function fillFrames(capacity: number): Promise<FrameReplay> {

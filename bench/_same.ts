@@ -10,8 +10,7 @@ import { PlainReplay } from "./_plain_replay.ts";
 
 /** How many numbers states and actions have; an action has one or three. */
 export type Vectors = ExperienceReplay<
-  Column<"float32", readonly [number]>,
-  Column<"float32", readonly [number]>
+  { state: Column<"float32", [number]>; action: Column<"float32", [number]> }
 >;
 
 /** The records that fill both. */

@@ -22,7 +22,8 @@ import type { EvictionRule } from "@exrp/replay/eviction";
 import type { SelectorRule } from "@exrp/replay/selectors";
 
 /** A replay of 4-float states, as the paper's experiment and classic control have them. */
-export type Replay4 = ExperienceReplay<Column<"float32", readonly [4]>>;
+type FourFloats = { state: Column<"float32", [4]> };
+export type Replay4 = ExperienceReplay<FourFloats>;
 
 /** Every native eviction policy, by name. The first is `fifo`, with which the others are compared. */
 export const evictionRules = {
@@ -44,7 +45,7 @@ export interface Workload {
   /** How many records a pick has. */
   readonly pickLength: number;
   /** The selector. */
-  readonly selector: SelectorRule;
+  readonly selector: SelectorRule<Batch<FourFloats>>;
   /** The eviction policy; `fifo` by default. */
   readonly eviction?: EvictionRule;
 }
@@ -52,7 +53,7 @@ export interface Workload {
 /** A filled replay, and what a bench needs to go on. */
 export interface Filled {
   readonly replay: Replay4;
-  readonly selector: Selector;
+  readonly selector: Selector<FourFloats>;
   /** Records `count` further steps. The replay keeps at most `capacity` of all. */
   readonly record: (count: number) => void;
 }
@@ -120,15 +121,15 @@ export function fillByBatches(
     if (done < environments) steps.terminated[done] = 0;
   };
   record();
-  const { recordCount, state } = replay.episode(episodes[1] ?? -1);
-  if (recordCount !== 1 || state !== "open") throw new Error("the batch was not recorded");
+  const { recordCount, ending } = replay.episode(episodes[1] ?? -1);
+  if (recordCount !== 1 || ending !== "open") throw new Error("the batch was not recorded");
   for (let count = 0; count < 2 * replay.capacity; count += environments) record();
   return record;
 }
 
 /** Checks that every row of the batch is the record that its pick names, and the state after it; throws otherwise. */
 export function checkBatch(
-  batch: Batch<Column<"float32", readonly [4]>>,
+  batch: Batch<{ state: Column<"float32", [4]> }>,
   pickLength: number,
 ): void {
   for (let pick = 0; pick < batch.size; pick++) {

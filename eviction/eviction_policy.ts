@@ -37,9 +37,9 @@ import { NativeEviction } from "./native_eviction.ts";
  *   const episode = replay.newEpisode();
  *   return replay.record(episode, [value], 0, 0, { finalState: [0] });
  * }) as [number, number, number];
- * assertStrictEquals(replay.episode(first).state, "terminated");
- * assertStrictEquals(replay.episode(second).state, "evicted");
- * assertStrictEquals(replay.episode(third).state, "terminated");
+ * assertStrictEquals(replay.episode(first).ending, "terminated");
+ * assertStrictEquals(replay.episode(second).ending, "evicted");
+ * assertStrictEquals(replay.episode(third).ending, "terminated");
  * ```
  */
 export interface EvictionPolicy {

@@ -22,7 +22,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * replay.record(first, [0], 0, 0, { finalState: [1] });
  * replay.record(replay.newEpisode(), [2], 0, 0, { finalState: [3] });
  * replay.record(replay.newEpisode(), [4], 0, 0, { finalState: [5] });
- * assertStrictEquals(replay.episode(first).state, "evicted");
+ * assertStrictEquals(replay.episode(first).ending, "evicted");
  * ```
  */
 export function fifo(): NativeEviction {

@@ -33,8 +33,8 @@ import { NativeEviction } from "./native_eviction.ts";
  * const second = replay.newEpisode();
  * replay.record(second, [2], 0, 0, { finalState: [3] });
  * replay.record(replay.newEpisode(), [4], 0, 0, { finalState: [5] });
- * assertStrictEquals(replay.episode(first).state, "terminated"); // it was drawn
- * assertStrictEquals(replay.episode(second).state, "evicted");
+ * assertStrictEquals(replay.episode(first).ending, "terminated"); // it was drawn
+ * assertStrictEquals(replay.episode(second).ending, "evicted");
  * ```
  */
 export function secondChance(): NativeEviction {

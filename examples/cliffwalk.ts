@@ -39,8 +39,7 @@ const ERROR_MAX = 1e-3;
 
 /** A replay of walks: states and actions are small whole numbers. */
 export type WalkReplay = ExperienceReplay<
-  Column<"uint8", readonly []>,
-  Column<"uint8", readonly []>
+  { state: Column<"uint8", []>; action: Column<"uint8", []> }
 >;
 
 /** The rules that are compared, by name. */

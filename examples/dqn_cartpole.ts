@@ -15,6 +15,8 @@
  */
 import {
   afterDraws,
+  type Batch,
+  type Column,
   combined,
   curious,
   ExperienceReplay,
@@ -91,6 +93,12 @@ export interface KeptPolicy {
   weights: Floats;
 }
 
+/** What the replay holds, and that a batch has one n-step return. */
+interface Transition {
+  readonly state: Column<"float32", [typeof STATE_SIZE]>;
+  readonly pick: { readonly nStep: number };
+}
+
 /** Learns CartPole-v1 and returns the best policy seen. */
 export async function train(
   options: Options,
@@ -117,7 +125,7 @@ export async function train(
   using progress = new Progress(steps);
 
   let kept: KeptPolicy = { step: 0, evaluation: 0, weights: network.weights() };
-  let batch: ReturnType<typeof replay.getBatch> | undefined; // its memory serves every update
+  let batch: Batch<Transition> | undefined; // its memory serves every update
   let loss = NaN;
   let state = environment.reset();
   let episode = replay.newEpisode();
@@ -155,7 +163,6 @@ export async function train(
         () => replay.getBatch(batchSize, selector, { beta, into: batch }),
       );
       const [nStep] = batch.nStep; // one for each n that `pick` names
-      if (nStep === undefined) throw new Error("`pick` names no n");
       const transitions = {
         state: batch.state,
         action: batch.action,
@@ -168,11 +175,11 @@ export async function train(
         "network: update",
         () => network.update(transitions, { learningRate, targetRate }),
       );
-      const { pickEpisode, pickPosition } = batch;
+      const drawn = batch;
       const surprise = learned.tdError.map(Math.abs);
       time(
         "replay: setPriority",
-        () => replay.setPriority(selector, pickEpisode, pickPosition, surprise),
+        () => replay.setPriority(selector, drawn, surprise),
       );
       loss = learned.loss;
     }

@@ -9,14 +9,24 @@
  */
 
 import { openKernel } from "../ffi/library.ts";
-import type { Column, Columns, ColumnValue, NoColumns } from "../schema/columns.ts";
+import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
-import type { PickOptions, StackedState } from "../schema/pick_options.ts";
+import type { PickOptions } from "../schema/pick_options.ts";
+import { columnsOf, type RecordColumns } from "../schema/record_columns.ts";
+import type {
+  AnySchema,
+  PickSchemaOf,
+  Recordable,
+  RecordValue,
+  Schema,
+  SchemaOf,
+  TableSchema,
+} from "../schema/schema.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
-import type { Batch } from "./draw/batch.ts";
+import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
-import { type BatchOf, Drawer, type GetBatchOptions } from "./draw/drawer.ts";
+import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
 import type { Drained } from "./read/drained.ts";
 import { Drainer, type DrainOptions } from "./read/drainer.ts";
@@ -29,13 +39,7 @@ import {
 import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes } from "./record/episodes.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
-import {
-  Recorder,
-  type RecordOptions,
-  type RecordRest,
-  type StepOptions,
-  type StepRest,
-} from "./record/recorder.ts";
+import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import { Register } from "./register/register.ts";
@@ -45,27 +49,6 @@ import { UserRules } from "./rules/user_rules.ts";
 import { ExtraState } from "./snapshot/extra_state.ts";
 import { Saver } from "./snapshot/saver.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot/snapshot_io.ts";
-
-/**
- * A replay of any schema, but for what records: for what draws from, saves or describes replays, whatever is in them.
- *
- * @example
- * ```ts
- * import { type AnyReplay, ExperienceReplay, uint8 } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
- *
- * function fill(replay: AnyReplay): number {
- *   return replay.recordCount / replay.capacity;
- * }
- *
- * using replay = await ExperienceReplay.create({ capacity: 10, state: uint8(84, 84) });
- * assertStrictEquals(fill(replay), 0);
- * ```
- */
-export type AnyReplay = Omit<
-  ExperienceReplay<Column, Column, Column, Columns>,
-  "record" | "recordMany" | "recordBatch" | "recordStep" | "endEpisode" | "newHindsight"
->;
 
 /** The parts of a replay, made by `create`. */
 interface Parts {
@@ -86,11 +69,12 @@ interface Parts {
  * A store of experience: takes records one at a time, forgets whole episodes when it is full, and hands out batches
  * of short sequences chosen by selectors. After Chen and Wang's experience-replay module.
  *
- * Its type says what is in it: `ExperienceReplay<Column<"float32", readonly [4]>>` is one of 4-float states with the
- * default action and reward and no extras. {@linkcode AnyReplay} is one of any schema.
+ * Its type says what is in it: `ExperienceReplay<{ state: Column<"float32", [4]> }>` has states of four floats, the
+ * default action and reward, and no extras. `ExperienceReplay` alone is a replay of any schema: every replay fits where you ask for it.
+ * You can draw from it, save it and describe it. You can't record into it, as nobody knows what it holds.
  *
- * A call that throws has changed nothing, unless what throws is a user's own rule in the middle of it. Free a replay by `using` or `[Symbol.dispose]()`; one that was forgotten is
- * freed some time after nothing refers to it any more.
+ * A call that throws has changed nothing, unless a rule of your own throws in the middle of it. Free a replay by `using` or
+ * `[Symbol.dispose]()`. One that you forgot is freed some time after nothing refers to it any more.
  *
  * @example A replay from the first record to a prioritized batch
  * ```ts
@@ -108,16 +92,33 @@ interface Parts {
  * assertEquals(batch.shape.state, [32, 1, 4]);
  *
  * const errors = new Float32Array(32).fill(0.5);
- * assertStrictEquals(replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, errors), 32);
+ * assertStrictEquals(replay.setPriority(selector, batch, errors), 32);
  * ```
  */
-export class ExperienceReplay<
-  S extends Column = Column,
-  A extends Column = Column<"int32", readonly []>,
-  R extends Column = Column<"float32", readonly []>,
-  X extends Columns = NoColumns,
-  T extends Column = S,
-> extends ReplayView {
+export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S> {
+  /**
+   * The columns of a record, by name.
+   *
+   * @example A function for replays of any schema
+   * ```ts
+   * import { ExperienceReplay, uint8 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * function stateBytes({ columns: { state }, recordCount }: ExperienceReplay): number {
+   *   return recordCount * state.elementCount * state.elementBytes;
+   * }
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 10, state: uint8(84, 84) });
+   * assertEquals(replay.columns.state.shape, [84, 84]); // TypeScript knows the two numbers
+   * assertEquals(stateBytes(replay), 0);
+   * ```
+   */
+  // It stands first: by the names of the extras in its type TypeScript learns to compare two replays by what they have.
+  get columns(): RecordColumns<S> {
+    return this.#columns;
+  }
+
+  readonly #columns: RecordColumns<S>;
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #episodes: Episodes;
@@ -132,6 +133,7 @@ export class ExperienceReplay<
 
   private constructor(parts: Parts) {
     super(parts);
+    this.#columns = columnsOf(parts.core.config) as RecordColumns<S>;
     this.#core = parts.core;
     this.#register = parts.register;
     this.#episodes = parts.episodes;
@@ -170,16 +172,20 @@ export class ExperienceReplay<
    * ```
    */
   static async create<
-    S extends Column,
-    A extends Column = Column<"int32", readonly []>,
-    R extends Column = Column<"float32", readonly []>,
-    X extends Columns = NoColumns,
+    State extends Column,
+    Action extends Column = Column<"int32", []>,
+    Reward extends Column = Column<"float32", []>,
+    Extras extends Columns = NoColumns,
     const Stack extends number = 1,
     const Compact extends boolean = false,
     const NStep extends number | readonly number[] = readonly [],
   >(
-    options: CreateOptions<S, A, R, X, Stack, Compact, NStep>,
-  ): Promise<ExperienceReplay<S, A, R, X, StackedState<S, Stack, Compact>>> {
+    options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep>,
+  ): Promise<
+    ExperienceReplay<
+      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+    >
+  > {
     const config = checkCreateOptions(options);
     const core = new ReplayCore(await openKernel(options.kernelPath), config);
     const rules = userRulesOf(core);
@@ -249,22 +255,22 @@ export class ExperienceReplay<
    * let episode = replay.newEpisode();
    * episode = replay.record(episode, new Float32Array([0, 1]), 1, 0.5);
    * episode = replay.record(episode, [2, 3], 0, 0.5, { finalState: [4, 5], truncated: true });
-   * assertEquals(replay.episode(episode), { handle: episode, state: "truncated", recordCount: 2 });
+   * assertEquals(replay.episode(episode), { handle: episode, ending: "truncated", recordCount: 2 });
    * ```
    */
   record(
     episode: number,
-    state: ColumnValue<S>,
-    action: ColumnValue<A>,
-    reward: ColumnValue<R>,
-    ...options: RecordRest<S, X>
+    state: RecordValue<S, "state">,
+    action: RecordValue<S, "action">,
+    reward: RecordValue<S, "reward">,
+    ...options: RecordRest<S>
   ): number;
   record(
     episode: number,
     state: unknown,
     action: unknown,
     reward: unknown,
-    options?: RecordOptions<S, X>,
+    options?: object,
   ): number {
     return this.#recorder.record(episode, state, action, reward, options);
   }
@@ -294,10 +300,10 @@ export class ExperienceReplay<
    *   reward: [0.5, 0.5, 1],
    *   finalState: [6, 7],
    * });
-   * assertEquals(replay.episode(episode), { handle: episode, state: "terminated", recordCount: 3 });
+   * assertEquals(replay.episode(episode), { handle: episode, ending: "terminated", recordCount: 3 });
    * ```
    */
-  recordMany(episode: number, steps: ManySteps<S, A, R, X>): number {
+  recordMany(episode: number, steps: ManySteps<S>): number {
     return this.#manyRecorder.recordMany(episode, steps);
   }
 
@@ -334,25 +340,23 @@ export class ExperienceReplay<
    * });
    * assertStrictEquals(doneCount, 1);
    * assertEquals([...episodes], [0, 3, 2]);
-   * assertStrictEquals(replay.episode(1).state, "terminated");
+   * assertStrictEquals(replay.episode(1).ending, "terminated");
    * ```
    */
-  recordBatch(episodes: Float64Array, steps: BatchSteps<S, A, R, X>): number {
+  recordBatch(episodes: Float64Array, steps: BatchSteps<S>): number {
     return this.#manyRecorder.recordBatch(episodes, steps);
   }
 
   /**
-   * Appends one step with everything that an environment in the manner of Gymnasium gives for it. Where it is done the
-   * episode ends with `nextState` as its final state, and another begins by itself.
+   * Appends one step with everything that an environment in the manner of Gymnasium gives for it. Where the environment is done,
+   * the episode ends with `nextState` as its final state, and another one begins by itself.
    *
-   * @param state What the action was chosen from.
-   * @param terminated Whether the task ended the episode: a truth, or 1 or 0.
-   * @param truncated Whether it was cut off, so that learners bootstrap, likewise; it counts only when `terminated` is false.
-   * @param nextState What `step()` returned; read only when the episode ended, as every other one comes with the next step.
-   * @returns The handle to give with the next step: a fresh episode's after one that ended.
-   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
-   * @throws {RangeError} When an array has another length than its column, an integer does not fit the dtype, or `terminated` or
-   * `truncated` is a number but 0 and 1.
+   * @param step The state that the action was chosen from, the action, the reward, and what `step()` of the environment returned; see
+   * {@linkcode Step}.
+   * @returns The handle to give with the next step: after an episode that ended, that of a fresh one.
+   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or `step` has an unknown part.
+   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype. Also when `terminated`
+   * or `truncated` is a number other than 0 or 1.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
    * @example
    * ```ts
@@ -361,34 +365,22 @@ export class ExperienceReplay<
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
    * let episode = replay.newEpisode();
-   * episode = replay.recordStep(episode, [0], 1, 1, false, false, [1]);
-   * episode = replay.recordStep(episode, [1], 1, 1, true, false, [2]);
-   * assertEquals(replay.episode(0), { handle: 0, state: "terminated", recordCount: 2 });
+   * for (const state of [0, 1]) {
+   *   episode = replay.recordStep(episode, {
+   *     state: [state],
+   *     action: 1,
+   *     reward: 1,
+   *     terminated: state === 1,
+   *     truncated: false,
+   *     nextState: [state + 1],
+   *   });
+   * }
+   * assertEquals(replay.episode(0), { handle: 0, ending: "terminated", recordCount: 2 });
    * assertStrictEquals(episode, 1); // begun by itself
    * ```
    */
-  recordStep(
-    episode: number,
-    state: ColumnValue<S>,
-    action: ColumnValue<A>,
-    reward: ColumnValue<R>,
-    terminated: boolean | number,
-    truncated: boolean | number,
-    nextState: ColumnValue<S>,
-    ...options: StepRest<X>
-  ): number;
-  recordStep(
-    episode: number,
-    state: unknown,
-    action: unknown,
-    reward: unknown,
-    terminated: unknown,
-    truncated: unknown,
-    nextState: unknown,
-    options?: StepOptions<X>,
-  ): number {
-    const step = [state, action, reward, terminated, truncated, nextState];
-    return this.#recorder.recordStep(episode, step, options);
+  recordStep(episode: number, step: Step<S>): number {
+    return this.#recorder.recordStep(episode, step);
   }
 
   /**
@@ -408,7 +400,7 @@ export class ExperienceReplay<
    * const episode = replay.newEpisode();
    * replay.record(episode, [1], 0, 0);
    * assertStrictEquals(replay.endEpisode(episode, { finalState: [2], truncated: true }), true);
-   * assertStrictEquals(replay.episode(episode).state, "truncated");
+   * assertStrictEquals(replay.episode(episode).ending, "truncated");
    * assertStrictEquals(replay.endEpisode(replay.newEpisode(), { finalState: [0] }), false);
    * ```
    */
@@ -454,9 +446,9 @@ export class ExperienceReplay<
     const NStep extends number | readonly number[] = readonly [],
   >(
     options: PickOptions<Stack, Compact, NStep>,
-  ): PickTable<Batch<StackedState<S, Stack, Compact>, A, R, X>> {
-    const table: PickTable<unknown> = this.#register.newPickTable(options);
-    return table as PickTable<Batch<StackedState<S, Stack, Compact>, A, R, X>>;
+  ): PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
+    const table: unknown = this.#register.newPickTable(options);
+    return table as PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
   }
 
   /**
@@ -477,8 +469,9 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.newPickSelector(ucb()).id, 1);
    * ```
    */
-  newPickSelector(rule: SelectorRule): Selector<Batch<T, A, R, X>> {
-    return this.#register.newPickSelector(rule) as Selector<Batch<T, A, R, X>>;
+  newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S> {
+    const selector: unknown = this.#register.newPickSelector(rule);
+    return selector as Selector<S>;
   }
 
   /**
@@ -504,16 +497,12 @@ export class ExperienceReplay<
    * assertStrictEquals(replay.getBatch(8, selector, { into: batch }), batch);
    * ```
    */
-  getBatch<B = unknown>(
+  getBatch<T extends Schema = S>(
     size: number,
-    selector: Selector<B>,
-    options?: GetBatchOptions<BatchOf<B, Batch<T, A, R, X>>>,
-  ): BatchOf<B, Batch<T, A, R, X>>;
-  getBatch(
-    size: number,
-    selector: Selector,
-    options?: GetBatchOptions,
-  ): Batch<Column, Column, Column, Columns> {
+    selector: Selector<T>,
+    options?: GetBatchOptions<T>,
+  ): Batch<T>;
+  getBatch(size: number, selector: Selector, options?: GetBatchOptions): Batch {
     return this.#drawer.getBatch(size, selector, options);
   }
 
@@ -546,30 +535,32 @@ export class ExperienceReplay<
    * }
    * ```
    */
-  batches<B = unknown>(
+  batches<T extends Schema = S>(
     size: number,
-    selector: Selector<B>,
+    selector: Selector<T>,
+    options?: BatchesOptions,
+  ): AsyncGenerator<Batch<T>, void, void>;
+  batches(
+    size: number,
+    selector: Selector,
     options: BatchesOptions = {},
-  ): AsyncGenerator<BatchOf<B, Batch<T, A, R, X>>, void, void> {
-    const source = this.#drawer.source<Batch<Column, Column, Column, Columns>>(
-      size,
-      selector,
-    );
-    return streamBatches(source, options) as AsyncGenerator<unknown, void, void> as AsyncGenerator<
-      BatchOf<B, Batch<T, A, R, X>>,
-      void,
-      void
-    >;
+  ): AsyncGenerator<Batch, void, void> {
+    return streamBatches(this.#drawer.source(size, selector), options);
   }
 
+  /** Sets the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
+  setPriority(selector: Selector, batch: Batch, priority: NumberArray): number;
   /**
-   * Sets the priorities of picks, by the episode and position that a batch gave with each.
+   * Sets the priorities of picks: of those of a batch, or of picks by their episode and position.
    *
-   * Picks that were evicted since are skipped. If a pick comes twice, the last one wins. `batch.pickEpisode`,
-   * `batch.pickPosition` and a `Float32Array` or `Float64Array` of priorities are taken as they are; other arrays are copied.
+   * Picks that were evicted since are skipped. If a pick comes twice, the last one wins. Arrays of a batch, and a `Float32Array` or
+   * `Float64Array` of priorities, are taken as they are; other arrays are copied.
    *
+   * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
+   * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it.
+   * @param priority `[n]`: each finite and 0 or more. n is at most 2^24.
    * @returns How many were applied: those of picks that are there. Rules that ignore priorities count them alike.
-   * @throws {ReplayError} `invalid-priority` for one that is NaN, negative or infinite; `episode-unknown` for a handle
+   * @throws {ReplayError} `invalid-priority` when one is NaN, negative or infinite; `episode-unknown` for a handle
    * never given out; `foreign-selector`.
    * @throws {RangeError} When the lengths differ, or a position is negative.
    * @throws {TypeError} When one is no array of numbers.
@@ -582,7 +573,9 @@ export class ExperienceReplay<
    * const selector = replay.newPickSelector(prioritized());
    * const episode = replay.newEpisode();
    * replay.record(episode, [1], 0, 0, { finalState: [2] });
-   * assertStrictEquals(replay.setPriority(selector, [episode], [0], [2.5]), 1);
+   * const batch = replay.getBatch(3, selector);
+   * assertStrictEquals(replay.setPriority(selector, batch, [2.5, 2.5, 2.5]), 3);
+   * assertStrictEquals(replay.setPriority(selector, [episode], [0], [1.5]), 1);
    * replay.evict(episode);
    * assertStrictEquals(replay.setPriority(selector, [episode], [0], [2.5]), 0);
    * ```
@@ -592,8 +585,14 @@ export class ExperienceReplay<
     pickEpisode: NumberArray,
     pickPosition: NumberArray,
     priority: NumberArray,
+  ): number;
+  setPriority(
+    selector: Selector,
+    picks: Batch | NumberArray,
+    second: NumberArray,
+    priority?: NumberArray,
   ): number {
-    return this.#priorities.set(selector, pickEpisode, pickPosition, priority);
+    return this.#priorities.set(selector, picks, second, priority);
   }
 
   /**
@@ -621,13 +620,13 @@ export class ExperienceReplay<
    * assertStrictEquals(hindsight.strategy, "future");
    * ```
    */
-  newHindsight<const G extends GoalColumn<X>>(
-    options: HindsightOptions<S, A, R, X, G>,
-  ): Hindsight<S, A, R, X> {
+  newHindsight<const G extends GoalColumn<S>>(
+    options: Recordable<S, HindsightOptions<S, G>>,
+  ): Hindsight<S> {
     this.#core.checkUsable("newHindsight()");
     const config = checkHindsight(options, this.#core.config.columns);
     const stream = this.#extra.newStream();
-    return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S, A, R, X>;
+    return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S>;
   }
 
   /**
@@ -657,8 +656,9 @@ export class ExperienceReplay<
    * assertEquals([...replay.drain().state], []);
    * ```
    */
-  drain(options: DrainOptions = {}): Drained<S, A, R, X> {
-    return this.#drainer.drain(options);
+  drain(options: DrainOptions = {}): Drained<S> {
+    const drained: unknown = this.#drainer.drain(options);
+    return drained as Drained<S>;
   }
 
   /** Saves everything that decides the future as bytes. */
@@ -763,8 +763,8 @@ export class ExperienceReplay<
    * assertEquals(ending, "terminated");
    * ```
    */
-  episodeRecords(handle: number): EpisodeRecords<S, A, R, X> {
-    return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S, A, R, X>;
+  episodeRecords(handle: number): EpisodeRecords<S> {
+    return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
   }
 }
 

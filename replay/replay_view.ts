@@ -9,11 +9,12 @@ import { ReplayCore } from "./core.ts";
 import { describeReplay, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickTable } from "./register/pick_table.ts";
+import type { AnyPick, AnySchema, Schema, TableSchema } from "../schema/schema.ts";
 import type { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 
 /** What a view looks at. */
-export interface ViewParts {
+interface ViewParts {
   /** The replay's place in the kernel. */
   readonly core: ReplayCore;
   /** Its episodes. */
@@ -23,14 +24,14 @@ export interface ViewParts {
 }
 
 /** What can be seen of a replay: {@linkcode ExperienceReplay} is one, and does the rest. */
-export class ReplayView implements Disposable {
+export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   readonly #core: ReplayCore;
   readonly #episodes: Episodes;
   readonly #register: Register;
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
-  protected constructor(parts: ViewParts) {
-    if (!(parts?.core instanceof ReplayCore)) {
+  protected constructor(parts: object) {
+    if (!isViewParts(parts)) {
       throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
     }
     this.#core = parts.core;
@@ -39,8 +40,9 @@ export class ReplayView implements Disposable {
   }
 
   /** The pick tables, in order of creation; the first is the one of `create`. */
-  get pickTables(): readonly PickTable[] {
-    return this.#register.tables;
+  get pickTables(): readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]] {
+    const tables: readonly unknown[] = this.#register.tables;
+    return tables as readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]];
   }
 
   /**
@@ -55,7 +57,7 @@ export class ReplayView implements Disposable {
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
    * const episode = replay.newEpisode();
    * replay.record(episode, [1], 0, 0);
-   * assertEquals(replay.episode(episode), { handle: episode, state: "open", recordCount: 1 });
+   * assertEquals(replay.episode(episode), { handle: episode, ending: "open", recordCount: 1 });
    * ```
    */
   episode(handle: number): EpisodeInfo {
@@ -80,8 +82,9 @@ export class ReplayView implements Disposable {
   }
 
   /** The selectors, in order of creation. */
-  get selectors(): readonly Selector[] {
-    return this.#register.entries.map(({ selector }) => selector);
+  get selectors(): readonly Selector<TableSchema<S, AnyPick>>[] {
+    const selectors: readonly unknown[] = this.#register.entries.map(({ selector }) => selector);
+    return selectors as readonly Selector<TableSchema<S, AnyPick>>[];
   }
 
   /** How many episodes the store holds. */
@@ -170,4 +173,8 @@ export class ReplayView implements Disposable {
   [Symbol.dispose](): void {
     this.#core.dispose();
   }
+}
+
+function isViewParts(parts: Partial<ViewParts> | undefined): parts is ViewParts {
+  return parts?.core instanceof ReplayCore;
 }

@@ -21,6 +21,12 @@ export type DType =
 /** The typed array that a column of a dtype comes back as in a batch. */
 export type ColumnArray<C extends Column> = ArrayOfDType[C["dtype"]];
 
+/** The typed arrays that columns come back as, by name. */
+export type ColumnArrays<X extends Columns> = { readonly [K in keyof X]: ColumnArray<X[K]> };
+
+/** Numbers of a column, whatever its dtype. */
+export type AnyColumnArray = ArrayOfDType[DType];
+
 /** The typed array of each dtype. */
 export interface ArrayOfDType {
   /** Whole numbers 0 to 255. */
@@ -118,12 +124,12 @@ export class Column<
   /** The kind of element. */
   readonly dtype: D;
   /** The shape of one record's value; empty for a single number. */
-  readonly shape: S;
+  readonly shape: Readonly<S>;
   /** How many elements one record's value has: the product of the shape. */
   readonly elementCount: number;
   /** The bytes of one element. */
   readonly elementBytes: number;
-  /** Which records of an episode keep it: the first, and every so manieth after it. 1: all. */
+  /** Which records of an episode keep it: the first, and every nth after it. 1: all. */
   readonly every: number;
 
   /**
@@ -145,7 +151,7 @@ export class Column<
       ELEMENTS_MAX,
     );
     this.dtype = dtype;
-    this.shape = Object.freeze([...shape]) as readonly number[] as S;
+    this.shape = Object.freeze([...shape]) as readonly number[] as Readonly<S>;
     this.elementCount = elementCount;
     this.elementBytes = BYTES[dtype];
     this.every = checkInteger(`${dtype}(): every`, every, 1, ELEMENTS_MAX);
@@ -229,7 +235,7 @@ export function every<D extends DType, const S extends readonly number[]>(
  * assertEquals(uint8(84, 84, 3).shape, [84, 84, 3]);
  * ```
  */
-export function uint8<const S extends readonly number[]>(...shape: S): Column<"uint8", S> {
+export function uint8<const S extends number[]>(...shape: S): Column<"uint8", S> {
   return new Column("uint8", shape);
 }
 
@@ -245,7 +251,7 @@ export function uint8<const S extends readonly number[]>(...shape: S): Column<"u
  * assertStrictEquals(int8(3).elementBytes, 1);
  * ```
  */
-export function int8<const S extends readonly number[]>(...shape: S): Column<"int8", S> {
+export function int8<const S extends number[]>(...shape: S): Column<"int8", S> {
   return new Column("int8", shape);
 }
 
@@ -261,7 +267,7 @@ export function int8<const S extends readonly number[]>(...shape: S): Column<"in
  * assertStrictEquals(int16(3).elementBytes, 2);
  * ```
  */
-export function int16<const S extends readonly number[]>(...shape: S): Column<"int16", S> {
+export function int16<const S extends number[]>(...shape: S): Column<"int16", S> {
   return new Column("int16", shape);
 }
 
@@ -277,7 +283,7 @@ export function int16<const S extends readonly number[]>(...shape: S): Column<"i
  * assertEquals(int32().shape, []);
  * ```
  */
-export function int32<const S extends readonly number[]>(...shape: S): Column<"int32", S> {
+export function int32<const S extends number[]>(...shape: S): Column<"int32", S> {
   return new Column("int32", shape);
 }
 
@@ -293,7 +299,7 @@ export function int32<const S extends readonly number[]>(...shape: S): Column<"i
  * assertStrictEquals(float16(128).elementBytes, 2);
  * ```
  */
-export function float16<const S extends readonly number[]>(...shape: S): Column<"float16", S> {
+export function float16<const S extends number[]>(...shape: S): Column<"float16", S> {
   return new Column("float16", shape);
 }
 
@@ -309,7 +315,7 @@ export function float16<const S extends readonly number[]>(...shape: S): Column<
  * assertStrictEquals(String(float32(84, 84)), "float32(84, 84)");
  * ```
  */
-export function float32<const S extends readonly number[]>(...shape: S): Column<"float32", S> {
+export function float32<const S extends number[]>(...shape: S): Column<"float32", S> {
   return new Column("float32", shape);
 }
 
@@ -325,7 +331,7 @@ export function float32<const S extends readonly number[]>(...shape: S): Column<
  * assertStrictEquals(float64().elementBytes, 8);
  * ```
  */
-export function float64<const S extends readonly number[]>(...shape: S): Column<"float64", S> {
+export function float64<const S extends number[]>(...shape: S): Column<"float64", S> {
   return new Column("float64", shape);
 }
 
@@ -341,7 +347,7 @@ export function float64<const S extends readonly number[]>(...shape: S): Column<
  * assertStrictEquals(bool(9).dtype, "bool");
  * ```
  */
-export function bool<const S extends readonly number[]>(...shape: S): Column<"bool", S> {
+export function bool<const S extends number[]>(...shape: S): Column<"bool", S> {
   return new Column("bool", shape);
 }
 

@@ -6,7 +6,7 @@
 
 import { checkBoolean, checkInteger, checkNumber, checkOptions, show } from "../base/checks.ts";
 import * as abi from "../ffi/symbols.ts";
-import type { Column, DType } from "./columns.ts";
+import type { DType } from "./columns.ts";
 
 /** What fills a stack of frames where its episode begins too late: the first frame again, or zeros. */
 export type StackPadding = "repeat" | "zeros";
@@ -76,8 +76,8 @@ export interface PickOptions<
   readonly nStep?: NStep;
   /**
    * How the states after the records are given: `"copy"` in `batch.nextState`; `"overlap"` as one state more at the end of
-   * `batch.state`, `[batch, rows + 1, ...shape]`; `false` not at all. By default `"copy"`, but `false` with `nStep`, which has
-   * next states of its own, and `"overlap"` with `stackCompact`.
+   * `batch.state`, `[batch, rows + 1, ...shape]`; `false` not at all. By default `false` with `nStep`, as its parts
+   * have next states of their own; else `"overlap"` with `stackCompact`, and `"copy"` without.
    */
   readonly nextState?: NextStateMode;
   /** Whether batches have `learnMask` and `contextMask`; by default where there is `burnIn` or `before`. */
@@ -89,18 +89,6 @@ export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
   /** n of each n-step return. */
   readonly nStep: readonly number[];
 };
-
-/**
- * The column of a batch's states: the replay's own, or one with an axis of frames. Where TypeScript does not know how many frames there
- * are, the shape is open.
- */
-export type StackedState<S extends Column, Stack extends number, Compact extends boolean> = [
-  Compact,
-] extends [true] ? S
-  : [Stack] extends [1] ? S
-  : number extends Stack ? Column<S["dtype"]>
-  : [Compact] extends [false] ? Column<S["dtype"], readonly [number, ...S["shape"]]>
-  : Column<S["dtype"]>;
 
 const OPTIONS = [
   "length",
@@ -149,7 +137,7 @@ export function checkPick(where: string, pick: PickOptions, lengthMax: number): 
   const stackCompact = flag(field, pick, "stackCompact");
   const nStep = checkNStep(`${field}nStep`, pick.nStep);
   const nextState = checkNextState(`${field}nextState`, pick.nextState) ??
-    (stackCompact ? "overlap" : nStep.length > 0 ? false : "copy");
+    (nStep.length > 0 ? false : stackCompact ? "overlap" : "copy");
   const burnIn = number(field, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
   const before = number(field, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
   const policy: PickPolicy = {

@@ -11,11 +11,11 @@ import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
 import { type ComposedSelector, type SelectorRule, stateless } from "./composed_selector.ts";
 
 /** The options of {@linkcode combined}. */
-export interface CombinedOptions {
+export interface CombinedOptions<B = unknown> {
   /** How many of the newest picks come with every batch; 1 by default. */
   readonly newest?: number;
   /** The rule that draws the rest. */
-  readonly rest: SelectorRule;
+  readonly rest: SelectorRule<B>;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface CombinedOptions {
  * assertEquals([...batch.state.subarray(0, 2)], [40, 30]);
  * ```
  */
-export function combined(options: CombinedOptions): ComposedSelector {
+export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSelector<B> {
   checkNoRule("combined()", options, "takes { newest, rest }");
   checkOptions("combined()", options, ["newest", "rest"]);
   const newest = checkInteger("combined(): newest", options.newest ?? 1, 1, EXRP_LIMIT_BATCH);

@@ -8,15 +8,12 @@ import type { NativeSelector, SelectorOption } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 
-/** Candidates: a batch of the composition's pick table, lent for the call. `B` is the type of the batch. */
-export type Candidates<B = unknown> = B;
-
-/** What a composition fills a batch with: place after place from 0 on, each once. */
-export interface PartDrawer {
+/** What a composition fills a batch with: place after place from 0 on, each once. `B` is the type of its batches. */
+export interface PartDrawer<B = unknown> {
   /** Draws the next `count` picks with part `part`; a count of 0 does nothing. */
   draw(part: number, count: number): void;
   /** Draws `count` picks with part `part` into a batch of their own. It is lent until the next call. */
-  candidates(part: number, count: number): Candidates;
+  candidates(part: number, count: number): B;
   /**
    * Takes some of the latest candidates as the next picks. `index` says which ones, and `probability` becomes their
    * `batch.probability`. Their importance weights are multiplied by `importanceWeight`.
@@ -29,12 +26,12 @@ export interface PartDrawer {
 }
 
 /** One use of a {@linkcode ComposedSelector}, by one selector of one replay, with a state of its own. */
-export interface Composition {
+export interface Composition<B = unknown> {
   /**
    * Fills a batch of `count` picks. Take random numbers from `random` only. If it throws before the first call of `drawer`, nothing
    * has changed.
    */
-  compose(count: number, drawer: PartDrawer, random: RandomStream): void;
+  readonly compose: (count: number, drawer: PartDrawer<B>, random: RandomStream) => void;
   /** Everything that decides its future, as bytes of its own format; no bytes if it keeps nothing. */
   save(): Uint8Array;
   /** Loads what {@linkcode Composition.save} gave. A throw refuses the snapshot. */
@@ -79,25 +76,31 @@ export interface Composition {
  * assertEquals([...replay.getBatch(3, selector).state], [3, 1, 3]);
  * ```
  */
-export interface ComposedSelector {
+export interface ComposedSelector<B = unknown> {
   /** The rule's name. */
   readonly name: string;
   /** The rules that it draws with, at least one. A part may be composed itself. */
-  readonly parts: readonly SelectorRule[];
+  readonly parts: readonly SelectorRule<B>[];
   /** The options by name, for `describe()`. A snapshot can be loaded only if they are equal. */
   readonly options?: Readonly<Record<string, SelectorOption>>;
   /** A fresh state for one selector. */
-  begin(): Composition;
+  begin(): Composition<B>;
 }
 
 /**
  * What `newPickSelector` takes: a rule of the library, a rule of your own, or one that draws by means of others. It stands beside
  * {@linkcode ComposedSelector} because each names the other.
+ *
+ * `B` is the type of the batches that the rule can work with. A rule that looks at candidates, such as `laber()`, works with those of
+ * its type; every other rule works with all.
  */
-export type SelectorRule = NativeSelector | PickSelector | ComposedSelector;
+export type SelectorRule<B = unknown> = NativeSelector | PickSelector | ComposedSelector<B>;
+
+/** A rule, whatever batches it works with. */
+export type AnySelectorRule = SelectorRule<never>;
 
 /** A composition that keeps nothing from batch to batch. */
-export function stateless(compose: Composition["compose"]): Composition {
+export function stateless<B>(compose: Composition<B>["compose"]): Composition<B> {
   return {
     compose,
     save: (): Uint8Array => new Uint8Array(),

@@ -21,14 +21,14 @@ import { uniform } from "./uniform.ts";
 export interface LaberOptions<B> {
   /**
    * Scores candidates: given a batch of `factor` times the size that is drawn, `[candidates]` numbers, finite and 0 or more, such as
-   * absolute TD errors. The batch is lent for the call. Its type has to be written down: `(candidates: typeof batch)` for a batch that
-   * was drawn from the same pick table before, or `ReturnType<typeof replay.getBatch>` for the first one.
+   * absolute TD errors. The batch is lent for the call. TypeScript knows its type where `laber()` stands in the call of
+   * `newPickSelector`; elsewhere write it down, as in `(candidates: Batch<{ state: Column<"float32", [4]> }>)`.
    */
   readonly score: (candidates: B) => ArrayLike<number>;
   /** How many candidates are drawn for each pick that is kept: a whole number from 1; 4 by default. */
   readonly factor?: number;
   /** The rule that draws the candidates; `uniform()` by default. */
-  readonly rule?: SelectorRule;
+  readonly rule?: SelectorRule<B>;
   /** What importance weights are scaled by: `"mean"` (the default), so that they are 1 on average; `"max"`, so that the largest is 1. */
   readonly normalize?: "mean" | "max";
 }
@@ -49,14 +49,14 @@ export interface LaberOptions<B> {
  * @throws {RangeError} For a number out of its range; when drawing, where there would be more than 2^24 candidates.
  * @example
  * ```ts
- * import { type Batch, type Column, ExperienceReplay, float32, laber } from "@exrp/replay";
+ * import { ExperienceReplay, float32, laber } from "@exrp/replay";
  * import { assert } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 7 });
  * const selector = replay.newPickSelector(laber({
  *   factor: 8,
  *   // In earnest: absolute TD errors by the current network.
- *   score: (candidates: Batch<Column<"float32", readonly [1]>>) => candidates.state,
+ *   score: (candidates) => candidates.state,
  * }));
  * let episode = replay.newEpisode();
  * for (const state of [0, 0, 1, 0, 3]) episode = replay.record(episode, [state], 0, 0);
@@ -65,7 +65,7 @@ export interface LaberOptions<B> {
  * assert(batch.state.every((state) => state > 0)); // zeros have no chance
  * ```
  */
-export function laber<B>(options: LaberOptions<B>): ComposedSelector {
+export function laber<B>(options: LaberOptions<B>): ComposedSelector<B> {
   checkNoRule("laber()", options, "takes { score, factor, rule, normalize }");
   checkOptions("laber()", options, ["score", "factor", "rule", "normalize"]);
   const { score, rule = uniform(), normalize = "mean" } = options;
@@ -81,15 +81,15 @@ export function laber<B>(options: LaberOptions<B>): ComposedSelector {
     parts: [checkSelectorRule("laber(): rule", rule)],
     options: { factor, normalize },
     begin: () =>
-      stateless((count, drawer, random) => {
+      stateless<B>((count, drawer, random) => {
         const size = count * factor;
         if (size > EXRP_LIMIT_BATCH) {
           throw new RangeError(
             `laber(): ${count} picks of ${factor} candidates each are more than ${EXRP_LIMIT_BATCH}`,
           );
         }
-        const candidates = drawer.candidates(0, size) as B;
-        keepByScore(scoresOf(score(candidates), size), count, normalize, drawer, random);
+        const scores = score(drawer.candidates(0, size));
+        keepByScore(scoresOf(scores, size), count, normalize, drawer, random);
       }),
   };
 }
@@ -118,7 +118,7 @@ function keepByScore(
   given: Float64Array,
   count: number,
   normalize: "mean" | "max",
-  drawer: PartDrawer,
+  drawer: PartDrawer<unknown>,
   random: RandomStream,
 ): void {
   // Divided by the largest first, so that no sum overflows; all zero is all equal.

@@ -12,9 +12,9 @@ import type { ComposedSelector, Composition, SelectorRule } from "./composed_sel
 const ROUNDING = 1e-9;
 
 /** One rule of a {@linkcode mixture}. */
-export interface MixturePart {
+export interface MixturePart<B = unknown> {
   /** The rule. */
-  readonly rule: SelectorRule;
+  readonly rule: SelectorRule<B>;
   /** Its share: more than 0; what counts is the proportion to the other shares. */
   readonly share: number;
 }
@@ -45,13 +45,13 @@ export interface MixturePart {
  * assertStrictEquals(replay.getBatch(256, selector).size, 256);
  * ```
  */
-export function mixture(parts: readonly MixturePart[]): ComposedSelector {
+export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): ComposedSelector<B> {
   if (!Array.isArray(parts) || parts.length === 0) {
     throw new TypeError(
       `mixture() takes a list of one or more { rule, share }, got ${show(parts)}`,
     );
   }
-  const list: readonly MixturePart[] = parts;
+  const list: readonly MixturePart<B>[] = parts;
   const rules = list.map((part, k) => {
     checkNoRule(`mixture(): part ${k}`, part, "must be { rule, share }");
     checkOptions(`mixture(): part ${k}`, part, ["rule", "share"]);

@@ -37,7 +37,6 @@
 
 export type { PickSelector, Selection } from "./pick_selector.ts";
 export type {
-  Candidates,
   ComposedSelector,
   Composition,
   PartDrawer,

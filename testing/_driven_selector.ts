@@ -12,17 +12,20 @@ import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts
 
 /** A rule as its checks see it. */
 export interface Subject {
-  readonly make: () => SelectorRule;
+  readonly make: () => SelectorRule<SmallBatch>;
   readonly distinct: boolean;
   readonly someOnly: boolean;
   readonly kernelPath: string | URL | undefined;
 }
 
 /** A batch of a small replay. */
-export type SmallBatch = Batch<Column<"float32", readonly [1]>>;
+export type SmallBatch = Batch<{ state: Column<"float32", [1]> }>;
+
+/** A selector of a small replay. */
+export type SmallSelector = Selector<{ state: Column<"float32", [1]> }>;
 
 /** The rule's own name. */
-export function nameOf(rule: SelectorRule): string {
+export function nameOf(rule: SelectorRule<SmallBatch>): string {
   return rule instanceof NativeSelector ? rule.kind : rule.name;
 }
 
@@ -37,7 +40,7 @@ export async function filled(
   at: Progress,
   count: number,
   seed = at.seed,
-): Promise<[replay: SmallReplay, selector: Selector, episode: number]> {
+): Promise<[replay: SmallReplay, selector: SmallSelector, episode: number]> {
   const { kernelPath } = subject;
   const replay = await smallReplay({ kernelPath, capacity: 4096, seed });
   const selector = replay.newPickSelector(subject.make());
@@ -53,7 +56,7 @@ export function drivenReplay({ kernelPath }: Subject, seed: number): Promise<Sma
 export function tally(
   subject: Subject,
   replay: SmallReplay,
-  selector: Selector,
+  selector: SmallSelector,
   draws: number,
 ): Map<number, number> {
   const drawn = new Map<number, number>();
@@ -69,7 +72,7 @@ export function tally(
 /** Sets the priorities of positions 0, 1, … of an episode. */
 export function prioritize(
   replay: SmallReplay,
-  selector: Selector,
+  selector: SmallSelector,
   episode: number,
   values: ArrayLike<number>,
 ): number {
@@ -81,7 +84,7 @@ export function prioritize(
 /** A replay driven by seeded operations. */
 export class DrivenSelector {
   readonly replay: SmallReplay;
-  readonly selector: Selector;
+  readonly selector: SmallSelector;
   readonly #subject: Subject;
   readonly #at: Progress;
   readonly #random: RandomStream;
@@ -153,7 +156,7 @@ export class DrivenSelector {
       const position = batch.pickPosition[k] ?? NaN;
       const pick = `pick ${k} of ${size}, record ${position} of episode ${episode},`;
       expect(
-        this.replay.episode(episode).state !== "evicted",
+        this.replay.episode(episode).ending !== "evicted",
         () => `${pick} was evicted`,
       );
       expectSame(`${pick} has a state that`, batch.state[k], this.#states.get(episode)?.[position]);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type AnyReplay, type Batch, ReplayError, type ReplayErrorCode } from "../mod.ts";
+import { type Batch, type ExperienceReplay, ReplayError, type ReplayErrorCode } from "../mod.ts";
 
 /** A pick with its numbers, as a failure shows it. */
 type AnyBatch = Pick<
@@ -69,7 +69,7 @@ export function expectCode(what: string, call: () => unknown, code: ReplayErrorC
 }
 
 /** Fails when the counts of a replay disagree with its episodes, or a record is beyond its capacity. */
-export function expectSoundCounts(replay: AnyReplay, capacity: number): void {
+export function expectSoundCounts(replay: ExperienceReplay, capacity: number): void {
   const live = replay.episodes();
   let records = 0;
   for (const handle of live) records += replay.episode(handle).recordCount;

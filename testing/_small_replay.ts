@@ -8,7 +8,7 @@ import { type Column, ExperienceReplay, float32 } from "../mod.ts";
 import type { EvictionRule } from "../eviction/mod.ts";
 
 /** A replay of one-number states. */
-export type SmallReplay = ExperienceReplay<Column<"float32", readonly [1]>>;
+export type SmallReplay = ExperienceReplay<{ state: Column<"float32", [1]> }>;
 
 /** What a small replay may differ in. */
 export interface SmallOptions {

@@ -5,6 +5,7 @@
  */
 
 import { checkSelectorRule } from "../selectors/check_selector.ts";
+import type { Batch, Column } from "../mod.ts";
 import { NativeSelector, type SelectorRule } from "../selectors/mod.ts";
 import {
   checkCase,
@@ -21,8 +22,10 @@ import * as promises from "./_selector_promises.ts";
 
 /** A selector to be checked, and what it promises beyond what all do. */
 export interface SelectorCase {
-  /** Makes the rule: one of your own anew each time, as one object serves one selector. */
-  readonly make: () => SelectorRule;
+  /**
+   * Makes the rule: one of your own anew each time, as one object serves one selector. Its replay has states of one float.
+   */
+  readonly make: () => SelectorRule<Batch<{ state: Column<"float32", [1]> }>>;
   /** Says which rule and options; the rule's own name by default. */
   readonly name?: string;
   /**

@@ -262,7 +262,7 @@ async function givesUpOpen(make: Make, at: Progress): Promise<void> {
     let episode = replay.newEpisode();
     for (const step of at.rounds(200)) {
       episode = replay.record(episode, [step], 0, 0);
-      expectSame("the episode's state", replay.episode(episode).state, "open");
+      expectSame("the episode's state", replay.episode(episode).ending, "open");
       expectSoundCounts(replay, 12);
     }
   }

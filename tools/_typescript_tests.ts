@@ -30,7 +30,9 @@ async function listDocumented(): Promise<string[][]> {
     !quoting.includes(page)
   );
   const { publish } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
-  const code = publish.include.filter((path: string) => path === "mod.ts" || /^[a-z]+$/.test(path));
+  const code = publish.include.filter((path: string) =>
+    path.endsWith(".ts") && !path.includes("/") || /^[a-z]+$/.test(path)
+  );
   return [code, pages];
 }
 

@@ -23,6 +23,12 @@ function deno(name: string, ...args: string[]): Job {
   return program(name, [Deno.execPath(), ...args]);
 }
 
+/** The file behind each export of the package. */
+function rooms(): string[] {
+  const { exports } = JSON.parse(Deno.readTextFileSync(new URL("../deno.json", import.meta.url)));
+  return Object.values<string>(exports);
+}
+
 const checks: readonly Job[] = [
   deno("format", "fmt", "--check", "--quiet"),
   deno("lint", "lint", "--quiet"),
@@ -32,6 +38,7 @@ const checks: readonly Job[] = [
     ...["run", "--quiet", "--allow-read", "--allow-env", "--allow-run"],
     ...["tools/generate_symbols.ts", "--check"],
   ),
+  deno("documentation", "doc", "--lint", "--quiet", ...rooms()),
   deno("package", "publish", "--dry-run", "--allow-dirty", "--quiet"),
 ];
 

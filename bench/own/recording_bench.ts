@@ -31,7 +31,14 @@ const filled = () =>
     group: "recording of 64 steps",
     fn: () => {
       for (let k = 0; k < STEPS; k++) {
-        episode = replay.recordStep(episode, state, 1, 1, false, false, nextState);
+        episode = replay.recordStep(episode, {
+          state,
+          action: 1,
+          reward: 1,
+          terminated: false,
+          truncated: false,
+          nextState,
+        });
       }
     },
   });

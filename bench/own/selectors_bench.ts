@@ -26,7 +26,7 @@ import {
 import type { SelectorRule } from "@exrp/replay/selectors";
 import { checkBatch, fill } from "../_workload.ts";
 
-const withoutPriorities: Record<string, SelectorRule> = {
+const withoutPriorities: Record<string, SelectorRule<Batch<{ state: Column<"float32", [4]> }>>> = {
   uniform: uniform(),
   withoutReplacement: withoutReplacement(),
   oldest: oldest(),
@@ -36,10 +36,10 @@ const withoutPriorities: Record<string, SelectorRule> = {
   mixture: mixture([{ rule: recent({ newest: 10_000 }), share: 1 }, { rule: uniform(), share: 1 }]),
   laber: laber({
     factor: 4,
-    score: (candidates: Batch<Column<"float32", readonly [4]>>) => candidates.reward,
+    score: (candidates: Batch<{ state: Column<"float32", [4]> }>) => candidates.reward,
   }),
 };
-const withPriorities: Record<string, SelectorRule> = {
+const withPriorities: Record<string, SelectorRule<Batch<{ state: Column<"float32", [4]> }>>> = {
   prioritized: prioritized(),
   "prioritized, scaled by the table's largest weight": prioritized({ normalize: "table" }),
   rankBased: rankBased(),

@@ -37,11 +37,9 @@ const BETA = 0.4;
 const NOTE =
   "It stores next obs once. A batch also has the episode, position, probability, weight and discount of each pick.";
 
-type VectorReplay = ExperienceReplay<
-  Column<"float32", readonly [15]>,
-  Column<"float32", readonly [3]>
->;
-type VectorBatch = Batch<Column<"float32", readonly [15]>, Column<"float32", readonly [3]>>;
+type VectorSchema = { state: Column<"float32", [15]>; action: Column<"float32", [3]> };
+type VectorReplay = ExperienceReplay<VectorSchema>;
+type VectorBatch = Batch<VectorSchema>;
 
 /** Fills a replay with a dataset. */
 export function openOurs(dataset: Dataset): Promise<OpenedHere> {
@@ -60,7 +58,7 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   }
   const calls = new Map<string, OurCall>();
   const options = isPrioritized ? { beta: BETA } : {};
-  const draw = (size: number, from: Selector<VectorBatch>): OurCall<VectorBatch> => {
+  const draw = (size: number, from: Selector<VectorSchema>): OurCall<VectorBatch> => {
     const into = replay.getBatch(size, from, options);
     return {
       fresh: () => replay.getBatch(size, from, options),
@@ -143,7 +141,7 @@ function adder(replay: VectorReplay, count: number): () => void {
 /** Sets priorities of picks all over the replay. Sixteen sets of picks take turns. */
 function updater(
   replay: VectorReplay,
-  selector: Selector<VectorBatch>,
+  selector: Selector<VectorSchema>,
   size: number,
 ): () => void {
   const anywhere = replay.newPickSelector(uniform());
@@ -170,7 +168,7 @@ function prioritySets(size: number): Float32Array[] {
 /** Draws a batch, and then sets the priorities of its picks. */
 function learnerTurn(
   replay: VectorReplay,
-  selector: Selector<VectorBatch>,
+  selector: Selector<VectorSchema>,
   draw: () => VectorBatch,
   size: number,
 ): () => VectorBatch {

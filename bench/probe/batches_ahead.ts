@@ -11,7 +11,15 @@
  *
  * @module
  */
-import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
+import {
+  type Batch,
+  type Column,
+  ExperienceReplay,
+  float32,
+  prioritized,
+  uint8,
+  uniform,
+} from "@exrp/replay";
 import { quantile } from "../_turns.ts";
 
 /** The milliseconds of a turn, batch by batch: the wait for the batch, and the whole step. */
@@ -25,6 +33,8 @@ const NETWORK_MS = 0.77;
 
 const WAYS = ["getBatch", "getBatch, into", "batches", "batches, reuse"] as const;
 type Way = typeof WAYS[number];
+type FourFloats = { state: Column<"float32", [4]> };
+type ThreeSteps = FourFloats & { pick: { nStep: 3 } };
 
 /** Gives the next batch at each call. Call `close` at the end. */
 interface Source<B> {
@@ -109,7 +119,7 @@ async function quickstartWay(way: Way, stepCount: number): Promise<() => Promise
   for (let t = 0; t < 5_000; t++) step();
   const beta = 0.4;
   const source = sourceOf(way, {
-    get: (into?: ReturnType<typeof replay.getBatch>) =>
+    get: (into?: Batch<ThreeSteps>) =>
       into === undefined
         ? replay.getBatch(128, selector, { beta })
         : replay.getBatch(128, selector, { beta, into }),
@@ -239,7 +249,7 @@ async function large(rounds: number): Promise<void> {
       await compare(
         `${size} sequences of 8`,
         {
-          get: (into?: ReturnType<typeof vectors.getBatch>) =>
+          get: (into?: Batch<FourFloats>) =>
             into === undefined
               ? vectors.getBatch(size, ofVectors)
               : vectors.getBatch(size, ofVectors, { into }),
@@ -253,7 +263,7 @@ async function large(rounds: number): Promise<void> {
       await compare(
         `${size} stacks of 4 frames, each frame once (${(size * 5 * 7056 / 1e6).toFixed(0)} MB)`,
         {
-          get: (into?: ReturnType<typeof frames.getBatch>) =>
+          get: (into?: Batch<{ state: Column<"uint8", [84, 84]> }>) =>
             into === undefined
               ? frames.getBatch(size, ofFrames)
               : frames.getBatch(size, ofFrames, { into }),

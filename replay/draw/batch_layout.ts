@@ -8,7 +8,8 @@ import { ReplayError } from "../../base/errors.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
-import type { BatchShape } from "./batch_shape.ts";
+import type { NStepPart } from "../../schema/batch.ts";
+import type { BatchShape } from "../../schema/batch_shape.ts";
 import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
 import { type Column, type ColumnArray, type NamedColumn, viewOf } from "../../schema/columns.ts";
 
@@ -51,6 +52,8 @@ export class BatchLayout {
   readonly shape: BatchShape;
   /** How many elements the states of all rows have, with their stacks. */
   readonly stackCount: number;
+  /** The shapes of the parts of an n-step return. */
+  readonly nStepShape: NStepPart["shape"];
   readonly #offsets: Float64Array;
   readonly #counts: readonly number[];
   readonly #spare: ArrayBuffer[] = [];
@@ -77,6 +80,11 @@ export class BatchLayout {
     this.key = source.key;
     this.extraNames = columns.slice(3).map(({ name }) => name.slice("extras.".length));
     this.shape = this.#shapes();
+    this.nStepShape = Object.freeze({
+      reward: this.shape.reward,
+      nextState: Object.freeze(this.#stackShape(this.length)),
+      discount: this.shape.discount,
+    });
     this.stackCount = elementCount(this.#stackShape(this.length));
     this.#counts = columns.map((_, k) => elementCount(k === 0 ? this.shape.state : this.#shape(k)));
   }

@@ -8,7 +8,7 @@ import { checkNumber, checkOptions } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
+import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
 import type { PickTable } from "../register/pick_table.ts";
@@ -18,27 +18,23 @@ import type { CustomSelector } from "../rules/custom_selectors.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { emptyError } from "./_empty_error.ts";
 import { TableLayouts } from "./_table_layouts.ts";
-import { Batch } from "./batch.ts";
+import type { Batch } from "../../schema/batch.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
+import { OwnedBatch } from "./owned_batch.ts";
 
-/** The type of a selector's batches. `B` is the type that the selector knows, `D` that of the replay's first pick table. */
-export type BatchOf<B, D> = unknown extends B ? D : B;
-
-/** The options of `getBatch`; `B` is the type of its batches. */
-export interface GetBatchOptions<B = Batch<Column, Column, Column, Columns>> {
+/** The options of `getBatch`; `S` is the schema of its batches. */
+export interface GetBatchOptions<S extends Schema = AnySchema> {
   /** How strongly importance weights correct: 0 is not at all, 1 is fully. 1 by default. */
   readonly beta?: number;
   /** A batch of the same size to write into. `getBatch` returns it and allocates nothing. */
-  readonly into?: B;
+  readonly into?: Batch<S>;
 }
-
-type AnyBatch = Batch<Column, Column, Column, Columns>;
 
 /** A batch that is being filled. */
 interface Filling {
   readonly layout: BatchLayout;
-  readonly batch: AnyBatch;
+  readonly batch: OwnedBatch;
   readonly beta: number;
 }
 
@@ -55,7 +51,7 @@ export class Drawer {
   /** The layouts of each pick table's batches, by the table's number; only of tables that were drawn from. */
   readonly #tables: TableLayouts[] = [];
   /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
-  readonly #candidates = new Map<number, AnyBatch>();
+  readonly #candidates = new Map<number, OwnedBatch>();
 
   /** Draws from the replay of `core`. */
   constructor(core: ReplayCore, register: Register, rules: UserRules) {
@@ -65,14 +61,14 @@ export class Drawer {
   }
 
   /** Draws a batch. */
-  getBatch<B extends Batch<Column, Column, Column, Columns>>(
+  getBatch(
     size: number,
     selector: Selector,
-    options: GetBatchOptions<B> | undefined,
-  ): B {
+    options: GetBatchOptions | undefined,
+  ): OwnedBatch {
     const core = this.#core;
     let beta = 1;
-    let into: B | undefined;
+    let into: Batch | undefined;
     if (options !== undefined) {
       checkOptions("getBatch()", options, OPTIONS);
       into = options.into;
@@ -83,38 +79,31 @@ export class Drawer {
     core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
-    if (into !== undefined) {
-      const misfit = Batch.misfit(into, layout);
-      if (misfit !== undefined) throw misfit;
-    }
-    const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
+    const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
     this.#fill(entry, { layout, batch, beta }, 0, size);
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
-    if (into !== undefined) Batch.setPolicy(batch, layout.policy);
-    return batch as B;
+    if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
+    return batch;
   }
 
   /** What `batches` draws with, one batch after the other. Refuses a wrong selector or size at once. */
-  source<B extends Batch<Column, Column, Column, Columns>>(
-    size: number,
-    selector: Selector,
-  ): BatchStreamSource<B> {
+  source(size: number, selector: Selector): BatchStreamSource<OwnedBatch> {
     this.#core.checkUsable("batches()");
     const { native } = this.#register.entry("batches()", selector);
     this.#layouts(selector.table).of(size, "batches()");
     // You may have handed a batch's memory back, or transferred it.
-    const usable = (into: B | undefined): B | undefined =>
-      into !== undefined && Batch.hasMemory(into) ? into : undefined;
-    const draw: BatchStreamSource<B>["draw"] = (beta, into) => {
+    const usable = (into: OwnedBatch | undefined): OwnedBatch | undefined =>
+      into !== undefined && OwnedBatch.hasMemory(into) ? into : undefined;
+    const draw: BatchStreamSource<OwnedBatch>["draw"] = (beta, into) => {
       const found = usable(into);
       const options = found === undefined ? { beta } : { beta, into: found };
-      return this.getBatch<B>(size, selector, options);
+      return this.getBatch(size, selector, options);
     };
     return {
       draw,
       lend: (batch, isLent) => {
-        Batch.lend(batch, isLent);
-        if (isLent || Batch.hasMemory(batch)) return;
+        OwnedBatch.lend(batch, isLent);
+        if (isLent || OwnedBatch.hasMemory(batch)) return;
         throw new TypeError(
           "batches(): the buffer of a batch was transferred while another batch was drawn into it; with reuse a batch is yours only until you ask for the next one",
         );
@@ -127,21 +116,21 @@ export class Drawer {
     };
   }
 
-  async #order<B extends Batch<Column, Column, Column, Columns>>(
+  async #order(
     size: number,
     selector: Selector,
     beta: number,
-    into: B | undefined,
-    draw: BatchStreamSource<B>["draw"],
-  ): Promise<B> {
+    into: OwnedBatch | undefined,
+    draw: BatchStreamSource<OwnedBatch>["draw"],
+  ): Promise<OwnedBatch> {
     const core = this.#core;
     const operation = "batches()";
     core.checkUsable(operation);
     const { id, kernel: { symbols } } = core;
     const entry = this.#register.entry(operation, selector);
     const layout = this.#layouts(selector.table).of(size);
-    const batch = into ?? new Batch<Column, Column, Column, Columns>(layout);
-    const bytes = Batch.memoryOf(batch);
+    const batch = into ?? new OwnedBatch(layout);
+    const bytes = OwnedBatch.memoryOf(batch);
     const order = new Float64Array(1);
     const { nativeId } = entry;
     const ordered = symbols.exrp_batch_order(
@@ -157,11 +146,11 @@ export class Drawer {
     // The call keeps the memory while the kernel writes to it: even when this isolate ends.
     const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
     // If a snapshot was loaded meanwhile, the batch is drawn from what it brought.
-    if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch as B);
+    if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch);
     if (ran !== 0) throw this.#error(operation, ran, selector.table);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
     if (taken !== 0) throw this.#error(operation, taken, selector.table);
-    return batch as B;
+    return batch;
   }
 
   /** Draws `count` picks into the places of a batch from `first` on. */
@@ -171,7 +160,7 @@ export class Drawer {
     const { layout, batch, beta } = filling;
     const { table } = entry.selector;
     const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, table, count);
-    const bytes = Batch.memoryOf(batch);
+    const bytes = OwnedBatch.memoryOf(batch);
     const status = draws === undefined
       ? core.kernel.symbols.exrp_batch_get(
         core.id,
@@ -221,21 +210,21 @@ export class Drawer {
       candidates: (part, size) => {
         const layout = layouts.of(size);
         const lent = this.#candidates.get(selector.id);
-        const batch = lent !== undefined && Batch.misfit(lent, layout) === undefined
+        const batch = lent !== undefined && OwnedBatch.misfit(lent, layout) === undefined
           ? lent
-          : new Batch<Column, Column, Column, Columns>(layout);
+          : new OwnedBatch(layout);
         this.#candidates.set(selector.id, batch);
         this.#fill(part, { ...filling, layout, batch }, 0, size);
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {
-        if (!Batch.hasMemory(candidates) || !Batch.hasMemory(filling.batch)) {
+        if (!OwnedBatch.hasMemory(candidates) || !OwnedBatch.hasMemory(filling.batch)) {
           throw new ReplayError(
             "rule",
             `the selector ${selector.kind} took away the memory of candidates or of the batch: both are lent for the call only`,
           );
         }
-        Batch.copyPicks(candidates, index, filling.batch, first + from);
+        OwnedBatch.copyPicks(candidates, index, filling.batch, first + from);
         for (let k = 0; k < index.length; k++) {
           const at = first + from + k;
           filling.batch.probability[at] = probability[k] ?? NaN;

@@ -15,6 +15,8 @@ import {
   EXRP_STATUS_PRIORITY_INVALID,
 } from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
+import type { Batch } from "../../schema/batch.ts";
+import { OwnedBatch } from "./owned_batch.ts";
 import type { Register } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.ts";
@@ -40,6 +42,18 @@ export class Priorities {
 
   /** Sets priorities of picks; returns how many of the picks are in the table. */
   set(
+    selector: Selector,
+    picks: Batch | NumberArray,
+    second: NumberArray,
+    third: NumberArray | undefined,
+  ): number {
+    if (OwnedBatch.isOne(picks)) {
+      return this.#set(selector, picks.pickEpisode, picks.pickPosition, second);
+    }
+    return this.#set(selector, picks as NumberArray, second, third as NumberArray);
+  }
+
+  #set(
     selector: Selector,
     pickEpisode: NumberArray,
     pickPosition: NumberArray,
@@ -68,7 +82,7 @@ export class Priorities {
       // Every part gets the same picks, so the counts are equal.
       return Math.max(
         ...entry.composed.parts.map((part) =>
-          this.set(part.selector, episodes, positions, priorities)
+          this.#set(part.selector, episodes, positions, priorities)
         ),
       );
     }

@@ -6,13 +6,13 @@
 
 import { checkOptions, show } from "../../base/checks.ts";
 import { checkHonest, kindOf } from "../../base/typed_arrays.ts";
-import type { Batch } from "../draw/batch.ts";
+import type { Batch } from "../../schema/batch.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
-import { allocateRows, type AnyColumnArray } from "./records.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
+import { allocateRows } from "./records.ts";
+import type { AnyColumnArray, Column } from "../../schema/columns.ts";
 
 /** A batch of any columns. */
-export type AnyBatch = Batch<Column, Column, Column, Columns>;
+export type AnyBatch = Batch;
 
 /** Copies elements between arrays of one kind. It copies few elements, such as those of goals, without making a view. */
 export function copy(

@@ -16,11 +16,11 @@ import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_RECORDED_COUNT,
 } from "../../ffi/symbols.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Episodes } from "../record/episodes.ts";
 import type { CustomSelectors } from "../rules/custom_selectors.ts";
-import { Drained, type Segment } from "./drained.ts";
+import type { Drained } from "./drained.ts";
+import { DrainedSteps, type Segment } from "./drained_steps.ts";
 import { allocateRows, type RecordReader } from "./records.ts";
 
 /**
@@ -95,7 +95,7 @@ export class Drainer {
   readonly #customs: CustomSelectors;
   readonly #reader: RecordReader;
   /** The empty result of most calls. */
-  #nothing: Drained<Column, Column, Column, Columns> | undefined;
+  #nothing: Drained | undefined;
   /** How far the replay was drained. */
   cursor: DrainCursor = CURSOR_AT_FIRST;
 
@@ -113,9 +113,7 @@ export class Drainer {
   }
 
   /** Hands out steps. */
-  drain<S extends Column, A extends Column, R extends Column, X extends Columns>(
-    options: DrainOptions,
-  ): Drained<S, A, R, X> {
+  drain(options: DrainOptions): Drained {
     const core = this.#core;
     checkOptions(OPERATION, options, OPTIONS);
     const { steps, minSteps } = options;
@@ -135,13 +133,13 @@ export class Drainer {
     // Most calls of a learner that asks after each step end here.
     if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
       this.#nothing ??= this.#read([], 0);
-      return this.#nothing as Drained<S, A, R, X>;
+      return this.#nothing as Drained;
     }
     const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
     const waiting = this.#look(handles, recorded, asked !== undefined);
     if (waiting.ready < wanted) return this.#read([], waiting.lost);
     const segments = take(waiting.segments, steps ?? Infinity);
-    const drained = this.#read<S, A, R, X>(segments, waiting.lost);
+    const drained = this.#read(segments, waiting.lost);
     this.#forget(segments, waiting, keep);
     this.cursor = {
       drained: this.cursor.drained + drained.size,
@@ -177,10 +175,10 @@ export class Drainer {
     return { segments, ready, lost: recorded - drained - lost - waits, counts: stored };
   }
 
-  #read<S extends Column, A extends Column, R extends Column, X extends Columns>(
+  #read(
     segments: readonly Segment[],
     lost: number,
-  ): Drained<S, A, R, X> {
+  ): Drained {
     const { config } = this.#core;
     const size = segments.reduce((sum, { count }) => sum + count, 0);
     const arrays = config.columns.map(({ column }, k) => {
@@ -198,7 +196,7 @@ export class Drainer {
       Float64Array.from(segments, ({ handle }) => handle),
       Int32Array.from(segments, ({ position, count }) => position + count),
     );
-    return new Drained({
+    return new DrainedSteps({
       segments,
       arrays,
       extraNames: config.extraNames,

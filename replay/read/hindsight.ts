@@ -8,7 +8,7 @@ import { show } from "../../base/checks.ts";
 import { isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
-import { Batch } from "../draw/batch.ts";
+import { OwnedBatch } from "../draw/owned_batch.ts";
 import type { ReplayCore } from "../core.ts";
 import type {
   BatchOfAny,
@@ -26,13 +26,9 @@ import {
   rowsOf,
 } from "./_hindsight_rows.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
-import {
-  allocateRows,
-  type AnyColumnArray,
-  type EpisodeCounts,
-  type RecordReader,
-} from "./records.ts";
-import type { Column, Columns, NoColumns } from "../../schema/columns.ts";
+import { allocateRows, type EpisodeCounts, type RecordReader } from "./records.ts";
+import type { AnyColumnArray, Column } from "../../schema/columns.ts";
+import type { AnySchema, Schema } from "../../schema/schema.ts";
 
 /** What was done to a batch. */
 export interface Relabelled {
@@ -115,12 +111,7 @@ export interface Relabelled {
  * assert(batch.discount.every((gamma, k) => gamma === (batch.pickPosition[k] === 2 ? 0 : 1)));
  * ```
  */
-export interface Hindsight<
-  S extends Column = Column,
-  A extends Column = Column<"int32", readonly []>,
-  R extends Column = Column<"float32", readonly []>,
-  X extends Columns = NoColumns,
-> {
+export interface Hindsight<S extends Schema = AnySchema> {
   /** Which achieved goal becomes the new one. */
   readonly strategy: HindsightStrategy;
   /** The probability that a pick is relabelled. */
@@ -137,7 +128,7 @@ export interface Hindsight<
    * @throws {ReplayError} `disposed` or `busy`. After any error, one of the callback too, the batch and the random numbers are as
    * they were.
    */
-  relabel(batch: BatchOfAny<S, A, R, X>): Relabelled;
+  relabel(batch: BatchOfAny<S>): Relabelled;
 }
 
 /** The chosen goals, one for each relabelled pick. */
@@ -358,8 +349,8 @@ export class Relabeller {
   }
 
   #checkBatch(batch: unknown): void {
-    const policy = batch instanceof Batch ? Batch.policyOf(batch) : undefined;
-    if (!(batch instanceof Batch) || policy === undefined) {
+    const policy = batch instanceof OwnedBatch ? OwnedBatch.policyOf(batch) : undefined;
+    if (!(batch instanceof OwnedBatch) || policy === undefined) {
       throw new TypeError(
         `${OPERATION} takes a batch that getBatch() returned, got ${show(batch)}`,
       );

@@ -5,8 +5,16 @@
  */
 
 import { checkInteger, checkNumber, checkOptions, checkWord, show } from "../../base/checks.ts";
-import type { Batch } from "../draw/batch.ts";
-import type { Column, ColumnArray, Columns, NamedColumn } from "../../schema/columns.ts";
+import type { Batch } from "../../schema/batch.ts";
+import type { ColumnArray, ColumnArrays, NamedColumn } from "../../schema/columns.ts";
+import type {
+  AnyPick,
+  AnySchema,
+  ColumnOf,
+  ExtrasOf,
+  Schema,
+  TableSchema,
+} from "../../schema/schema.ts";
 
 /** A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. */
 export interface StateSlice {
@@ -15,33 +23,27 @@ export interface StateSlice {
 }
 
 /** Where a goal is: an extra, by name, or a part of the state. */
-export type GoalColumn<X extends Columns = Columns> = (keyof X & string) | StateSlice;
+export type GoalColumn<S extends Schema = AnySchema> = (keyof ExtrasOf<S> & string) | StateSlice;
 
 /** The typed array that holds goals of this place. */
-export type GoalArray<S extends Column, X extends Columns, G> = G extends keyof X
-  ? ColumnArray<X[G]>
-  : ColumnArray<S>;
+export type GoalArray<S extends Schema, G> = G extends keyof ColumnArrays<ExtrasOf<S>>
+  ? ColumnArrays<ExtrasOf<S>>[G]
+  : ColumnArray<ColumnOf<S, "state">>;
 
 /** Which achieved goal replaces the desired one. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
 
-/** A batch of the schema, from any pick table. Its states may have an axis of frames. */
-export type BatchOfAny<S extends Column, A extends Column, R extends Column, X extends Columns> =
-  Batch<Column<S["dtype"], readonly number[]>, A, R, X>;
+/** A batch of the schema, from any pick table. */
+export type BatchOfAny<S extends Schema> = Batch<TableSchema<S, AnyPick>>;
 
 /** The steps whose rewards are asked for. */
-export interface RelabelledRows<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-  X extends Columns = Columns,
-> {
+export interface RelabelledRows<S extends Schema = AnySchema> {
   /** How many there are. */
   readonly count: number;
   /** `[count]`: the row of each step in the batch, pick · length + step. Use it if rewards depend on more than the goals. */
   readonly row: Int32Array<ArrayBuffer>;
   /** The batch, before it is changed. */
-  readonly batch: BatchOfAny<S, A, R, X>;
+  readonly batch: BatchOfAny<S>;
 }
 
 /** Rewards, and which steps end the task by reaching the goal. */
@@ -54,11 +56,8 @@ export interface RelabelledRewards {
 
 /** The options of `newHindsight`. */
 export interface HindsightOptions<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-  X extends Columns = Columns,
-  G extends GoalColumn<X> = GoalColumn<X>,
+  S extends Schema = AnySchema,
+  G extends GoalColumn<S> = GoalColumn<S>,
 > {
   /**
    * Where the goal is that a step achieved. An extra holds the goal **after** the step, and you record it with the step. If the goal
@@ -66,7 +65,7 @@ export interface HindsightOptions<
    */
   readonly achieved: G;
   /** Where the desired goal is, which the new goal replaces. It must have the dtype and number of elements of `achieved`. */
-  readonly desired: GoalColumn<X>;
+  readonly desired: GoalColumn<S>;
   /** Which achieved goal becomes the new one; `future` by default. */
   readonly strategy?: HindsightStrategy;
   /** The probability that a pick is relabelled, 0 to 1; 0.8 by default. That is k / (k + 1) with the paper's k = 4. */
@@ -76,9 +75,9 @@ export interface HindsightOptions<
    * steps achieved, and `desired` their new goals. You may change both arrays.
    */
   reward(
-    achieved: GoalArray<S, X, G>,
-    desired: GoalArray<S, X, G>,
-    rows: RelabelledRows<S, A, R, X>,
+    achieved: GoalArray<S, G>,
+    desired: GoalArray<S, G>,
+    rows: RelabelledRows<S>,
   ): ArrayLike<number> | RelabelledRewards;
 }
 

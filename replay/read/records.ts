@@ -9,25 +9,16 @@ import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import {
-  type ArrayOfDType,
+  type AnyColumnArray,
   type Column,
   type ColumnArray,
-  type Columns,
-  type DType,
-  type NoColumns,
+  type ColumnArrays,
   viewOf,
 } from "../../schema/columns.ts";
-
-/** The numbers of a column of any dtype. */
-export type AnyColumnArray = ArrayOfDType[DType];
+import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 
 /** All records of one episode, each column as one typed array in row-major order. */
-export interface EpisodeRecords<
-  S extends Column = Column,
-  A extends Column = Column<"int32", readonly []>,
-  R extends Column = Column<"float32", readonly []>,
-  X extends Columns = NoColumns,
-> {
+export interface EpisodeRecords<S extends Schema = AnySchema> {
   /** The episode's handle. */
   readonly handle: number;
   /** Whether the episode is open, or how it ended. */
@@ -35,15 +26,15 @@ export interface EpisodeRecords<
   /** How many records the episode has. */
   readonly size: number;
   /** `[size, ...shape]`: the states. */
-  readonly state: ColumnArray<S>;
+  readonly state: ColumnArray<ColumnOf<S, "state">>;
   /** `[size, ...shape]`: the actions. */
-  readonly action: ColumnArray<A>;
+  readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[size, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<R>;
+  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
   /** `[size, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each record has the newest value that was kept. */
-  readonly extras: { readonly [K in keyof X]: ColumnArray<X[K]> };
+  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[...shape]`: the state after the last record; undefined while the episode is open. */
-  readonly finalState: ColumnArray<S> | undefined;
+  readonly finalState: ColumnArray<ColumnOf<S, "state">> | undefined;
 }
 
 /** How many records some episodes have, and how they stand. */
@@ -165,7 +156,7 @@ export class RecordReader {
   }
 
   /** All records of an episode. */
-  episodeRecords(operation: string, handle: unknown): EpisodeRecords<Column, Column, Column> {
+  episodeRecords(operation: string, handle: unknown): EpisodeRecords {
     const core = this.#core;
     if (typeof handle !== "number") {
       throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);

@@ -16,7 +16,7 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import type { Column, ColumnValue } from "../../schema/columns.ts";
+import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode } from "./record_input.ts";
@@ -26,19 +26,19 @@ import type { Row } from "./row.ts";
 export interface EpisodeInfo {
   /** Its handle. */
   readonly handle: number;
-  /** Open, ended by the task, cut off, or forgotten. */
-  readonly state: "open" | "terminated" | "truncated" | "evicted";
+  /** How it ended: by the task, or cut off. `open` while it goes on; `evicted` once it was forgotten. */
+  readonly ending: "open" | "terminated" | "truncated" | "evicted";
   /** How many records of it are stored. */
   readonly recordCount: number;
 }
 
 /** How an episode ends without a further record. */
-export interface EndEpisodeOptions<S extends Column = Column> {
+export type EndEpisodeOptions<S extends Schema> = Recordable<S, {
   /** The state after the last record. */
-  readonly finalState: ColumnValue<S>;
+  readonly finalState: RecordValue<S, "state">;
   /** Whether the episode was cut off and not ended by the task; false by default. Learners then bootstrap. */
   readonly truncated?: boolean;
-}
+}>;
 
 const END_OPTIONS = ["finalState", "truncated"] as const;
 
@@ -113,8 +113,8 @@ export class Episodes {
   }
 
   #isEmpty(operation: string, episode: number): boolean {
-    const { state, recordCount } = this.info(operation, episode);
-    return state === "open" && recordCount === 0;
+    const { ending, recordCount } = this.info(operation, episode);
+    return ending === "open" && recordCount === 0;
   }
 
   /** How an episode stands. */
@@ -128,7 +128,7 @@ export class Episodes {
     core.check(operation, status);
     return {
       handle,
-      state: stateText(info[EXRP_EPISODE_STATE] ?? 0),
+      ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
       recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
     };
   }
@@ -141,7 +141,7 @@ export class Episodes {
 
   /** Forgets an episode; returns false if it was gone before. */
   evict(handle: number): boolean {
-    if (this.info("evict()", handle).state === "evicted") return false;
+    if (this.info("evict()", handle).ending === "evicted") return false;
     const core = this.#core;
     core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
     this.#rules.eviction?.removed(handle);
@@ -149,7 +149,7 @@ export class Episodes {
   }
 }
 
-function stateText(state: number): EpisodeInfo["state"] {
+function endingText(state: number): EpisodeInfo["ending"] {
   switch (state) {
     case EXRP_EPISODE_OPEN:
       return "open";

@@ -21,13 +21,14 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
+import type { ArrayValue, Columns, NamedColumn } from "../../schema/columns.ts";
 import type {
-  ArrayValue,
-  Column,
-  Columns,
-  ColumnValue,
-  NamedColumn,
-} from "../../schema/columns.ts";
+  ExtrasOf,
+  Recordable,
+  RecordArray,
+  RecordValue,
+  Schema,
+} from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { ExternalEviction } from "../rules/external_eviction.ts";
 import type { UserRules } from "../rules/user_rules.ts";
@@ -47,23 +48,19 @@ import type { Row } from "./row.ts";
 export type ExtraArrays<X extends Columns> = { readonly [K in keyof X]: ArrayValue<X[K]> };
 
 /** `extras` has every extra of the schema; it is required if the schema has extras. */
-export type StepExtras<X extends Columns> = string extends keyof X
-  ? { readonly extras?: ExtraArrays<X> }
-  : [keyof X] extends [never] ? { readonly extras?: never }
-  : { readonly extras: ExtraArrays<X> };
+export type StepExtras<S extends Schema> = string extends keyof ExtrasOf<S>
+  ? { readonly extras?: ExtraArrays<ExtrasOf<S>> }
+  : [keyof ExtrasOf<S>] extends [never] ? { readonly extras?: never }
+  : { readonly extras: ExtraArrays<ExtrasOf<S>> };
 
 /** The columns of many steps: one array for each column, with the values step after step. */
-export interface StepColumns<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-> {
+export interface StepColumns<S extends Schema> {
   /** `[n, ...shape]`: the states. */
-  readonly state: ArrayValue<S>;
+  readonly state: RecordArray<S, "state">;
   /** `[n, ...shape]`: the actions. */
-  readonly action: ArrayValue<A>;
+  readonly action: RecordArray<S, "action">;
   /** `[n, ...shape]`: the rewards. */
-  readonly reward: ArrayValue<R>;
+  readonly reward: RecordArray<S, "reward">;
   /**
    * `[n]`: the first priority of the pick that begins at each step: finite, 0 or more. It holds for every selector. Without it each
    * selector's rule chooses.
@@ -72,35 +69,31 @@ export interface StepColumns<
 }
 
 /** What `recordMany` takes: n consecutive steps of one episode. */
-export type ManySteps<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-  X extends Columns = Columns,
-> = StepColumns<S, A, R> & StepExtras<X> & {
-  /** The state after the last step. It ends the episode: as terminated, or as truncated if `truncated` is true. */
-  readonly finalState?: ColumnValue<S>;
-  /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
-  readonly truncated?: boolean;
-};
+export type ManySteps<S extends Schema> = Recordable<
+  S,
+  StepColumns<S> & StepExtras<S> & {
+    /** The state after the last step. It ends the episode: as terminated, or as truncated if `truncated` is true. */
+    readonly finalState?: RecordValue<S, "state">;
+    /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
+    readonly truncated?: boolean;
+  }
+>;
 
 /** Whether each environment is done: bytes of 0 and 1, or booleans. */
 export type DoneFlags = Uint8Array | readonly (boolean | number)[];
 
 /** What `recordBatch` takes: one step of each of m environments. */
-export type BatchSteps<
-  S extends Column = Column,
-  A extends Column = Column,
-  R extends Column = Column,
-  X extends Columns = Columns,
-> = StepColumns<S, A, R> & StepExtras<X> & {
-  /** `[m, ...shape]`: the states that the steps led to. Only those of environments that are done are read, as final states. */
-  readonly nextState?: ArrayValue<S>;
-  /** `[m]`: whether the task ended the episode. */
-  readonly terminated?: DoneFlags;
-  /** `[m]`: whether the episode was cut off, so that learners bootstrap. It counts only if `terminated` is not set. */
-  readonly truncated?: DoneFlags;
-};
+export type BatchSteps<S extends Schema> = Recordable<
+  S,
+  StepColumns<S> & StepExtras<S> & {
+    /** `[m, ...shape]`: the states that the steps led to. Only those of environments that are done are read, as final states. */
+    readonly nextState?: RecordArray<S, "state">;
+    /** `[m]`: whether the task ended the episode. */
+    readonly terminated?: DoneFlags;
+    /** `[m]`: whether the episode was cut off, so that learners bootstrap. It counts only if `terminated` is not set. */
+    readonly truncated?: DoneFlags;
+  }
+>;
 
 const MANY = "recordMany()";
 const BATCH = "recordBatch()";

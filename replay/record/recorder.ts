@@ -13,7 +13,8 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import type { Column, Columns, ColumnValue } from "../../schema/columns.ts";
+import type { Columns, ColumnValue } from "../../schema/columns.ts";
+import type { ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import {
@@ -36,41 +37,60 @@ export interface RecordMeta {
   readonly priority?: number;
 }
 
-/** The options of `record` without the extras. */
-export interface EndOptions<S extends Column = Column> extends RecordMeta {
-  /** The state after the last record. It ends the episode: as terminated, or as truncated if `truncated` is true. */
-  readonly finalState?: ColumnValue<S>;
-  /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
-  readonly truncated?: boolean;
-}
-
-/** The options of `record`. `extras` has every extra of the schema; it is required if the schema has extras. */
-export type RecordOptions<S extends Column = Column, X extends Columns = Columns> =
-  & EndOptions<S>
-  & (string extends keyof X ? { readonly extras?: ExtraValues<X> }
-    : [keyof X] extends [never] ? { readonly extras?: never }
-    : { readonly extras: ExtraValues<X> });
-
 /** A value for each extra. */
 export type ExtraValues<X extends Columns> = { readonly [K in keyof X]: ColumnValue<X[K]> };
 
+/** `extras` has every extra of the schema; it is required if the schema has extras. */
+export type RecordExtras<S extends Schema> = string extends keyof ExtrasOf<S>
+  ? { readonly extras?: ExtraValues<ExtrasOf<S>> }
+  : [keyof ExtrasOf<S>] extends [never] ? { readonly extras?: never }
+  : { readonly extras: ExtraValues<ExtrasOf<S>> };
+
+/** The options of `record`. */
+export type RecordOptions<S extends Schema> = Recordable<
+  S,
+  RecordMeta & RecordExtras<S> & {
+    /** The state after the last record. It ends the episode: as terminated, or as truncated if `truncated` is true. */
+    readonly finalState?: RecordValue<S, "state">;
+    /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
+    readonly truncated?: boolean;
+  }
+>;
+
 /** What follows the reward in a call of `record`: the options, required if the schema has extras. */
-export type RecordRest<S extends Column, X extends Columns> = [keyof X] extends [never]
-  ? [options?: RecordOptions<S, X>]
-  : [options: RecordOptions<S, X>];
+export type RecordRest<S extends Schema> = [keyof ExtrasOf<S>] extends [never]
+  ? [options?: RecordOptions<S>]
+  : [options: RecordOptions<S>];
 
-/** What follows the next state in a call of `recordStep`: the options, required if the schema has extras. */
-export type StepRest<X extends Columns> = [keyof X] extends [never] ? [options?: StepOptions<X>]
-  : [options: StepOptions<X>];
+/** What `recordStep` takes: one step with everything that an environment in the manner of Gymnasium gives for it. */
+export type Step<S extends Schema> = Recordable<
+  S,
+  RecordMeta & RecordExtras<S> & {
+    /** `[...shape]`: what the action was chosen from. */
+    readonly state: RecordValue<S, "state">;
+    /** `[...shape]`: the action. */
+    readonly action: RecordValue<S, "action">;
+    /** `[...shape]`: the reward. */
+    readonly reward: RecordValue<S, "reward">;
+    /** Whether the task ended the episode: `true` or `false`, or 1 or 0. */
+    readonly terminated: boolean | number;
+    /** Whether the episode was cut off, likewise. Learners then bootstrap. It counts only if `terminated` is false. */
+    readonly truncated: boolean | number;
+    /** `[...shape]`: what `step()` returned. It is read only where the episode ended: every other one comes with the next step. */
+    readonly nextState: RecordValue<S, "state">;
+  }
+>;
 
-/** The options of `recordStep`. `extras` has every extra of the schema; it is required if the schema has extras. */
-export type StepOptions<X extends Columns = Columns> =
-  & RecordMeta
-  & (string extends keyof X ? { readonly extras?: ExtraValues<X> }
-    : [keyof X] extends [never] ? { readonly extras?: never }
-    : { readonly extras: ExtraValues<X> });
-
-const STEP_OPTIONS = ["extras", "priority"] as const;
+const STEP_PARTS = [
+  "state",
+  "action",
+  "reward",
+  "terminated",
+  "truncated",
+  "nextState",
+  "extras",
+  "priority",
+] as const;
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
 /** The options before they are checked. */
@@ -80,6 +100,9 @@ interface LooseOptions {
   readonly extras?: unknown;
   readonly priority?: unknown;
 }
+
+/** A step as it comes. */
+type LooseStep = Readonly<Partial<Record<(typeof STEP_PARTS)[number], unknown>>>;
 
 /** Writes single records into one replay. */
 export class Recorder {
@@ -112,19 +135,15 @@ export class Recorder {
   }
 
   /** Writes one step as `step()` of an environment gives it. */
-  recordStep(
-    episode: number,
-    [state, action, reward, terminated, truncated, nextState]: readonly unknown[],
-    options: LooseOptions | undefined,
-  ): number {
+  recordStep(episode: number, step: LooseStep): number {
     const operation = "recordStep()";
+    checkOptions(operation, step, STEP_PARTS);
+    const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
     const turn = this.#writeRow(operation, episode, state, action, reward);
-    const isTerminated = checkFlag(`${operation}: terminated`, terminated);
-    const isTruncated = checkFlag(`${operation}: truncated`, truncated);
-    if (options !== undefined) checkOptions(operation, options, STEP_OPTIONS);
-    const extras = options?.extras;
+    const isTerminated = checkFlag("recordStep(): terminated", terminated);
+    const isTruncated = checkFlag("recordStep(): truncated", truncated);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
-    const given = this.#writePriority(operation, options?.priority);
+    const given = this.#writePriority(operation, priority);
     if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
     const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;

@@ -5,23 +5,17 @@
  */
 
 import { numberOf, showAs } from "../../base/inspect.ts";
-import type { SelectorRule } from "../../selectors/composed_selector.ts";
 import { describePolicy, type PickPolicy } from "../../schema/pick_options.ts";
+import type { AnySchema, Known, known, Schema } from "../../schema/schema.ts";
+import type { AnySelectorRule, SelectorRule } from "../../selectors/composed_selector.ts";
+import type { Batch } from "../../schema/batch.ts";
 import type { Selector } from "./selector.ts";
-
-/** What a pick table asks its replay for. */
-export interface PickTableOwner {
-  /** How many picks table `id` has. */
-  pickCount(id: number): number;
-  /** Adds a selector to table `id`. */
-  newPickSelector(rule: SelectorRule, id: number): Selector;
-}
 
 /**
  * One of a replay's pick tables: the picks that one pick policy allows. All tables share the records. `newPickTable` makes a
  * table; `replay.pickTables[0]` is the one that `create` made. A table lives as long as its replay.
  *
- * `B` is the type of its batches.
+ * `S` is the schema of its batches. `PickTable` alone is a pick table of any replay.
  *
  * @example One store, two ways to draw from it
  * ```ts
@@ -42,10 +36,37 @@ export interface PickTableOwner {
  * assertEquals(replay.getBatch(5, selector).shape.state, [5, 8, 2]);
  * ```
  */
-export class PickTable<B = unknown> {
+export interface PickTable<S extends Schema = AnySchema> {
+  /** The type of its batches, for TypeScript alone. */
+  readonly [known]?: Known<S>;
   /** The table's number: 0, 1, … in order of creation. */
   readonly id: number;
   /** The pick policy, with every option filled in. */
+  readonly policy: PickPolicy;
+  /** How many picks may be drawn now. */
+  readonly pickCount: number;
+  /**
+   * Adds a rule that draws picks of this table. `replay.newPickSelector` does the same for table 0.
+   *
+   * @throws {TypeError} When the value is not a rule.
+   * @throws {ReplayError} `limit` when the replay has 64 selectors of the library already.
+   */
+  newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S>;
+}
+
+/** What a pick table asks its replay for. */
+export interface PickTableOwner {
+  /** How many picks table `id` has. */
+  pickCount(id: number): number;
+  /** Adds a selector to table `id`. */
+  newPickSelector(rule: AnySelectorRule, id: number): Selector;
+}
+
+/** The object behind a {@linkcode PickTable}. */
+export class OwnedPickTable implements PickTable {
+  /** You see it under this name. */
+  static readonly name = "PickTable";
+  readonly id: number;
   readonly policy: PickPolicy;
   readonly #owner: PickTableOwner;
 
@@ -57,30 +78,24 @@ export class PickTable<B = unknown> {
     Object.freeze(this);
   }
 
-  /** How many picks may be drawn now. */
+  /** See {@linkcode PickTable}. */
   get pickCount(): number {
-    return PickTable.#ownerOf(this, "pickCount").pickCount(this.id);
+    return OwnedPickTable.#ownerOf(this, "pickCount").pickCount(this.id);
   }
 
-  /**
-   * Adds a rule that draws picks of this table. `replay.newPickSelector` does the same for table 0.
-   *
-   * @throws {TypeError} When the value is not a rule.
-   * @throws {ReplayError} `limit` when the replay has 64 selectors of the library already.
-   */
-  newPickSelector(rule: SelectorRule): Selector<B> {
-    const owner = PickTable.#ownerOf(this, "newPickSelector()");
-    return owner.newPickSelector(rule, this.id) as Selector<B>;
+  /** See {@linkcode PickTable}. */
+  newPickSelector(rule: AnySelectorRule): Selector {
+    return OwnedPickTable.#ownerOf(this, "newPickSelector()").newPickSelector(rule, this.id);
   }
 
   /** The owner of a pick table: its prototype alone makes none. */
-  static #ownerOf(table: PickTable, operation: string): PickTableOwner {
+  static #ownerOf(table: OwnedPickTable, operation: string): PickTableOwner {
     if (#owner in table) return table.#owner;
     throw new TypeError(`${operation} is that of a pick table which newPickTable() made`);
   }
 }
 
-showAs(PickTable, (table: PickTable) => {
+showAs(OwnedPickTable, (table) => {
   const { id, policy } = table;
   const more = describePolicy(policy);
   return `PickTable ${id}: ${countText(table)} of length ${policy.length}${more && `, ${more}`}`;

@@ -19,7 +19,7 @@ import {
   type PickPolicy,
 } from "../../schema/pick_options.ts";
 import { checkSelectorRule } from "../../selectors/check_selector.ts";
-import type { SelectorRule } from "../../selectors/composed_selector.ts";
+import type { AnySelectorRule } from "../../selectors/composed_selector.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
@@ -27,8 +27,8 @@ import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
 import { beginServing, endServing } from "../rules/serving.ts";
 import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
-import { PickTable } from "./pick_table.ts";
-import { Selector } from "./selector.ts";
+import { OwnedPickTable, type PickTable } from "./pick_table.ts";
+import { OwnedSelector, type Selector } from "./selector.ts";
 
 /** One selector: its reference, its rule, and where the rule runs. */
 export interface SelectorEntry {
@@ -90,7 +90,7 @@ export class Register {
 
   /** Enters a pick table that the kernel has already. */
   addTable(policy: PickPolicy): PickTable {
-    const table = new PickTable(this, this.#tables.length, Object.freeze(policy));
+    const table = new OwnedPickTable(this, this.#tables.length, Object.freeze(policy));
     this.#tables = Object.freeze([...this.#tables, table]);
     return table;
   }
@@ -104,7 +104,7 @@ export class Register {
   }
 
   /** Adds a selector; where it draws by means of others, they are added first. */
-  newPickSelector(value: SelectorRule, table = 0): Selector {
+  newPickSelector(value: AnySelectorRule, table = 0): Selector {
     const core = this.#core;
     core.checkUsable("newPickSelector()");
     const plan = planSelector(checkSelectorRule("newPickSelector()", value));
@@ -177,21 +177,21 @@ export class Register {
     table: number,
     parts: readonly Selector[] = [],
   ): Selector {
-    const selector = new Selector(this.#owner, this.entries.length, kind, table, parts);
+    const selector = new OwnedSelector(this.#owner, this.entries.length, kind, table, parts);
     this.entries.push({ ...entry, selector });
     return selector;
   }
 
   /** The entry of a selector. Refuses a value that is not a selector of this replay. */
   entry(operation: string, selector: Selector): SelectorEntry {
-    if (Selector.belongs(selector, this.#owner)) {
+    if (OwnedSelector.belongs(selector, this.#owner)) {
       const entry = this.entries[selector.id];
       if (entry !== undefined) return entry;
     }
-    if (!Selector.isReal(selector)) {
+    if (!OwnedSelector.isReal(selector)) {
       throw new TypeError(
         `${operation} takes a selector that newPickSelector() gave, got ${
-          showUnlike(selector, Selector)
+          showUnlike(selector, OwnedSelector)
         }`,
       );
     }

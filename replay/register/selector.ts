@@ -5,10 +5,13 @@
  */
 
 import { showAs } from "../../base/inspect.ts";
+import type { AnySchema, Known, known, Schema } from "../../schema/schema.ts";
 
 /**
  * A selector of one replay. `newPickSelector` makes it; `getBatch` and `setPriority` take it. It is immutable and lives as long as
  * its replay, through `unserialize` too.
+ *
+ * `S` is the schema of the batches that it draws. `Selector` alone is a selector of any replay.
  *
  * @example
  * ```ts
@@ -21,9 +24,9 @@ import { showAs } from "../../base/inspect.ts";
  * assertStrictEquals(replay.selectors[selector.id], selector);
  * ```
  */
-export class Selector<B = unknown> {
-  /** The type of its batches, where it is known; nothing at run time. */
-  declare readonly batch: B | undefined;
+export interface Selector<S extends Schema = AnySchema> {
+  /** The type of its batches, for TypeScript alone. */
+  readonly [known]?: Known<S>;
   /** The selector's number: 0, 1, … in order of creation. */
   readonly id: number;
   /** The rule's name. */
@@ -31,7 +34,17 @@ export class Selector<B = unknown> {
   /** The number of the pick table that the selector draws from. */
   readonly table: number;
   /** The selectors that a composed selector draws with; none for any other. */
-  readonly parts: readonly Selector<B>[];
+  readonly parts: readonly Selector<S>[];
+}
+
+/** The object behind a {@linkcode Selector}, which knows its replay. */
+export class OwnedSelector implements Selector {
+  /** You see it under this name. */
+  static readonly name = "Selector";
+  readonly id: number;
+  readonly kind: string;
+  readonly table: number;
+  readonly parts: readonly Selector[];
   readonly #owner: symbol;
 
   /** Makes a reference; call `newPickSelector` instead. */
@@ -40,7 +53,7 @@ export class Selector<B = unknown> {
     id: number,
     kind: string,
     table: number,
-    parts: readonly Selector<B>[],
+    parts: readonly Selector[],
   ) {
     this.#owner = owner;
     this.id = id;
@@ -52,16 +65,16 @@ export class Selector<B = unknown> {
 
   /** True when `value` is a selector of the replay that `owner` stands for. */
   static belongs(value: unknown, owner: symbol): value is Selector {
-    return Selector.isReal(value) && value.#owner === owner;
+    return OwnedSelector.isReal(value) && value.#owner === owner;
   }
 
   /** True when `value` was made by `newPickSelector`: its prototype alone makes no selector. */
-  static isReal(value: unknown): value is Selector {
+  static isReal(value: unknown): value is OwnedSelector {
     return typeof value === "object" && value !== null && #owner in value;
   }
 }
 
-showAs(Selector, ({ id, kind, table, parts }: Selector) => {
+showAs(OwnedSelector, ({ id, kind, table, parts }) => {
   const made = parts.length === 0 ? "" : ` of selectors ${parts.map((part) => part.id).join(", ")}`;
   return `Selector ${id}: ${kind}${made} on pick table ${table}`;
 });

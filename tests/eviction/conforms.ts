@@ -101,7 +101,7 @@ async function keepsAges(rule: EvictionCase, seed: number, capacity: number): Pr
   assert(nearlyAll > 50, `seed ${seed}: ${nearlyAll}`);
   assert(driven.evicted.length > 10, `seed ${seed}: ${driven.evicted.length} were evicted`);
   for (const handle of driven.evicted) {
-    assertStrictEquals(replay.episode(handle).state, "evicted");
+    assertStrictEquals(replay.episode(handle).ending, "evicted");
   }
 }
 
@@ -114,7 +114,7 @@ async function keepsBytes(rule: EvictionCase, seed: number): Promise<void> {
   for (let step = 0; step < 600; step++) {
     driven.step();
     const infos = [...replay.episodes()].map((handle) => replay.episode(handle));
-    const ended = infos.filter(({ state }) => state !== "open").length;
+    const ended = infos.filter(({ ending }) => ending !== "open").length;
     const bytes = RECORD_BYTES * replay.recordCount + STATE_BYTES * ended;
     assertStrictEquals(replay.describe().memory.stored, bytes);
     assert(bytes <= capacityBytes, `seed ${seed}, step ${step}: ${bytes} bytes`);

@@ -21,6 +21,6 @@ Deno.test("reservoir() spares open episodes while an ended one is left", async (
   for (const handle of open) replay.record(handle, [0], 0, 0);
   for (let k = 0; k < 100; k++) {
     recordEpisode(replay, 2);
-    for (const handle of open) assert(replay.episode(handle).state === "open");
+    for (const handle of open) assert(replay.episode(handle).ending === "open");
   }
 });

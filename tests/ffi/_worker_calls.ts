@@ -108,7 +108,15 @@ async function run({ call, ending, turns }: Job): Promise<void> {
     record: () => episode = replay.record(episode, state, 1, 1),
     recordMany: () => episode = replay.recordMany(episode, many),
     recordBatch: () => replay.recordBatch(environments, batch),
-    recordStep: () => episode = replay.recordStep(episode, state, 1, 1, false, false, state),
+    recordStep: () =>
+      episode = replay.recordStep(episode, {
+        state,
+        action: 1,
+        reward: 1,
+        terminated: false,
+        truncated: false,
+        nextState: state,
+      }),
     getBatch: () => replay.getBatch(2000, selector),
     setPriority: () =>
       replay.setPriority(selector, picks.pickEpisode, picks.pickPosition, picks.probability),

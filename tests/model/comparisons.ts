@@ -35,7 +35,7 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
   if (!deep) return;
   for (const handle of [...handles, ...sides.actors.values()]) {
     const [seen, expected] = [replay.episode(handle), model.episode(handle)];
-    same(`the state of episode ${handle}`, seen.state, expected.state);
+    same(`the ending of episode ${handle}`, seen.ending, expected.state);
     same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
   }
   compareEpisode(sides, handles.at(-1));

@@ -32,6 +32,7 @@ import {
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import type { AnyPick } from "@exrp/replay/types";
 import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { customScore } from "./eviction_models.ts";
@@ -40,11 +41,16 @@ import type { ModelConfig } from "./model_config.ts";
 import { sweepProbability } from "./selector_models.ts";
 import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
 
+/** What a program says of its pick policy. */
+type PickTypes = Omit<AnyPick, "nStep"> & { readonly nStep: readonly number[] };
+
 /** A replay of any columns. */
-export type AnyReplay = ExperienceReplay<Column, Column, Column, Record<string, Column>>;
+export type AnyReplay = ExperienceReplay<
+  { state: Column; action: Column; reward: Column; extras: Record<string, Column>; pick: PickTypes }
+>;
 
 /** A batch of any columns. */
-export type AnyBatch = Batch<Column, Column, Column, Record<string, Column>>;
+export type AnyBatch = Batch;
 
 function column(spec: ColumnSpec): Column {
   const made = library[spec.dtype](...spec.shape);
@@ -150,7 +156,7 @@ function evictionRule({ eviction, evictionDraws }: ProgramConfig): EvictionRule 
 }
 
 /** The library's rule of a program's. */
-export function selectorRule(spec: SelectorSpec): SelectorRule {
+export function selectorRule(spec: SelectorSpec): SelectorRule<AnyBatch> {
   switch (spec.kind) {
     case "uniform":
       return uniform();

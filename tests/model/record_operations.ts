@@ -196,16 +196,15 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
   const ends = terminated || truncated;
   const outcome = both(
     () =>
-      sides.replay.recordStep(
-        handle,
-        state.value as number,
-        action.value as number,
-        reward.value as number,
+      sides.replay.recordStep(handle, {
+        state: state.value as number,
+        action: action.value as number,
+        reward: reward.value as number,
         terminated,
         truncated,
-        last.value as number,
-        options as Record<never, never>,
-      ),
+        nextState: last.value as number,
+        ...options as Record<never, never>,
+      }),
     () => {
       const after = sides.model.record(
         handle,

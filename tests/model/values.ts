@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ArrayOfDType } from "@exrp/replay";
+import type { ArrayOfDType } from "@exrp/replay/types";
 import { type ColumnSpec, elementCount } from "./program_config.ts";
 import { Random } from "./random.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Batch, Column, Columns, PickPolicy } from "@exrp/replay";
+import type { Batch, PickPolicy } from "@exrp/replay";
 
 /** A column: what its elements are made of. */
 export interface CodedColumn {
@@ -34,7 +34,7 @@ export interface EpisodeFacts {
 }
 
 /** A batch of any schema. */
-export type AnyBatch = Batch<Column, Column, Column, Columns>;
+export type AnyBatch = Batch;
 
 /** The largest number a code may be, so that it is exact; bytes of 0 are no code, as they are padding. */
 const LARGEST: Readonly<Record<string, number>> = {

@@ -6,7 +6,6 @@
  */
 
 import {
-  type AnyReplay,
   bool,
   type Column,
   type Columns,
@@ -34,7 +33,9 @@ import { evictionOf, type PickCombination, pickOptions, selectorOf } from "./com
 
 const DTYPES = { float32, uint8, int8, float16, int16, int32, float64 };
 
-type AnyColumnReplay = ExperienceReplay<Column, Column, Column, Columns>;
+type AnyColumnReplay = ExperienceReplay<
+  { state: Column; action: Column; reward: Column; extras: Columns }
+>;
 
 /** One actor: the episode it records, and where in its stream it is. */
 interface Actor {
@@ -168,8 +169,8 @@ export class PickWorld implements Disposable {
   #factsOf(episode: number): EpisodeFacts | undefined {
     const begins = this.#begins.get(episode);
     if (begins === undefined) return undefined;
-    const { state, recordCount } = this.#replay.episode(episode);
-    return { ...begins, count: recordCount, state };
+    const { ending, recordCount } = this.#replay.episode(episode);
+    return { ...begins, count: recordCount, state: ending };
   }
 
   /** Begins an episode, and a stream for it. */
@@ -242,7 +243,7 @@ export class PickWorld implements Disposable {
     const table = this.#table;
     const selector = this.#selector;
     if (table === undefined || selector === undefined || table.pickCount === 0) return;
-    const replay = this.#replay as AnyReplay;
+    const replay = this.#replay as ExperienceReplay;
     const size = 8;
     // In turns a fresh batch, and one whose memory is full of something else.
     let batch: AnyBatch;

@@ -9,23 +9,17 @@ import {
   type CreateOptions,
   ExperienceReplay,
   float32,
-  type NoColumns,
   type PickOptions,
   ReplayError,
   type ReplayErrorCode,
   type Selector,
   uniform,
 } from "@exrp/replay";
+import type { AnyPick } from "@exrp/replay/types";
 import { assertStrictEquals, assertThrows } from "@std/assert";
 
 /** A replay of one number a state. */
-export type Small = ExperienceReplay<
-  Column<"float32", readonly []>,
-  Column<"int32", readonly []>,
-  Column<"float32", readonly []>,
-  NoColumns,
-  Column<"float32"> // with stacks, states have an axis more in a batch
->;
+export type Small = ExperienceReplay<{ state: Column<"float32", []>; pick: AnyPick }>;
 
 /** Makes a small replay, of which no episode is cut unless `segmentLength` says so. */
 export async function small(

@@ -182,7 +182,7 @@ Deno.test("cpprb HER: an episode longer than expected is cut, and nothing of it 
   let episode = replay.newEpisode();
   const handles = range(17).map((step) => episode = replay.record(episode, step, step, step));
   assertEquals(handles, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3]);
-  assertStrictEquals(replay.episode(0).state, "truncated");
+  assertStrictEquals(replay.episode(0).ending, "truncated");
   const { state, nextState, discount } = replay.getBatch(300, selector);
   for (let row = 0; row < state.length; row++) {
     assertStrictEquals(nextState[row], (state[row] ?? NaN) + 1);

@@ -3,7 +3,6 @@
  * or `BYTES_PER_ELEMENT` of the array's own, was believed.
  */
 import {
-  type AnyReplay,
   bool,
   type Column,
   ExperienceReplay,
@@ -129,7 +128,7 @@ class Newest implements PickSelector {
 }
 
 /** A replay whose calls take whatever is given, as those of plain JavaScript do. */
-interface LooseReplay extends Omit<AnyReplay, "getBatch" | "setPriority"> {
+interface LooseReplay extends Omit<ExperienceReplay, "getBatch" | "setPriority" | "newHindsight"> {
   newEpisode(): number;
   record(...values: unknown[]): number;
   recordStep(...values: unknown[]): number;
@@ -237,7 +236,11 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   },
   "recordStep(): nextState": {
     honest: new Float32Array(COUNT),
-    call: (replay, value) => replay.recordStep(0, ...step(), true, false, value, options()),
+    call: (replay, value) => {
+      const [state, action, reward] = step();
+      const end = { terminated: true, truncated: false, nextState: value };
+      return replay.recordStep(0, { state, action, reward, ...end, ...options() });
+    },
   },
   "endEpisode(): finalState": {
     honest: new Float32Array(COUNT),
@@ -346,8 +349,8 @@ for (const [name, { honest, call }] of Object.entries(ENTRIES)) {
         throw new Error(`an array ${how} was refused`, { cause });
       }
       assertEquals(
-        visibleState(other as unknown as AnyReplay),
-        visibleState(replay as unknown as AnyReplay),
+        visibleState(other as unknown as ExperienceReplay),
+        visibleState(replay as unknown as ExperienceReplay),
         how,
       );
     }
@@ -362,7 +365,7 @@ for (const [name, { honest, call }] of Object.entries(ENTRIES)) {
       assert(/\(\)/.test(error.message), `${how}: ${error}`);
       assert(!/Cannot read|receiver|incompatible/.test(error.message), `${how}: ${error}`);
       assertEquals([untouched.recordCount, untouched.pickCount], before, how);
-      assertStrictEquals(untouched.episode(0).state, "open");
+      assertStrictEquals(untouched.episode(0).ending, "open");
     }
   });
 }
@@ -530,7 +533,7 @@ Deno.test("what save() of a rule gives is refused where it is no array that it s
 
 Deno.test("unserialize() takes forged bytes neither whole nor as a stream", async () => {
   using replay = await makeReplay();
-  const before = visibleState(replay as unknown as AnyReplay);
+  const before = visibleState(replay as unknown as ExperienceReplay);
   const honest = await replay.serialize();
   for (const [how, forge] of Object.entries(FORGES)) {
     for (const isStream of [false, true]) {
@@ -544,12 +547,12 @@ Deno.test("unserialize() takes forged bytes neither whole nor as a stream", asyn
       }
       assertInstanceOf(error, TypeError, `${how}: ${error}`);
       assert(error.message.includes("unserialize()"), `${how}: ${error}`);
-      assertEquals(visibleState(replay as unknown as AnyReplay), before, how);
+      assertEquals(visibleState(replay as unknown as ExperienceReplay), before, how);
     }
   }
   for (const [how, forge] of Object.entries(HARMLESS)) {
     await replay.unserialize(forge(honest) as Uint8Array);
-    assertEquals(visibleState(replay as unknown as AnyReplay), before, how);
+    assertEquals(visibleState(replay as unknown as ExperienceReplay), before, how);
   }
 });
 

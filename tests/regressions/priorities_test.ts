@@ -175,7 +175,7 @@ Deno.test("cpprb 1.5.10: a priority for a pick that was evicted goes nowhere, an
   const { pickEpisode, pickPosition } = replay.getBatch(4, selector);
   recordEpisode(replay, 1, 2);
   const there = recordEpisode(replay, 2, 2); // in the place of the first
-  assertStrictEquals(replay.episode(gone).state, "evicted");
+  assertStrictEquals(replay.episode(gone).ending, "evicted");
   assertStrictEquals(replay.setPriority(selector, pickEpisode, pickPosition, [7, 7, 7, 7]), 0);
   const applied = replay.setPriority(selector, [gone, there, gone], [0, 1, 1], [7, 3, 7]);
   assertStrictEquals(applied, 1);

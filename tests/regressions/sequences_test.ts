@@ -2,8 +2,6 @@
 
 import { assert, assertEquals, assertLess, assertStrictEquals } from "@std/assert";
 import {
-  type Batch,
-  type Column,
   ExperienceReplay,
   float32,
   highestPriority,
@@ -102,7 +100,7 @@ Deno.test("stable-baselines3#934, cleanrl#460: at a time limit the next stack en
   const { state, nextState, discount } = replay.getBatch(1, copied);
   assertEquals([...state, ...nextState], [101, 102, 103, 102, 103, 104]);
   assertEquals([...discount], [1]);
-  const states = tables.map((table: PickTable<Batch<Column<"float32">>>) => {
+  const states = tables.map((table: PickTable) => {
     const selector = table.newPickSelector(highestPriority());
     replay.setPriority(selector, [episode], [3], [2]);
     return [...replay.getBatch(1, selector).state];

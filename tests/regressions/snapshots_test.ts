@@ -111,7 +111,7 @@ Deno.test("ElegantRL: a saved replay keeps apart what terminated and what was cu
   recordEpisode(replay, 3, 4, "open");
   using loaded = await small({ capacity: 60, pick: { discount: 0.5 }, seed: 4 });
   await loaded.unserialize(await replay.serialize());
-  const states = [0, 1, 2].map((handle) => loaded.episode(handle).state);
+  const states = [0, 1, 2].map((handle) => loaded.episode(handle).ending);
   assertEquals(states, ["truncated", "terminated", "open"]);
   const selector = loaded.newPickSelector(uniform());
   const { state, nextState, discount } = loaded.getBatch(200, selector);

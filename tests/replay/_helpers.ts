@@ -5,7 +5,7 @@
  */
 
 import { assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
-import { type AnyReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
+import { type ExperienceReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
 
 export { recordEpisode, type SmallReplay, smallReplay } from "../../testing/_small_replay.ts";
 
@@ -44,7 +44,7 @@ export function testRandom(seed: number): (bound: number) => number {
 }
 
 /** Everything of a replay that can be seen without changing it. */
-export function visibleState(replay: AnyReplay): unknown {
+export function visibleState(replay: ExperienceReplay): unknown {
   // Memory is left out: a failed call may have taken some for tables that are empty still.
   const { memory: _memory, ...description } = replay.describe();
   return {

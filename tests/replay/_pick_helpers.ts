@@ -6,29 +6,23 @@
 
 import { assert, assertStrictEquals } from "@std/assert";
 import {
-  type AnyReplay,
   type Batch,
   type Column,
   ExperienceReplay,
   float32,
   highestPriority,
-  type NoColumns,
   type PickOptions,
   type PickTable,
   type Selector,
   withoutReplacement,
 } from "@exrp/replay";
+import type { AnyPick } from "@exrp/replay/types";
 
 /** What such a replay's states are in a batch: the number of axes hangs on the pick policy. */
 type SteppedColumn = Column<"float32", readonly number[]>;
 
-type SteppedReplay = ExperienceReplay<
-  Column<"float32", readonly []>,
-  Column<"int32", readonly []>,
-  Column<"float32", readonly []>,
-  NoColumns,
-  SteppedColumn
->;
+type SteppedSchema = { state: Column<"float32", []>; pick: AnyPick };
+type SteppedReplay = ExperienceReplay<SteppedSchema>;
 
 /** A replay whose batches come from one pick policy, of which single picks can be drawn by name. */
 export interface Steps extends Disposable {
@@ -37,14 +31,14 @@ export interface Steps extends Disposable {
   /** Records one episode of these rewards; state k of episode e (counted here from 1) is 10 e + k. */
   record(rewards: readonly number[], end: "terminated" | "truncated" | "open"): number;
   /** The batch that holds nothing but the pick at `position` of an episode. */
-  draw(episode: number, position: number): Batch<SteppedColumn>;
+  draw(episode: number, position: number): Batch<SteppedSchema>;
 }
 
 let priority = 1;
 
 /** Makes a pick the next one that a `highestPriority()` selector draws. */
 export function choose(
-  replay: AnyReplay,
+  replay: ExperienceReplay,
   selector: Selector,
   episode: number,
   position: number,
@@ -82,7 +76,7 @@ export async function stepsReplay(
       }
       return episode;
     },
-    draw(episode, position): Batch<SteppedColumn> {
+    draw(episode, position): Batch<SteppedSchema> {
       choose(replay, selector, episode, position);
       const batch = replay.getBatch(1, selector);
       // Once more, over memory full of something else: whatever is zero was written.
@@ -94,7 +88,7 @@ export async function stepsReplay(
 }
 
 /** The positions of all picks of a table, in order; with several episodes, one episode after the other. */
-export function positions(replay: AnyReplay, table: PickTable): number[] {
+export function positions(replay: ExperienceReplay, table: PickTable): number[] {
   if (table.pickCount === 0) return [];
   const selector = table.newPickSelector(withoutReplacement());
   const { pickEpisode, pickPosition } = replay.getBatch(table.pickCount, selector) as Batch;

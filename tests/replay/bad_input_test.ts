@@ -186,7 +186,7 @@ Deno.test("record() into an evicted episode begins a new one", async () => {
   using replay = (await twoEpisodes()).replay;
   replay.evict(0);
   assertStrictEquals(replay.record(0, [1], 0, 0), 2);
-  assertEquals(replay.episode(2), { handle: 2, state: "open", recordCount: 1 });
+  assertEquals(replay.episode(2), { handle: 2, ending: "open", recordCount: 1 });
 });
 
 Deno.test("record() refuses extras that are missing, unknown or wrong", async () => {

@@ -85,7 +85,7 @@ Deno.test("maxAge: an episode goes with the record that would make it older, not
   assertStrictEquals(replay.episodeCount, 6);
   replay.record(open, [10], 0, 0);
   assertEquals([...replay.episodes()], [1, 2, 3, 4, 5]);
-  assertStrictEquals(replay.episode(0).state, "evicted");
+  assertStrictEquals(replay.episode(0).ending, "evicted");
   replay.record(open, [11], 0, 0);
   assertEquals([...replay.episodes()], [1, 2, 3, 4, 5]);
   replay.record(open, [12], 0, 0);
@@ -97,10 +97,10 @@ Deno.test("maxAge: an episode that is recorded too slowly goes too, and its next
   const slow = replay.newEpisode();
   replay.record(slow, [0], 0, 0);
   for (let k = 0; k < 9; k++) recordEpisode(replay, 1);
-  assertStrictEquals(replay.episode(slow).state, "open");
+  assertStrictEquals(replay.episode(slow).ending, "open");
   const other = replay.record(slow, [1], 0, 0);
   assertStrictEquals(other, 10);
-  assertStrictEquals(replay.episode(slow).state, "evicted");
+  assertStrictEquals(replay.episode(slow).ending, "evicted");
 });
 
 Deno.test("maxAge: whoever draws all the time from an old episode does not keep it", async () => {

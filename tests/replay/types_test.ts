@@ -5,7 +5,6 @@
  */
 
 import {
-  type AnyReplay,
   type Batch,
   bool,
   type Column,
@@ -64,7 +63,15 @@ Deno.test("many steps are typed by the schema", async () => {
   const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
   replay.recordBatch(episodes, { state, action: new Int32Array(2), reward, extras });
   const extra = { extras: { done: true } };
-  const next = replay.recordStep(replay.newEpisode(), [1, 2], 0, 0, false, false, [1, 2], extra);
+  const next = replay.recordStep(replay.newEpisode(), {
+    state: [1, 2],
+    action: 0,
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    nextState: [1, 2],
+    ...extra,
+  });
   assertEquals(replay.endEpisode(next, { finalState: [3, 4] }), true);
 
   const floats = new Float32Array(4);
@@ -78,8 +85,17 @@ Deno.test("many steps are typed by the schema", async () => {
   assertThrows(() => replay.recordBatch(episodes, { state, action: [1, 2], reward, extras, x: 1 }));
   // @ts-expect-error: the final state is missing.
   assertThrows(() => replay.endEpisode(next, {}));
-  // @ts-expect-error: the extras are missing.
-  assertThrows(() => replay.recordStep(next, [1, 2], 0, 0, false, false, [1, 2]));
+  assertThrows(() =>
+    // @ts-expect-error: the extras are missing.
+    replay.recordStep(next, {
+      state: [1, 2],
+      action: 0,
+      reward: 0,
+      terminated: false,
+      truncated: false,
+      nextState: [1, 2],
+    })
+  );
 });
 
 Deno.test("an extra may have the name of a column or of an option", async () => {
@@ -125,7 +141,7 @@ Deno.test("what does not fit the schema does not compile", async () => {
   const _floats: Float32Array = batch.state;
   // @ts-expect-error: there is no such extra.
   const _none: unknown = batch.extras.entropy;
-  const _neither = (plain: Batch<Column<"float32", []>>): unknown =>
+  const _neither = (plain: Batch<{ state: Column<"float32", []> }>): unknown =>
     // @ts-expect-error: no extras at all here.
     plain.extras.logProb;
 
@@ -149,7 +165,7 @@ Deno.test("what does not fit the schema does not compile", async () => {
   assertThrows(() => plain.record(plain.newEpisode(), 0, 0, 0, { done: true }));
   // @ts-expect-error: an unknown option.
   assertThrows(() => replay.getBatch(1, selector, { betta: 1 }));
-  const _into = (other: Batch<Column<"float32", []>>): unknown =>
+  const _into = (other: Batch<{ state: Column<"float32", []> }>): unknown =>
     // @ts-expect-error: a batch of another schema.
     replay.getBatch(1, selector, { into: other });
   // @ts-expect-error: an unknown option.
@@ -157,7 +173,7 @@ Deno.test("what does not fit the schema does not compile", async () => {
 });
 
 Deno.test("a replay of any schema fits where any replay is wanted", async () => {
-  function count(replay: AnyReplay): number {
+  function count(replay: ExperienceReplay): number {
     return replay.recordCount;
   }
   using replay = await ExperienceReplay.create({

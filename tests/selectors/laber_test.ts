@@ -5,11 +5,11 @@ import { ChiSquare } from "../statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 
-type Small = Batch<Column<"float32", readonly [1]>>;
+type Small = Batch<{ state: Column<"float32", [1]> }>;
 
 conforms({
   name: "laber({ factor: 2, score: all equal })",
-  make: (): SelectorRule =>
+  make: (): SelectorRule<Small> =>
     laber({ factor: 2, score: (candidates: Small) => candidates.state.map(() => 1) }),
 });
 

@@ -6,6 +6,7 @@
  */
 
 import {
+  type Batch,
   type Column,
   type Columns,
   every,
@@ -18,15 +19,17 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
+import type { AnyPick } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals } from "@std/assert";
 
-type Numbers = ExperienceReplay<
-  Column<"float32", readonly number[]>,
-  Column,
-  Column<"float32", readonly []>,
-  Columns
->;
+type NumbersSchema = {
+  state: Column<"float32", readonly number[]>;
+  action: Column;
+  extras: Columns;
+  pick: AnyPick;
+};
+type Numbers = ExperienceReplay<NumbersSchema>;
 
 // 1 to 128 bytes: every width that the walk has a way of its own for, and those between; and large ones.
 const actions: Column[] = [
@@ -110,7 +113,7 @@ async function make(schema: Schema, pick: PickOptions, blockLength: number): Pro
 
 /** Every part of a batch, by name; of states the first `size` numbers. */
 function partsOf(
-  batch: ReturnType<Numbers["getBatch"]>,
+  batch: Batch<NumbersSchema>,
   wide: number,
   size: number,
 ): [string, ArrayLike<number>][] {

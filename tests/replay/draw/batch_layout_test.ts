@@ -1,10 +1,10 @@
 /** The memory of batches: handed back, it is used again, and nobody sees what becomes of it. */
 
-import { type Batch, type Column, type Columns, prioritized, uniform } from "@exrp/replay";
+import { type Batch, prioritized, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertNotStrictEquals, assertThrows } from "@std/assert";
 import { recordEpisode, smallReplay } from "../_helpers.ts";
 
-type AnyBatch = Batch<Column, Column, Column, Columns>;
+type AnyBatch = Batch;
 
 /** A byte between two parts: the kernel never writes it, so that it tells whose memory this was. */
 function markOf(batch: AnyBatch): number {

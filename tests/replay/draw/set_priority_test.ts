@@ -18,7 +18,7 @@ import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals } from "@std/assert";
 
 interface Twin {
-  readonly replay: ExperienceReplay<Column, Column, Column>;
+  readonly replay: ExperienceReplay<{ state: Column; action: Column; reward: Column }>;
   readonly selectorOf: (index: number) => Selector;
 }
 

@@ -13,18 +13,19 @@ import {
 } from "@exrp/replay";
 
 /** Two numbers. */
-export type Goal = Column<"float32", readonly [2]>;
+export type Goal = Column<"float32", [2]>;
 
 /** A replay whose steps have an achieved and a desired goal. */
-export type GoalReplay = ExperienceReplay<
-  Column<"float32", readonly [1]>,
-  Column<"int32", readonly []>,
-  Column<"float32", readonly []>,
-  { readonly achieved: Goal; readonly desired: Goal }
->;
+export type GoalReplay = ExperienceReplay<GoalSchema>;
+
+/** What it holds. */
+export type GoalSchema = {
+  state: Column<"float32", [1]>;
+  extras: { readonly achieved: Goal; readonly desired: Goal };
+};
 
 /** A batch of it. */
-export type GoalBatch = ReturnType<GoalReplay["getBatch"]>;
+export type GoalBatch = Parameters<ReturnType<GoalReplay["newHindsight"]>["relabel"]>[0];
 
 /** Every strategy. */
 export const STRATEGIES: readonly HindsightStrategy[] = ["future", "final", "episode", "random"];
@@ -65,7 +66,7 @@ export function sparse(achieved: Float32Array, desired: Float32Array): Float32Ar
 
 /** States [x, achieved, desired], as an environment with a flattened observation gives them. */
 export async function flatReplay(allowOpenEnd = false): Promise<
-  ExperienceReplay<Column<"float64", readonly [3]>>
+  ExperienceReplay<{ state: Column<"float64", [3]> }>
 > {
   return await ExperienceReplay.create({
     capacity: 100,

@@ -73,7 +73,7 @@ for (const strategy of STRATEGIES) {
             assertEquals([goalEpisode, goalPosition], [-1, -1]);
             continue;
           }
-          assert(replay.episode(handle).state !== "evicted");
+          assert(replay.episode(handle).ending !== "evicted");
           const { recordCount } = replay.episode(handle);
           const seqLen = batch.seqLen[k] ?? 0;
           const last = (batch.pickPosition[k] ?? 0) + seqLen - 1;

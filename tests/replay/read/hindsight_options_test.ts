@@ -84,10 +84,10 @@ Deno.test("the types of goals follow the schema", async () => {
   using replay = await goalReplay();
   recordGoals(replay, 0, 2);
   type Options = HindsightOptions<
-    Column<"float32", readonly [1]>,
-    Column<"int32", readonly []>,
-    Column<"float32", readonly []>,
-    { readonly achieved: Goal; readonly desired: Goal }
+    {
+      state: Column<"float32", [1]>;
+      extras: { readonly achieved: Goal; readonly desired: Goal };
+    }
   >;
   const achieved: Options["achieved"] = "achieved";
   assertThrows(

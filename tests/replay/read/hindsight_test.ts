@@ -16,6 +16,7 @@ import {
   type GoalBatch,
   type GoalReplay,
   goalReplay,
+  type GoalSchema,
   recordGoals,
   sparse,
 } from "./_hindsight_helpers.ts";
@@ -160,8 +161,11 @@ Deno.test("a snapshot has the random numbers of hindsights, made before it is lo
     replay.newHindsight({ ...options, strategy: "random" }),
   ];
   type HindsightPair = readonly ReturnType<GoalReplay["newHindsight"]>[];
-  const run = (replay: GoalReplay, selector: Selector, pair: HindsightPair): Relabelled[] =>
-    pair.map((hindsight) => hindsight.relabel(replay.getBatch(30, selector)));
+  const run = (
+    replay: GoalReplay,
+    selector: Selector<GoalSchema>,
+    pair: HindsightPair,
+  ): Relabelled[] => pair.map((hindsight) => hindsight.relabel(replay.getBatch(30, selector)));
 
   using replay = await goalReplay({ seed: 1 });
   for (let nth = 0; nth < 5; nth++) recordGoals(replay, nth, 20);

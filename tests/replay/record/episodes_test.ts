@@ -28,7 +28,7 @@ Deno.test("endEpisode() of an evicted or empty episode is false, and an empty on
     replay.evict(evicted);
     assertStrictEquals(replay.endEpisode(evicted, { finalState: [1] }), false);
     assertStrictEquals(replay.endEpisode(empty, { finalState: [1] }), false);
-    assertStrictEquals(replay.episode(empty).state, "evicted");
+    assertStrictEquals(replay.episode(empty).ending, "evicted");
     assertStrictEquals(replay.endEpisode(empty, { finalState: [1] }), false);
     // A policy of the user's has heard of it: it never names the one that is gone.
     let episode = replay.newEpisode();

@@ -49,8 +49,24 @@ Deno.test("all four calls take priorities", async () => {
   const rule = listening();
   const selector = replay.newPickSelector(rule);
   let episode = replay.newEpisode();
-  episode = replay.recordStep(episode, [0], 0, 0, false, false, [1], { priority: 0.5 });
-  episode = replay.recordStep(episode, [1], 0, 0, true, false, [2], { priority: 0 });
+  episode = replay.recordStep(episode, {
+    state: [0],
+    action: 0,
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    nextState: [1],
+    priority: 0.5,
+  });
+  episode = replay.recordStep(episode, {
+    state: [1],
+    action: 0,
+    reward: 0,
+    terminated: true,
+    truncated: false,
+    nextState: [2],
+    priority: 0,
+  });
   const final = { finalState: [4] };
   replay.recordMany(episode, {
     state: [2, 3],

@@ -116,7 +116,15 @@ Deno.test("every(): recordMany, recordBatch and recordStep keep the same rows as
       reward: [0],
       extras: { hidden: extras.hidden, note: [0] },
     });
-    single = replay.recordStep(single, [t], 0, 0, false, false, [t + 1], { extras });
+    single = replay.recordStep(single, {
+      state: [t],
+      action: 0,
+      reward: 0,
+      terminated: false,
+      truncated: false,
+      nextState: [t + 1],
+      extras,
+    });
   }
   for (const handle of [0, 1, 2]) {
     const { extras } = replay.episodeRecords(handle);
@@ -125,7 +133,7 @@ Deno.test("every(): recordMany, recordBatch and recordStep keep the same rows as
 });
 
 Deno.test("every(): memory is taken for the records that keep it", async () => {
-  const make = (hidden: KeptColumn<"float32", readonly [1024]> | undefined) =>
+  const make = (hidden: KeptColumn<"float32", [1024]> | undefined) =>
     ExperienceReplay.create({
       capacity: 4000,
       state: int32(1),

@@ -52,10 +52,11 @@ const EVICTIONS: readonly (() => EvictionRule)[] = [
 ];
 
 type Twin = ExperienceReplay<
-  Column<"float32", readonly [3]>,
-  Column<"int16", readonly []>,
-  Column<"float32", readonly []>,
-  { mask: Column<"bool", readonly [2]> }
+  {
+    state: Column<"float32", [3]>;
+    action: Column<"int16", []>;
+    extras: { mask: Column<"bool", [2]> };
+  }
 >;
 
 interface Twins {
@@ -253,7 +254,7 @@ Deno.test("a policy that throws in the middle leaves what single calls would lea
     Error,
     "no",
   );
-  assertEquals(replay.episode(episode), { handle: episode, state: "open", recordCount: 10 });
+  assertEquals(replay.episode(episode), { handle: episode, ending: "open", recordCount: 10 });
 });
 
 Deno.test("recordBatch() of those environments that stepped leaves what single records leave", async () => {

@@ -6,13 +6,34 @@ import { loose } from "./_record_helpers.ts";
 Deno.test("recordStep() ends an episode as the environment says, and begins the next", async () => {
   using replay = await smallReplay();
   let episode = replay.newEpisode();
-  episode = replay.recordStep(episode, [0], 0, 0, false, false, [1]);
+  episode = replay.recordStep(episode, {
+    state: [0],
+    action: 0,
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    nextState: [1],
+  });
   assertStrictEquals(episode, 0);
-  episode = replay.recordStep(episode, [1], 0, 0, true, true, [2]);
+  episode = replay.recordStep(episode, {
+    state: [1],
+    action: 0,
+    reward: 0,
+    terminated: true,
+    truncated: true,
+    nextState: [2],
+  });
   assertStrictEquals(episode, 1);
-  episode = replay.recordStep(episode, [3], 0, 0, false, true, [4]);
+  episode = replay.recordStep(episode, {
+    state: [3],
+    action: 0,
+    reward: 0,
+    terminated: false,
+    truncated: true,
+    nextState: [4],
+  });
   assertStrictEquals(episode, 2);
-  assertEquals([0, 1, 2].map((handle) => replay.episode(handle).state), [
+  assertEquals([0, 1, 2].map((handle) => replay.episode(handle).ending), [
     "terminated",
     "truncated",
     "open",
@@ -31,10 +52,24 @@ Deno.test("recordStep() takes 1 and 0 for true and false, as recordBatch() does"
   using twin = await smallReplay();
   let [episode, other] = [replay.newEpisode(), twin.newEpisode()];
   for (const [terminated, truncated] of [[0, 0], [1, 0], [0, 1], [1, 1]] as const) {
-    episode = replay.recordStep(episode, [0], 0, 0, terminated, truncated, [1]);
-    other = twin.recordStep(other, [0], 0, 0, terminated === 1, truncated === 1, [1]);
+    episode = replay.recordStep(episode, {
+      state: [0],
+      action: 0,
+      reward: 0,
+      terminated,
+      truncated,
+      nextState: [1],
+    });
+    other = twin.recordStep(other, {
+      state: [0],
+      action: 0,
+      reward: 0,
+      terminated: terminated === 1,
+      truncated: truncated === 1,
+      nextState: [1],
+    });
   }
-  assertEquals([...replay.episodes()].map((handle) => replay.episode(handle).state), [
+  assertEquals([...replay.episodes()].map((handle) => replay.episode(handle).ending), [
     "terminated",
     "truncated",
     "terminated",
@@ -48,24 +83,38 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
   const episode = replay.newEpisode();
   replay.record(episode, [0], 0, 0);
   const before = [visibleState(replay), await replay.serialize()];
-  const step = loose(replay, "recordStep");
+  const loosely = loose(replay, "recordStep");
+  const good = {
+    state: [0],
+    action: 0,
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    nextState: [0],
+  };
+  const step = (handle: unknown, wrong: object): unknown => loosely(handle, { ...good, ...wrong });
   const cases: [() => unknown, RegExp][] = [
-    [() => step("0", [0], 0, 0, false, false, [0]), /recordStep\(\): episode must be the number/],
+    [() => step("0", {}), /recordStep\(\): episode must be the number/],
     [
-      () => step(episode, [0], 0, 0, 2, false, [0]),
+      () => step(episode, { terminated: 2 }),
       /recordStep\(\): terminated must be true, false, 1 or 0, got 2/,
     ],
     [
-      () => step(episode, [0], 0, 0, true, undefined, [0]),
+      () => step(episode, { terminated: true, truncated: undefined }),
       /truncated must be true, false, 1 or 0, got undefined/,
     ],
-    [() => step(episode, [0], 0, 0, true, false), /recordStep\(\): nextState .* got undefined/],
-    [() => step(episode, [0, 0], 0, 0, true, false, [0]), /recordStep\(\): state .* got 2/],
     [
-      () => step(episode, [0], 0, 0, false, false, [0], { done: 1 }),
-      /recordStep\(\) has no option "done"/,
+      () => step(episode, { terminated: true, nextState: undefined }),
+      /recordStep\(\): nextState .* got undefined/,
     ],
-    [() => step(9, [0], 0, 0, false, false, [0]), /recordStep\(\): no episode has handle 9/],
+    [() => step(episode, { terminated: true, state: [0, 0] }), /recordStep\(\): state .* got 2/],
+    [
+      () => step(episode, { terminatd: true }),
+      /recordStep\(\) has no option "terminatd"; did you mean terminated\?/,
+    ],
+    [() => loosely(episode), /recordStep\(\) takes an object of options, got undefined/],
+    [() => loosely(episode, [0], 0, 0, false, false, [0]), /recordStep\(\) has no option "0"/],
+    [() => step(9, {}), /recordStep\(\): no episode has handle 9/],
   ];
   for (const [call, text] of cases) {
     assertMatch((assertThrows(call) as Error).message, text);

@@ -1,13 +1,5 @@
 /** Every dtype keeps its values, whichever way they come. */
-import {
-  type AnyReplay,
-  bool,
-  Column,
-  type DType,
-  ExperienceReplay,
-  float32,
-  uniform,
-} from "@exrp/replay";
+import { bool, Column, type DType, ExperienceReplay, float32, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 
 type Record = (...args: unknown[]) => number;
@@ -89,7 +81,7 @@ for (const [dtype, { extremes, tooFar, array }] of Object.entries(VALUES)) {
       }
       assertThrows(() => record(episode, foreign, 1, 0), TypeError, undefined, other);
     }
-    assert((replay as unknown as AnyReplay).recordCount === 0);
+    assert((replay as unknown as ExperienceReplay).recordCount === 0);
   });
 }
 

@@ -7,7 +7,6 @@
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   type Batch,
-  type Column,
   ExperienceReplay,
   float16,
   highestPriority,
@@ -34,7 +33,7 @@ import { choose, positions } from "../_pick_helpers.ts";
 function contents(replay: SmallReplay, table: PickTable): string[] {
   if (table.pickCount === 0) return [];
   const selector = table.newPickSelector(withoutReplacement());
-  const batch = replay.getBatch(table.pickCount, selector) as Batch<Column>;
+  const batch = replay.getBatch(table.pickCount, selector) as Batch;
   const width = batch.state.length / batch.size;
   return Array.from(batch.pickEpisode, (episode, k) => {
     const states = batch.state.subarray(k * width, (k + 1) * width);
@@ -366,9 +365,9 @@ Deno.test("an empty table is an error with code empty, whatever the others hold"
 Deno.test("into takes batches that are laid out alike, and no others", async () => {
   using replay = await smallReplay();
   recordEpisode(replay, 9);
-  const draw = (policy: PickOptions, size = 4): [Selector, Batch<Column>] => {
+  const draw = (policy: PickOptions, size = 4): [Selector, Batch] => {
     const selector = replay.newPickTable(policy).newPickSelector(uniform());
-    return [selector, replay.getBatch(size, selector) as unknown as Batch<Column>];
+    return [selector, replay.getBatch(size, selector) as unknown as Batch];
   };
   const [selector] = draw({ length: 2, nStep: 3 });
   const loose = replay as unknown as { getBatch(...args: unknown[]): unknown };

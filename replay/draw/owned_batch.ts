@@ -1,0 +1,243 @@
+/**
+ * The object behind a {@linkcode Batch}: its memory, and what only the library may do with it.
+ *
+ * @module
+ */
+
+import { showUnlike } from "../../base/checks.ts";
+import { columnsText, showAs } from "../../base/inspect.ts";
+import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
+import * as abi from "../../ffi/symbols.ts";
+import type { AnyColumnArray } from "../../schema/columns.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { Batch, NStepPart } from "../../schema/batch.ts";
+import type { BatchLayout } from "./batch_layout.ts";
+import type { BatchShape } from "../../schema/batch_shape.ts";
+
+/** A batch of any schema, with its memory. */
+export class OwnedBatch implements Batch {
+  /** Users know it as this. */
+  static readonly name = "Batch";
+  readonly size: number;
+  readonly length: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly state: AnyColumnArray;
+  readonly action: AnyColumnArray;
+  readonly reward: AnyColumnArray;
+  readonly nextState: AnyColumnArray;
+  readonly extras: Readonly<Record<string, AnyColumnArray>>;
+  readonly seqLen: Int32Array<ArrayBuffer>;
+  readonly nextSeqLen: Int32Array<ArrayBuffer>;
+  readonly pickEpisode: Float64Array<ArrayBuffer>;
+  readonly pickPosition: Int32Array<ArrayBuffer>;
+  readonly probability: Float32Array<ArrayBuffer>;
+  readonly importanceWeight: Float32Array<ArrayBuffer>;
+  readonly discount: Float32Array<ArrayBuffer>;
+  readonly learnMask: Float32Array<ArrayBuffer>;
+  readonly contextMask: Float32Array<ArrayBuffer>;
+  readonly nStep: readonly NStepPart[];
+  readonly shape: BatchShape;
+  readonly #key: string;
+  #policy: PickPolicy;
+  readonly #memory: Uint8Array<ArrayBuffer>;
+  readonly #layout: BatchLayout;
+  #isLent = false;
+
+  /** Makes room for a batch; `getBatch` does. */
+  constructor(layout: BatchLayout) {
+    const { size, length } = layout;
+    const buffer = layout.takeMemory();
+    this.size = size;
+    this.length = length;
+    this.bytes = new Uint8Array(buffer);
+    this.#memory = this.bytes;
+    this.state = layout.view(0, buffer);
+    this.action = layout.view(1, buffer);
+    this.reward = layout.view(2, buffer);
+    const { policy } = layout;
+    const nextCount = policy.nextState === "copy" ? layout.stackCount : 0;
+    this.nextState = layout.view(
+      0,
+      buffer,
+      nextCount,
+      abi.EXRP_BATCH_NEXT_STATE,
+    );
+    this.extras = extrasOf(layout, buffer);
+    this.seqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_SEQ_LEN), size);
+    this.nextSeqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_NEXT_SEQ_LEN), size);
+    this.pickEpisode = new Float64Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_EPISODE), size);
+    this.pickPosition = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_POSITION), size);
+    this.probability = layout.floats(buffer, abi.EXRP_BATCH_PROBABILITY, size);
+    this.importanceWeight = layout.floats(buffer, abi.EXRP_BATCH_IMPORTANCE_WEIGHT, size);
+    this.discount = layout.floats(buffer, abi.EXRP_BATCH_DISCOUNT, size * length);
+    const maskRows = policy.masks ? length : 0;
+    this.learnMask = layout.floats(buffer, abi.EXRP_BATCH_LEARN_MASK, size * maskRows);
+    this.contextMask = layout.floats(buffer, abi.EXRP_BATCH_CONTEXT_MASK, size * maskRows);
+    this.nStep = policy.nStep.length === 0
+      ? NO_RETURNS
+      : Object.freeze(policy.nStep.map((n, k) => nStepPart(layout, buffer, n, k)));
+    this.shape = layout.shape;
+    this.#key = layout.key;
+    this.#policy = policy;
+    this.#layout = layout;
+  }
+
+  /** See {@linkcode Batch}. */
+  [Symbol.dispose](): void {
+    if (!(#memory in this)) {
+      throw new TypeError("only a batch that getBatch() returned can be handed back");
+    }
+    if (!this.#isLent) this.#layout.giveMemory(bufferOf(this.#memory));
+  }
+
+  /** While a batch is lent its memory can't be handed back: the kernel may be writing to it on another thread. */
+  static lend(batch: OwnedBatch, isLent: boolean): void {
+    batch.#isLent = isLent;
+  }
+
+  /** Whether a batch has its memory still: it may have been handed back, or its buffer transferred. */
+  static hasMemory(batch: OwnedBatch): boolean {
+    return lengthOf(batch.#memory) > 0;
+  }
+
+  /** The memory of a batch, whatever became of its properties. */
+  static memoryOf(batch: { readonly bytes: Uint8Array<ArrayBuffer> }): Uint8Array<ArrayBuffer> {
+    return #memory in batch ? batch.#memory : batch.bytes;
+  }
+
+  /** Copies picks of one batch to the places of another from `first` on; both are of one pick table. */
+  static copyPicks(
+    from: OwnedBatch,
+    indices: ArrayLike<number>,
+    to: OwnedBatch,
+    first: number,
+  ): void {
+    const [sources, targets] = [from.#parts(), to.#parts()];
+    for (const [k, source] of sources.entries()) {
+      const target = targets[k];
+      if (target === undefined) continue;
+      const bytes = source.length / from.size;
+      for (let at = 0; at < indices.length; at++) {
+        const index = indices[at] ?? 0;
+        target.set(source.subarray(index * bytes, (index + 1) * bytes), (first + at) * bytes);
+      }
+    }
+  }
+
+  /** The bytes of every part; pick k's are the k-th of as many equal pieces. */
+  #parts(): Uint8Array<ArrayBuffer>[] {
+    const views: ArrayBufferView<ArrayBuffer>[] = [
+      this.state,
+      this.action,
+      this.reward,
+      this.nextState,
+      ...Object.values(this.extras),
+      this.seqLen,
+      this.nextSeqLen,
+      this.pickEpisode,
+      this.pickPosition,
+      this.probability,
+      this.importanceWeight,
+      this.discount,
+      this.learnMask,
+      this.contextMask,
+      ...this.nStep.flatMap(({ reward, nextState, discount }) => [reward, nextState, discount]),
+    ];
+    return views.map(bytesOf);
+  }
+
+  /** Records which pick policy chose the picks that are in a batch now. */
+  static setPolicy(batch: OwnedBatch, policy: PickPolicy): void {
+    batch.#policy = policy;
+  }
+
+  /** Whether a value is a batch of the library. */
+  static isOne(value: object): value is OwnedBatch {
+    return typeof value === "object" && value !== null && #key in value;
+  }
+
+  /** The pick policy of the picks in a batch; undefined for what is no batch. */
+  static policyOf(value: object): PickPolicy | undefined {
+    return #policy in value ? value.#policy : undefined;
+  }
+
+  /**
+   * A batch that takes the place of a new one of this layout.
+   *
+   * @throws {TypeError | RangeError} When it does not fit.
+   */
+  static fitting(value: Batch, layout: BatchLayout): OwnedBatch {
+    const misfit = OwnedBatch.misfit(value, layout);
+    if (misfit !== undefined) throw misfit;
+    return value as OwnedBatch;
+  }
+
+  /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
+  static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
+    if (typeof value !== "object" || value === null || !(#key in value)) {
+      return new TypeError(
+        `getBatch(): into must be a batch that getBatch() returned, got ${
+          showUnlike(value, OwnedBatch)
+        }`,
+      );
+    }
+    if (value.#key !== layout.key) {
+      return new TypeError(
+        `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}`,
+      );
+    }
+    if (value.#layout.size !== layout.size) {
+      return new RangeError(
+        `getBatch(): into is a batch of ${value.#layout.size} picks, needed are ${layout.size}`,
+      );
+    }
+    if (lengthOf(value.#memory) !== layout.bytes) {
+      return new TypeError(
+        "getBatch(): into has lost its memory: it was handed back, or its buffer was transferred",
+      );
+    }
+    return undefined;
+  }
+}
+
+// What most batches have none of need not be made for each.
+const NO_EXTRAS = Object.freeze({});
+const NO_RETURNS: readonly never[] = Object.freeze([]);
+
+function extrasOf(
+  layout: BatchLayout,
+  buffer: ArrayBuffer,
+): Readonly<Record<string, AnyColumnArray>> {
+  const { extraNames } = layout;
+  if (extraNames.length === 0) return NO_EXTRAS;
+  const extras = extraNames.map((name, k) => [name, layout.view(3 + k, buffer)]);
+  return Object.freeze(Object.fromEntries(extras));
+}
+
+function nStepPart(
+  layout: BatchLayout,
+  buffer: ArrayBuffer,
+  n: number,
+  k: number,
+): NStepPart {
+  const { size, length, columns } = layout;
+  const part = abi.EXRP_BATCH_COLUMN + columns.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
+  const state = layout.view(
+    0,
+    buffer,
+    layout.stackCount,
+    part + abi.EXRP_BATCH_N_STEP_STATE,
+  );
+  return Object.freeze({
+    n,
+    reward: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, layout.count(2)),
+    nextState: state,
+    discount: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length),
+    shape: layout.nStepShape,
+  });
+}
+
+showAs(OwnedBatch, (batch) => {
+  const gone = OwnedBatch.hasMemory(batch) ? "" : " (handed back)";
+  return `Batch ${batch.size}×${batch.length}${gone} ${columnsText(batch, batch.shape)}`;
+});

@@ -1,0 +1,125 @@
+/**
+ * The object behind a {@linkcode Drained}: puts the steps of many segments together.
+ *
+ * @module
+ */
+
+import { columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import type { AnyColumnArray } from "../../schema/columns.ts";
+import type { Drained } from "./drained.ts";
+import { extrasOf } from "./records.ts";
+
+/** A run of steps of one episode, to be handed out. */
+export interface Segment {
+  /** The episode's handle. */
+  readonly handle: number;
+  /** The position of its first step. */
+  readonly position: number;
+  /** How many steps. */
+  readonly count: number;
+  /** How the episode ended, if its last step is among them. */
+  readonly ending: "terminated" | "truncated" | undefined;
+}
+
+/** What drained steps are made of. */
+export interface DrainedParts {
+  /** The runs of steps. */
+  readonly segments: readonly Segment[];
+  /** Rows of the state, the action, the reward and the extras. */
+  readonly arrays: readonly AnyColumnArray[];
+  /** The names of the extras. */
+  readonly extraNames: readonly string[];
+  /** The shape of one record's value, by column. */
+  readonly shapes: readonly (readonly number[])[];
+  /** The state after each segment's last step. */
+  readonly lastNextState: AnyColumnArray;
+  /** Gamma. */
+  readonly discount: number;
+  /** Records that were forgotten before they were handed out. */
+  readonly lost: number;
+}
+
+/** Drained steps of any schema. */
+export class DrainedSteps implements Drained {
+  /** Users know it as this. */
+  static readonly name = "Drained";
+  readonly size: number;
+  readonly segmentCount: number;
+  readonly state: AnyColumnArray;
+  readonly action: AnyColumnArray;
+  readonly reward: AnyColumnArray;
+  readonly extras: Readonly<Record<string, AnyColumnArray>>;
+  readonly discount: Float32Array<ArrayBuffer>;
+  readonly terminated: Uint8Array<ArrayBuffer>;
+  readonly truncated: Uint8Array<ArrayBuffer>;
+  readonly seqLen: Int32Array<ArrayBuffer>;
+  readonly offset: Int32Array<ArrayBuffer>;
+  readonly episode: Float64Array<ArrayBuffer>;
+  readonly position: Int32Array<ArrayBuffer>;
+  readonly lastNextState: AnyColumnArray;
+  readonly lost: number;
+  readonly shape: Drained["shape"];
+  #nextState: AnyColumnArray | undefined;
+
+  /** Puts the parts together; call `drain` instead. */
+  constructor(parts: DrainedParts) {
+    const { segments, arrays, extraNames, shapes } = parts;
+    const count = segments.length;
+    this.segmentCount = count;
+    this.seqLen = Int32Array.from(segments, (segment) => segment.count);
+    this.episode = Float64Array.from(segments, (segment) => segment.handle);
+    this.position = Int32Array.from(segments, (segment) => segment.position);
+    this.offset = new Int32Array(count);
+    let size = 0;
+    for (let k = 0; k < count; k++) {
+      this.offset[k] = size;
+      size += this.seqLen[k] as number;
+    }
+    this.size = size;
+    this.discount = new Float32Array(size).fill(parts.discount);
+    this.terminated = new Uint8Array(size);
+    this.truncated = new Uint8Array(size);
+    for (const [k, { ending }] of segments.entries()) {
+      const last = (this.offset[k] as number) + (this.seqLen[k] as number) - 1;
+      if (ending === "terminated") {
+        this.terminated[last] = 1;
+        this.discount[last] = 0;
+      } else if (ending === "truncated") this.truncated[last] = 1;
+    }
+    this.state = arrays[0] as AnyColumnArray;
+    this.action = arrays[1] as AnyColumnArray;
+    this.reward = arrays[2] as AnyColumnArray;
+    this.extras = Object.freeze(extrasOf(extraNames, arrays));
+    this.lastNextState = parts.lastNextState;
+    this.lost = parts.lost;
+    const shape = (k: number): readonly number[] => [size, ...shapes[k] ?? []];
+    const extras = Object.fromEntries(extraNames.map((name, k) => [name, shape(3 + k)]));
+    this.shape = { state: shape(0), action: shape(1), reward: shape(2), extras } as
+      | readonly unknown[]
+      | object as Drained["shape"];
+  }
+
+  /** See {@linkcode Drained}. */
+  get nextState(): AnyColumnArray {
+    if (this.#nextState !== undefined) return this.#nextState;
+    const from: AnyColumnArray = this.state;
+    const last: AnyColumnArray = this.lastNextState;
+    const next = from.slice();
+    const width = this.size === 0 ? 0 : from.length / this.size;
+    // Each state moves up by one row, over the boundaries too. Then each segment's last row gets the segment's own last state.
+    next.copyWithin(0, width);
+    for (let k = 0; k < this.segmentCount; k++) {
+      const end = (this.offset[k] as number) + (this.seqLen[k] as number);
+      next.set(last.subarray(k * width, (k + 1) * width), (end - 1) * width);
+    }
+    this.#nextState = next;
+    return this.#nextState;
+  }
+}
+
+showAs(DrainedSteps, (drained) => {
+  const { size, segmentCount, shape } = drained;
+  return `Drained ${numberOf(size, "step")} in ${numberOf(segmentCount, "segment")} ${
+    columnsText(drained, shape)
+  }`;
+});

@@ -1,0 +1,67 @@
+/**
+ * The shapes of a batch's parts.
+ *
+ * @module
+ */
+
+import type { Column, Columns, KeptColumn } from "./columns.ts";
+import type { AnySchema, ColumnOf, CompactOf, ExtrasOf, Schema, StackOf } from "./schema.ts";
+
+/** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` for a column of {@linkcode every}. */
+export type BatchColumnShape<C extends Column> = C extends KeptColumn
+  ? readonly [number, ...C["shape"]]
+  : readonly [number, number, ...C["shape"]];
+
+/** The shapes of columns in a batch, by name. */
+export type BatchColumnShapes<X extends Columns> = {
+  readonly [K in keyof X]: BatchColumnShape<X[K]>;
+};
+
+/**
+ * The shape of states with all of their frames: `[batch, length, ...shape]`, or `[batch, length, stack, ...shape]`. It is open where
+ * TypeScript does not know how many frames there are.
+ */
+export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
+  ? Stack extends 1 ? BatchColumnShape<ColumnOf<S, "state">>
+  : number extends Stack ? readonly number[]
+  : readonly [number, number, Stack, ...ColumnOf<S, "state">["shape"]]
+  : never;
+
+/** The shape of `batch.state`: that of its stacks, or `[batch, frames, ...shape]` where stacks are compact. */
+export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
+  ? BatchColumnShape<ColumnOf<S, "state">>
+  : [CompactOf<S>] extends [false] ? StackShape<S>
+  : [StackOf<S>] extends [1] ? StackShape<S>
+  : readonly number[];
+
+/** The shapes of a batch's parts. */
+export interface BatchShape<S extends Schema = AnySchema> {
+  /** `[batch, length, ...shape]`; {@linkcode Batch.state} says how stacks and next states change it. */
+  readonly state: StateShape<S>;
+  /** `[batch, length, ...shape]` */
+  readonly action: BatchColumnShape<ColumnOf<S, "action">>;
+  /** `[batch, length, ...shape]` */
+  readonly reward: BatchColumnShape<ColumnOf<S, "reward">>;
+  /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` where next states are not copied. */
+  readonly nextState: StackShape<S>;
+  /** `[batch, length, ...shape]` of each extra. */
+  readonly extras: BatchColumnShapes<ExtrasOf<S>>;
+  /** `[batch]` */
+  readonly seqLen: readonly [number];
+  /** `[batch]` */
+  readonly nextSeqLen: readonly [number];
+  /** `[batch]` */
+  readonly pickEpisode: readonly [number];
+  /** `[batch]` */
+  readonly pickPosition: readonly [number];
+  /** `[batch]` */
+  readonly probability: readonly [number];
+  /** `[batch]` */
+  readonly importanceWeight: readonly [number];
+  /** `[batch, length]` */
+  readonly discount: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without masks. */
+  readonly learnMask: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without masks. */
+  readonly contextMask: readonly [number, number];
+}

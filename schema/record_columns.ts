@@ -1,0 +1,38 @@
+/**
+ * The columns of a record, by the names that the schema gives them.
+ *
+ * @module
+ */
+
+import type { Column } from "./columns.ts";
+import type { ReplayConfig } from "./create_options.ts";
+import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "./schema.ts";
+
+/** The columns of a record, by name. */
+export interface RecordColumns<S extends Schema = AnySchema> {
+  /** The state. */
+  readonly state: ColumnOf<S, "state">;
+  /** The action. */
+  readonly action: ColumnOf<S, "action">;
+  /** The reward. */
+  readonly reward: ColumnOf<S, "reward">;
+  /** Further columns. */
+  readonly extras: { readonly [K in keyof ExtrasOf<S>]: ExtrasOf<S>[K] };
+}
+
+/** The columns of a replay's configuration. */
+export function columnsOf({ columns, extraNames }: ReplayConfig): RecordColumns {
+  const [state, action, reward, ...extras] = columns.map(({ column }) => column) as [
+    Column,
+    Column,
+    Column,
+    ...Column[],
+  ];
+  const named = extraNames.map((name, k) => [name, extras[k]]);
+  return Object.freeze({
+    state,
+    action,
+    reward,
+    extras: Object.freeze(Object.fromEntries(named)),
+  });
+}

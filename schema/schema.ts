@@ -1,0 +1,150 @@
+/**
+ * What TypeScript knows of a replay: the options of `create` that decide the types of records and batches, under their own names.
+ *
+ * @module
+ */
+
+import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
+
+/** The pick options that decide the types of a pick table's batches. What is left out is as by default. */
+export interface PickSchema {
+  /** How many frames a state is made of. */
+  readonly stack?: number;
+  /** Whether each frame is given once instead of stacks. */
+  readonly stackCompact?: boolean;
+  /** n of the n-step returns. */
+  readonly nStep?: number | readonly number[];
+}
+
+/**
+ * What a replay holds, as its type says it: `ExperienceReplay<{ state: Column<"float32", [4]> }>`. The names are those of the
+ * options of `create`, and what is left out is as by default there.
+ */
+export interface Schema {
+  /** The state. */
+  readonly state: Column;
+  /** The action; `Column<"int32", []>` by default. */
+  readonly action?: Column;
+  /** The reward; `Column<"float32", []>` by default. */
+  readonly reward?: Column;
+  /** Further columns by name; none by default. */
+  readonly extras?: Columns;
+  /** What of the pick policy decides the types of batches. */
+  readonly pick?: PickSchema;
+}
+
+/** The key that marks {@linkcode AnySchema}; nothing at run time. */
+export declare const anySchema: unique symbol;
+
+/** The schema of any replay: what stands behind `ExperienceReplay`, `Batch` or `Selector` without a type parameter. */
+export interface AnySchema {
+  /** Any state. */
+  readonly state: Column;
+  /** Any action. */
+  readonly action: Column;
+  /** Any reward. */
+  readonly reward: Column;
+  /** Any extras. */
+  readonly extras: Columns;
+  /** Any pick policy. */
+  readonly pick: AnyPick;
+  /** Tells it from a schema whose columns are known at run time only; nothing at run time. */
+  readonly [anySchema]?: true;
+}
+
+/** The pick schema of any pick table. */
+export interface AnyPick {
+  /** Any number of frames. */
+  readonly stack: number;
+  /** Compact stacks or not. */
+  readonly stackCompact: boolean;
+  /** Any n-step returns. */
+  readonly nStep: number | readonly number[];
+}
+
+/** The column of a schema's state, action or reward. */
+export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> = S extends
+  { readonly [P in K]: infer C extends Column } ? C
+  : K extends "action" ? Column<"int32", []>
+  : K extends "reward" ? Column<"float32", []>
+  : Column;
+
+/** The extras of a schema, by name. */
+export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
+  : NoColumns;
+
+/** How many frames a schema's states are made of. */
+export type StackOf<S extends Schema> = S extends
+  { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
+
+/** Whether a schema's stacks are compact. */
+export type CompactOf<S extends Schema> = S extends
+  { readonly pick: { readonly stackCompact: infer C extends boolean } } ? C : false;
+
+/** n of a schema's n-step returns. */
+export type NStepOf<S extends Schema> = S extends
+  { readonly pick: { readonly nStep: infer N extends number | readonly number[] } } ? N
+  : readonly [];
+
+/**
+ * What a replay takes to record. Nothing fits a replay of any schema: write down what it holds, as in
+ * `ExperienceReplay<{ state: Column<"float32", [4]> }>`, where you record into it.
+ */
+export type Recordable<S extends Schema, Value> = typeof anySchema extends keyof S ? never : Value;
+
+/** What `record` takes for the state, action or reward. */
+export type RecordValue<S extends Schema, K extends "state" | "action" | "reward"> = Recordable<
+  S,
+  ColumnValue<ColumnOf<S, K>>
+>;
+
+/** What `recordMany` and `recordBatch` take for the states, actions or rewards of many steps. */
+export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = ArrayValue<
+  ColumnOf<S, K>
+>;
+
+/** Writes out a type, so that an editor shows what is in it and not the name of what made it. */
+export type Written<T> = { [K in keyof T]: T[K] } & unknown;
+
+/** The key where two types differ, and no key where they are the same. */
+export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
+
+/** The pick schema of these options, without what is as by default. */
+export type PickSchemaOf<Stack, Compact, NStep> = Written<
+  & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
+  & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
+  & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
+>;
+
+/** The schema of these columns and this pick schema, without what is as by default. */
+export type SchemaOf<State, Action, Reward, Extras, Pick> = Written<
+  & { readonly state: State }
+  & { readonly [K in KeyUnless<"action", Action, Column<"int32", []>>]: Action }
+  & { readonly [K in KeyUnless<"reward", Reward, Column<"float32", []>>]: Reward }
+  & { readonly [K in KeyUnless<"extras", keyof Extras, never>]: Extras }
+  & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
+>;
+
+/** The schema of another pick table of a replay: the same columns, and a pick schema of its own. */
+export type TableSchema<S extends Schema, Pick> = Written<
+  & { readonly [K in keyof S as K extends "pick" ? never : K]: S[K] }
+  & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
+>;
+
+/** The key of {@linkcode Known}; nothing at run time. */
+export declare const known: unique symbol;
+
+/**
+ * What types with a schema are compared by: its parts, with the defaults filled in. `labels` makes TypeScript compare these parts, and
+ * not the schemas as they are written.
+ */
+export type Known<S extends Schema> = {
+  readonly state: ColumnOf<S, "state">;
+  readonly action: ColumnOf<S, "action">;
+  readonly reward: ColumnOf<S, "reward">;
+  readonly extras: ExtrasOf<S>;
+  readonly stack: StackOf<S>;
+  readonly compact: CompactOf<S>;
+  readonly nStep: NStepOf<S>;
+  readonly labels: { readonly [K in keyof S]?: unknown };
+};

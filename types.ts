@@ -1,0 +1,65 @@
+/**
+ * The types that the types of `@exrp/replay` are made of: what a schema says of a column, the shapes of a batch's parts, what a record takes.
+ * TypeScript puts them together for you. You write one where a function of yours is as general as those of the library.
+ *
+ * @example A function for the states of any replay with one dtype
+ * ```ts
+ * import { type Batch, type Column, ExperienceReplay, float32, type Schema, uniform } from "@exrp/replay";
+ * import type { StateShape } from "@exrp/replay/types";
+ * import { assertEquals } from "@std/assert";
+ *
+ * function shapeOf<S extends Schema & { readonly state: Column<"float32"> }>(batch: Batch<S>): StateShape<S> {
+ *   return batch.shape.state;
+ * }
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 10, state: float32(2) });
+ * replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [3, 4] });
+ * const shape = shapeOf(replay.getBatch(5, replay.newPickSelector(uniform())));
+ * assertEquals(shape[2], 2); // TypeScript knows this number
+ * ```
+ *
+ * @module
+ */
+
+export type {
+  AnyPick,
+  anySchema,
+  ColumnOf,
+  CompactOf,
+  ExtrasOf,
+  KeyUnless,
+  Known,
+  known,
+  NStepOf,
+  PickSchemaOf,
+  Recordable,
+  RecordArray,
+  RecordValue,
+  SchemaOf,
+  StackOf,
+  TableSchema,
+  Written,
+} from "./schema/schema.ts";
+export type {
+  ArrayOfDType,
+  ArrayValue,
+  ColumnArrays,
+  InputArrayOfDType,
+  ScalarValue,
+} from "./schema/columns.ts";
+export type {
+  BatchColumnShape,
+  BatchColumnShapes,
+  StackShape,
+  StateShape,
+} from "./schema/batch_shape.ts";
+export type { NStepParts } from "./schema/batch.ts";
+export type { DrainedColumnShape, DrainedColumnShapes } from "./replay/read/drained.ts";
+export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
+export type {
+  ExtraValues,
+  RecordExtras,
+  RecordMeta,
+  RecordRest,
+} from "./replay/record/recorder.ts";
+export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_recorder.ts";
