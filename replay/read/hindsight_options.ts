@@ -14,6 +14,7 @@ import type {
   ExtrasOf,
   Schema,
   TableSchema,
+  Written,
 } from "../../schema/schema.ts";
 
 /** A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. */
@@ -55,10 +56,10 @@ export interface RelabelledRewards {
 }
 
 /** The options of `newHindsight`. */
-export interface HindsightOptions<
+export type HindsightOptions<
   S extends Schema = AnySchema,
   G extends GoalColumn<S> = GoalColumn<S>,
-> {
+> = Written<{
   /**
    * Where the goal is that a step achieved. An extra holds the goal **after** the step, and you record it with the step. If the goal
    * is part of the state, the goal after a step is in the next state.
@@ -79,7 +80,7 @@ export interface HindsightOptions<
     desired: GoalArray<S, G>,
     rows: RelabelledRows<S>,
   ): ArrayLike<number> | RelabelledRewards;
-}
+}>;
 
 /** Where a goal is, checked: elements `first` to `first + count - 1` of each row of column k. */
 export interface GoalPlace {

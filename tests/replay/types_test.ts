@@ -8,10 +8,13 @@ import {
   type Batch,
   bool,
   type Column,
+  combined,
   ExperienceReplay,
   float16,
   float32,
   int32,
+  laber,
+  mixture,
   type PickOptions,
   type PickTable,
   uint8,
@@ -292,4 +295,141 @@ Deno.test("a pick policy that can't be does not compile", async () => {
   const complete: Required<PickOptions> = { ...policy };
   assertEquals(complete.stride, 1);
   assertEquals([policy.length, policy.nStep], [2, [1, 2]]);
+});
+
+Deno.test("a replay fits where any replay is wanted, and nobody records into one of which they know nothing", async () => {
+  function draw(replay: ExperienceReplay): number {
+    const batch: Batch = replay.getBatch(2, replay.newPickSelector(uniform()));
+    const states: ArrayLike<number> = batch.state;
+    return states.length;
+  }
+  function put(replay: ExperienceReplay): void {
+    // @ts-expect-error: what this replay holds is not known.
+    replay.record(replay.newEpisode(), [1, 2], 0, 0);
+    // @ts-expect-error: what this replay holds is not known.
+    replay.recordMany(replay.newEpisode(), { state: [1, 2], action: [0], reward: [0] });
+    // @ts-expect-error: what this replay holds is not known.
+    replay.endEpisode(replay.newEpisode(), { finalState: [1, 2] });
+  }
+  using bytes = await ExperienceReplay.create({ capacity: 9, state: uint8(2), action: int32(3) });
+  bytes.record(bytes.newEpisode(), [1, 2], [0, 0, 0], 0, { finalState: [1, 2] });
+  using stacked = await ExperienceReplay.create({
+    capacity: 9,
+    state: float32(),
+    extras: { a: bool() },
+    pick: { stack: 3, nStep: [1, 2] },
+  });
+  const extras = { a: true };
+  stacked.record(stacked.newEpisode(), 1, 0, 0, { finalState: 2, extras });
+  assertEquals([draw(bytes), draw(stacked)], [4, 6]);
+  assertThrows(() => put(bytes), TypeError);
+  assertThrows(() => put(stacked), TypeError);
+  const any: ExperienceReplay = stacked;
+  // @ts-expect-error: a replay of any schema is none of this one.
+  const _narrow: ExperienceReplay<{ state: Column<"uint8", [2]> }> = any;
+  // @ts-expect-error: the states are single floats.
+  const _other: ExperienceReplay<{ state: Column<"uint8", [2]> }> = stacked;
+});
+
+Deno.test("a schema may name what is as by default, or leave it out", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 9, state: float32(4) });
+  const short: ExperienceReplay<{ state: Column<"float32", [4]> }> = replay;
+  const long: ExperienceReplay<
+    { state: Column<"float32", [4]>; action: Column<"int32", []>; pick: { stack: 1 } }
+  > = short;
+  const again: ExperienceReplay<{ state: Column<"float32", readonly [4]> }> = long;
+  assertStrictEquals(again, replay);
+  // @ts-expect-error: the action is a whole number.
+  const _floats: ExperienceReplay<
+    { state: Column<"float32", [4]>; action: Column<"float32", []> }
+  > = replay;
+  assertEquals(replay.columns.state.shape, [4]);
+  const first: 4 = replay.columns.state.shape[0];
+  assertStrictEquals(first, 4);
+});
+
+Deno.test("n-step returns have shapes, one part for each n, and whole stacks where stacks are compact", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 40,
+    state: uint8(2, 3),
+    reward: float32(2),
+    pick: { stack: 4, stackCompact: true, nStep: 3 },
+  });
+  for (let k = 0; k < 2; k++) {
+    const state = new Uint8Array(6);
+    replay.record(replay.newEpisode(), state, 0, [1, 2], { finalState: state });
+  }
+  const batch = replay.getBatch(5, replay.newPickSelector(uniform()));
+  // Frames once, and no next states: those of the n-step return serve.
+  assertStrictEquals(replay.pickTables[0].policy.nextState, false);
+  const frames: readonly [number, number, 2, 3] = batch.shape.state;
+  assertEquals(frames, [5, 4, 2, 3]);
+  const none: readonly [number, number, 4, 2, 3] = batch.shape.nextState;
+  assertEquals(none, [5, 0, 4, 2, 3]);
+  const [part] = batch.nStep;
+  const { shape } = part;
+  const stacks: readonly [number, number, 4, 2, 3] = shape.nextState;
+  const reward: readonly [number, number, 2] = shape.reward;
+  const discount: readonly [number, number] = shape.discount;
+  assertEquals([stacks, reward, discount], [[5, 1, 4, 2, 3], [5, 1, 2], [5, 1]]);
+  assertStrictEquals(part.nextState.length, 5 * 4 * 6);
+  // @ts-expect-error: these are whole stacks.
+  const _frames: readonly [number, number, 2, 3] = shape.nextState;
+  // @ts-expect-error: there is one n.
+  assertStrictEquals(batch.nStep[1], undefined);
+  const two = replay.newPickTable({ nStep: [1, 3] });
+  const [one, three] = replay.getBatch(5, two.newPickSelector(uniform())).nStep;
+  const plain: readonly [number, number, 2, 3] = three.shape.nextState;
+  assertEquals([one.n, three.n, plain], [1, 3, [5, 1, 2, 3]]);
+  const without = replay.getBatch(5, replay.newPickTable({}).newPickSelector(uniform()));
+  // @ts-expect-error: there is no n-step return.
+  assertStrictEquals(without.nStep[0], undefined);
+  assertEquals(without.nStep.length, 0);
+});
+
+Deno.test("of selectors and tables that are listed, the batches are of the schema, and their states of any shape", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 9, state: uint8(2) });
+  replay.newPickSelector(uniform());
+  replay.newPickTable({ stack: 3 }).newPickSelector(uniform());
+  replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [1, 2] });
+  const shapes = replay.selectors.map((selector) => {
+    const batch = replay.getBatch(1, selector);
+    const state: Uint8Array<ArrayBuffer> = batch.state;
+    assertInstanceOf(state, Uint8Array);
+    // @ts-expect-error: it may be the selector of another table, whose states have frames.
+    const _flat: readonly [number, number, 2] = batch.shape.state;
+    const shape: readonly number[] = batch.shape.state;
+    return shape;
+  });
+  assertEquals(shapes, [[1, 1, 2], [1, 1, 3, 2]]);
+  const [first, second] = replay.pickTables;
+  const batch = replay.getBatch(1, first.newPickSelector(uniform()));
+  const flat: readonly [number, number, 2] = batch.shape.state;
+  assertEquals(flat, [1, 1, 2]);
+  assertStrictEquals(second?.policy.stack, 3);
+  // @ts-expect-error: the type of a selector's batches is no property.
+  assertStrictEquals(replay.selectors[0]?.batch, undefined);
+});
+
+Deno.test("laber's scorer knows its candidates, and one of another schema does not compile", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 40, state: uint8(2) });
+  const selector = replay.newPickSelector(laber({
+    score: (candidates) => {
+      const states: Uint8Array<ArrayBuffer> = candidates.state;
+      return Array.from({ length: candidates.size }, (_, k) => states[2 * k] ?? 0);
+    },
+  }));
+  replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [1, 2] });
+  assertStrictEquals(replay.getBatch(3, selector).size, 3);
+  const other = laber({
+    score: (candidates: Batch<{ state: Column<"float32", [4]> }>) => candidates.reward,
+  });
+  // @ts-expect-error: the batches have bytes, two a state.
+  replay.newPickSelector(other);
+  // @ts-expect-error: as a part, too.
+  replay.newPickSelector(mixture([{ rule: other, share: 1 }, { rule: uniform(), share: 1 }]));
+  // @ts-expect-error: and for another pick table.
+  replay.newPickTable({ length: 2 }).newPickSelector(combined({ rest: other }));
+  const ofAny = laber({ score: ({ reward }: Batch) => Array.from(reward, Number) });
+  assertStrictEquals(replay.newPickSelector(ofAny).kind, "laber");
 });
