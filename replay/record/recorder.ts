@@ -137,8 +137,15 @@ export class Recorder {
   /** Writes one step as `step()` of an environment gives it. */
   recordStep(episode: number, step: LooseStep): number {
     const operation = "recordStep()";
-    checkOptions(operation, step, STEP_PARTS);
+    if (typeof step !== "object" || step === null) checkOptions(operation, step, STEP_PARTS);
     const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
+    // To count the parts is a third of the cost of comparing their names. Where one is too many, its name is looked for.
+    let known = 5;
+    if (nextState !== undefined) known++;
+    if (extras !== undefined) known++;
+    if (priority !== undefined) known++;
+    for (const _part in step) known--;
+    if (known !== 0) checkOptions(operation, step, STEP_PARTS);
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = checkFlag("recordStep(): truncated", truncated);
