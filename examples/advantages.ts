@@ -67,7 +67,7 @@ for (let round = 0; round < 3000; round++) {
     values[place] = lookUp(place) + rate * weight * (advantage[k] ?? 0);
   }
   const surprise = sequencePriority(advantage, batch.seqLen);
-  replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, surprise);
+  replay.setPriority(selector, batch, surprise);
 }
 
 let worst = 0;

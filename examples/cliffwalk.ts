@@ -93,7 +93,7 @@ export class Learner {
     const target = (batch.reward[0] ?? 0) + (batch.discount[0] ?? 0) * best;
     const error = target - (this.values[at] ?? 0);
     this.values[at] = (this.values[at] ?? 0) + STEP_SIZE * error;
-    replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, [Math.abs(error)]);
+    replay.setPriority(selector, batch, [Math.abs(error)]);
   }
 
   /** The mean squared error of all values. */

@@ -39,7 +39,7 @@ for (let walk = 0; walk < 200; walk++) {
 for (let step = 0; step < 100; step++) {
   const batch = replay.getBatch(32, selector, { beta: 0.4 });
   const surprise = batch.reward.map((reward) => Math.abs(reward) + 0.1);
-  replay.setPriority(selector, batch.pickEpisode, batch.pickPosition, surprise);
+  replay.setPriority(selector, batch, surprise);
 }
 
 const batch = replay.getBatch(1000, selector);
