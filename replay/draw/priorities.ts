@@ -48,6 +48,9 @@ export class Priorities {
     third: NumberArray | undefined,
   ): number {
     if (OwnedBatch.isOne(picks)) {
+      if (third !== undefined) {
+        throw new TypeError(`${OPERATION} takes a batch and its priorities, got a third array`);
+      }
       return this.#set(selector, picks.pickEpisode, picks.pickPosition, second);
     }
     return this.#set(selector, picks as NumberArray, second, third as NumberArray);

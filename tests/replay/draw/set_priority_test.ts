@@ -15,7 +15,7 @@ import {
   type Selector,
 } from "@exrp/replay";
 import { RandomStream } from "@exrp/replay/selectors";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 
 interface Twin {
   readonly replay: ExperienceReplay<{ state: Column; action: Column; reward: Column }>;
@@ -130,4 +130,51 @@ Deno.test("setPriority finds the same picks in whatever order they come", async 
     two.replay[Symbol.dispose]();
   }
   assert(applied > 1000 && skipped > 100, `${applied} applied, ${skipped} skipped`);
+});
+
+Deno.test("setPriority() of a batch does what its two arrays do, whatever rule draws", async () => {
+  using twins = new DisposableStack();
+  const [replay, twin] = await Promise.all([0, 1].map(async () => {
+    const made = await make(16, 1);
+    twins.use(made.replay);
+    record(made, new RandomStream(3, 0), 300);
+    return made;
+  })) as [Twin, Twin];
+  for (const index of [0, 1]) {
+    const [selector, other] = [replay.selectorOf(index), twin.selectorOf(index)];
+    for (let round = 0; round < 5; round++) {
+      const batch = replay.replay.getBatch(20, selector);
+      const same = twin.replay.getBatch(20, other);
+      assertEquals(same.bytes, batch.bytes);
+      const errors = Float32Array.from(batch.pickPosition, (position) => position + round + 0.5);
+      const { pickEpisode, pickPosition } = same;
+      assertEquals(
+        replay.replay.setPriority(selector, batch, errors),
+        twin.replay.setPriority(other, pickEpisode, pickPosition, errors),
+      );
+    }
+  }
+});
+
+Deno.test("setPriority() of a batch refuses what does not go with it, and changes nothing", async () => {
+  const twin = await make(16, 1);
+  using replay = twin.replay;
+  record(twin, new RandomStream(4, 0), 300);
+  const selector = twin.selectorOf(0);
+  const batch = replay.getBatch(3, selector);
+  const before = await replay.serialize();
+  const loose = replay.setPriority.bind(replay) as (...values: unknown[]) => number;
+  const cases: readonly (readonly [readonly unknown[], RegExp])[] = [
+    [[batch, [1, 2]], /got 3, 3 and 2$/],
+    [[batch], /priority must be a plain or typed array of numbers, got undefined/],
+    [[batch, [1, 2, 3], [1, 2, 3]], /takes a batch and its priorities, got a third array/],
+    [[{ ...batch }, [1, 2, 3]], /pickEpisode must be a plain or typed array/],
+  ];
+  for (const [values, text] of cases) {
+    assertMatch((assertThrows(() => loose(selector, ...values)) as Error).message, text);
+  }
+  batch[Symbol.dispose]();
+  const error = assertThrows(() => replay.setPriority(selector, batch, [1, 2, 3])) as Error;
+  assertMatch(error.message, /memory|got 0, 0 and 3/);
+  assertEquals(await replay.serialize(), before);
 });
