@@ -65,19 +65,21 @@ export interface PickOptions<
   /** What stands in a stack for frames before an episode's start; `"repeat"` by default. */
   readonly stackPadding?: StackPadding;
   /**
-   * Gives each frame once instead of stacks: `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`, without the 1, which is the
-   * next state, where `nextState` is `false` (false by default).
+   * Gives each frame once instead of stacks; false by default. `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`. The last 1 is
+   * the next state: where `nextState` is `false`, as with `nStep`, it is left out. Next states of `nStep` are whole stacks.
    */
   readonly stackCompact?: Compact;
   /**
-   * n of one or several (at most 8) n-step returns, each 1 to 65536: see {@linkcode Batch.nStep}. An open episode's newest n
-   * records then begin no pick yet, unless `allowOpenEnd` is set. None by default.
+   * n of one or several (at most 8) n-step returns, each 1 to 65536; none by default. {@linkcode Batch.nStep} has one part for each. An
+   * open episode's newest n records then begin no pick yet, unless `allowOpenEnd` is set.
    */
   readonly nStep?: NStep;
   /**
-   * How the states after the records are given: `"copy"` in `batch.nextState`; `"overlap"` as one state more at the end of
-   * `batch.state`, `[batch, rows + 1, ...shape]`; `false` not at all. By default `false` with `nStep`, as its parts
-   * have next states of their own; else `"overlap"` with `stackCompact`, and `"copy"` without.
+   * How a batch gives the states after its records. `"copy"`: in `batch.nextState`. `"overlap"`: as one state more at the end of
+   * `batch.state`, `[batch, rows + 1, ...shape]`. `false`: not at all.
+   *
+   * With `nStep` the default is `false`, as its parts have next states of their own. Without `nStep` it is `"overlap"` with
+   * `stackCompact`, and `"copy"` otherwise.
    */
   readonly nextState?: NextStateMode;
   /** Whether batches have `learnMask` and `contextMask`; by default where there is `burnIn` or `before`. */
