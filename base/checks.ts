@@ -5,7 +5,6 @@
  */
 
 import { countOf, kindOf } from "./typed_arrays.ts";
-import { nearestName } from "./nearest_name.ts";
 
 /** Writes any value short enough for an error message. */
 export function show(value: unknown): string {
@@ -35,31 +34,6 @@ function showObject(value: object): string {
     // An object that only looks like a typed array throws when its length is read.
     return "an object that only looks like an array";
   }
-}
-
-/**
- * Throws unless `options` is a plain object whose keys are all known.
- *
- * @throws {TypeError} When `options` is not an object, or has a key that is not in `known`.
- */
-export function checkOptions(where: string, options: unknown, known: readonly string[]): void {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`${where} takes an object of options, got ${show(options)}`);
-  }
-  for (const key in options) {
-    if (!known.includes(key)) throw unknownOption(where, key, known);
-  }
-}
-
-/** The error for an option that does not exist. The library never ignores an option. */
-export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
-  const nearest = nearestName(key, known);
-  const hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
-  return new TypeError(
-    `${where} has no option ${JSON.stringify(key)}${hint} has ${
-      known.length > 0 ? known.join(", ") : "none"
-    }`,
-  );
 }
 
 /** A finite number within `min`..`max`, both included. */

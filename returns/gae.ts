@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../base/checks.ts";
+import { checkNumber } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
 /** What {@linkcode gae} computes, and may be given to write into. */

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkOptions } from "../base/checks.ts";
+import { checkInteger } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode nStepReturn}. */

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions, show } from "../base/checks.ts";
+import { checkNumber, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
 /** What {@linkcode vtrace} computes, and may be given to write into. */

@@ -5,7 +5,8 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkInteger, checkOptions, show } from "../base/checks.ts";
+import { checkInteger, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
 import {

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumber, checkOptions, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkBoolean, checkOptions } from "../base/checks.ts";
+import { checkBoolean } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_AGE_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkOptions } from "../base/checks.ts";
+import { checkInteger } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
 import { checkNoRule, checkSelectorRule } from "./check_selector.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkOptions, show } from "../base/checks.ts";
+import { checkInteger, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../base/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
 import { checkNoRule, checkSelectorRule } from "./check_selector.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions, show } from "../base/checks.ts";
+import { checkNumber, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
 import type { ComposedSelector, Composition, SelectorRule } from "./composed_selector.ts";
 

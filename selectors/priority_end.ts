@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../base/checks.ts";
+import { checkNumber } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PRIORITY_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, checkWord } from "../base/checks.ts";
+import { checkInteger, checkNumber, checkWord } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PSER } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { PrioritizedOptions } from "./prioritized.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions } from "../base/checks.ts";
+import { checkInteger, checkNumber } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_RECENT } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions, checkWord } from "../base/checks.ts";
+import { checkNumber, checkWord } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_UCB } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 

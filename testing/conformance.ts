@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkOptions, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../mod.ts";
 
 /** One promise that a rule did not keep. */

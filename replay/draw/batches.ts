@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, show } from "../../base/checks.ts";
+import { checkInteger, checkNumber, show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
 
 /** The options of `batches`. */

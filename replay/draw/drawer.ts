@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkNumber, checkOptions } from "../../base/checks.ts";
+import { checkNumber } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";

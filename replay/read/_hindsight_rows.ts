@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkOptions, show } from "../../base/checks.ts";
+import { show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import { checkHonest, kindOf } from "../../base/typed_arrays.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";

@@ -9,7 +9,8 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkOptions } from "../../base/checks.ts";
+import { checkBoolean, checkInteger } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import {
   EXRP_EPISODE_OPEN,
   EXRP_EPISODE_TERMINATED,

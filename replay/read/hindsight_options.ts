@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkOptions, checkWord, show } from "../../base/checks.ts";
+import { checkInteger, checkNumber, checkWord, show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { ColumnArray, ColumnArrays, NamedColumn } from "../../schema/columns.ts";
 import type {

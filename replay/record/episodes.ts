@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkBoolean, checkOptions, show } from "../../base/checks.ts";
+import { checkBoolean, show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import {
   EXRP_EPISODE_INFO_COUNT,
   EXRP_EPISODE_OPEN,

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkOptions, show } from "../../base/checks.ts";
+import { checkInteger, show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import {
   checkHonest,
   checkUnshared,

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkBoolean, show, unknownOption } from "../../base/checks.ts";
+import { checkBoolean, show } from "../../base/checks.ts";
+import { unknownOption } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
 

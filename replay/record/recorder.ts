@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkOptions } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
   EXRP_RECORD_BEGINS,

@@ -1,4 +1,4 @@
-import { nearestName } from "../../base/nearest_name.ts";
+import { nearestName } from "../../base/option_names.ts";
 import { assertStrictEquals } from "@std/assert";
 
 const options = ["length", "stride", "nStep", "stack", "stackCompact", "stackPadding", "c"];

@@ -1,8 +1,35 @@
 /**
- * Finds the name that a misspelt one was meant to be.
+ * Names of options: refuses an option that does not exist, and finds the one that it was meant to be.
  *
  * @module
  */
+
+import { show } from "./checks.ts";
+
+/**
+ * Throws unless `options` is a plain object whose keys are all known.
+ *
+ * @throws {TypeError} When `options` is not an object, or has a key that is not in `known`.
+ */
+export function checkOptions(where: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${where} takes an object of options, got ${show(options)}`);
+  }
+  for (const key in options) {
+    if (!known.includes(key)) throw unknownOption(where, key, known);
+  }
+}
+
+/** The error for an option that does not exist. The library never ignores an option. */
+export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
+  const nearest = nearestName(key, known);
+  const hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
+  return new TypeError(
+    `${where} has no option ${JSON.stringify(key)}${hint} has ${
+      known.length > 0 ? known.join(", ") : "none"
+    }`,
+  );
+}
 
 /**
  * The name nearest to a misspelt one, or undefined where none is near: at most two letters in five may be wrong. An extra letter, a
