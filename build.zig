@@ -92,9 +92,9 @@ const TestOptions = struct {
 /// Builds the kernel once as a static library, and links each file of the test folders with it as a program.
 fn addTests(b: *std.Build, options: TestOptions) void {
     const kernel_module = addModule(b, options.target);
-    // The tests run the same code with assertions on, which Zig's fast mode turns off. Memory must be committed before use
-    // (kernel/base/memory.cpp).
-    const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_COMMIT_PAGES" } }) catch @panic("OOM");
+    // The tests run the same code with assertions on, which Zig's fast mode turns off. Memory must be committed before use,
+    // and a test can refuse it (kernel/base/memory.cpp).
+    const test_flags = std.mem.concat(b.allocator, []const u8, &.{ options.flags, &.{ "-UNDEBUG", "-DEXRP_TEST_MEMORY" } }) catch @panic("OOM");
     kernel_module.addCSourceFiles(.{ .files = options.kernel_sources, .flags = test_flags, .language = .cpp });
     const kernel = b.addLibrary(.{ .name = "exrp-tests", .linkage = .static, .root_module = kernel_module });
 

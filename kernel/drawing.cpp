@@ -77,10 +77,10 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
     return fail(Status::memory, 16.0 * count);
   }
   PickSelector& rule = replay_.selector(selector);
-  replay_.noteChange();
   status = rule.select(count, lane.indices.data(), lane.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
+  replay_.noteChange();
   finishBatch(lane, replay_.tableOf(selector), lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(),
               rule.weighted(), batch);
   return Status::ok;

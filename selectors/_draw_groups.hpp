@@ -11,13 +11,17 @@
 //   3. In an ordered group no member comes before its parent: 0 is the parent of 1 and 2, k of 2k + 1 and 2k + 2.
 //   4. A bit in the map of slots is set if the slot is used, and no word below the hint has a free one.
 // Cost: unordered O(1); ordered O(log members). Memory: 8 bytes a member, at most 4 times that after many have left.
-// Only prepare() allocates, and it changes nothing that shows when it fails.
+// Only prepare() and loading take memory. A prepare() that fails changes nothing that shows. Only trim() and clear() give memory back:
+// until then a slot keeps its members' array, even while it is free. So undoMove() has room for whatever it puts back, and can't fail.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstdlib>
+#include <utility>
 
+#include "kernel/base/memory.hpp"
 #include "kernel/base/status.hpp"
 #include "selectors/_ucb_pick.hpp"
 
@@ -38,6 +42,12 @@ class DrawGroups {
     uint32_t capacity;
     uint32_t previous;  // the slot of the group with the next smaller n
     uint32_t next;      // and of the one with the next larger
+  };
+  /// Where a pick was before remove(), for undoMove().
+  struct Removal {
+    uint32_t slot;      // UcbPick::waiting for a pick that was in no group
+    uint32_t position;  // in the group
+    uint32_t last;      // the pick that was the group's last member, and filled the position
   };
 
   explicit DrawGroups(ReservedArray<UcbPick>& picks) : picks_(picks) {}
@@ -89,29 +99,65 @@ class DrawGroups {
   void add(uint32_t slot, uint32_t index) {
     Group& group = groups_[slot];
     picks_[index].group = slot;
-    place(group, group.count++, {picks_[index].priority, index});
+    put(group, group.count++, {picks_[index].priority, index});
     if (ordered_) up(group, group.count - 1);
   }
 
   /// Takes the pick out of its group; a group that becomes empty goes.
-  void remove(uint32_t index) {
+  Removal remove(uint32_t index) {
     const uint32_t slot = picks_[index].group;
     const uint32_t position = picks_[index].position;
     Group& group = groups_[slot];
     const Member last = group.members[--group.count];
     if (position != group.count) {
-      place(group, position, last);
+      put(group, position, last);
       if (ordered_) restore(group, position);
     }
     if (group.count == 0) {
       unlink(slot);
       freeSlot(slot);
-    } else if (group.capacity >= 64 && group.count < group.capacity / 4) {
-      resize(group, group.capacity / 2);  // if that fails it stays as it is
     }
+    return {slot, position, last.index};
   }
 
-  /// The pick whose data were copied to `to` keeps its place.
+  /// Undoes the pick's last move, which was prepare(), remove() and add(). All members stand where they stood. Moves are undone in
+  /// reverse order, with no other change in between. From an ordered group only its first member may have moved. A pick that was in no
+  /// group is in none afterwards.
+  void undoMove(uint32_t index, const Removal& from) {
+    const uint32_t to = picks_[index].group;
+    if (from.slot != UcbPick::waiting && !used(from.slot)) {
+      takeSlot(from.slot);
+      groups_[from.slot].n = groups_[to].n - 1;
+      link(from.slot, groups_[to].previous, to);
+    }
+    undoAdd(groups_[to], index);
+    if (groups_[to].count == 0) {
+      unlink(to);
+      freeSlot(to);
+    }
+    if (from.slot == UcbPick::waiting) return;
+    picks_[index].group = from.slot;
+    undoRemove(groups_[from.slot], index, from);
+  }
+
+  /// Gives back memory that members who left the slot's group don't need any more.
+  void trim(uint32_t slot) {
+    Group& group = groups_[slot];
+    if (group.count == 0) {
+      std::free(group.members);
+      group.members = nullptr;
+      group.capacity = 0;
+      return;
+    }
+    uint32_t capacity = group.capacity;
+    while (capacity >= 64 && group.count < capacity / 4) capacity /= 2;
+    if (capacity != group.capacity) resize(group, capacity);  // if that fails, the array stays as it is
+  }
+  void trimAll() {
+    for (uint32_t slot = 0; slot < slotEnd_; ++slot) trim(slot);
+  }
+
+  /// The pick whose data were copied to `to` keeps its position.
   void relocated(uint32_t to) { groups_[picks_[to].group].members[picks_[to].position].index = to; }
 
   /// The pick's priority has changed.
@@ -126,6 +172,7 @@ class DrawGroups {
   void clear() {
     for (uint32_t slot = 0; slot < slotEnd_; ++slot)
       if (used(slot)) freeSlot(slot);
+    trimAll();
     first_ = none;
   }
 
@@ -161,7 +208,7 @@ class DrawGroups {
     return picks_[a.index].birth < picks_[b.index].birth;
   }
 
-  void place(Group& group, uint32_t position, Member member) {
+  void put(Group& group, uint32_t position, Member member) {
     group.members[position] = member;
     picks_[member.index].position = position;
   }
@@ -171,10 +218,10 @@ class DrawGroups {
     while (position > 0) {
       const uint32_t parent = (position - 1) / 2;
       if (!before(member, group.members[parent])) break;
-      place(group, position, group.members[parent]);
+      put(group, position, group.members[parent]);
       position = parent;
     }
-    place(group, position, member);
+    put(group, position, member);
   }
 
   void down(Group& group, uint32_t position) {
@@ -182,10 +229,10 @@ class DrawGroups {
     for (uint64_t child = 2 * uint64_t{position} + 1; child < group.count; child = 2 * uint64_t{position} + 1) {
       if (child + 1 < group.count && before(group.members[child + 1], group.members[child])) ++child;
       if (!before(group.members[child], member)) break;
-      place(group, position, group.members[child]);
+      put(group, position, group.members[child]);
       position = static_cast<uint32_t>(child);
     }
-    place(group, position, member);
+    put(group, position, member);
   }
 
   void restore(Group& group, uint32_t position) {
@@ -195,8 +242,40 @@ class DrawGroups {
       down(group, position);
   }
 
+  /// Undoes add(): those that up() moved down go back up.
+  void undoAdd(Group& group, uint32_t index) {
+    sink(group, picks_[index].position, group.count - 1);
+    --group.count;
+  }
+  /// Undoes remove(): the last member filled the position, and went down from there if the group is ordered. It goes back both ways.
+  void undoRemove(Group& group, uint32_t index, const Removal& from) {
+    assert(!ordered_ || from.position == 0);
+    const uint32_t end = group.count++;
+    if (from.position != end) {
+      rise(group, picks_[from.last].position, from.position);
+      put(group, end, group.members[from.position]);
+    }
+    put(group, from.position, {picks_[index].priority, index});
+  }
+  /// Moves a member up to an ancestor's position. Those on the way go down by one.
+  void rise(Group& group, uint32_t position, uint32_t ancestor) {
+    const Member member = group.members[position];
+    for (; position != ancestor; position = (position - 1) / 2) put(group, position, group.members[(position - 1) / 2]);
+    put(group, ancestor, member);
+  }
+  /// Moves a member down to a descendant's position. Those on the way go up by one.
+  void sink(Group& group, uint32_t position, uint32_t descendant) {
+    Member member = group.members[position];
+    while (true) {
+      std::swap(member, group.members[descendant]);
+      put(group, descendant, group.members[descendant]);
+      if (descendant == position) break;
+      descendant = (descendant - 1) / 2;
+    }
+  }
+
   bool resize(Group& group, uint32_t capacity) {
-    void* members = std::realloc(group.members, size_t{capacity} * sizeof(Member));
+    void* members = resizeMemory(group.members, size_t{capacity} * sizeof(Member));
     if (members == nullptr) return false;
     group.members = static_cast<Member*>(members);
     group.capacity = capacity;
@@ -216,13 +295,11 @@ class DrawGroups {
   bool useSlot(uint32_t slot) {
     if (!groups_.commit(size_t{slot} + 1) || !used_.commit(size_t{slot} / 64 + 1)) return false;
     if (slot >= slotEnd_) slotEnd_ = slot + 1;
-    used_[slot / 64] |= uint64_t{1} << (slot % 64);
+    takeSlot(slot);
     return true;
   }
+  void takeSlot(uint32_t slot) { used_[slot / 64] |= uint64_t{1} << (slot % 64); }
   void freeSlot(uint32_t slot) {
-    std::free(groups_[slot].members);
-    groups_[slot].members = nullptr;
-    groups_[slot].capacity = 0;
     groups_[slot].count = 0;
     used_[slot / 64] &= ~(uint64_t{1} << (slot % 64));
     if (slot / 64 < freeHint_) freeHint_ = slot / 64;
@@ -277,7 +354,7 @@ inline Status DrawGroups::loadEnd(uint32_t pickCount) {
 
 /// Links the used slots in order of n.
 inline Status DrawGroups::linkLoaded() {
-  auto* order = static_cast<uint32_t*>(std::malloc((size_t{slotEnd_} + 1) * sizeof(uint32_t)));
+  auto* order = static_cast<uint32_t*>(resizeMemory(nullptr, (size_t{slotEnd_} + 1) * sizeof(uint32_t)));
   if (order == nullptr) return Status::memory;
   uint32_t count = 0;
   for (uint32_t slot = 0; slot < slotEnd_; ++slot)

@@ -46,8 +46,13 @@ class ScoreTournament {
     while (leaves < count) leaves *= 2;
     if (!lines_.commit(leaves) || !nodes_.commit(leaves) || !scratch_.commit(leaves)) return false;
     leafCount_ = leaves;
-    for (uint32_t node = 1; node < leafCount_; ++node) nodes_[node] = {changed, none};
+    replayAll();
     return true;
+  }
+  /// All matches are to be played again. After it best() may be asked with a smaller lnT than before.
+  void replayAll() {
+    for (uint32_t node = 1; node < leafCount_; ++node) nodes_[node] = {changed, none};
+    lastLength_ = 0.0;
   }
 
   /// Slot takes part with q in [0, 1] and n >= 1.
@@ -65,7 +70,7 @@ class ScoreTournament {
   }
 
   /// The slot with the largest score, of equal ones the one with the smallest n; none if no slot takes part. lnT >= 0 must not be
-  /// less than the last time.
+  /// less than the last time, unless replayAll() came in between.
   uint32_t best(double lnT) {
     if (leafCount_ == 1) return winnerOf(1);
     const double length = __builtin_sqrt(lnT);

@@ -43,6 +43,16 @@ class WaitingLine {
     tail_ = index;
   }
 
+  /// Puts the pick at the head.
+  void prepend(uint32_t index) {
+    UcbPick& pick = picks_[index];
+    pick.group = UcbPick::waiting;
+    pick.position = UcbPick::none;
+    pick.next = head_;
+    linkAfter(index, head_);
+    head_ = index;
+  }
+
   void remove(uint32_t index) {
     const UcbPick& pick = picks_[index];
     linkBefore(pick.next, pick.position);

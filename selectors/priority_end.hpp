@@ -175,7 +175,7 @@ class PriorityEndSelector final : public PickSelector {
 
   /// Whether no two entries have the same stamp; false as well for want of memory.
   bool stampsDiffer() const {
-    auto* stamps = static_cast<uint64_t*>(std::malloc((size_t{count_} + 1) * sizeof(uint64_t)));
+    auto* stamps = static_cast<uint64_t*>(resizeMemory(nullptr, (size_t{count_} + 1) * sizeof(uint64_t)));
     if (stamps == nullptr) return false;
     for (uint32_t at = 0; at < count_; ++at) stamps[at] = heap_[at].stamp;
     std::sort(stamps, stamps + count_);

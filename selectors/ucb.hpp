@@ -12,6 +12,8 @@
 // kept as float32. Probability reported: greedy 1 (importance weights are all 1); proportional P(i), and 1 / N for a draw that was
 // forced because the pick was never drawn, or uniform: so it has the importance weight of a uniform draw.
 //
+// select() may want memory at any draw. It notes what each draw does, and undoes all of the batch when there is no memory.
+//
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Every pick waits or is in one group; the line and the groups together have all picks, the line in order of birth.
@@ -20,7 +22,8 @@
 //   4. Greedy: the tournament has each group's head, unless the maximum has risen since the last draw.
 //   Those of the parts: 10 + DrawGroups', 20 and 30 + the trees', 40 + the tournament's.
 // Cost: see bench/probe/selectors.cpp. pushed, moved, popped O(1) or, of a drawn pick, O(log N); a draw O(log N).
-// Memory: 24 bytes a pick, 8 to 32 more once it was drawn (10 measured), 5.1 more if proportional, and about 90 a group.
+// Memory: 24 bytes a pick, 8 to 32 more once it was drawn (10 measured), 5.1 more if proportional, about 90 a group, and 12 a draw of the
+// largest batch.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +32,7 @@
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/priority.hpp"
+#include "kernel/base/scratch.hpp"
 #include "kernel/sockets/pick_selector.hpp"
 #include "selectors/_draw_groups.hpp"
 #include "selectors/_score_tournament.hpp"
@@ -103,9 +107,11 @@ class UcbSelector final : public PickSelector {
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
+    if (!removals_.commit(count)) return Status::memory;
     if (scaleChanged_) refreshAll();
     scaleChanged_ = false;
     if (options_.proportional) priorities_.settle();
+    const Random before = random_;
     for (uint32_t k = 0; k < count; ++k) {
       if (!waiting_.empty()) {
         index[k] = waiting_.head();
@@ -117,15 +123,22 @@ class UcbSelector final : public PickSelector {
         else
           drawGreedy(lnT, index + k, probability + k);
       }
-      if (!advance(index[k])) return Status::memory;
+      if (!advance(index[k], &removals_[k])) {
+        undo(k, index);
+        random_ = before;
+        return Status::memory;
+      }
       ++drawCount_;
     }
+    for (uint32_t k = 0; k < count; ++k)
+      if (removals_[k].slot != UcbPick::waiting) groups_.trim(removals_[k].slot);
     return Status::ok;
   }
 
   bool weighted() const override { return options_.proportional; }
   double memoryBytes() const override {
     double bytes = sizeof(*this) + picks_.takenBytes(count_) + groups_.memoryBytes();
+    bytes += static_cast<double>(removals_.committed() * sizeof(DrawGroups::Removal));
     if (!options_.proportional) return bytes + tournament_.memoryBytes();
     return bytes + priorities_.memoryBytes(count_) + bonuses_.memoryBytes(groups_.slotEnd());
   }
@@ -204,23 +217,47 @@ class UcbSelector final : public PickSelector {
   }
 
   /// Counts a draw of the pick: it goes to the next group. False for want of memory, with nothing changed.
-  bool advance(uint32_t index) {
+  bool advance(uint32_t index, DrawGroups::Removal* removal) {
     const uint32_t slots = groups_.slotEnd() + 1;
     if (!(options_.proportional ? bonuses_.commit(slots) : tournament_.commit(slots))) return false;
     const uint32_t from = picks_[index].group;
     const bool first = from == UcbPick::waiting;
     uint32_t to = 0;
     if (!groups_.prepare(first ? DrawGroups::none : from, &to)) return false;
-    takeOut(index);
+    if (first) {
+      waiting_.remove(index);
+      *removal = {UcbPick::waiting, 0, 0};
+    } else {
+      *removal = groups_.remove(index);
+      refresh(from);
+    }
     groups_.add(to, index);
     refresh(to);
     return true;
+  }
+
+  /// Undoes the first `count` draws of the batch, the last one first.
+  void undo(uint32_t count, const uint32_t* index) {
+    for (uint32_t k = count; k-- > 0;) {
+      const uint32_t to = picks_[index[k]].group;
+      const uint32_t from = removals_[k].slot;
+      groups_.undoMove(index[k], removals_[k]);
+      if (from == UcbPick::waiting)
+        waiting_.prepend(index[k]);
+      else
+        refresh(from);
+      refresh(to);
+      --drawCount_;
+    }
+    groups_.trimAll();
+    if (!options_.proportional) tournament_.replayAll();
   }
 
   void takeOut(uint32_t index) {
     const uint32_t slot = picks_[index].group;
     if (slot == UcbPick::waiting) return waiting_.remove(index);
     groups_.remove(index);
+    groups_.trim(slot);
     refresh(slot);
   }
 
@@ -256,6 +293,7 @@ class UcbSelector final : public PickSelector {
   ScoreTournament tournament_;   // greedy: the groups' heads
   SumTree<float> priorities_;    // proportional: of all picks
   SumTree<double> bonuses_;      // proportional: count / sqrt(n) by slot
+  Scratch<DrawGroups::Removal> removals_;  // what each draw of a batch took out, so that a failed batch can be undone
 };
 
 inline Status UcbSelector::loadHeader(const uint8_t* bytes) {
@@ -316,7 +354,7 @@ inline Status UcbSelector::lineUp() {
     uint64_t birth;
     uint32_t index;
   };
-  auto* entries = static_cast<Entry*>(std::malloc((size_t{count_} + 1) * sizeof(Entry)));
+  auto* entries = static_cast<Entry*>(resizeMemory(nullptr, (size_t{count_} + 1) * sizeof(Entry)));
   if (entries == nullptr) return Status::memory;
   for (uint32_t index = 0; index < count_; ++index) entries[index] = {picks_[index].birth, index};
   std::sort(entries, entries + count_, [](const Entry& a, const Entry& b) { return a.birth < b.birth; });

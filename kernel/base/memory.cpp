@@ -1,5 +1,7 @@
 #include "kernel/base/memory.hpp"
 
+#include <cstdlib>
+
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -16,7 +18,26 @@ namespace {
 
 size_t roundUp(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
+#if defined(EXRP_TEST_MEMORY)
+thread_local uint64_t grantedCount = UINT64_MAX;
+
+bool isGranted() {
+  if (grantedCount == UINT64_MAX) return true;
+  if (grantedCount == 0) return false;
+  --grantedCount;
+  return true;
+}
+#else
+constexpr bool isGranted() { return true; }
+#endif
+
 }  // namespace
+
+#if defined(EXRP_TEST_MEMORY)
+void grantMemory(uint64_t count) { grantedCount = count; }
+#endif
+
+void* resizeMemory(void* old, size_t bytes) { return isGranted() ? std::realloc(old, bytes) : nullptr; }
 
 #if defined(_WIN32)
 
@@ -24,9 +45,11 @@ namespace {
 constexpr size_t smallPageBytes = 4096;
 }
 
-void* reserveMemory(size_t* bytes, Pages) { return VirtualAlloc(nullptr, *bytes, MEM_RESERVE, PAGE_READWRITE); }
+void* reserveMemory(size_t* bytes, Pages) {
+  return isGranted() ? VirtualAlloc(nullptr, *bytes, MEM_RESERVE, PAGE_READWRITE) : nullptr;
+}
 bool commitMemory(void* base, size_t, size_t to, size_t, Pages) {
-  return VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+  return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
 double pagesBytes(size_t used, size_t, Pages) { return static_cast<double>(roundUp(used, smallPageBytes)); }
@@ -49,7 +72,7 @@ namespace {
 constexpr size_t hugePageBytes = size_t{2} << 20;
 static_assert(hugeFromBytes >= hugePageBytes);
 /// Smaller reservations are usable at once. Equal neighbours then count as one mapping, and the system allows few mappings.
-#if defined(EXRP_COMMIT_PAGES)
+#if defined(EXRP_TEST_MEMORY)
 constexpr size_t openBelowBytes = 0;  // for tests: memory that is not committed can't be touched, as on Windows
 #else
 constexpr size_t openBelowBytes = size_t{256} << 10;
@@ -77,6 +100,7 @@ size_t usableEnd(size_t committed, size_t reservedBytes, Pages pages) {
 }  // namespace
 
 void* reserveMemory(size_t* bytes, Pages pages) {
+  if (!isGranted()) return nullptr;
   const int access = *bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (pages == Pages::small || *bytes < hugeFromBytes) {
@@ -100,6 +124,7 @@ void* reserveMemory(size_t* bytes, Pages pages) {
 }
 
 bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages) {
+  if (!isGranted()) return false;
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservedBytes, pages);
   const size_t end = usableEnd(to, reservedBytes, pages);

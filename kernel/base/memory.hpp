@@ -31,6 +31,13 @@ void* reserveMemory(size_t* bytes, Pages pages);
 bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages);
 /// Gives back a reservation. `bytes` is the size that reserveMemory wrote back.
 void releaseMemory(void* base, size_t bytes);
+/// Makes the memory at `old` (null: none) `bytes` long and keeps what it held, as far as that fits. The memory may move. On failure it
+/// returns null, and `old` is unchanged. std::free() gives the memory back.
+void* resizeMemory(void* old, size_t bytes);
+#if defined(EXRP_TEST_MEMORY)
+/// For tests: this thread's next `count` requests for memory go to the system, and all later ones are refused. UINT64_MAX ends that.
+void grantMemory(uint64_t count);
+#endif
 /// The bytes of the pages that hold the first `used` of `committed` bytes, once these were touched.
 double pagesBytes(size_t used, size_t committed, Pages pages);
 

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernel/base/memory.hpp"
+
 namespace exrp {
 
 template <typename T>
@@ -44,7 +46,7 @@ class Scratch {
  private:
   bool grow(size_t count) {
     if (count > SIZE_MAX / sizeof(T)) return false;
-    void* const moved = std::realloc(data_, count * sizeof(T));
+    void* const moved = resizeMemory(data_, count * sizeof(T));
     if (moved == nullptr) return false;
     data_ = static_cast<T*>(moved);
     memset(static_cast<void*>(data_ + committed_), 0, (count - committed_) * sizeof(T));
