@@ -1,5 +1,5 @@
 /**
- * What the functions of this folder share: the checks of arrays that are `[batch, length]`.
+ * Checks `[batch, length]` arrays for the functions of this folder.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { checkHonest, isKind, kindOf, lengthOf } from "../base/typed_arrays.ts";
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;
 
-/** Refuses what is no array of numbers. */
+/** Throws unless `value` is an array of numbers. */
 export function checkArray(where: string, name: string, value: unknown): void {
   if (Array.isArray(value)) return;
   const kind = kindOf(value);
@@ -25,12 +25,12 @@ export function checkArray(where: string, name: string, value: unknown): void {
 }
 
 /**
- * How far apart rows begin, from `reward` or another array that is `[batch, length]`, and the rows' own lengths; 0 for packed
- * rows, each of which begins where the one before it ends.
+ * Checks `array`, which is `[batch, length]`, against the lengths of its rows. Returns the distance between the
+ * beginnings of two rows; 0 for packed rows, where each row begins at the end of the row before it.
  *
- * @throws {TypeError} When one is no array of numbers.
- * @throws {RangeError} When the array is no whole number of rows, or a row is said to be longer than that; or the array of packed
- * rows has not as many numbers as they have steps.
+ * @throws {TypeError} When `array` or `seqLen` is not an array of numbers.
+ * @throws {RangeError} When `array` is not a whole number of rows, or `seqLen` has a row longer than `length`. For packed
+ *   rows: when `array` does not have one number per step.
  */
 export function checkRows(
   where: string,
@@ -49,7 +49,7 @@ export function checkRows(
   const length = batch === 0 ? 0 : array.length / batch;
   if (!Number.isInteger(length) || batch * length !== array.length) {
     throw new RangeError(
-      `${where}: ${name} must be [batch, length], but ${array.length} numbers are not ${batch} rows, which seqLen has${
+      `${where}: ${name} must be [batch, length], but ${array.length} numbers do not make ${batch} rows, the number in seqLen${
         packedHint(array, seqLen)
       }`,
     );
@@ -67,7 +67,7 @@ export function checkRows(
   return length;
 }
 
-/** What to say where the numbers are just those of packed rows; else nothing. */
+/** A hint for an error where the array would fit packed rows; else nothing. */
 function packedHint(array: Numbers, seqLen: Numbers): string {
   let sum = 0;
   for (let row = 0; row < seqLen.length; row++) sum += seqLen[row] as number;
@@ -89,11 +89,11 @@ function checkPacked(where: string, name: string, array: Numbers, seqLen: Number
   }
   if (sum === array.length) return;
   throw new RangeError(
-    `${where}: ${name} must have ${sum} numbers, the sum of seqLen, as its rows are packed; got ${array.length}`,
+    `${where}: ${name} must have ${sum} numbers, the sum of seqLen, because its rows are packed; got ${array.length}`,
   );
 }
 
-/** Refuses an array that has not `count` numbers. */
+/** Throws unless an array has `count` numbers. */
 export function checkCount(where: string, name: string, array: Numbers, count: number): void {
   checkArray(where, name, array);
   if (array.length !== count) {
@@ -104,10 +104,10 @@ export function checkCount(where: string, name: string, array: Numbers, count: n
 }
 
 /**
- * Whether `nextValue` has one number a row, the value after its last step, rather than one a step. For rows of one step
- * both are the same.
+ * True where `nextValue` has one number per row, the value after its last step; false where it has one per step. For rows
+ * of one step both are the same.
  *
- * @throws {RangeError} When it is neither.
+ * @throws {RangeError} When `nextValue` has another number of elements.
  */
 export function checkNextValue(
   where: string,
@@ -119,11 +119,11 @@ export function checkNextValue(
   if (nextValue.length === count) return false;
   if (nextValue.length === batch) return true;
   throw new RangeError(
-    `${where}: nextValue must have ${count} numbers, one a step, or ${batch}, one a row, got ${nextValue.length}`,
+    `${where}: nextValue must have ${count} numbers, one per step, or ${batch}, one per row, got ${nextValue.length}`,
   );
 }
 
-/** The array to write into: the one that is given, which must fit, or a new one. */
+/** The array for a result: `into`, which must fit, or a new one. */
 export function checkInto(
   where: string,
   name: string,
@@ -143,7 +143,7 @@ export function checkInto(
   return into;
 }
 
-/** Refuses two results in one array. */
+/** Throws where two results share one array. */
 export function checkApart(
   where: string,
   a: Float32Array,

@@ -1,5 +1,5 @@
 /**
- * A number that changes in a straight line.
+ * A schedule that changes a number linearly.
  *
  * @module
  */
@@ -7,16 +7,16 @@
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 
 /**
- * A schedule that goes from `start` to `end` in a straight line over `steps` steps, and stays there: for the `beta` of
- * prioritized replay, an exploration rate, a learning rate.
+ * A schedule that goes linearly from `start` to `end` over `steps` steps, and stays at `end`. Use it for the `beta` of
+ * prioritized replay, an exploration rate or a learning rate.
  *
- * Source: Schaul et al., "Prioritized Experience Replay" (ICLR 2016), section 3.4, where beta goes linearly to 1.
+ * Source: Schaul et al., "Prioritized Experience Replay" (ICLR 2016), section 3.4, where beta grows linearly to 1.
  *
- * @param steps At which step `end` is reached: an integer of at least 1.
- * @returns A function of the step, any number of at least 0; it keeps no state, so nothing of it needs saving.
- * @throws {TypeError} For an argument that is no number.
- * @throws {RangeError} For a number that is not finite, or `steps` that is no integer of at least 1; the schedule throws for
- *   a negative step or NaN.
+ * @param steps The step at which the schedule reaches `end`: an integer of at least 1.
+ * @returns A function of the step, any number of at least 0. It keeps no state, so you need not save it.
+ * @throws {TypeError} For an argument that is not a number.
+ * @throws {RangeError} For a number that is not finite, or `steps` that is not an integer of at least 1. The schedule
+ *   itself throws for a negative step or NaN.
  * @example
  * ```ts
  * import { annealed } from "@exrp/replay/returns";

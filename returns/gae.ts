@@ -8,11 +8,11 @@ import { checkNumber } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
-/** What {@linkcode gae} computes, and may be given to write into. */
+/** The results of {@linkcode gae}. */
 export interface GaeResult {
   /** `[batch, length]`: the advantages; 0 past the end. */
   readonly advantage: Float32Array<ArrayBuffer>;
-  /** `[batch, length]`: advantage + value, what the value function is to learn; 0 past the end. */
+  /** `[batch, length]`: advantage + value, the target of the value function; 0 past the end. */
   readonly valueTarget: Float32Array<ArrayBuffer>;
 }
 
@@ -23,25 +23,28 @@ export interface GaeOptions {
   /** `[batch, length]`: V of each state. */
   readonly value: ArrayLike<number>;
   /**
-   * `[batch, length]`: V of each next state; or `[batch]`: of the last step's only, when the others are `value` one step
-   * later.
+   * `[batch, length]`: V of each next state. Or `[batch]`: V of the last next state only, where the others are `value`
+   * one step later.
    */
   readonly nextValue: ArrayLike<number>;
   /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
   readonly discount: ArrayLike<number>;
   /**
-   * `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`, since a step
-   * whose next state is not known has no advantage yet.
+   * `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. A step
+   * without a known next state has no advantage yet.
    */
   readonly seqLen: ArrayLike<number>;
-  /** How far rewards count beyond one step, 0 to 1: less is more bias, more is more variance; 0.95 by default. */
+  /**
+   * λ, the weight of rewards beyond one step, 0 to 1. A smaller value gives more bias, a larger one more variance. 0.95
+   * by default.
+   */
   readonly lambda?: number;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** Arrays to write into: they are returned, and nothing is allocated. Either may be one of the inputs. */
+  /** Arrays for the results. The call returns them and allocates nothing. Either may be one of the inputs. */
   readonly into?: GaeResult;
 }
 
@@ -61,18 +64,19 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  * The generalized advantage estimate of each step of a batch, A_t = δ_t + γ_t λ A_(t+1) with δ_t = r_t + γ_t V(s_(t+1))
  * − V(s_t), and the value target A_t + V(s_t), which is the λ-return.
  *
- * Nothing is known past a row's last step, so A is 0 there: a row that was cut off, or a pick from within an episode,
- * bootstraps from the last next value; one that terminated does not, because its discount is 0. Arrays are
- * `[batch, length]`, row by row, of any dtype; what lies past `seqLen` is never read. Results are float32, computed in
- * double. NaN in one step makes that step NaN and those before it in its row.
+ * Past a row's last step, A is 0. A row that was truncated, or that ends inside an episode, bootstraps from the last next
+ * value. A row that terminated does not, because its discount is 0. Arrays are `[batch, length]`, row by row, of any
+ * dtype. Values past `seqLen` are never read. Results are float32, computed in double. NaN in one step makes that step
+ * and all earlier steps of its row NaN.
  *
  * Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (ICLR 2016),
- * section 3, equations 11 to 16, truncated as in Schulman et al., "Proximal Policy Optimization Algorithms" (2017). Of
- * both only abstracts could be read; the numbers are those of rlax 0.1.9, `truncated_generalized_advantage_estimation`.
+ * section 3, equations 11 to 16, truncated as in Schulman et al., "Proximal Policy Optimization Algorithms" (2017). Only
+ * the abstracts of both could be read. The results equal those of rlax 0.1.9,
+ * `truncated_generalized_advantage_estimation`.
  *
- * Cost: O(batch · length), one pass; no memory but the results.
+ * Cost: O(batch · length), one pass. It allocates only the results.
  *
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
@@ -83,7 +87,7 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  *   reward: [1, 1, 1, 1],
  *   value: [2, 4, 2, 4],
  *   nextValue: [4, 8, 4, 8],
- *   discount: [0.5, 0.5, 0.5, 0], // the first row was cut off, the second terminated
+ *   discount: [0.5, 0.5, 0.5, 0], // the first row was truncated, the second terminated
  *   seqLen: [2, 2],
  *   lambda: 1,
  * });
@@ -119,7 +123,7 @@ export function gae(options: GaeOptions): GaeResult {
       const here = value[k] as number;
       const gamma = discount[k] as number;
       const next = isLastOnly ? laterValue : nextValue[k] as number;
-      // Written so that nothing of what follows a terminated step counts, not even a NaN.
+      // This form ignores everything after a terminated step, even a NaN.
       const ahead = gamma === 0 ? 0 : gamma * (next + lambda * later);
       later = reward[k] as number + ahead - here;
       laterValue = here;

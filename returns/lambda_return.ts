@@ -16,16 +16,16 @@ export interface LambdaReturnOptions {
   readonly nextValue: ArrayLike<number>;
   /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
   readonly discount: ArrayLike<number>;
-  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
   readonly seqLen: ArrayLike<number>;
-  /** 0 bootstraps after one step, 1 only at the row's end. */
+  /** λ, 0 to 1. 0 bootstraps after one step, 1 only at the row's end. */
   readonly lambda: number;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
+  /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
@@ -35,15 +35,16 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  * The λ-return of each step of a batch, G_t = r_t + γ_t ((1 − λ) V(s_(t+1)) + λ G_(t+1)), `[batch, length]`; at a row's last
  * step r_t + γ_t V(s_(t+1)).
  *
- * For actor-critics on imagined or recent steps, and for Q(λ) with max Q as the next value. Positions past `seqLen` are 0
- * and never read. Results are float32, computed in double; NaN in one step spreads to those before it in its row.
+ * Use it for actor-critics on imagined or recent steps, and for Q(λ) with max Q as the next value. Values past `seqLen`
+ * are never read; results there are 0. Results are float32, computed in double. NaN in one step makes all earlier steps
+ * of its row NaN.
  *
- * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), chapter 12, which could
- * not be read; the numbers are those of rlax 0.1.9, `lambda_returns`.
+ * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), chapter 12, which could not
+ * be read. The results equal those of rlax 0.1.9, `lambda_returns`.
  *
  * Cost: O(batch · length), one pass.
  *
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
@@ -76,7 +77,7 @@ export function lambdaReturn(options: LambdaReturnOptions): Float32Array<ArrayBu
     const end = first + (seqLen[row] as number);
     begin = Math.max(end, first + length);
     target.fill(0, end, begin);
-    // At the last step, mixing the next value with itself leaves it as it is.
+    // At the last step both terms are the next value, and their mean is that value again.
     let later = end > first ? nextValue[end - 1] as number : 0;
     for (let k = end - 1; k >= first; k--) {
       const next = nextValue[k] as number;

@@ -1,5 +1,5 @@
 /**
- * Targets and advantages for learners: functions of rewards, values and discounts. They know no replay.
+ * Targets and advantages for learners: functions of rewards, values and discounts. They do not need a replay.
  *
  * @example Advantages of two steps, by generalized advantage estimation
  * ```ts

@@ -16,16 +16,16 @@ export interface NStepReturnOptions {
   readonly discount: ArrayLike<number>;
   /** `[batch, length]`: the value of each next state. */
   readonly nextValue: ArrayLike<number>;
-  /** After how many steps the value takes over: an integer of at least 1. */
+  /** The number of rewards before the value: an integer of at least 1. */
   readonly n: number;
-  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
   readonly seqLen: ArrayLike<number>;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
+  /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
@@ -34,16 +34,16 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
 /**
  * The n-step return of each step of a batch, r_t + γ_t r_(t+1) + … + γ_t ⋯ γ_(t+n−1) V(s_(t+n)), `[batch, length]`.
  *
- * Where fewer than n steps are left in the row, those that are left count, and the row's last next value takes over;
- * nothing follows a step whose discount is 0. Positions past `seqLen` are 0 and never read. Results are float32, computed in
- * double; NaN in one step spreads to at most n − 1 steps before it, and to none across a discount of 0.
+ * Where fewer than n steps are left in the row, the sum takes these, and then the row's last next value. It ends at a
+ * step whose discount is 0. Values past `seqLen` are never read; results there are 0. Results are float32, computed in
+ * double. NaN in one step makes at most n − 1 earlier steps NaN, and none before a step with discount 0.
  *
- * Source: Sutton, "Learning to Predict by the Methods of Temporal Differences" (1988), which could not be read; the
- * numbers are those of rlax 0.1.9, `n_step_bootstrapped_returns`.
+ * Source: Sutton, "Learning to Predict by the Methods of Temporal Differences" (1988), which could not be read. The
+ * results equal those of rlax 0.1.9, `n_step_bootstrapped_returns`.
  *
  * Cost: O(batch · length · min(n, length)).
  *
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export function nStepReturn(options: NStepReturnOptions): Float32Array<ArrayBuff
     const end = first + (seqLen[row] as number);
     begin = Math.max(end, first + length);
     target.fill(0, end, begin);
-    // Forwards: what a step writes is read by none after it.
+    // Go forwards: later steps do not read the results of earlier ones, so `into` may be an input.
     for (let k = first; k < end; k++) {
       const last = Math.min(k + n, end) - 1;
       let sum = 0;

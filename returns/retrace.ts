@@ -16,22 +16,22 @@ export interface RetraceOptions {
   readonly nextExpectedQ: ArrayLike<number>;
   /** `[batch, length]`: log μ(a|s) of the policy that took the actions, stored with them. */
   readonly logProbBehaviour: ArrayLike<number>;
-  /** `[batch, length]`: log π(a|s) of the policy whose values are learned; -Infinity where it never takes the action. */
+  /** `[batch, length]`: log π(a|s) of the policy that you learn values of; -Infinity where it never takes the action. */
   readonly logProbTarget: ArrayLike<number>;
   /** `[batch, length]`: the rewards. */
   readonly reward: ArrayLike<number>;
   /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
   readonly discount: ArrayLike<number>;
-  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
   readonly seqLen: ArrayLike<number>;
-  /** How far later steps count, 0 to 1; 1 by default. */
+  /** λ, the weight of later steps, 0 to 1; 1 by default. */
   readonly lambda?: number;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** An array to write into: it is returned, and nothing is allocated. It may be one of the inputs. */
+  /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
@@ -52,16 +52,16 @@ const OPTIONS = [
  * The Retrace(λ) target of each step of a batch, Q(s_t, a_t) + Δ_t with Δ_t = r_t + γ_t E_π Q(s_(t+1), ·) − Q(s_t, a_t) +
  * γ_t c_(t+1) Δ_(t+1) and c_t = λ min(1, π(a_t|s_t) / μ(a_t|s_t)), `[batch, length]`.
  *
- * Δ is 0 past a row's last step, and the first step's probabilities are of no consequence: its action is given. With a greedy
- * π, this is Watkins' Q(λ). Arrays are of any dtype; positions past `seqLen` are 0 and never read. Results are float32,
- * computed in double. NaN in one step spreads to those before it in its row.
+ * Δ is 0 past a row's last step. The probabilities of the first step have no effect, because its action is given. With a
+ * greedy π, this is Watkins' Q(λ). Arrays are of any dtype. Values past `seqLen` are never read; results there are 0.
+ * Results are float32, computed in double. NaN in one step makes all earlier steps of its row NaN.
  *
  * Source: Munos et al., "Safe and Efficient Off-Policy Reinforcement Learning" (NIPS 2016), equation 4 with the c of
- * Retrace(λ); only the abstract could be read. The numbers are those of rlax 0.1.9, `retrace` with eps 0.
+ * Retrace(λ); only the abstract could be read. The results equal those of rlax 0.1.9, `retrace` with eps 0.
  *
- * Cost: O(batch · length), one pass with one `exp` a step.
+ * Cost: O(batch · length), one pass with one `exp` per step.
  *
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
@@ -99,7 +99,7 @@ export function retrace(options: RetraceOptions): Float32Array<ArrayBuffer> {
     const end = first + (seqLen[row] as number);
     begin = Math.max(end, first + length);
     target.fill(0, end, begin);
-    // c Δ of one step later.
+    // c Δ of the next step.
     let later = 0;
     for (let k = end - 1; k >= first; k--) {
       const here = q[k] as number;

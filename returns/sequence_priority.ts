@@ -10,53 +10,54 @@ import { checkCount, checkInto, checkRows } from "./_steps.ts";
 
 /** The options of {@linkcode sequencePriority}. */
 export interface SequencePriorityOptions {
-  /** How much the largest error counts, and 1 − eta the mean: 0 to 1, 0.9 by default. */
+  /** η, the weight of the largest error; the mean has weight 1 − η. 0 to 1, 0.9 by default. */
   readonly eta?: number;
   /**
-   * How many steps at the start of each row only warm a recurrent network up, and do not count; 0 by default. Rows of a pick policy's
-   * `burnIn` have fewer near the start of their episode: give their `learnMask`.
+   * The number of steps at the start of each row that only warm up a recurrent network. They do not count; 0 by default.
+   * With the pick option `burnIn`, rows near the start of an episode have fewer such steps: give their `learnMask`
+   * instead.
    */
   readonly burnIn?: number;
-  /** `[batch, length]`: steps where it is 0 do not count: `batch.learnMask`. All do by default. */
+  /** `[batch, length]`: `batch.learnMask`. Steps whose mask is 0 do not count. All steps count by default. */
   readonly learnMask?: ArrayLike<number>;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** `[batch]`: an array to write into: it is returned, and nothing is allocated. */
+  /** `[batch]`: an array for the result. The call returns it and allocates nothing. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
 const OPTIONS = ["eta", "burnIn", "learnMask", "packed", "into"] as const;
 
-/** What options default to, so that a call without them makes no object. */
+/** The default for `options`, so that a call without options allocates no object. */
 const NONE: SequencePriorityOptions = Object.freeze({});
 
 /**
  * The priority of each row of a batch from its TD errors, η max|δ| + (1 − η) mean|δ| over its real steps: `[batch]`,
  * float32, for `setPriority`.
  *
- * The mean alone washes out a single large error in a long sequence, the maximum alone ignores all the others. A row
- * without steps that count gets 0. A NaN among the errors makes the priority NaN, which `setPriority` refuses; what
- * lies past `seqLen`, or does not count, is never read.
+ * The mean alone hides a single large error in a long sequence; the maximum alone ignores all other errors. A row in
+ * which no step counts gets 0. A NaN among the errors makes the priority NaN, which `setPriority` refuses. Errors past
+ * `seqLen`, and of steps that do not count, are never read.
  *
  * Source: Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement Learning" (ICLR 2019), section
- * 2.3, which takes n-step errors, η = 0.9 and a priority exponent of 0.9. That burn-in steps are left out is how this
- * library reads it: they have no part in the loss.
+ * 2.3, which takes n-step errors, η = 0.9 and a priority exponent of 0.9. This library leaves out burn-in steps, because
+ * they have no part in the loss; the paper does not say so.
  *
  * Cost: O(batch · length), one pass.
  *
  * @param tdError `[batch, length]`: the errors, of either sign.
- * @param seqLen `[batch]`: how many steps of each row are real: `batch.seqLen`.
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @param seqLen `[batch]`: the number of real steps in each row: `batch.seqLen`.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
  * import { sequencePriority } from "@exrp/replay/returns";
  * import { assertEquals } from "@std/assert";
  *
- * const errors = [1, -3, 2, -4, 0, 0]; // two rows of three steps, of which the second has one real one
+ * const errors = [1, -3, 2, -4, 0, 0]; // two rows of three steps; the second has one real step
  * assertEquals([...sequencePriority(errors, [3, 1], { eta: 0.5 })], [0.5 * 3 + 0.5 * 2, 4]);
  * // The first step of the first row is burn-in:
  * const learnMask = [0, 1, 1, 1, 0, 0];

@@ -8,13 +8,13 @@ import { checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
 
-/** What {@linkcode vtrace} computes, and may be given to write into. */
+/** The results of {@linkcode vtrace}. */
 export interface VtraceResult {
-  /** `[batch, length]`: what the value function is to learn; 0 past the end. */
+  /** `[batch, length]`: the targets of the value function; 0 past the end. */
   readonly valueTarget: Float32Array<ArrayBuffer>;
-  /** `[batch, length]`: what to multiply into the gradient of log π, with rho in it already; 0 past the end. */
+  /** `[batch, length]`: the factor of the gradient of log π, which already includes rho; 0 past the end. */
   readonly policyAdvantage: Float32Array<ArrayBuffer>;
-  /** `[batch, length]`: the importance weights, cut off at `rhoMax`; 0 past the end. */
+  /** `[batch, length]`: the importance weights, clipped at `rhoMax`; 0 past the end. */
   readonly rho: Float32Array<ArrayBuffer>;
 }
 
@@ -29,29 +29,29 @@ export interface VtraceOptions {
   /** `[batch, length]`: V of each state. */
   readonly value: ArrayLike<number>;
   /**
-   * `[batch, length]`: V of each next state; or `[batch]`: of the last step's only, when the others are `value` one step
-   * later.
+   * `[batch, length]`: V of each next state. Or `[batch]`: V of the last next state only, where the others are `value`
+   * one step later.
    */
   readonly nextValue: ArrayLike<number>;
   /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
   readonly discount: ArrayLike<number>;
-  /** `[batch]`: how many steps of each row are real: `batch.seqLen`; with `allowOpenEnd`, `batch.nextSeqLen`. */
+  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
   readonly seqLen: ArrayLike<number>;
   /**
-   * The bound ρ̄ of importance weights, which decides whose value is learned: `Infinity` that of π, near 0 that of μ; more
-   * than 0, 1 by default.
+   * The bound ρ̄ of importance weights: more than 0, 1 by default. It decides which policy's value you learn: with
+   * `Infinity` the value of π, near 0 the value of μ.
    */
   readonly rhoMax?: number;
-  /** The bound c̄ of what later steps count, which decides how fast it is learned: more than 0, 1 by default. */
+  /** The bound c̄ of the weights of later steps: more than 0, 1 by default. It decides how fast you learn the value. */
   readonly cMax?: number;
-  /** Multiplied into each c, 0 to 1; 1 by default. */
+  /** λ, a factor of each c, 0 to 1; 1 by default. */
   readonly lambda?: number;
   /**
-   * Whether rows stand one right after the other, without padding: all arrays then have as many numbers as `seqLen` in sum, as
-   * those that `drain` gives. False by default.
+   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
+   * sum of `seqLen`. False by default.
    */
   readonly packed?: boolean;
-  /** Arrays to write into: they are returned, and nothing is allocated. Each may be one of the inputs. */
+  /** Arrays for the results. The call returns them and allocates nothing. Each may be one of the inputs. */
   readonly into?: VtraceResult;
 }
 
@@ -85,19 +85,19 @@ function checkBound(where: string, value: unknown): number {
  * γ_t V(s_(t+1)) − V(s_t)), ρ_t = min(ρ̄, π/μ) and c_t = λ min(c̄, π/μ), and the advantage for the policy gradient,
  * ρ_t (r_t + γ_t (λ v_(t+1) + (1 − λ) V(s_(t+1))) − V(s_t)).
  *
- * At a row's last step, `nextValue` stands for both v_(t+1) and V(s_(t+1)). The paper gives the advantage for λ = 1 only, as
- * ρ_t (r_t + γ_t v_(t+1) − V(s_t)). With λ < 1 it is that of rlax, in every step: so on-policy, advantage and target are those of
- * {@linkcode gae}. Arrays are
- * `[batch, length]`, of any dtype; what lies past `seqLen` is never read. Results are float32, computed in double. NaN in one
- * step makes that step NaN and those before it in its row. The paper assumes ρ̄ ≥ c̄; it is not checked.
+ * At a row's last step, `nextValue` stands for both v_(t+1) and V(s_(t+1)). The paper gives the advantage for λ = 1 only,
+ * as ρ_t (r_t + γ_t v_(t+1) − V(s_t)). With λ < 1 the advantage is that of rlax, in every step. So on-policy, advantage
+ * and target equal those of {@linkcode gae}. Arrays are `[batch, length]`, of any dtype. Values past `seqLen` are never
+ * read. Results are float32, computed in double. NaN in one step makes that step and all earlier steps of its row NaN.
+ * The paper assumes ρ̄ ≥ c̄; this function does not check it.
  *
  * Source: Espeholt et al., "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
- * (ICML 2018), section 4.1, equation 1 and remark 2 (λ), and section 4.2 (the advantage); read in others' summaries of
- * it only. The numbers are those of rlax 0.1.9, `vtrace_td_error_and_advantage`, both of whose thresholds `rhoMax` is.
+ * (ICML 2018), section 4.1, equation 1 and remark 2 (λ), and section 4.2 (the advantage); known here only from summaries.
+ * The results equal those of rlax 0.1.9, `vtrace_td_error_and_advantage`; `rhoMax` is both of its thresholds.
  *
- * Cost: O(batch · length), one pass with one `exp` a step; no memory but the results.
+ * Cost: O(batch · length), one pass with one `exp` per step. It allocates only the results.
  *
- * @throws {TypeError} For an unknown option or one of the wrong kind.
+ * @throws {TypeError} For an unknown option, or a value of the wrong type.
  * @throws {RangeError} For an array of the wrong size or a number out of its range.
  * @example
  * ```ts
@@ -106,7 +106,7 @@ function checkBound(where: string, value: unknown): number {
  *
  * const { valueTarget, policyAdvantage, rho } = vtrace({
  *   logProbBehaviour: [Math.log(0.5), Math.log(0.25)],
- *   logProbTarget: [Math.log(0.25), Math.log(0.5)], // half, then twice as likely as when they were taken
+ *   logProbTarget: [Math.log(0.25), Math.log(0.5)], // half as likely, then twice as likely, as under the policy that took the actions
  *   reward: [1, 1],
  *   value: [2, 4],
  *   nextValue: [8], // after the last step
@@ -159,7 +159,7 @@ export function vtrace(options: VtraceOptions): VtraceResult {
     valueTarget.fill(0, end, begin);
     policyAdvantage.fill(0, end, begin);
     rho.fill(0, end, begin);
-    // v − V one step later, and V there; at the end nothing is known to correct the next value by.
+    // v − V of the next step, and V there. At the end of a row the next value has no correction.
     let later = 0;
     let laterValue = end > first ? nextValue[isLastOnly ? row : end - 1] as number : 0;
     for (let k = end - 1; k >= first; k--) {
@@ -169,7 +169,7 @@ export function vtrace(options: VtraceOptions): VtraceResult {
       const ratio = Math.exp((logProbTarget[k] as number) - (logProbBehaviour[k] as number));
       const weight = Math.min(rhoMax, ratio);
       const surplus = reward[k] as number - here;
-      // Nothing of what follows a terminated step counts, not even a NaN.
+      // This form ignores everything after a terminated step, even a NaN.
       const isEnd = gamma === 0;
       const error = weight * (isEnd ? surplus : surplus + gamma * next);
       const ahead = isEnd ? 0 : gamma * (laterValue + lambda * later);

@@ -1,5 +1,5 @@
 /**
- * A selector in a replay that seeded operations change, with a plain shadow of what must be stored.
+ * Drives a selector's replay by seeded operations, beside a plain copy of the states that must be stored.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Progress } from "./conformance.ts";
 import { expect, expectSame } from "./_expect.ts";
 import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
 
-/** A rule as its checks see it. */
+/** The selector under test, and the options that its checks need. */
 export interface Subject {
   readonly make: () => SelectorRule<SmallBatch>;
   readonly distinct: boolean;
@@ -24,17 +24,17 @@ export type SmallBatch = Batch<{ state: Column<"float32", [1]> }>;
 /** A selector of a small replay. */
 export type SmallSelector = Selector<{ state: Column<"float32", [1]> }>;
 
-/** The rule's own name. */
+/** The name of a selector value. */
 export function nameOf(rule: SelectorRule<SmallBatch>): string {
   return rule instanceof NativeSelector ? rule.kind : rule.name;
 }
 
-/** The batch size that comes nearest to `size` and that the rule can draw. */
+/** The batch size nearest to `size` that the selector can draw. */
 export function sizeFor({ distinct }: Subject, replay: SmallReplay, size: number): number {
   return distinct ? Math.max(1, Math.min(size, replay.pickCount)) : size;
 }
 
-/** A replay with `count` picks in one ended episode, whose states are 0, 1, …, `count` - 1. */
+/** A replay with one ended episode of `count` picks, whose states are 0, 1, …, `count` - 1. */
 export async function filled(
   subject: Subject,
   at: Progress,
@@ -47,12 +47,12 @@ export async function filled(
   return [replay, selector, recordEpisode(replay, count)];
 }
 
-/** An empty replay as a driven selector has it. */
+/** An empty replay like that of a driven selector. */
 export function drivenReplay({ kernelPath }: Subject, seed: number): Promise<SmallReplay> {
   return smallReplay({ kernelPath, capacity: 60, segmentLength: 25, seed });
 }
 
-/** The states that `draws` draws give, by how often. */
+/** Draws `draws` picks, and counts how often each state comes up. */
 export function tally(
   subject: Subject,
   replay: SmallReplay,
@@ -101,19 +101,19 @@ export class DrivenSelector {
     this.#random = new RandomStream(at.seed, 1);
   }
 
-  /** An empty replay with the rule; operations follow from the seed of `at`, which counts them. */
+  /** Starts with an empty replay. The seed of `at` determines the operations, and `at` counts them. */
   static async start(subject: Subject, at: Progress): Promise<DrivenSelector> {
     return new DrivenSelector(subject, at, await drivenReplay(subject, at.seed));
   }
 
-  /** `count` random operations; gives the states that were drawn. */
+  /** Makes `count` random operations. Returns the drawn states. */
   run(count: number): number[] {
     const drawn: number[] = [];
     for (const _ of this.#at.rounds(count)) drawn.push(...this.#step()?.state ?? []);
     return drawn;
   }
 
-  /** One random operation; draws are checked and returned. */
+  /** Makes one random operation. Checks and returns the batch, if it draws one. */
   #step(): SmallBatch | undefined {
     const { replay } = this;
     const random = this.#random;
@@ -145,7 +145,7 @@ export class DrivenSelector {
     else this.#open[place] = handle;
   }
 
-  /** Draws, and checks that every pick is stored and every number is sound. */
+  /** Draws a batch. Checks that every pick is stored, and that every number is in its range. */
   #draw(): SmallBatch {
     const { distinct } = this.#subject;
     const size = sizeFor(this.#subject, this.replay, 1 + this.#random.below(20));
@@ -178,7 +178,7 @@ export class DrivenSelector {
     return batch;
   }
 
-  /** Draws, and sets priorities of what was drawn. */
+  /** Draws a batch, and sets the priorities of its picks. */
   #update(): SmallBatch {
     const batch = this.#draw();
     const priorities = Float64Array.from(batch.state, () => this.#random.below(5) / 2);

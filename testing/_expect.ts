@@ -1,18 +1,18 @@
 /**
- * What the checks of rules assert with; a failure says what was seen in the words of whoever wrote the rule.
+ * Assertions for the checks of selectors and eviction policies. A failure speaks in the words of the public API.
  *
  * @module
  */
 
 import { type Batch, type ExperienceReplay, ReplayError, type ReplayErrorCode } from "../mod.ts";
 
-/** A pick with its numbers, as a failure shows it. */
+/** The parts of a batch that a failure shows. */
 type AnyBatch = Pick<
   Batch,
   "bytes" | "size" | "pickEpisode" | "pickPosition" | "probability" | "importanceWeight"
 >;
 
-/** What to do where a rule leaves picks out on purpose. */
+/** A hint for a selector that leaves picks out on purpose. */
 export const SOME_ONLY_HINT = "; a rule that never draws some picks says so by someOnly: true";
 
 /** Fails with the message when `holds` is false. */
@@ -40,7 +40,7 @@ export function expectSameNumbers(
   expect(same, () => `${what} must be ${text(expected)}, are ${text(actual)}`);
 }
 
-/** Fails when two batches differ, and says in what. */
+/** Fails when two batches differ, and says where. */
 export function expectSameBatch(what: string, actual: AnyBatch, expected: AnyBatch): void {
   const [a, b] = [actual.bytes, expected.bytes];
   let at = 0;
@@ -57,7 +57,7 @@ export function expectSameBatch(what: string, actual: AnyBatch, expected: AnyBat
   throw new Error(`${what}: byte ${at} of the batch differs`);
 }
 
-/** Fails when `call` does not throw a `ReplayError` of this code; gives the error. */
+/** Fails unless `call` throws a `ReplayError` with this code. Returns the error. */
 export function expectCode(what: string, call: () => unknown, code: ReplayErrorCode): ReplayError {
   try {
     call();
@@ -68,7 +68,7 @@ export function expectCode(what: string, call: () => unknown, code: ReplayErrorC
   throw new Error(`${what} must be an error with code ${code}, is none`);
 }
 
-/** Fails when the counts of a replay disagree with its episodes, or a record is beyond its capacity. */
+/** Fails when the counts of a replay disagree with its episodes, or exceed its capacity. */
 export function expectSoundCounts(replay: ExperienceReplay, capacity: number): void {
   const live = replay.episodes();
   let records = 0;

@@ -24,7 +24,7 @@ import {
 } from "./_expect.ts";
 import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
 
-/** The states that come up in `rounds` batches of up to ten. */
+/** The states in `rounds` batches of up to ten picks. */
 function drawnStates(
   subject: Subject,
   at: Progress,
@@ -40,7 +40,7 @@ function drawnStates(
   return seen;
 }
 
-/** Expects the states `from` … `to` - 1, or some of them if the rule leaves some out, and no others. */
+/** Expects the states `from` … `to` - 1 and no others. A selector with `someOnly` may leave some out. */
 function expectSeen(
   { someOnly }: Subject,
   seen: ReadonlySet<number>,
@@ -55,7 +55,7 @@ function expectSeen(
   }
 }
 
-/** Only picks that are stored are drawn. */
+/** Only stored picks are drawn. */
 export async function drawsStored(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(8)) {
     const driven = await DrivenSelector.start(subject, at);
@@ -64,7 +64,7 @@ export async function drawsStored(subject: Subject, at: Progress): Promise<void>
   }
 }
 
-/** Every pick can be drawn, and after eviction none of the evicted. */
+/** Every stored pick can be drawn, and no evicted one. */
 export async function drawsAll(subject: Subject, at: Progress): Promise<void> {
   const made = await filled(subject, at, 12);
   using replay = made[0];
@@ -74,7 +74,7 @@ export async function drawsAll(subject: Subject, at: Progress): Promise<void> {
   expectSeen({ ...subject, someOnly: true }, drawnStates(subject, at, made, 50), 12, 21);
 }
 
-/** An emptied table is an error, and a filled one works again. */
+/** A draw from an empty pick table is an error, and a refilled table works again. */
 export async function survivesEmptying(subject: Subject, at: Progress): Promise<void> {
   const [replay, selector, episode] = await filled(subject, at, 5);
   using _replay = replay;
@@ -85,7 +85,7 @@ export async function survivesEmptying(subject: Subject, at: Progress): Promise<
   expectSeen(subject, drawnStates(subject, at, [replay, selector], 20), 50, 52);
 }
 
-/** Picks that were there before the selector are drawn too. */
+/** Picks older than the selector are drawn too. */
 export async function drawsEarlier(subject: Subject, at: Progress): Promise<void> {
   const { kernelPath } = subject;
   using replay = await smallReplay({ kernelPath, seed: at.seed });
@@ -94,7 +94,7 @@ export async function drawsEarlier(subject: Subject, at: Progress): Promise<void
   expectSeen(subject, drawnStates(subject, at, [replay, selector], 100), 0, 6);
 }
 
-/** `setPriority` counts what it applied, and skips what was forgotten. */
+/** `setPriority` counts the picks it applied to, and skips evicted picks. */
 export async function countsApplied(subject: Subject, at: Progress): Promise<void> {
   const [replay, selector, first] = await filled(subject, at, 3);
   using _replay = replay;
@@ -145,7 +145,7 @@ export async function followsSeed(subject: Subject, at: Progress): Promise<void>
   expectSameNumbers("the states drawn by the same operations", again, drawn);
 }
 
-/** The states of many draws that follow from a seed. */
+/** The states of many draws with one seed. */
 export async function drawsOfSeed(
   subject: Subject,
   at: Progress,
@@ -173,7 +173,7 @@ export async function variesWithSeed(subject: Subject, at: Progress): Promise<vo
   );
 }
 
-/** Saved and loaded, it goes on as if nothing had been. */
+/** After saving and loading, draws go on the same. */
 export async function savesAll(subject: Subject, at: Progress): Promise<void> {
   for (const k of at.seeds(4)) {
     const driven = await DrivenSelector.start(subject, at);
@@ -183,13 +183,13 @@ export async function savesAll(subject: Subject, at: Progress): Promise<void> {
     using loaded = await drivenReplay(subject, at.seed + 100);
     const selector = loaded.newPickSelector(subject.make());
     if (k % 2 === 0) {
-      recordEpisode(loaded, 7, 2000); // what was there before must leave no trace
+      recordEpisode(loaded, 7, 2000); // old contents must leave no trace
       loaded.setPriority(selector, [0], [0], [77]);
       loaded.getBatch(sizeFor(subject, loaded, 5), selector);
     }
     await loaded.unserialize(await replay.serialize());
     const both = [[replay, driven.selector], [loaded, selector]] as const;
-    // New picks first, as what they begin with may hang on all that was before.
+    // Record first: the priority that new picks begin with may depend on the whole past.
     for (const [target] of both) recordEpisode(target, 4, 3000);
     for (const round of at.rounds(200)) {
       const size = sizeFor(subject, replay, 7);

@@ -1,7 +1,7 @@
 /**
- * The checks of what some selectors promise beyond the contract.
+ * Checks of promises that only some selectors make.
  *
- * Those that count draws allow six standard deviations of each count.
+ * Checks that count draws allow six standard deviations of each count.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { recordEpisode, type SmallReplay } from "./_small_replay.ts";
 const DRAWS = 50_000;
 const DEVIATIONS = 6;
 
-/** Probabilities are handed out as float32. */
+/** Probabilities in a batch are float32. */
 const ROUNDING = 1e-6;
 
 /** Draws depend on no random number. */
@@ -28,7 +28,7 @@ export async function isDeterministic(subject: Subject, at: Progress): Promise<v
   expectSameNumbers(`the states drawn with seed ${seed + 1}`, other, drawn);
 }
 
-/** The probability of each state that comes up in many draws; the same whenever it comes up. */
+/** The probability of each state in many draws. Fails where a state has two different probabilities. */
 function probabilities(
   subject: Subject,
   at: Progress,
@@ -76,7 +76,7 @@ export async function followsProbabilities(subject: Subject, at: Progress): Prom
   }
 }
 
-/** What makes a pick likely stays with it when others are forgotten, and so move. */
+/** Picks keep the order of their probabilities when others are evicted and remaining picks move in the table. */
 export async function keepsOrder(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(4)) {
     const [replay, selector] = await filled(subject, at, 6);
@@ -99,14 +99,14 @@ export async function keepsOrder(subject: Subject, at: Progress): Promise<void> 
           chance >= otherChance * (1 - ROUNDING),
           () =>
             `the picks of states ${one} and ${other} had probabilities ${was} and ${otherWas}; ` +
-            `after another episode was forgotten they have ${chance} and ${otherChance}`,
+            `after another episode was evicted they have ${chance} and ${otherChance}`,
         );
       }
     }
   }
 }
 
-/** A pick of priority 0 is never drawn, unless all are 0. */
+/** A pick of priority 0 is never drawn, unless all priorities are 0. */
 export async function leavesOutZero(subject: Subject, at: Progress): Promise<void> {
   const [replay, selector, episode] = await filled(subject, at, 7);
   using _replay = replay;
@@ -128,7 +128,7 @@ export async function leavesOutZero(subject: Subject, at: Progress): Promise<voi
   }
 }
 
-/** A larger priority is drawn more, and of two for one pick the last wins. */
+/** A pick of larger priority is drawn more, and the last of two priorities for a pick counts. */
 export async function followsPriority(subject: Subject, at: Progress): Promise<void> {
   const [replay, selector, episode] = await filled(subject, at, 6);
   using _replay = replay;

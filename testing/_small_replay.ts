@@ -1,5 +1,5 @@
 /**
- * The small replay that rules are tried with: states of one number, so that a record says which it is.
+ * The small replay of the checks. Its states are single numbers, so a state identifies its record.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { EvictionRule } from "../eviction/mod.ts";
 /** A replay of one-number states. */
 export type SmallReplay = ExperienceReplay<{ state: Column<"float32", [1]> }>;
 
-/** What a small replay may differ in. */
+/** The options of a small replay. */
 export interface SmallOptions {
   readonly capacity?: number;
   readonly length?: number;
@@ -23,7 +23,7 @@ export interface SmallOptions {
   readonly kernelPath?: string | URL | undefined;
 }
 
-/** Makes one. */
+/** Makes a small replay. */
 export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
   const { capacity = 100, length = 1, seed = 1, allowShort = false } = options;
   const { segmentLength = capacity, eviction, kernelPath, capacityBytes, maxAge } = options;
@@ -40,7 +40,7 @@ export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
   });
 }
 
-/** Records `count` steps of an episode whose states are `first`, `first + 1`, …, and ends it; gives its handle. */
+/** Records an ended episode of `count` steps, with states `first`, `first + 1`, …. Returns its handle. */
 export function recordEpisode(replay: SmallReplay, count: number, first = 0): number {
   let episode = replay.newEpisode();
   for (let step = 0; step < count; step++) {

@@ -1,5 +1,5 @@
 /**
- * What the checks of a rule have in common: how they are named, run, and told broken.
+ * The common part of all checks: how they are named and run, and how they report a broken promise.
  *
  * @module
  */
@@ -8,24 +8,23 @@ import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../mod.ts";
 
-/** One promise that a rule did not keep. */
+/** A promise that a rule broke. A rule is a selector or an eviction policy. */
 export interface BrokenPromise {
   /** The promise, in words. */
   readonly promise: string;
   /** The seed of the operations, or of the replay. */
   readonly seed: number;
-  /** The number of the operation, or of the round of draws, at which it broke, from 0; undefined where none was begun. */
+  /** The operation or round of draws at which the promise broke, counted from 0; undefined before the first. */
   readonly operation: number | undefined;
-  /** What was seen, and what was to be seen. */
+  /** The value that came, and the value that was needed. */
   readonly reason: string;
-  /** The error that says so: the check's, the replay's, or the rule's own. */
+  /** The error behind the reason: from the check, the replay or the rule. */
   readonly cause: unknown;
 }
 
 /**
- * A rule does not keep what it promises. The message says which promises, with the seed and the number of the operation
- * at which each broke; the same rule breaks them again at the same place, as long as it draws with the random numbers
- * that it is given.
+ * A rule broke promises. The message lists them, each with its seed and the number of the operation at which it broke.
+ * The same rule breaks them again at the same operation, if it draws only with the random numbers that it receives.
  *
  * @example
  * ```ts
@@ -33,19 +32,19 @@ export interface BrokenPromise {
  * import { conforms, ConformanceError } from "@exrp/replay/testing";
  * import { assertInstanceOf, assertMatch } from "@std/assert";
  *
- * // uniform() does not promise that picks of priority 0 are left out, and does not do it.
+ * // uniform() does not leave out picks of priority 0, and does not promise it.
  * const error = await conforms({ make: uniform, zeroIsNever: true }).catch((error) => error);
  * assertInstanceOf(error, ConformanceError);
  * assertMatch(error.message, /^uniform breaks 1 of 10 promises:\n  a pick of priority 0 is never drawn/);
  * ```
  */
 export class ConformanceError extends Error {
-  /** Which rule. */
+  /** The name of the rule. */
   readonly rule: string;
-  /** What it does not keep, at least one. */
+  /** The broken promises, at least one. */
   readonly broken: readonly BrokenPromise[];
 
-  /** Says that `rule` broke some of `count` promises. */
+  /** Makes the error for a rule that broke some of `count` promises. */
   constructor(rule: string, broken: readonly BrokenPromise[], count: number) {
     const lines = broken.map(({ promise, seed, operation, reason }) => {
       const place = operation === undefined ? "" : `, operation ${operation}`;
@@ -60,12 +59,12 @@ export class ConformanceError extends Error {
   }
 }
 
-/** One promise of a rule with the check of it. */
+/** The check of one promise of a rule. */
 export interface ConformanceCheck {
   /** The rule and the promise, in words. */
   readonly name: string;
   /**
-   * Checks it.
+   * Runs the check.
    *
    * @throws {ConformanceError} When the promise is broken.
    * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission` when no replay can be made here.
@@ -73,21 +72,21 @@ export interface ConformanceCheck {
   run(): Promise<void>;
 }
 
-/** Where the rules are run, and with which random numbers. */
+/** The kernel and the seed of the checks. */
 export interface ConformsOptions {
-  /** The kernel, where the option of `ExperienceReplay.create` of that name is needed to find it. */
+  /** The path of the kernel, as in the option `kernelPath` of `ExperienceReplay.create`. */
   readonly kernelPath?: string | URL;
   /** The first seed: whole number 0 to 2^32, 1 by default. Each check adds small numbers to it. */
   readonly seed?: number;
 }
 
-/** What the cases of all kinds of rules have. */
+/** The properties of every case. */
 interface AnyCase {
   readonly make: unknown;
   readonly name?: unknown;
 }
 
-/** Refuses what is no case or no options; `flags` are what a case may promise. Gives the first seed. */
+/** Throws unless `rule` is a case, whose promises are `flags`, and `options` are options. Returns the first seed. */
 export function checkCase(
   where: string,
   rule: AnyCase,
@@ -110,15 +109,15 @@ export function checkCase(
   return checkInteger(`${where}: seed`, options.seed ?? 1, 0, 2 ** 32);
 }
 
-/** Refuses a `make` that gives the same object twice. */
+/** Throws where `make` returned the same object twice. */
 export function checkFresh(where: string, one: unknown, other: unknown): void {
   if (one !== other) return;
   throw new TypeError(
-    `${where}: make gave the same object twice; it must make the rule anew each time`,
+    `${where}: make returned the same object twice; it must return a new one each time`,
   );
 }
 
-/** Where a check is: what is told when it fails. */
+/** The progress of a check, which its failure reports. */
 export class Progress {
   /** The seed of the operations, or of the replay. */
   seed: number;
@@ -126,13 +125,13 @@ export class Progress {
   operation: number | undefined;
   readonly #first: number;
 
-  /** Before the first operation of the seed `first`. */
+  /** Begins before the first operation of the seed `first`. */
   constructor(first: number) {
     this.#first = first;
     this.seed = first;
   }
 
-  /** Goes through `count` seeds; each begins its operations anew. */
+  /** Goes through `count` seeds. Each begins again with operation 0. */
   *seeds(count: number): Generator<number> {
     for (let k = 0; k < count; k++) {
       this.seed = this.#first + k;
@@ -153,10 +152,10 @@ export class Progress {
 /** A promise in words, and its check. */
 export type Plan = readonly [promise: string, check: (at: Progress) => Promise<void>];
 
-/** No fault of a rule: there is no replay to try it with. */
+/** Errors that are not the rule's fault: no replay can be made. */
 const OBSTACLES: readonly string[] = ["kernel-missing", "kernel-version", "permission"];
 
-/** Makes checks of plans for one rule, whose seeds begin with `first`. */
+/** Makes the checks of one rule from plans. Their seeds begin with `first`. */
 export function listChecks(
   rule: string,
   plans: readonly Plan[],
@@ -181,7 +180,7 @@ export function listChecks(
 /**
  * Runs all checks of one rule.
  *
- * @throws {ConformanceError} With all that broke.
+ * @throws {ConformanceError} With every broken promise.
  */
 export async function runChecks(rule: string, checks: readonly ConformanceCheck[]): Promise<void> {
   const broken: BrokenPromise[] = [];

@@ -1,5 +1,5 @@
 /**
- * The whole contract of a selector, as checks that any rule must pass: the library's own or a user's.
+ * Checks the whole contract of a selector, of the library or of your own.
  *
  * @module
  */
@@ -20,31 +20,32 @@ import { nameOf, type Subject } from "./_driven_selector.ts";
 import * as checks from "./_selector_checks.ts";
 import * as promises from "./_selector_promises.ts";
 
-/** A selector to be checked, and what it promises beyond what all do. */
+/** A selector to check, and its promises beyond the contract. */
 export interface SelectorCase {
   /**
-   * Makes the rule: one of your own anew each time, as one object serves one selector. Its replay has states of one float.
+   * Makes the selector. For a selector of your own, return a new object each time, because one object serves one selector.
+   * The states of the replay are single floats.
    */
   readonly make: () => SelectorRule<Batch<{ state: Column<"float32", [1]> }>>;
-  /** Says which rule and options; the rule's own name by default. */
+  /** The name in errors, for example with the options; the selector's own name by default. */
   readonly name?: string;
   /**
-   * True when draws do not change the chances of later ones: then the probabilities over the table sum to 1, draws follow
-   * them, and of two picks the more likely one stays so when others are forgotten. Where some picks are never drawn,
-   * `someOnly` has to be true too.
+   * True when draws do not change the probabilities of later draws. Then the probabilities over the table sum to 1, and
+   * draws follow them. Of two picks, the more likely one stays more likely when others are evicted. Where some picks are
+   * never drawn, set `someOnly` too.
    */
   readonly stationary?: boolean;
-  /** True when a pick of priority 0 is never drawn while another has more, and all are equal when all have 0. */
+  /** True when a pick of priority 0 is never drawn while another has more. If all have 0, all are equally likely. */
   readonly zeroIsNever?: boolean;
-  /** True when a larger priority makes a pick more likely, whatever else, and new picks get the largest priority so far. */
+  /** True when a larger priority always makes a pick more likely, and a new pick gets the largest priority so far. */
   readonly followsPriority?: boolean;
   /** True when a draw depends on no random number. */
   readonly deterministic?: boolean;
-  /** True when there are picks that are never drawn as long as nothing changes. */
+  /** True when some picks are never drawn until something changes. */
   readonly someOnly?: boolean;
-  /** True when a batch has no pick twice, and so at most as many as there are. */
+  /** True when a batch has no pick twice. Such a batch is at most as large as the table. */
   readonly distinct?: boolean;
-  /** False when the rule has no `save` and `load`, so that a replay with it can't be saved; true by default. */
+  /** False when the selector has no `save` and `load`, so that a replay with it can't be saved; true by default. */
   readonly savable?: boolean;
 }
 
@@ -54,17 +55,18 @@ const PROMISES = [
 ];
 
 /**
- * Checks that a selector keeps its contract: that it draws only what is stored, hears of every change, draws the same from
- * the same seed, goes on after `unserialize` as if nothing had been, and what `rule` says that it promises beyond. All checks
- * are run, also after one has failed. Takes about a second.
+ * Checks that a selector keeps its contract. It must draw only stored picks, follow every change of the table, draw the
+ * same from the same seed, and go on the same after `unserialize`. It must also keep the further promises in `rule`. All
+ * checks run, even after one has failed. Takes about a second.
  *
- * What a rule does with priorities is its own affair, unless it promises `zeroIsNever` or `followsPriority`: test that yourself.
+ * A selector may use priorities in any way, unless it promises `zeroIsNever` or `followsPriority`. Test that use
+ * yourself.
  *
- * @param rule What to check, and what it promises.
- * @param options Where the kernel is, and the first seed.
- * @throws {ConformanceError} When it does not, with every promise that it broke.
- * @throws {TypeError} When `rule` is no such case: a misspelt promise is refused, not ignored.
- * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @param rule The selector to check, and its promises.
+ * @param options The kernel and the first seed.
+ * @throws {ConformanceError} When the selector breaks a promise. It lists every broken promise.
+ * @throws {TypeError} When `rule` is not a case. A misspelt promise throws too.
+ * @throws {RangeError} When the seed is not a whole number 0 to 2^32.
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission` when no replay can be made here.
  * @example
  * ```ts
@@ -86,12 +88,12 @@ export async function conforms(rule: SelectorCase, options: ConformsOptions = {}
 }
 
 /**
- * The checks of {@linkcode conforms} one by one, for a test runner that is to show them so.
+ * The checks of {@linkcode conforms} one by one, so that a test runner can show each.
  *
- * @param rule What to check, and what it promises.
- * @param options Where the kernel is, and the first seed.
- * @throws {TypeError} When `rule` is no such case: a misspelt promise is refused, not ignored.
- * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @param rule The selector to check, and its promises.
+ * @param options The kernel and the first seed.
+ * @throws {TypeError} When `rule` is not a case. A misspelt promise throws too.
+ * @throws {RangeError} When the seed is not a whole number 0 to 2^32.
  * @example
  * ```ts
  * import { uniform } from "@exrp/replay";
@@ -102,7 +104,7 @@ export async function conforms(rule: SelectorCase, options: ConformsOptions = {}
  * // In a test file: for (const { name, run } of checks) Deno.test(name, run);
  * assertStrictEquals(
  *   checks[0]?.name,
- *   "uniform: only picks that are stored are drawn, whatever is recorded and evicted",
+ *   "uniform: only stored picks are drawn, after any records and evictions",
  * );
  * await checks[0]?.run();
  * ```
@@ -124,27 +126,27 @@ export function selectorChecks(
   return listChecks(rule.name ?? nameOf(one), listPlans(subject, rule), first);
 }
 
-/** The checks that every selector must pass, and those of what this one promises beyond. */
+/** The checks that every selector must pass, and the checks of this selector's further promises. */
 function listPlans(subject: Subject, rule: SelectorCase): Plan[] {
   const plans: Plan[] = [
     [
-      "only picks that are stored are drawn, whatever is recorded and evicted",
+      "only stored picks are drawn, after any records and evictions",
       (at) => checks.drawsStored(subject, at),
     ],
     [
-      "every pick can be drawn, and none that was forgotten",
+      "every stored pick can be drawn, and no evicted one",
       (at) => checks.drawsAll(subject, at),
     ],
     [
-      "an emptied table is an error, and a filled one works again",
+      "a draw from an empty pick table is an error, and a refilled table works again",
       (at) => checks.survivesEmptying(subject, at),
     ],
     [
-      "picks that were there before the selector are drawn too",
+      "picks older than the selector are drawn too",
       (at) => checks.drawsEarlier(subject, at),
     ],
     [
-      "setPriority counts what it applied, and skips what was forgotten",
+      "setPriority counts the picks it applied to, and skips evicted picks",
       (at) => checks.countsApplied(subject, at),
     ],
     [
@@ -167,7 +169,7 @@ function listPlans(subject: Subject, rule: SelectorCase): Plan[] {
   ];
   if (rule.savable !== false) {
     plans.push([
-      "saved and loaded, it goes on as if nothing had been",
+      "after saving and loading, draws go on the same",
       (at) => checks.savesAll(subject, at),
     ]);
   }
@@ -176,19 +178,19 @@ function listPlans(subject: Subject, rule: SelectorCase): Plan[] {
       "the probabilities of all picks sum to 1, and draws follow them",
       (at) => promises.followsProbabilities(subject, at),
     ], [
-      "what makes a pick likely stays with it when others are forgotten",
+      "picks keep the order of their probabilities when others are evicted",
       (at) => promises.keepsOrder(subject, at),
     ]);
   }
   if (rule.zeroIsNever === true) {
     plans.push([
-      "a pick of priority 0 is never drawn, unless all are 0",
+      "a pick of priority 0 is never drawn, unless all priorities are 0",
       (at) => promises.leavesOutZero(subject, at),
     ]);
   }
   if (rule.followsPriority === true) {
     plans.push([
-      "a larger priority is drawn more, and of two for one pick the last wins",
+      "a pick of larger priority is drawn more, and the last of two priorities counts",
       (at) => promises.followsPriority(subject, at),
     ], [
       "a new pick has the largest priority set so far",

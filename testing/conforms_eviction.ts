@@ -1,5 +1,5 @@
 /**
- * The whole contract of an eviction policy, as checks that any rule must pass: the library's own or a user's.
+ * Checks the whole contract of an eviction policy, of the library or of your own.
  *
  * @module
  */
@@ -32,28 +32,28 @@ import {
   smallReplay,
 } from "./_small_replay.ts";
 
-/** An eviction policy to be checked. */
+/** An eviction policy to check. */
 export interface EvictionCase {
-  /** Makes the rule: one of your own anew each time, as one object serves one replay. */
+  /** Makes the policy. For a policy of your own, return a new object each time, because one object serves one replay. */
   readonly make: () => EvictionRule;
-  /** Says which rule; its own name by default. */
+  /** The name in errors; the policy's own name by default. */
   readonly name?: string;
-  /** False when the rule has no `save` and `load`, so that a replay with it can't be saved; true by default. */
+  /** False when the policy has no `save` and `load`, so that a replay with it can't be saved; true by default. */
   readonly savable?: boolean;
 }
 
 const CAPACITY = 40;
 
 /**
- * Checks that an eviction policy keeps its contract: that it names an episode that is there whenever it is asked, whatever was
- * recorded, drawn and evicted, decides the same each time, and goes on after `unserialize` as if nothing had been. All checks
- * are run, also after one has failed. Takes less than a second. Which episode a rule should name, only a test of yours can say.
+ * Checks that an eviction policy keeps its contract. `victim()` must always return a stored episode, after any records,
+ * draws and evictions. The same operations must evict the same episodes, also after `unserialize`. All checks run, even
+ * after one has failed. Takes less than a second. Test yourself that the policy evicts the right episode.
  *
- * @param rule What to check.
- * @param options Where the kernel is, and the first seed.
- * @throws {ConformanceError} When it does not, with every promise that it broke.
- * @throws {TypeError} When `rule` is no such case.
- * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @param rule The policy to check.
+ * @param options The kernel and the first seed.
+ * @throws {ConformanceError} When the policy breaks a promise. It lists every broken promise.
+ * @throws {TypeError} When `rule` is not a case.
+ * @throws {RangeError} When the seed is not a whole number 0 to 2^32.
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission` when no replay can be made here.
  * @example
  * ```ts
@@ -67,7 +67,7 @@ const CAPACITY = 40;
  *     created: (handle) => void handles.push(handle),
  *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
  *     victim: () => handles.at(-1) ?? -1,
- *     save: () => new Uint8Array(0), // which episodes there are is told again after loading
+ *     save: () => new Uint8Array(0), // load() needs nothing: the replay calls created() for every episode first
  *     load: () => {},
  *   };
  * }
@@ -84,12 +84,12 @@ export async function conformsEviction(
 }
 
 /**
- * The checks of {@linkcode conformsEviction} one by one, for a test runner that is to show them so.
+ * The checks of {@linkcode conformsEviction} one by one, so that a test runner can show each.
  *
- * @param rule What to check.
- * @param options Where the kernel is, and the first seed.
- * @throws {TypeError} When `rule` is no such case.
- * @throws {RangeError} When the seed is no whole number 0 to 2^32.
+ * @param rule The policy to check.
+ * @param options The kernel and the first seed.
+ * @throws {TypeError} When `rule` is not a case.
+ * @throws {RangeError} When the seed is not a whole number 0 to 2^32.
  * @example
  * ```ts
  * import { fifo } from "@exrp/replay";
@@ -98,7 +98,7 @@ export async function conformsEviction(
  *
  * const checks = evictionChecks({ make: fifo });
  * // In a test file: for (const { name, run } of checks) Deno.test(name, run);
- * assertStrictEquals(checks[3]?.name, "fifo: one open episode alone can go on for ever");
+ * assertStrictEquals(checks[3]?.name, "fifo: a single open episode can grow without end");
  * await checks[3]?.run();
  * ```
  */
@@ -115,19 +115,19 @@ export function evictionChecks(
     smallReplay({ kernelPath, eviction: rule.make(), ...sizes });
   const plans: Plan[] = [
     [
-      "capacity is exact: nothing is evicted before it is reached, never more is stored",
+      "nothing is evicted below the capacity, and the store never exceeds it",
       (at) => keepsCapacity(make, at),
     ],
     [
-      "whatever is recorded, drawn and evicted, the store stays sound",
+      "the store stays sound after any records, draws and evictions",
       (at) => staysSound(make, at),
     ],
     [
-      "episodes may be removed in any order, the last too",
+      "episodes may be removed in any order, even the last one",
       (at) => bearsRemoval(make, at),
     ],
     [
-      "one open episode alone can go on for ever",
+      "a single open episode can grow without end",
       (at) => givesUpOpen(make, at),
     ],
     [
@@ -137,17 +137,17 @@ export function evictionChecks(
   ];
   if (rule.savable !== false) {
     plans.push([
-      "saved and loaded, it evicts as if nothing had been",
+      "after saving and loading, it evicts the same episodes",
       (at) => savesAll(make, at),
     ]);
   }
   return listChecks(rule.name ?? one.name, plans, first);
 }
 
-/** Makes a replay with the rule. */
+/** Makes a replay with the policy. */
 type Make = (sizes: SmallOptions) => Promise<SmallReplay>;
 
-/** A replay driven by seeded operations, with all that was evicted in order. */
+/** A replay driven by seeded operations, and the list of evicted episodes in order. */
 class DrivenEviction {
   readonly replay: SmallReplay;
   readonly selector: Selector;
@@ -170,7 +170,7 @@ class DrivenEviction {
     return new DrivenEviction(at, await make({ capacity: CAPACITY, segmentLength: 12, seed }));
   }
 
-  /** `count` random operations, after each of which the counts must agree. */
+  /** Makes `count` random operations, and checks the counts after each. */
   run(count: number): void {
     for (const _ of this.#at.rounds(count)) {
       this.#step();
@@ -256,7 +256,8 @@ async function bearsRemoval(make: Make, at: Progress): Promise<void> {
 }
 
 async function givesUpOpen(make: Make, at: Progress): Promise<void> {
-  // Cut into segments of which most are ended; and as one, so that there is nothing else to forget.
+  // First an episode cut into segments, most of them ended. Then a single segment, so that there is no other episode to
+  // evict.
   for (const segmentLength of [5, 12]) {
     using replay = await make({ capacity: 12, segmentLength, seed: at.seed });
     let episode = replay.newEpisode();

@@ -1,10 +1,10 @@
 /**
- * Tests for rules of your own: the whole contract of a selector or of an eviction policy as one call, for any test runner.
+ * Tests for your own selectors and eviction policies: one call checks the whole contract, in any test runner.
  *
- * A rule is driven through small replays by seeded operations, and everything it promises is checked: what holds for all
- * rules, and what you say that yours promises beyond. It needs the permission that a replay needs, and nothing else.
+ * The checks drive a selector or policy through small replays, by seeded operations. They check the contract, and the
+ * further promises that you list. They need the same permission as a replay.
  *
- * @example A selector of one's own
+ * @example A selector of your own
  * ```ts
  * import type { PickSelector } from "@exrp/replay/selectors";
  * import { conforms } from "@exrp/replay/testing";
@@ -21,7 +21,7 @@
  *       for (let k = 0; k < n; k++) out.index[k] = random.below(count);
  *       out.probability.fill(1 / count);
  *     },
- *     save: () => new Uint8Array(0), // all it knows is how many picks there are
+ *     save: () => new Uint8Array(0), // load() needs nothing: the replay calls pushed() for every pick first
  *     load: () => {},
  *   };
  * }

@@ -24,7 +24,7 @@ export function conforms(rule: EvictionCase): void {
     for (const seed of [1, 2, 3]) await keepsBytes(rule, seed);
   });
   if (rule.savable === false) return;
-  Deno.test(`${name}: with limits too, saved and loaded, it evicts as if nothing had been`, async () => {
+  Deno.test(`${name}: with limits too, after saving and loading, it evicts the same episodes`, async () => {
     for (const seed of [1, 2, 3]) await savesLimits(rule, seed);
   });
 }

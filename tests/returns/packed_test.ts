@@ -102,11 +102,15 @@ Deno.test("packed rows must add up, and none may be empty", () => {
   assertThrows(
     () => gae({ ...good, seqLen: [1, 2], nextValue: [1] }),
     RangeError,
-    "3 numbers, one a step, or 2, one a row",
+    "3 numbers, one per step, or 2, one per row",
   );
   assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: 1 as unknown as boolean }), TypeError);
   // Without the word, rows of different lengths are no batch: nothing is taken for another layout than it is.
-  assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: false }), RangeError, "not 2 rows");
+  assertThrows(
+    () => gae({ ...good, seqLen: [1, 2], packed: false }),
+    RangeError,
+    "not make 2 rows",
+  );
   const hint = "as those of drain(), need packed: true";
   assertThrows(() => gae({ ...good, seqLen: [1, 2], packed: false }), RangeError, hint);
   const four = [1, 2, 3, 4];

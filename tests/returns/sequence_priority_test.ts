@@ -66,7 +66,7 @@ Deno.test("sequencePriority() refuses what it can't use, and has written nothing
   const into = new Float32Array(2);
   const cases: [unknown, unknown, object, typeof TypeError | typeof RangeError, string][] = [
     [[1, 2], [1, 1], { unknown: 1 }, TypeError, "sequencePriority() has no option"],
-    [[1, 2, 3], [1, 1], {}, RangeError, "3 numbers are not 2 rows"],
+    [[1, 2, 3], [1, 1], {}, RangeError, "3 numbers do not make 2 rows"],
     [3, [1, 1], {}, TypeError, "tdError must be"],
     [[1, 2], 1, {}, TypeError, "seqLen must be"],
     [[1, 2], [1, 2], {}, RangeError, "seqLen[1]"],

@@ -22,16 +22,16 @@ export interface Wrong {
 }
 
 /** The first promise of all. */
-export const STORED = "only picks that are stored are drawn, whatever is recorded and evicted";
-const REACH = "every pick can be drawn, and none that was forgotten";
+export const STORED = "only stored picks are drawn, after any records and evictions";
+const REACH = "every stored pick can be drawn, and no evicted one";
 const SEED = "the same seed and operations give the same draws";
 const OTHER_SEED = "another seed gives other draws";
 /** The promise that needs save() and load(). */
-export const SAVED = "saved and loaded, it goes on as if nothing had been";
+export const SAVED = "after saving and loading, draws go on the same";
 const SUM = "the probabilities of all picks sum to 1, and draws follow them";
-const ORDER = "what makes a pick likely stays with it when others are forgotten";
-const ZERO = "a pick of priority 0 is never drawn, unless all are 0";
-const LARGER = "a larger priority is drawn more, and of two for one pick the last wins";
+const ORDER = "picks keep the order of their probabilities when others are evicted";
+const ZERO = "a pick of priority 0 is never drawn, unless all priorities are 0";
+const LARGER = "a pick of larger priority is drawn more, and the last of two priorities counts";
 const LARGEST = "a new pick has the largest priority set so far";
 
 /** All of them. */
@@ -140,7 +140,7 @@ export const WRONG: readonly Wrong[] = [
         }(),
     },
     broken: {
-      "picks that were there before the selector are drawn too":
+      "picks older than the selector are drawn too":
         /^the pick of state 1 was never drawn; .* someOnly: true$/,
     },
   },
@@ -161,7 +161,7 @@ export const WRONG: readonly Wrong[] = [
         }(),
     },
     broken: {
-      "an emptied table is an error, and a filled one works again":
+      "a draw from an empty pick table is an error, and a refilled table works again":
         /^the pick of state 51 was never drawn; .* someOnly: true$/,
     },
   },
@@ -176,7 +176,7 @@ export const WRONG: readonly Wrong[] = [
         }(),
     },
     broken: {
-      "setPriority counts what it applied, and skips what was forgotten": /^not now$/,
+      "setPriority counts the picks it applied to, and skips evicted picks": /^not now$/,
       [STORED]: /^not now$/,
     },
   },
@@ -272,7 +272,7 @@ export const WRONG: readonly Wrong[] = [
     },
     broken: {
       [ORDER]:
-        /^the picks of states \d+ and \d+ had probabilities .* after another episode was forgotten/,
+        /^the picks of states \d+ and \d+ had probabilities .* after another episode was evicted/,
     },
   },
   {

@@ -30,12 +30,12 @@ interface Wrong {
   readonly broken: Readonly<Record<string, RegExp>>;
 }
 
-const CAPACITY = "capacity is exact: nothing is evicted before it is reached, never more is stored";
-const SOUND = "whatever is recorded, drawn and evicted, the store stays sound";
-const REMOVED = "episodes may be removed in any order, the last too";
-const OPEN = "one open episode alone can go on for ever";
+const CAPACITY = "nothing is evicted below the capacity, and the store never exceeds it";
+const SOUND = "the store stays sound after any records, draws and evictions";
+const REMOVED = "episodes may be removed in any order, even the last one";
+const OPEN = "a single open episode can grow without end";
 const ALIKE = "the same operations evict the same episodes";
-const SAVED = "saved and loaded, it evicts as if nothing had been";
+const SAVED = "after saving and loading, it evicts the same episodes";
 const NOT_THERE =
   /^the store is full, and the eviction policy leastRecent named episode .* as the victim, which is not in the store$/;
 
@@ -186,7 +186,7 @@ Deno.test("conformsEviction() refuses what is no case", () => {
   const cases: [unknown, unknown, RegExp][] = [
     [policy, {}, /conformsEviction\(\) has no option "\w+"/],
     [{ make: policy }, {}, /make must be a function that makes the rule, got LeastRecent/],
-    [{ make: () => policy }, {}, /make gave the same object twice/],
+    [{ make: () => policy }, {}, /make returned the same object twice/],
     [{ make: uniform }, {}, /what make\(\) gives must be fifo\(\).* got NativeSelector/],
     [{ make: fifo, saveable: false }, {}, /has no option "saveable"/],
     [{ make: fifo, savable: 0 }, {}, /savable must be true or false, got 0/],

@@ -130,7 +130,7 @@ Deno.test("conforms() refuses what is no case, a misspelt promise too", () => {
     [undefined, {}, /conforms\(\) takes an object of options, got undefined/],
     [rule, {}, /conforms\(\) has no option "\w+"/],
     [{ make: rule }, {}, /make must be a function that makes the rule, got Plain/],
-    [{ make: () => rule }, {}, /make gave the same object twice/],
+    [{ make: () => rule }, {}, /make returned the same object twice/],
     [{ make: () => 7 }, {}, /conforms\(\).*got 7/],
     [{ make: fifo }, {}, /conforms\(\): the selector fifo has no method pushed\(\)/],
     [{ make, stationery: true }, {}, /conforms\(\) has no option "stationery"/],
