@@ -1,4 +1,4 @@
-/** What console.log shows: one line for each of the objects that a user holds. */
+/** console.log shows each public object as one line. */
 import { assertStrictEquals } from "@std/assert";
 import { inspect } from "node:util";
 import { every, ExperienceReplay, float32, mixture, uint8, uniform } from "@exrp/replay";

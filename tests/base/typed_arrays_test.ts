@@ -1,4 +1,4 @@
-/** What a typed array truly is, and what is refused. */
+/** The true kind and length of a typed array, and the arrays that are refused. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { show } from "../../base/checks.ts";
 import {

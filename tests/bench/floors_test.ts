@@ -1,4 +1,4 @@
-/** What bench:floors measures a second time, what then counts, and what it says at the end. */
+/** bench:floors: which figures it measures again, which result counts, and its last lines. */
 import { assertEquals } from "@std/assert";
 import { floorReport, holdToFloors, type Measurement } from "../../bench/_floors.ts";
 

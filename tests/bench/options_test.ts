@@ -2,7 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type BenchOption, readBenchOptions } from "../../bench/_options.ts";
 
-/** What the options of a bench come to, and what it says of them. */
+/** The options of a bench, and their help text. */
 function read(
   args: readonly string[],
   names: readonly BenchOption[],

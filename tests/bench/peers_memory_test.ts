@@ -1,4 +1,4 @@
-/** What our replay takes in the comparison with its peers is measured in a process of its own. */
+/** The comparison with peers measures our memory in a separate process. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { listDatasets } from "../../bench/peers/_datasets.ts";
 import { measureOurMemory } from "../../bench/peers/_our_memory.ts";

@@ -1,5 +1,5 @@
-// KeyHeap: entries that go up and down stand as a heap, come out in the order of their keys, and namesEach() tells items that name each
-// member once from others.
+// KeyHeap: entries that move up and down stay a heap, and come out in the order of their keys. namesEach() accepts only items that name
+// each member once.
 #include <vector>
 
 #include "eviction/_key_heap.hpp"

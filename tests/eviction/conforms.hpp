@@ -319,10 +319,10 @@ void refusesWhatCannotBe() {
   CHECK(refused > seedCount);  // the lies are lies
 }
 
-/// Memory counts what was used, in whole pages, not what was reserved. A reservation that can't be had is told and is no crash.
+/// Memory counts what was used, in whole pages, not what was reserved. A reservation that fails gives a status, and no crash.
 template <typename Policy>
 void countsItsMemory() {
-  // So few episodes that no array is large enough for huge pages.
+  // With so few episodes, no array is large enough for huge pages.
   const std::unique_ptr<Policy> made = make<Policy>(1u << 16);
   Policy& policy = *made;
   CHECK(policy.valid());

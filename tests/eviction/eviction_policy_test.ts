@@ -42,7 +42,7 @@ class Oldest implements EvictionPolicy {
 conforms({ name: "a user's first-in-first-out", make: () => new Oldest() });
 conforms({ name: "the KeepBest of examples/", make: () => new KeepBest() });
 
-Deno.test("a policy hears of every episode and of every draw", async () => {
+Deno.test("the replay tells a policy every episode and every draw", async () => {
   const policy = new Oldest();
   using replay = await smallReplay({ capacity: 20, segmentLength: 6, eviction: policy });
   const selector = replay.newPickSelector(uniform());

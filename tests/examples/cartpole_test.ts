@@ -72,8 +72,8 @@ for (const { name, first, action, after } of TRAJECTORIES) {
     for (let step = 1; step <= lastStep; step++) {
       const result = environment.step(action(step));
       const expected = after[step];
-      // The observation is float32, but the state behind it is not: one rounded at each step would
-      // be off by more than a bit after 23 steps.
+      // The observation is float32, but the internal state is not. A state rounded at each step would differ by more than
+      // one bit after 23 steps.
       if (expected !== undefined) assertEquals(result.state, Float32Array.from(expected));
       assertEquals(result.reward, 1);
       assertEquals(result.terminated, step === lastStep, `at step ${step}`);

@@ -11,9 +11,9 @@ const sectionUndefined = 0;
 
 /** The dynamic symbols of a library. */
 export interface ElfSymbols {
-  /** What it defines for others, sorted. */
+  /** The symbols that it exports, sorted. */
   readonly exported: readonly string[];
-  /** What it needs from others, sorted. */
+  /** The symbols that it imports, sorted. */
   readonly imported: readonly string[];
 }
 

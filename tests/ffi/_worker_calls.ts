@@ -32,7 +32,7 @@ export const CALLS = [
 /** The ways in which a Worker ends. */
 export const ENDINGS = ["terminate", "close", "exit", "error"] as const;
 
-/** What a Worker does. */
+/** The calls that a Worker makes. */
 export interface Job {
   /** The calls it makes. */
   readonly call: typeof CALLS[number];
@@ -142,5 +142,5 @@ async function run({ call, ending, turns }: Job): Promise<void> {
   }
 }
 
-// Where it is imported for its lists alone, nothing runs.
+// An import for the lists alone runs nothing.
 if ("WorkerGlobalScope" in globalThis) await run(JSON.parse(worker.name));

@@ -1,6 +1,6 @@
-// Batches ordered ahead, with another thread that draws them while this one records, sets priorities and evicts: what they hold must be
-// what a twin gives that draws each at once. Under TSan this is the test that nobody else touches a replay meanwhile. And a batch that
-// is drawn can be taken, and a further one ordered, while the next is being drawn: else nothing would be gained.
+// Batches ordered ahead. Another thread draws them while this one records, sets priorities and evicts. A twin draws each batch at once,
+// and both must hold the same bytes. Under TSan this is the test that nobody else touches a replay meanwhile. And a batch that is drawn
+// can be taken, and a further one ordered, while the next is being drawn: else nothing would be gained.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -175,8 +175,8 @@ void meanwhile() {
   CHECK_EQUAL(static_cast<int32_t>(status), EXRP_STATUS_EMPTY);
 }
 
-/// Another thread writes to the memory of an order only while that order's own call is under way: until then the memory may be that of a
-/// Worker which has ended. So the newer of two orders waits for the older one's call, and both calls last until their orders are done.
+/// Other threads write to the memory of an order only during that order's own call. Before that call, the memory may belong to a Worker
+/// that has ended. So the newer of two orders waits for the older one's call, and both calls last until their orders are done.
 void memoryIsKept() {
   exrp::BatchOrders orders;
   uint8_t memory[2] = {};
@@ -211,7 +211,7 @@ void memoryIsKept() {
   newer.join();
   CHECK_EQUAL(drawnCount.load(), 2u);
   CHECK_EQUAL(unkeptCount.load(), 0u);
-  // Where the older one's call never comes, closing ends the wait.
+  // If the older order's call never comes, closing ends the wait.
   exrp::BatchOrder order = {};
   orders.give(order);
   order.batch = memory;
@@ -240,7 +240,7 @@ void threadsEnd() {
   CHECK_EQUAL(exrp_replay_destroy(mine), 0);
 }
 
-/// Neither an order nor the taking of a batch that is drawn draws what waits; a call that asks for anything does.
+/// Ordering a batch, or taking a drawn one, draws no waiting batch. Any other call does.
 void untouched() {
   const uint32_t replay = make(EXRP_SELECTOR_UNIFORM);
   double handle = 0;

@@ -1,5 +1,5 @@
-// A call that fails has changed nothing that shows; what is too many says what of; and a large call takes no more memory than the replay
-// can use.
+// A call that fails changes nothing visible. An error about too many things names them. A large call takes no more memory than the
+// replay can use.
 #include <cstring>
 #include <vector>
 
@@ -106,7 +106,7 @@ double indexBytes(uint32_t id) {
   return info[EXRP_INFO_INDEX_BYTES];
 }
 
-/// A call of many more records than there is room for finds no more blocks than there are, so it needs no larger index of them.
+/// A call with many more records than the capacity finds only the existing blocks, so their index need not grow.
 void testIndexBytes() {
   const uint32_t id = create(1000, EXRP_EVICTION_FIFO);
   double handle = 0;

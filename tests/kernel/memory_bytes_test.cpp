@@ -1,4 +1,4 @@
-// What exrp_replay_info says of memory is what the process takes, nearly empty replays take little, and many of them can be.
+// exrp_replay_info gives the memory that the process takes. Nearly empty replays take little, and a process can have many.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -100,7 +100,7 @@ int main() {
     const double says = told(replay);
     std::printf("%s: says %.2f MiB, takes %.2f MiB\n", shape.name, says / mebi, taken / mebi);
     CHECK_EQUAL(exrp_replay_destroy(replay), 0);
-    // Small parts of selectors are estimated. Where the system has no huge pages, large arrays that are hardly used take less.
+    // Small parts of selectors are estimated. Without huge pages, large arrays that are hardly used take less memory.
     const double slack = 0.25 * mebi + 0.1 * taken;
     if (shape.capacity > 300000 && !hasHugePages()) continue;
     CHECK(says <= taken + slack);

@@ -1,5 +1,5 @@
-// Damaged snapshots of a replay: bits, bytes and words that are others, sections that are cut short; then its sections in an order
-// and in numbers that no reader of a file would ask for. What comes of them is a status, or a replay that is sound and can be used.
+// Damaged snapshots of a replay: changed bits, bytes and words, and sections cut short. Then sections and items in an order, and with
+// numbers, that no reader of a file would pass. The result must be a status, or a sound replay that works.
 //
 // Each is loaded into a replay of its own, which is gone again; the replay whose snapshot it is stays as it was.
 #pragma once
@@ -86,7 +86,7 @@ class DamagedSnapshots {
     return {};
   }
 
-  /// Sections and items in an order and in numbers that no reader of a file would ask for.
+  /// Sections and items in an order, and with numbers, that no reader of a file would pass.
   Failure callsOutOfOrder(uint32_t replay, const Snapshot& whole) {
     uint32_t subject = 0;
     EXRP_CARRY(setup_.make(&subject));

@@ -1,13 +1,13 @@
 // A recording of calls of the C ABI, replayed: each call must give the status and the results that it gave when it was recorded.
 //
-// tests/model/model_test.ts writes recordings while the model confirms every result, so that a replay under a sanitizer, or from
-// another compiler, is compared with the model too. One call a line:
+// tests/model/model_test.ts writes recordings while the model confirms every result. So a replay under a sanitizer, or from another
+// compiler, is compared with the model too. One call a line:
 //
 //   <function without exrp_> <arguments> = <status> <hash>
 //
-// Arguments in the order of exrp.h: numbers as decimals, a replay as its number in the recording (0, 1, ...), buffers that are read as x
-// and their bytes in hexadecimal; buffers that are only written are left out. The hash is FNV-1a (32 bits) of what was written,
-// without the parts that may differ between builds (ids, memory use) or that the call leaves alone (padding); 0 after a failure.
+// Arguments in the order of exrp.h: numbers as decimals, a replay as its number in the recording (0, 1, ...), buffers that are read as
+// x and their bytes in hexadecimal; buffers that are only written are left out. The hash is FNV-1a (32 bits) of the bytes that the call
+// wrote; 0 after a failure. It leaves out parts that may differ between builds (ids, memory use), and padding, which no call writes.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ inline uint32_t fnv(const void* data, size_t bytes, uint32_t hash = 2166136261u)
 /// The numbers of a pick policy.
 using Policy = std::vector<double>;
 
-/// What of a replay's shape the hashes need.
+/// The parts of a replay's shape that the hashes need.
 struct ReplayShape {
   uint32_t id = 0;
   std::vector<uint32_t> columnBytes;
-  std::vector<uint32_t> every;     // how manieth record keeps each column
+  std::vector<uint32_t> every;     // n, where every nth record keeps the column
   uint32_t rewardCount = 1;       // elements of one reward
   std::vector<Policy> policies;   // of each pick table
   std::vector<uint32_t> tables;   // of each selector

@@ -1,7 +1,7 @@
-// How the replays of the generated operations are made (any configuration, pick tables, columns and selectors), and their snapshots:
-// all sections read and written in pieces that fit no block. Everything random comes from the generator that is given.
+// Makes the replays of the generated operations, with any configuration, pick tables, columns and selectors. Makes their snapshots too:
+// it reads and writes all sections in pieces that fit no block. Everything random comes from the generator that is given.
 //
-// What fails is told by a Failure, whose place is where EXRP_REQUIRE stands; nothing here prints.
+// A Failure reports an error, with the line of its EXRP_REQUIRE. Nothing here prints.
 #pragma once
 
 #include <array>
@@ -91,7 +91,7 @@ struct Setup {
     config[EXRP_CONFIG_AGE_MAX] = smallest + random.below(2 * capacity);
   }
 
-  /// A policy of a table beside the first, that asks for whatever there is.
+  /// A policy for a second table, with every part of a batch.
   static Policy randomPolicy(Random& random, uint32_t lengthMax) {
     Policy policy(EXRP_POLICY_COUNT);
     policy[EXRP_POLICY_LENGTH] = 1 + random.below(lengthMax);
@@ -155,7 +155,7 @@ struct Setup {
   Failure makeBatch(uint32_t replay, uint32_t table, uint32_t count, std::vector<uint8_t>* bytes, std::vector<double>* offsets) const {
     offsets->resize(batchPartCount(shape(replay), table));
     EXRP_REQUIRE(exrp_batch_layout(replay, table, count, offsets->data(), static_cast<uint32_t>(offsets->size())) == 0);
-    // Whatever was there must be written over.
+    // The call must overwrite these old contents.
     bytes->assign(static_cast<size_t>((*offsets)[EXRP_BATCH_BYTES]), 0xA5);
     return {};
   }
@@ -204,7 +204,7 @@ inline Failure takeSnapshot(uint32_t replay, uint32_t selectorCount, Snapshot* s
   return {};
 }
 
-/// Loads what `snapshot` says; the status of the call that failed, or 0. Every buffer is exactly as large as it is said to be.
+/// Loads what `snapshot` says; the status of the call that failed, or 0. Every buffer has exactly the size that the call receives.
 inline int32_t loadSnapshot(uint32_t replay, const Snapshot& snapshot) {
   for (uint32_t section = 0; section < snapshot.size(); ++section) {
     double info[2] = {};

@@ -1,4 +1,4 @@
-// What a replay must hold, remembered while it is recorded into.
+// The shadow: the contents that a replay must have, kept while the test records.
 //
 // 1. Every record has a stamp, from which the bytes of all its columns follow; so does every final state.
 // 2. An episode that the replay has evicted is forgotten: episodes holds what is stored, in order of handles.
@@ -18,7 +18,7 @@
 
 namespace exrp::test {
 
-/// What a replay holds, and what compares it.
+/// The contents of a replay, and their comparison.
 struct Shadow {
   struct Episode {
     std::vector<uint32_t> stamps;  // of each record
@@ -68,7 +68,7 @@ struct Shadow {
     return next - 1 - random.below(next < 5 ? next : 5);
   }
 
-  /// Where the caller evicts: makes room by forgetting the episode that must go, or any.
+  /// Where the caller evicts: makes room by evicting the episode that must go, or else any.
   Failure evictAny(uint32_t replay) {
     EXRP_REQUIRE(!episodes.empty());
     double detail[3] = {};
@@ -203,7 +203,7 @@ struct Shadow {
     return {};
   }
 
-  /// What can be seen agrees with the shadow; the mirror of the journal agrees with the pick table.
+  /// Everything visible agrees with the shadow. The mirror of the journal agrees with the pick table.
   Failure sound(uint32_t replay) {
     int32_t broken = -1;
     EXRP_REQUIRE(exrp_replay_check(replay, &broken) == 0);

@@ -1,6 +1,6 @@
-// Many steps at once (exrp_record_many, exrp_record_batch) beside the same steps one by one: a twin of the replay, loaded from its
-// snapshot, gets single records, and both must then give the same snapshot and the same handles. What must be refused is tried
-// first, and changes nothing.
+// Many steps at once (exrp_record_many, exrp_record_batch) beside the same steps one by one. A twin, loaded from the replay's snapshot,
+// gets single records. Both must then give the same snapshot and the same handles. Wrong calls come first: they must be refused and
+// change nothing.
 #pragma once
 
 #include <vector>

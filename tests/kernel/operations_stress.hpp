@@ -1,7 +1,7 @@
-// Generated operations on one replay, each checked: against a shadow that remembers what was recorded (operations_shadow.hpp), against
-// the replay's own check(), and against a mirror of the pick table that hears only the journal. Many steps at once are compared with
-// single ones in a twin (operations_steps.hpp). Then snapshots: whole ones must give an equal replay, damaged ones an error or a
-// replay that is sound (operations_damage.hpp).
+// Generated operations on one replay. After each, three checks: a shadow of all records (operations_shadow.hpp), the replay's own
+// check(), and a mirror of the pick table that reads only the journal. Many steps at once are compared with single ones in a twin
+// (operations_steps.hpp). Then snapshots: whole ones must give an equal replay, damaged ones an error or a replay that is sound
+// (operations_damage.hpp).
 //
 // One seed gives the setup (operations_setup.hpp) and all operations. Thread safety: each object has a replay of its own.
 #pragma once

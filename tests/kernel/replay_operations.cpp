@@ -1,7 +1,7 @@
 // replay_operations [FILE...]: the kernel under many operations, for the sanitizers.
 //
-// First the recordings that are named, and every *.ops file of the folder EXRP_OPERATIONS_DIR: what the model test recorded must come
-// out the same here (operations_recording.hpp). Then generated operations, damaged snapshots and threads (operations_stress.hpp):
+// First it replays the named recordings, and every *.ops file of the folder EXRP_OPERATIONS_DIR. The results must equal those that the
+// model test recorded (operations_recording.hpp). Then generated operations, damaged snapshots and threads (operations_stress.hpp):
 // EXRP_STRESS_SEEDS says how many seeds (0: none), EXRP_STRESS_SEED the first of them. A failure prints the seed that it takes to see
 // it again.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// rows_get and episode_counts: every row of every episode, one at a time and in runs, against what was recorded; what is not stored is
-// refused and nothing written.
+// rows_get and episode_counts: every row of every episode, one at a time and in runs, must equal the recorded row. Rows that are not
+// stored are refused, and nothing is written.
 #include <cstring>
 #include <vector>
 
@@ -21,7 +21,7 @@ struct Setup {
   uint32_t stateCount;  // floats; above 32 the state stands alone
 };
 
-/// A replay of a state, an action of 2 bytes, a reward and an extra of 3 bytes, which all say which row they are of.
+/// A replay with a state, an action of 2 bytes, a reward and an extra of 3 bytes. Each value identifies its row.
 class Subject {
  public:
   Subject(const Setup& setup, uint64_t seed) : stateCount_(setup.stateCount), random_(seed, 0) {

@@ -110,8 +110,8 @@ void testChangesBetweenPieces(uint64_t seed) {
   checkAndDestroy(id);
 }
 
-/// Picks and the eviction policy's items name episodes by their ordinal: read in pieces while thousands of episodes come, they would name
-/// others, or read past what was numbered.
+/// Picks and the eviction policy's items name episodes by their ordinal. If thousands of episodes came between two pieces, these
+/// ordinals would name other episodes, or lie past the numbered ones.
 void testOrdinals() {
   Numbers numbers;
   numbers.config[EXRP_CONFIG_CAPACITY] = 40000;
@@ -134,7 +134,7 @@ void testOrdinals() {
   }
 }
 
-/// What a selector keeps changes with each draw and each priority.
+/// The state of a selector changes with each draw and each priority.
 void testSelectorItems() {
   uint32_t id = 0;
   CHECK_EQUAL(Numbers().create(&id), 0);

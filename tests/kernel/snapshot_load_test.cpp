@@ -1,5 +1,5 @@
-// A replay that was loaded and has no picks, as its episodes are too short for any: they are asked about, evicted and gone on with. Its
-// tables had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
+// A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one.
+// Its tables had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
 #include <vector>
 
 #include "tests/kernel/check.hpp"

@@ -9,7 +9,7 @@ import type { Fault } from "./faults.ts";
 import { candidateScore } from "./selector_specs.ts";
 import { join } from "./window_model.ts";
 
-/** What a batch must hold. */
+/** The parts that a batch must hold. */
 export interface ModelBatch {
   readonly columns: readonly Uint8Array[];
   readonly nextState: Uint8Array;
@@ -31,7 +31,7 @@ export interface ModelBatch {
   readonly tolerance: number;
 }
 
-/** What a drain must hand out. */
+/** The records that a drain must return. */
 export interface ModelDrained {
   readonly columns: readonly Uint8Array[];
   readonly nextState: Uint8Array;

@@ -1,5 +1,5 @@
 /**
- * What every selector of the model does: it hears of picks and draws some.
+ * The common part of every model selector: it follows the pick table and draws picks.
  *
  * @module
  */

@@ -12,7 +12,7 @@ import { Random } from "./random.ts";
 export interface EvictionModel {
   created(handle: number): void;
   sampled(handles: readonly number[]): void;
-  /** An episode has ended, with so many picks. */
+  /** An episode has ended, with this number of picks. */
   ended?(handle: number, pickCount: number): void;
   /** Priorities of picks of these episodes, as one call set them. */
   prioritized?(handles: readonly number[], priorities: readonly number[]): void;
@@ -133,7 +133,10 @@ interface Spared {
   flag: boolean;
 }
 
-/** The clock of Chen and Wang: a hand over the episodes by age; who was drawn since it last passed is spared once. */
+/**
+ * The clock of Chen and Wang: a hand goes over the episodes by age. It spares once an episode that was drawn since it
+ * last passed.
+ */
 class SecondChanceModel implements EvictionModel {
   constructor(
     private readonly episodes: Spared[],

@@ -7,7 +7,7 @@
 
 export type Fault = keyof typeof FAULTS;
 
-/** What each fault does. */
+/** The faults, each with its effect. */
 export const FAULTS = {
   swapsOwnPicks: "removal moves the last pick even when it belongs to the episode that goes",
   newPriorityInitial: "a new pick gets the initial priority instead of the largest set so far",

@@ -42,7 +42,10 @@ export function realRows(policy: PickPolicy, batch: AnyBatch, k: number): Map<nu
   return rows;
 }
 
-/** `before` with `goals`, one for each pick that has a new one. Where parts lie is the batch's to say, what is in them is not. */
+/**
+ * `before` with `goals`, one for each pick that has a new one. The batch determines the places of the parts, the model
+ * their contents.
+ */
 export function expectRelabelled(
   { hindsight, state, extras, reward }: ProgramConfig,
   { batch, bytes: before, policy }: {

@@ -8,7 +8,7 @@
 import type { HindsightStrategy } from "@exrp/replay";
 import { RandomStream } from "@exrp/replay/selectors";
 
-/** What a hindsight is made with. */
+/** The options of a hindsight. */
 export interface HindsightSpec {
   readonly strategy: HindsightStrategy;
   readonly share: number;
@@ -16,13 +16,13 @@ export interface HindsightSpec {
   readonly inState: number | undefined;
 }
 
-/** What hindsight sees of an episode: the goals that its steps achieved, as far as they are known. */
+/** The part of an episode that hindsight reads: the goals that its steps achieved, where known. */
 export interface EpisodeGoals {
   readonly handle: number;
   readonly goals: readonly Uint8Array[];
 }
 
-/** What hindsight sees of a pick. */
+/** The part of a pick that hindsight reads. */
 export interface PickOfBatch {
   readonly episode: number;
   readonly position: number;
@@ -32,7 +32,7 @@ export interface PickOfBatch {
   readonly isKnown: boolean;
 }
 
-/** A goal for a pick; `kept` where there is none to be had. */
+/** A goal for a pick; `kept` where there is none. */
 export type ModelGoal =
   | { readonly episode: number; readonly position: number; readonly goal: Uint8Array }
   | "kept"
@@ -93,7 +93,7 @@ export class HindsightModel {
   }
 }
 
-/** What the runner's callback says of the kth step that it is asked about. */
+/** The result of the runner's callback for the kth step. */
 export function answerOf(k: number): { reward: number; terminated: boolean } {
   return { reward: k % 2, terminated: k % 3 === 0 };
 }

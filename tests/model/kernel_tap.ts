@@ -1,6 +1,6 @@
 /**
- * A tap on the kernel: sees every call that the library makes. So the test knows the id of the replay that a facade
- * hides, can ask the kernel for its invariants, and can record all calls for the native replay.
+ * A tap on the kernel: sees every call that the library makes. So the test knows the id of the replay, which its class
+ * hides. It can check the kernel's invariants, and record all calls for the native replay.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { type Kernel, type KernelSymbols, openKernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 
-/** What an argument is in a recording: a replay's id, a number, bytes that are read; or left out. */
+/** The kind of an argument in a recording: a replay's id, a number, or bytes that the call reads. Others are left out. */
 type Role = "replay" | "number" | "bytes" | "out";
 
 /** Bytes that a call wrote; made after it succeeded. */
@@ -23,7 +23,7 @@ type AnyFunction = (...args: readonly unknown[]) => number;
 
 interface Shape {
   readonly columnBytes: readonly number[];
-  /** Which records keep each column. */
+  /** For each column, which records keep it. */
   readonly every: readonly number[];
   /** Elements of one reward. */
   readonly rewardCount: number;
@@ -314,7 +314,7 @@ export class KernelTap implements Disposable {
     return { episodes: episodes.subarray(0, count), positions: positions.subarray(0, count) };
   }
 
-  /** What exrp_replay_info tells of counts. */
+  /** The counts of exrp_replay_info. */
   info(
     id: number,
   ): Record<

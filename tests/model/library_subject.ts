@@ -41,7 +41,7 @@ import type { ModelConfig } from "./model_config.ts";
 import { sweepProbability } from "./selector_models.ts";
 import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
 
-/** What a program says of its pick policy. */
+/** The pick options of a program. */
 type PickTypes = Omit<AnyPick, "nStep"> & { readonly nStep: readonly number[] };
 
 /** A replay of any columns. */

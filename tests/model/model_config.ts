@@ -8,7 +8,7 @@ import type { PickPolicy } from "@exrp/replay";
 import type { EvictionKind } from "./eviction_models.ts";
 import type { RewardSpec } from "./window_model.ts";
 
-/** What a replay is made with. */
+/** The options of the model's replay. */
 export interface ModelConfig {
   readonly capacity: number;
   /** Undefined: an eighth of the capacity, at least one pick. */

@@ -34,7 +34,7 @@ async function failureOf(program: Program, tap: KernelTap): Promise<Mismatch | u
   return undefined;
 }
 
-/** What to print for a program that fails: its seed, and the shortest program that fails like it. */
+/** The report of a failing program: its seed, and the shortest program with the same failure. */
 async function report(program: Program, failure: Mismatch, tap: KernelTap): Promise<string> {
   const cut = { ...program, operations: program.operations.slice(0, failure.step + 1) };
   const shortest = await shrink(cut, async (tried) => await failureOf(tried, tap) !== undefined);

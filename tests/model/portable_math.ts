@@ -1,6 +1,6 @@
 /**
- * The kernel's logarithm and power (kernel/base/portable_math.hpp) once more, operation for operation: only + - * / and bit
- * operations on doubles, so that both give the same bits. Change both or none.
+ * A copy of the kernel's logarithm and power (kernel/base/portable_math.hpp), operation for operation. It uses only + - *
+ * / and bit operations on doubles, so both give the same bits. Change both or none.
  *
  * @module
  */

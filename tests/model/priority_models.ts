@@ -209,7 +209,8 @@ export class UcbModel implements SelectorModel {
       let index = forced ?? 0;
       let probability = this.weighted ? 1 / this.arms.length : 1;
       if (forced === undefined && this.weighted) {
-        // Which pick a proportional draw gives hangs on the rule's inner order: the model follows, and checks.
+        // A proportional draw depends on the selector's internal order. So the model takes the library's pick, and checks
+        // it.
         index = at(seen?.indices ?? [], k);
         probability = this.#share(index);
         const claimed = at(seen?.probabilities ?? [], k);

@@ -1,7 +1,7 @@
 /**
- * Programs: a configuration and a list of operations, both made from a seed. An operation says what to do in terms that
- * mean something in any state (the actor's episode, the third pick from the end), so that a program from which
- * operations were taken away is still one; that is how a failure is made short.
+ * Programs: a configuration and a list of operations, both made from a seed. An operation uses terms that are valid in
+ * any state, such as the actor's episode or the third pick from the end. So a program stays valid when operations are
+ * removed. This makes it possible to shorten a failing program.
  *
  * @module
  */

@@ -23,7 +23,7 @@ export function elementCount({ shape }: ColumnSpec): number {
   return shape.reduce((product, size) => product * size, 1);
 }
 
-/** What a replay is made with. */
+/** The options of the replay. */
 export interface ProgramConfig {
   readonly capacity: number;
   readonly segmentLength?: number;
@@ -37,7 +37,7 @@ export interface ProgramConfig {
   readonly reward: ColumnSpec;
   readonly extras: Readonly<Record<string, ColumnSpec>>;
   readonly eviction: EvictionKind;
-  /** What relabels batches, where the columns have room for goals. */
+  /** The hindsight that relabels batches, where the columns have room for goals. */
   readonly hindsight: HindsightSpec | undefined;
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
@@ -198,7 +198,7 @@ function chooseHindsight(
   return inState === 0 ? undefined : { strategy, share, inState };
 }
 
-/** A policy that asks for nothing beyond records and next states. */
+/** Pick options for records and next states only. */
 const PLAIN: PickPolicy = {
   length: 1,
   stride: 1,
@@ -227,7 +227,7 @@ function chooseEnds(
   };
 }
 
-/** A policy that asks for whatever there is, but for what can't be had together. */
+/** Pick options with every part that can be combined. */
 function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
   const ends = chooseEnds(choice);
   const whole = choice.oneIn(8);
@@ -260,7 +260,7 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
   };
 }
 
-/** What the replay of a program is made with. */
+/** The options of a program's replay. */
 export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
   const capacity = Math.max(
@@ -333,7 +333,7 @@ function chooseLimits(
   const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
   const columns = [state, action, reward, ...Object.values(extras)];
   const stateBytes = columnBytes(state);
-  // Not so tight that little is left to draw and to drain.
+  // The limits leave enough records to draw and to drain.
   const half = Math.ceil(capacity / 2);
   const records = Math.max(least, choice.within(half, capacity));
   const recordBytes = columns.reduce(

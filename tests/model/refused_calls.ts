@@ -34,7 +34,7 @@ interface Loose {
   unserialize(...args: unknown[]): Promise<unknown>;
 }
 
-/** What the calls are made of. */
+/** The values for the calls. */
 export interface RefusedContext {
   readonly replay: AnyReplay;
   readonly model: ReplayModel;

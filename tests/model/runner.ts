@@ -159,7 +159,7 @@ class Run implements Disposable {
     let into: AnyBatch | undefined;
     const spare = this.#spares.get(selector.table);
     if (operation.into && spare?.size === size) {
-      // Whatever the batch held must be written over.
+      // The call must overwrite the old contents of the batch.
       into = spare;
       into.bytes.fill(0xa5);
       this.#held = this.#held.filter(({ batch }) => batch !== into);
@@ -283,7 +283,7 @@ class Run implements Disposable {
     const held = this.#held[nth % Math.max(1, this.#held.length)];
     if (this.#relabelling === undefined || held === undefined) return;
     const bytes = this.#relabelling.relabel(held);
-    // What was refused has changed nothing, which is looked at with the other batches.
+    // A refused call changes nothing. The comparison of the other batches checks this.
     if (bytes === undefined) return this.#checkHeld();
     this.#held = this.#held.map((one) => one === held ? { ...held, bytes } : one);
   }

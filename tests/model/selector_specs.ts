@@ -61,7 +61,7 @@ export interface RankBasedSpec {
   readonly draw: "stratified" | "independent";
 }
 
-/** Which rule, with which options; `sweep` is the one that the test writes in TypeScript for the library. */
+/** A selector and its options. `sweep` is the selector that the test itself writes in TypeScript. */
 export type SelectorSpec = SimpleSpec | ComposedSpec;
 
 /** A rule made of others. */

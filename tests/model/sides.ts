@@ -11,7 +11,7 @@ import { ModelError } from "./model_config.ts";
 import type { ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
 
-/** What a run saw, so that a test can tell that it saw something. */
+/** Counts of what happened in a run, so that a test can check that enough happened. */
 export interface Tally {
   operations: number;
   batches: number;
@@ -40,7 +40,7 @@ export function emptyTally(): Tally {
   };
 }
 
-/** What operations are done on. Loading puts others in their place. */
+/** An object that operations run on. Loading puts others in their place. */
 export interface Sides {
   readonly config: ProgramConfig;
   readonly tally: Tally;

@@ -1,5 +1,5 @@
 /**
- * Pick tables and selectors, plain and slow: a table is an array of picks, and each selector hears of its changes.
+ * Pick tables and selectors, plain and slow. A table is an array of picks, and it tells its selectors every change.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export interface Pick {
   readonly position: number;
 }
 
-/** What the library drew, for rules that the model can only follow. */
+/** The picks that the library drew, for selectors whose draws the model can only check. */
 export interface SeenBatch {
   readonly pickEpisode: ArrayLike<number>;
   readonly pickPosition: ArrayLike<number>;
@@ -72,7 +72,7 @@ class TableModel {
   }
 }
 
-/** What the tables need of the replay that they belong to. */
+/** The parts of the replay that its tables need. */
 export interface TablesHost {
   /** The stored episodes by handle, oldest first. */
   readonly episodes: ReadonlyMap<number, Episode>;
@@ -269,7 +269,7 @@ export class TablesModel {
     for (let position = 0; position < records.length; position++) {
       const index = table.indexOf(handle, position);
       if (index < 0) continue;
-      // What stands at the end and goes anyway is not moved into the gap first.
+      // A pick at the end that goes too is not moved into the gap first.
       while (
         this.#fault !== "swapsOwnPicks" && table.picks.length > index &&
         table.picks.at(-1)?.episode === handle

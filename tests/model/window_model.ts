@@ -81,13 +81,13 @@ function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
   return Array.from(new arrays[dtype](bytes.slice().buffer)).slice(0, count).map(Number);
 }
 
-/** Where the newest value is that was kept at or before a position. */
+/** The place of the newest value kept at or before a position. */
 export function keptAt(position: number, every = 1, fault?: Fault): number {
   if (fault === "keptIsOwn") return position;
   return Math.floor(position / every) * every;
 }
 
-/** What a batch holds of the pick at `position`. */
+/** The part of a batch for the pick at `position`. */
 export function pickRows(
   policy: PickPolicy,
   episode: Episode,

@@ -120,7 +120,7 @@ Deno.test("gae() refuses what it can't use, and has written nothing then", () =>
     [{ seqLen: [3, 4] }, RangeError, "seqLen[1] must be an integer from 0 to 3, got 4"],
     [{ seqLen: [-1, 3] }, RangeError, "seqLen[0]"],
     [{ seqLen: [1.5, 3] }, RangeError, "seqLen[0]"],
-    [{ seqLen: [] }, RangeError, "not 0 rows"],
+    [{ seqLen: [] }, RangeError, "not make 0 rows"],
     [{ lambda: 1.1 }, RangeError, "lambda must be a finite number from 0 to 1"],
     [{ lambda: NaN }, RangeError, "lambda"],
     [{ lambda: "1" }, TypeError, "lambda must be a number"],

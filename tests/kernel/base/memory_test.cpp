@@ -1,5 +1,5 @@
-// ReservedArray: what is committed can be used, growth that is too ample falls back to what is needed, and the limit of a control group is
-// found.
+// ReservedArray: committed elements are usable, and growth falls back to the needed size where half more does not fit.
+// groupMemoryBytes() finds the limit of a control group.
 #include "kernel/base/memory.hpp"
 
 #include "tests/kernel/check.hpp"

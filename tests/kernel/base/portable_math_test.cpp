@@ -101,8 +101,8 @@ void manyIsTheSameToTheBit() {
   }
 }
 
-// The same number must come out of every compiler, level of optimisation and platform (and of the port in TypeScript): bases
-// are (next() >> 11) * 2^(k - 53), k = i % 61 - 30, exponents uniform() * 2 - 1; hash = hash * 0x100000001b3 ^ bits.
+// Every compiler, optimisation level and platform must give the same number, and the TypeScript port too. Bases are (next() >> 11) *
+// 2^(k - 53) with k = i % 61 - 30. Exponents are uniform() * 2 - 1. hash = hash * 0x100000001b3 ^ bits.
 void bitsAreThoseOfEveryPlatform() {
   Random random(4, 0);
   uint64_t hash = 0xcbf29ce484222325u;

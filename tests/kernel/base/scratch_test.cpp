@@ -1,4 +1,4 @@
-// Scratch: what was written stays when it grows, what is new is zero, and a growth that can't be had changes nothing.
+// Scratch: written elements survive growth, new elements are zero, and growth that fails changes nothing.
 #include "kernel/base/scratch.hpp"
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
-// copyRunsOf, copyBothOf: for every width, of runs of one row and of several, with and without AVX2, against memcpy; no byte
-// beside the column is written.
+// copyRunsOf, copyBothOf: every width, runs of one row and of several, with and without AVX2. They are compared with memcpy, and must
+// write no byte outside the column.
 #include <cstring>
 #include <vector>
 
@@ -33,7 +33,7 @@ struct Rows {
 
 std::vector<uint8_t> target(size_t bytes) { return std::vector<uint8_t>(bytes + 2 * guardBytes, guard); }
 
-/// What memcpy makes of the rows from `skipped` on.
+/// The rows from `skipped` on, copied by memcpy.
 std::vector<uint8_t> expected(const Rows& rows, uint32_t bytes, uint32_t length, uint32_t skipped) {
   std::vector<uint8_t> to = target(size_t{pickCount} * length * bytes);
   uint8_t* at = to.data() + guardBytes;

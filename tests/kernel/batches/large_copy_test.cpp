@@ -1,5 +1,5 @@
-// LargeCopier: with vectors and without, to one place and to two, the same bytes come out as go in, whatever the sizes and the places,
-// and none beside them is written.
+// LargeCopier: copies to one destination and to two, with vectors and without, for many sizes and addresses. The bytes must be equal,
+// and no byte outside may change.
 #include "kernel/batches/large_copy.hpp"
 
 #include <algorithm>

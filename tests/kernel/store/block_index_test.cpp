@@ -69,7 +69,7 @@ void followsAList(uint64_t seed) {
   }
 }
 
-/// Among so many keys some have the same hash. Each is found, and after one is gone the other still is.
+/// With this many keys, some have the same hash. Each is found, and after one is gone the other still is.
 void keysOfOneHash() {
   constexpr uint32_t countMax = 300000;
   Blocks blocks(countMax);

@@ -7,7 +7,7 @@ using namespace exrp;
 
 namespace {
 
-/// Columns of so many bytes, the first the state's.
+/// Columns with these byte counts; the first is the state.
 constexpr Column column(uint32_t bytes, uint32_t every = 1) { return Column{1, bytes, bytes, every, 0, 0}; }
 constexpr Column plain[] = {column(8), column(3), column(1)};
 constexpr Column kept[] = {column(8), column(3), column(1), column(100, 4), column(10, 3)};

@@ -1,4 +1,4 @@
-// EpisodeOrder against a list of who stands where, with strides, block lengths and windows of all sizes.
+// EpisodeOrder against a plain list of positions, with many strides, block lengths and window sizes.
 #include "kernel/store/episode_order.hpp"
 
 #include <map>
