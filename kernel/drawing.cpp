@@ -2,33 +2,13 @@
 
 #include <cstring>
 
-#include "kernel/base/portable_math.hpp"
+#include "kernel/batches/importance_weights.hpp"
 #include "kernel/store/episode_order.hpp"
 
 namespace exrp {
 namespace {
 
 constexpr double batchBytesMax = 0x1p46;  // far beyond any memory, and far below where sums of sizes would wrap
-
-/// Importance weights: (N P)^-beta over its largest value, (N P_min)^-beta, is (P_min / P)^beta.
-void weigh(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
-  double smallest = probabilityMin;
-  if (!(smallest > 0)) {
-    smallest = probabilities[0];
-    for (uint32_t index = 1; index < count; ++index) {
-      if (probabilities[index] < smallest) smallest = probabilities[index];
-    }
-  }
-  constexpr uint32_t pieceMax = 64;
-  double ratio[pieceMax] = {};
-  double power[pieceMax];
-  for (uint32_t first = 0; first < count; first += pieceMax) {
-    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
-    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
-    portablePowMany(ratio, beta, power, piece, avx2);
-    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
-  }
-}
 
 }  // namespace
 
@@ -112,7 +92,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
   for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
   float* const weight = floats(EXRP_BATCH_IMPORTANCE_WEIGHT);
   if (weighted) {
-    weigh(probabilities, count, beta, probabilityMin, avx2_, weight);
+    importanceWeights(probabilities, count, beta, probabilityMin, avx2_, weight);
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }

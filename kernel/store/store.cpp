@@ -1,14 +1,11 @@
 #include "kernel/store/store.hpp"
 
-#include <cassert>
-
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax) {
   columnCount_ = columnCount;
   blockLength_ = blockLength;
   while ((1u << blockShift_) < blockLength) ++blockShift_;
-  blockCountMax_ = blockCountMax;
 
   // Small columns share group 0, widest elements first, so that none needs padding before it.
   uint32_t joinedBytes = 0;
@@ -59,19 +56,14 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
   }
-  if (!blocks_.create(blockCountMax) || !heads_.create(blockCountMax)) {
-    return fail(Status::memory, double{1} * blockCountMax * (sizeof(Block) + sizeof(BlockHead)));
-  }
-  return Status::ok;
+  return pool_.create(blockCountMax);
 }
 
 Status Store::prepareBlocks(uint32_t count) {
-  if (count <= freeCount_) return Status::ok;
-  uint32_t needed = highWater_ + (count - freeCount_);
-  if (needed > blockCountMax_) needed = blockCountMax_;
-  if (!blocks_.commit(needed) || !heads_.commit(needed)) {
-    return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead)));
-  }
+  if (count <= pool_.freeCount()) return Status::ok;
+  const Status status = pool_.prepare(count);
+  if (status != Status::ok) return status;
+  const uint32_t needed = pool_.preparedCount(count);
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const size_t bytes = size_t{needed} * blockLength_ * groupStride_[group];
     if (!groups_[group].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
@@ -81,44 +73,6 @@ Status Store::prepareBlocks(uint32_t count) {
     if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
   return Status::ok;
-}
-
-uint32_t Store::takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) {
-  uint32_t index = freeHead_;
-  if (index != blockNone) {
-    freeHead_ = blocks_[index].next;
-    --freeCount_;
-  } else {
-    assert(highWater_ < blockCountMax_);
-    index = highWater_++;
-  }
-  blocks_[index] = Block{handle, ordinal, blockNone, blockNone, episode};
-  heads_[index] = BlockHead{episode, ordinal << 1};
-  return index;
-}
-
-void Store::giveChain(uint32_t first, uint32_t last, uint32_t count) {
-  for (uint32_t index = first; index != blockNone; index = blocks_[index].next) blocks_[index].episode = blockNone;
-  blocks_[last].next = freeHead_;
-  freeHead_ = first;
-  freeCount_ += count;
-}
-
-int32_t Store::check() const {
-  uint32_t takenCount = 0;
-  for (uint32_t index = 0; index < highWater_; ++index) {
-    const Block& block = blocks_[index];
-    if (!block.taken()) continue;
-    ++takenCount;
-    const uint32_t link = block.ordinal << 1 | (block.next == index + 1 ? 1u : 0u);
-    if (heads_[index].episode != block.episode || heads_[index].link != link) return 3;
-  }
-  if (takenCount + freeCount_ != highWater_) return 1;
-  uint32_t freeCount = 0;
-  for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {
-    if (index >= highWater_ || blocks_[index].taken() || ++freeCount > freeCount_) return 2;
-  }
-  return freeCount == freeCount_ ? 0 : 2;
 }
 
 }  // namespace exrp

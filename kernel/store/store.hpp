@@ -1,4 +1,4 @@
-// Store: the records themselves, as columns by slots. Slots are handed out in blocks.
+// Store: the records themselves, as columns by slots. An episode takes its slots in blocks (block_pool.hpp).
 //
 //   episode 7: 21 records, ended (episode_table.hpp)
 //      |  firstBlock                                       lastBlock
@@ -21,22 +21,18 @@
 // every nth record only stands apart: with as many rows a block as there can be such records in it.
 //
 // Thread safety: none of its own.
-// Invariants:
-//   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
-//   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
-//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says the same.
-// Cost: taking and giving back are O(1). A chain is given back in one step and comes out again in the same order: so the next episode's
-// blocks are neighbours where the last one's were.
-// It does not know what an episode is. It knows only the handle, ordinal and index that are written into its blocks.
+// Invariants: those of its BlockPool, which says which blocks are taken.
+// Cost: taking a block and giving back a chain are O(1). Memory comes in prepareBlocks(), before a block is taken.
+// It does not know what an episode is.
 #pragma once
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/store/block_pool.hpp"
 
 namespace exrp {
 
-constexpr uint32_t blockNone = UINT32_MAX;
 constexpr uint32_t columnMax = EXRP_LIMIT_COLUMNS;
 /// Columns of more than this many bytes a record stand alone.
 constexpr uint32_t columnAloneBytes = 128;
@@ -50,22 +46,6 @@ struct Column {
   uint32_t offset;  // in the group's row
 };
 
-struct Block {
-  uint64_t handle;    // of the episode that owns it
-  uint32_t ordinal;   // 0 for the episode's first block, and so on
-  uint32_t next;      // in the episode, or on the free list
-  uint32_t previous;  // in the episode
-  uint32_t episode;   // index in the episode table; blockNone while no episode owns it
-
-  bool taken() const { return episode != blockNone; }
-};
-
-/// What most batches need of a block. It is kept a second time because it is short: so the caches hold more of it.
-struct BlockHead {
-  uint32_t episode;  // the block's
-  uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
-};
-
 class Store {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
@@ -74,17 +54,13 @@ class Store {
   /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);
   /// Blocks that can be taken now.
-  uint32_t availableCount() const { return freeCount_ + (blockCountMax_ - highWater_); }
+  uint32_t availableCount() const { return pool_.availableCount(); }
   /// A block for episode `episode`. Needs prepareBlocks() and availableCount() > 0.
-  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) { return pool_.take(handle, ordinal, episode); }
   /// Puts a block that was just taken behind `last`, its episode's last.
-  void link(uint32_t last, uint32_t block) {
-    blocks_[last].next = block;
-    blocks_[block].previous = last;
-    heads_[last].link |= block == last + 1 ? 1u : 0u;
-  }
+  void link(uint32_t last, uint32_t block) { pool_.link(last, block); }
   /// Gives back the `count` blocks of the chain first..last.
-  void giveChain(uint32_t first, uint32_t last, uint32_t count);
+  void giveChain(uint32_t first, uint32_t last, uint32_t count) { pool_.giveChain(first, last, count); }
 
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
@@ -113,10 +89,9 @@ class Store {
   }
   uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
 
-  Block& block(uint32_t index) { return blocks_[index]; }
-  const Block& block(uint32_t index) const { return blocks_[index]; }
-  /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
-  const BlockHead* heads() const { return heads_.data(); }
+  Block& block(uint32_t index) { return pool_[index]; }
+  const Block& block(uint32_t index) const { return pool_[index]; }
+  const BlockHead* heads() const { return pool_.heads(); }
   uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
   uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
   uint32_t within(uint32_t slot) const { return slot & (blockLength_ - 1); }
@@ -126,24 +101,24 @@ class Store {
 
   uint32_t blockLength() const { return blockLength_; }
   uint32_t blockShift() const { return blockShift_; }
-  uint32_t blockCountMax() const { return blockCountMax_; }
-  uint32_t highWater() const { return highWater_; }
-  uint32_t freeCount() const { return freeCount_; }
+  uint32_t blockCountMax() const { return pool_.countMax(); }
+  uint32_t highWater() const { return pool_.highWater(); }
+  uint32_t freeCount() const { return pool_.freeCount(); }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
   double columnBytes() const {
     double bytes = 0;
     for (uint32_t group = 0; group < groupCount_; ++group) {
-      bytes += groups_[group].takenBytes(size_t{highWater_} * blockLength_ * groupStride_[group]);
+      bytes += groups_[group].takenBytes(size_t{highWater()} * blockLength_ * groupStride_[group]);
     }
     for (uint32_t index = 0; index < keptCount_; ++index) {
-      bytes += kept_[index].takenBytes(size_t{highWater_} * keptRows_[index] * columns_[keptColumns_[index]].bytes);
+      bytes += kept_[index].takenBytes(size_t{highWater()} * keptRows_[index] * columns_[keptColumns_[index]].bytes);
     }
     return bytes;
   }
-  double indexBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
+  double indexBytes() const { return pool_.memoryBytes(); }
 
-  int32_t check() const;
+  int32_t check() const { return pool_.check(); }
 
  private:
   Column columns_[columnMax] = {};
@@ -157,7 +132,7 @@ class Store {
 
   size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
     const Column& at = columns_[column];
-    const uint32_t before = (blocks_[block].ordinal * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
+    const uint32_t before = (pool_[block].ordinal * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
     return (size_t{block} * keptRows_[at.group] + (position / at.every - before)) * at.bytes;
   }
   uint32_t keptColumns_[EXRP_LIMIT_KEPT] = {};
@@ -165,14 +140,9 @@ class Store {
   ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
   uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
 
-  ReservedArray<Block> blocks_;
-  ReservedArray<BlockHead> heads_;
+  BlockPool pool_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
-  uint32_t blockCountMax_ = 0;
-  uint32_t highWater_ = 0;
-  uint32_t freeHead_ = blockNone;
-  uint32_t freeCount_ = 0;
 };
 
 }  // namespace exrp

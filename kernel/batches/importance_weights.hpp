@@ -1,0 +1,36 @@
+// Importance weights: the correction that a learner multiplies into its loss (Schaul et al., Prioritized Experience Replay, section 3.4).
+//
+// A pick of probability P among N has the weight (N P)^-beta. Divided by the largest weight, that of the smallest probability, it is
+// (P_min / P)^beta.
+//
+// Thread safety: a pure function.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/base/portable_math.hpp"
+
+namespace exrp {
+
+/// The weights of `count` picks that were drawn with these probabilities. `probabilityMin` is the smallest of the table, or 0: then the
+/// smallest of the batch scales them.
+inline void importanceWeights(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
+  double smallest = probabilityMin;
+  if (!(smallest > 0)) {
+    smallest = probabilities[0];
+    for (uint32_t index = 1; index < count; ++index) {
+      if (probabilities[index] < smallest) smallest = probabilities[index];
+    }
+  }
+  constexpr uint32_t pieceMax = 64;
+  double ratio[pieceMax] = {};
+  double power[pieceMax];
+  for (uint32_t first = 0; first < count; first += pieceMax) {
+    const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
+    for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
+    portablePowMany(ratio, beta, power, piece, avx2);
+    for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
+  }
+}
+
+}  // namespace exrp

@@ -1,0 +1,82 @@
+// BlockPool: which blocks there are, which episode owns each, and which are free.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
+//   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
+//   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says the same.
+// Cost: taking a block and giving back a chain are O(1), apart from a mark in each block of the chain. A chain that was given back comes
+// out again in the same order. So the next episode's blocks are neighbours where the last one's were.
+// It does not know what an episode is, nor what lies in a block. It knows the handle, ordinal and index that are written into its blocks.
+#pragma once
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+
+namespace exrp {
+
+constexpr uint32_t blockNone = UINT32_MAX;
+
+struct Block {
+  uint64_t handle;    // of the episode that owns it
+  uint32_t ordinal;   // 0 for the episode's first block, and so on
+  uint32_t next;      // in the episode, or on the free list
+  uint32_t previous;  // in the episode
+  uint32_t episode;   // index in the episode table; blockNone while no episode owns it
+
+  bool taken() const { return episode != blockNone; }
+};
+
+/// What most batches need of a block. It is kept a second time because it is short: so the caches hold more of it.
+struct BlockHead {
+  uint32_t episode;  // the block's
+  uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
+};
+
+class BlockPool {
+ public:
+  Status create(uint32_t countMax);
+
+  /// Takes the memory that the next `count` calls of take() need, for as many blocks as there are.
+  Status prepare(uint32_t count);
+  /// Blocks that have memory after prepare(count).
+  uint32_t preparedCount(uint32_t count) const {
+    if (count <= freeCount_) return highWater_;
+    const uint32_t needed = highWater_ + (count - freeCount_);
+    return needed < countMax_ ? needed : countMax_;
+  }
+  /// Blocks that can be taken now.
+  uint32_t availableCount() const { return freeCount_ + (countMax_ - highWater_); }
+  /// A block for episode `episode`. Needs prepare() and availableCount() > 0.
+  uint32_t take(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  /// Puts a block that was just taken behind `last`, its episode's last.
+  void link(uint32_t last, uint32_t block) {
+    blocks_[last].next = block;
+    blocks_[block].previous = last;
+    heads_[last].link |= block == last + 1 ? 1u : 0u;
+  }
+  /// Gives back the `count` blocks of the chain first..last.
+  void giveChain(uint32_t first, uint32_t last, uint32_t count);
+
+  Block& operator[](uint32_t index) { return blocks_[index]; }
+  const Block& operator[](uint32_t index) const { return blocks_[index]; }
+  /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
+  const BlockHead* heads() const { return heads_.data(); }
+
+  uint32_t countMax() const { return countMax_; }
+  uint32_t highWater() const { return highWater_; }
+  uint32_t freeCount() const { return freeCount_; }
+  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
+
+  int32_t check() const;
+
+ private:
+  ReservedArray<Block> blocks_;
+  ReservedArray<BlockHead> heads_;
+  uint32_t countMax_ = 0;
+  uint32_t highWater_ = 0;
+  uint32_t freeHead_ = blockNone;
+  uint32_t freeCount_ = 0;
+};
+
+}  // namespace exrp
