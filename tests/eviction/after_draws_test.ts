@@ -5,7 +5,7 @@ import { conforms } from "./conforms.ts";
 
 conforms({ name: "afterDraws(3)", make: () => afterDraws(3) });
 
-Deno.test("afterDraws() forgets what was drawn so often for each of its picks, the first to come to it first", async () => {
+Deno.test("afterDraws() evicts episodes in the order in which they were spent", async () => {
   using replay = await smallReplay({ capacity: 6, eviction: afterDraws(2) });
   const [first, last] = [replay.newPickSelector(oldest()), replay.newPickSelector(newest())];
   recordEpisode(replay, 2);

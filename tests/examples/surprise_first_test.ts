@@ -10,7 +10,7 @@ Deno.test("SurpriseFirst conforms", () =>
 Deno.test("SurpriseFirst conforms where some priorities surprise and some do not", () =>
   conforms({ make: () => new SurpriseFirst({ threshold: 1, share: 0.5 }), stationary: true }));
 
-Deno.test("SurpriseFirst gives the surprises their share, and keeps them when others are forgotten", async () => {
+Deno.test("SurpriseFirst draws surprises with their share, and keeps them when others are evicted", async () => {
   using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
   const selector = replay.newPickSelector(new SurpriseFirst({ threshold: 1, share: 0.5 }));
   const [first, second] = [0, 10].map((state) => {

@@ -1,4 +1,4 @@
-// A call that fails changes nothing visible. An error about too many things names them. A large call takes no more memory than the
+// A call that fails changes nothing visible. An error about a limit names what exceeds it. A large call takes no more memory than the
 // replay can use.
 #include <cstring>
 #include <vector>

@@ -21,7 +21,7 @@ export interface CodedColumn {
   readonly every: number;
 }
 
-/** Where in its stream an episode begins, and how far it goes. */
+/** The place of an episode in its stream, and its length. */
 export interface EpisodeFacts {
   /** The stream: what one actor recorded between two ends. */
   readonly stream: number;
@@ -56,7 +56,7 @@ export function codeOf(column: CodedColumn, stream: number, step: number, elemen
   return 1 + ((mix ^ (mix >>> 15)) >>> 0) % (LARGEST[column.dtype] ?? 1);
 }
 
-/** What a batch breaks. */
+/** The properties that a batch breaks. */
 export class Violation extends Error {}
 
 /** The columns of a replay. */

@@ -22,7 +22,7 @@ interface Pair {
   readonly valueOfB: number;
 }
 
-/** Whether two values of two options can't be had together. */
+/** True where two values of two options can't be combined. */
 export type Excluded = (a: string, valueOfA: unknown, b: string, valueOfB: unknown) => boolean;
 
 /** Combinations of these factors. */
@@ -40,7 +40,7 @@ export class Covering<F extends Factors> {
     this.#random = random;
   }
 
-  /** All pairs that can be had. */
+  /** All pairs that can be combined. */
   pairs(): Set<string> {
     const pairs = new Set<string>();
     for (const pair of this.#allPairs()) pairs.add(keyOf(pair));

@@ -61,7 +61,7 @@ export class PickWorld implements Disposable {
   readonly #replay: AnyColumnReplay;
   readonly #columns: CodedColumns;
   readonly #actors: Actor[] = [];
-  /** Where each episode begins in its stream. */
+  /** The place in its stream at which each episode begins. */
   readonly #begins = new Map<number, { stream: number; first: number }>();
   #streamCount = 0;
   #table: PickTable | undefined;

@@ -51,7 +51,7 @@ Deno.test("a batch that another table filled is relabelled by that table's polic
   }
 });
 
-Deno.test("a batch from before another snapshot was loaded keeps its goals where its records are not there", async () => {
+Deno.test("a batch older than a loaded snapshot keeps its goals where its records are gone", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 50,
     state: float32(1),

@@ -1,4 +1,4 @@
-/** What went wrong elsewhere with batches in flight, and with calls that failed halfway. */
+/** Bugs of other libraries with batches in flight, and with calls that failed halfway. */
 
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";

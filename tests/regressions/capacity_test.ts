@@ -1,4 +1,4 @@
-/** What went wrong elsewhere when a store was full, or of an unlucky size. */
+/** Bugs of other libraries with full stores, and with stores of special sizes. */
 
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { lru, prioritized, secondChance, ucb, uniform } from "@exrp/replay";

@@ -1,4 +1,4 @@
-/** What went wrong elsewhere at the ends of episodes. */
+/** Bugs of other libraries at the ends of episodes. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -16,7 +16,7 @@ Deno.test("stable-baselines3#934: at a time limit the next state is the final st
 });
 
 Deno.test("cleanrl#460: only the task's own end stops the bootstrap", async () => {
-  // DQN for Atari has the defect of stable-baselines3#934 too: what it bootstraps from at a time limit is another episode's.
+  // DQN for Atari has the bug of stable-baselines3#934 too: at a time limit it bootstraps from another episode's state.
   using replay = await small({ capacity: 100, pick: { discount: 0.9 } });
   const selector = replay.newPickSelector(uniform());
   recordEpisode(replay, 1, 2, "truncated");
@@ -158,7 +158,7 @@ Deno.test("cpprb 1.5.5: after the store was lapped no next state is mixed from t
 });
 
 Deno.test("cpprb 1.5.6: an episode that was never ended does not run into the next one", async () => {
-  // Where on_episode_end() was forgotten, the next episode's first observation became the last one's next state.
+  // If a program did not call on_episode_end(), the next episode's first observation became the last one's next state.
   using replay = await small();
   const selector = replay.newPickSelector(uniform());
   const abandoned = recordEpisode(replay, 1, 3, "open");

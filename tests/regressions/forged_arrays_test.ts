@@ -1,6 +1,6 @@
 /**
- * Forged typed arrays crashed the process, or let errors show memory that lies beside them: an exchanged prototype, or a `length`
- * or `BYTES_PER_ELEMENT` of the array's own, was believed.
+ * Forged typed arrays crashed the process, or let errors show memory beside them. The library trusted a changed
+ * prototype, or an array's own property `length` or `BYTES_PER_ELEMENT`.
  */
 import {
   bool,
@@ -33,7 +33,7 @@ function prototypeOf(honest: Honest): object {
   return Object.getPrototypeOf(honest);
 }
 
-/** What is no such array at all, or says that it is another. Each is a TypeError wherever it is given. */
+/** Values that are not such an array, or claim another kind. Each is a TypeError in every call. */
 const FORGES: Readonly<Record<string, Forge>> = {
   "memory of a smaller kind": (honest) => {
     const small = honest instanceof Uint8Array
@@ -78,7 +78,7 @@ const FORGES: Readonly<Record<string, Forge>> = {
   "a Proxy": (honest) => new Proxy(honest, {}),
 };
 
-/** Lies about what nobody asks, and memory that is unusual: such an array is taken for what it is. */
+/** Arrays with false properties that nobody reads, or with unusual memory. The library accepts them. */
 const HARMLESS: Readonly<Record<string, Forge>> = {
   "with an element size of its own": (honest) =>
     Object.defineProperty(honest.slice(), "BYTES_PER_ELEMENT", { value: 64 }),
@@ -418,7 +418,7 @@ Deno.test("an array that its buffer has shrunk away from has no elements", async
   assert(error.message.includes("got 0, 2 and 2"), error.message);
 });
 
-Deno.test("memory that other threads have is copied, or refused where the kernel writes to it", async () => {
+Deno.test("shared memory is copied, or refused where the kernel writes to it", async () => {
   using replay = await makeReplay();
   replay.newPickSelector(prioritized());
   const shared = new Float64Array(new SharedArrayBuffer(16));
@@ -466,7 +466,7 @@ Deno.test("a batch given as into has its memory counted, not what its arrays say
   assertStrictEquals(replay.getBatch(8, selector).seqLen[7], 1);
 });
 
-Deno.test("a rule in TypeScript can't put other arrays, or none, in the place of those it fills", async () => {
+Deno.test("a rule in TypeScript can't replace or remove the arrays that it fills", async () => {
   const ways: Readonly<Record<string, (out: Selection) => void>> = {
     exchanges: (out) => Object.assign(out, { index: new Uint32Array(1), probability: [1] }),
     detaches: (out) => void out.index.buffer.transfer(),
@@ -491,7 +491,7 @@ Deno.test("a rule in TypeScript can't put other arrays, or none, in the place of
   }
 });
 
-Deno.test("a rule in TypeScript that takes the arrays of setPriority() away harms nobody", async () => {
+Deno.test("a rule in TypeScript that transfers the arrays of setPriority() does no harm", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 64,
     state: float32(1),
@@ -510,7 +510,7 @@ Deno.test("a rule in TypeScript that takes the arrays of setPriority() away harm
   assertEquals(arrays.map(({ length }) => length), [0, 0, 0]);
 });
 
-Deno.test("what save() of a rule gives is refused where it is no array that it says", async () => {
+Deno.test("a forged array from save() of a rule is refused", async () => {
   for (const [how, forge] of Object.entries(FORGES)) {
     using replay = await makeReplay();
     class Saved extends Newest {
@@ -556,7 +556,7 @@ Deno.test("unserialize() takes forged bytes neither whole nor as a stream", asyn
   }
 });
 
-Deno.test("returns take no array that lies about its length, and write into none of another kind", () => {
+Deno.test("the functions of returns refuse arrays with a false length, and results of another kind", () => {
   const given = {
     reward: new Float32Array(4),
     discount: new Float32Array(4),

@@ -1,6 +1,6 @@
 /**
- * An object that only has the prototype of one of the library's classes: the engine's "Cannot read private member" came, or "Cannot
- * read properties of undefined", or the kernel was asked with numbers that were not there.
+ * An object with only the prototype of a class of the library gave unclear errors: "Cannot read private member" or
+ * "Cannot read properties of undefined". Or the kernel was called with undefined numbers.
  */
 import {
   type Column,
@@ -18,7 +18,7 @@ function impostor<T extends object>(real: T): T {
   return Object.create(Object.getPrototypeOf(real));
 }
 
-Deno.test("an object with no more than the right prototype is named in a TypeError, wherever it is given", async () => {
+Deno.test("an object with only the right prototype is a TypeError that names it, in every call", async () => {
   using replay = await ExperienceReplay.create({ capacity: 10, state: float32(1) });
   replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
   const selector = replay.newPickSelector(prioritized());

@@ -1,4 +1,4 @@
-/** What went wrong elsewhere where several environments were recorded side by side, and with next states. */
+/** Bugs of other libraries with several environments side by side, and with next states. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float32, int32, prioritized, uniform } from "@exrp/replay";
@@ -17,7 +17,7 @@ Deno.test("tianshou#812: of agents that take turns, each has a next state of its
 });
 
 Deno.test("tianshou#82: the next state of a row changes nothing of the row's other columns", async () => {
-  // Asking for the next observation added 1 to the indices in place: what was asked for after it came from the record behind.
+  // Reading the next observation added 1 to the indices in place. Columns read later came from the following record.
   using replay = await ExperienceReplay.create({
     capacity: 50,
     state: float32(),
@@ -55,7 +55,7 @@ Deno.test("tensorforce#138: the newest record of a full store waits for its next
 });
 
 Deno.test("rl-baselines3-zoo#270, #279: states stored once and time limits go together", async () => {
-  // The option that saves memory was refused together with the one for time limits, which broke whoever had both.
+  // The option that saves memory was refused together with the option for time limits. Programs with both broke.
   using replay = await ExperienceReplay.create({
     capacity: 4096,
     state: float32(256),

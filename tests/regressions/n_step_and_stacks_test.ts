@@ -1,11 +1,11 @@
-/** What went wrong elsewhere with returns of several steps and with stacks of frames. */
+/** Bugs of other libraries with n-step returns and with stacks of frames. */
 
 import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
 import { lru, newest, uniform } from "@exrp/replay";
 import { nStepReturn } from "@exrp/replay/returns";
 import { assertCode, manyEnvironments, range, recordEpisode, small } from "./_helpers.ts";
 
-/** What lies n steps ahead of the state `value` of an environment of {@linkcode manyEnvironments}. */
+/** The step n steps ahead of the state `value`, in an environment of {@linkcode manyEnvironments}. */
 function lookAhead(
   value: number,
   n: number,
@@ -21,8 +21,8 @@ function lookAhead(
 }
 
 Deno.test("FastTD3#6, FastTD3#7, ray#17844, ray#18034, chainerrl#442, stable-baselines3#47: n-step returns of a batch", async () => {
-  // Windows crossed the write head of a full ring and the ends of episodes, environments were mixed up, gamma was not raised to
-  // n, the mask of what is done was that of another step, and next observations were shifted by n.
+  // Windows crossed the write head of a full ring and the ends of episodes. Environments were mixed up. Gamma was not
+  // raised to n. The done mask was that of another step. Next observations were shifted by n.
   const nStep = [1, 2, 3, 7];
   const [replay, selector] = await manyEnvironments(6, 150, 160, { nStep, nextState: "copy" });
   using _replay = replay;

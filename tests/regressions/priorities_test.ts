@@ -1,4 +1,4 @@
-/** What went wrong elsewhere with priorities and the trees that hold them. */
+/** Bugs of other libraries with priorities, and with the trees that hold them. */
 
 import {
   assert,
@@ -79,8 +79,8 @@ Deno.test("pytorch/rl#3925: alpha is applied once", async () => {
 });
 
 Deno.test("cpprb 1.5.9: at 2^22 equal priorities no pick is starved", async () => {
-  // A tree of float32 sums driven by one float32 random number: of 2^24 picks 7.5 % were never drawn, and from 2^22 on draws were
-  // more uneven than chance (variance over mean 1.13).
+  // A tree of float32 sums was searched with one float32 random number. Of 2^24 picks, 7.5 % were never drawn. From 2^22
+  // picks on, draws were more uneven than chance (variance over mean 1.13).
   const count = 2 ** 22;
   const perPick = 4;
   using replay = await ExperienceReplay.create({
@@ -155,7 +155,7 @@ Deno.test("cpprb 1.5.12: positions out of range reach nothing, unequal lengths a
 });
 
 Deno.test("cpprb 1.5.14: a batch of an empty table is an error with every rule, never a hang", async () => {
-  // Empty, one buffer raised, one gave rows that were never added, and one hung for ever.
+  // With an empty table, one buffer threw, one returned rows that were never added, and one hung for ever.
   using replay = await small();
   for (const rule of [uniform(), prioritized(), ucb(), ucb({ mode: "proportional" })]) {
     const selector = replay.newPickSelector(rule);
@@ -224,7 +224,7 @@ Deno.test("docs/design.md, decisions: the last of several priorities for one pic
 });
 
 Deno.test("flashbax#51: a batch says probabilities, not priorities", async () => {
-  // What was returned as probability was the priority, so that importance weights were of no use.
+  // The priority was returned as the probability, so importance weights were wrong.
   using replay = await small();
   const selector = replay.newPickSelector(prioritized(proportional));
   const episode = recordEpisode(replay, 0, 3);

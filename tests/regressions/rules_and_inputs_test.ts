@@ -1,5 +1,5 @@
 /**
- * Defects that a review found: rules and inputs that do what they should not.
+ * Bugs that a review found: selectors, policies and inputs that break their contract.
  *
  * @module
  */
@@ -43,7 +43,7 @@ Deno.test("a selector that transfers the arrays it was lent gets an error, not a
 });
 
 Deno.test("a selector that could not be added leaves nothing behind", async () => {
-  // The journal stayed open: the next rule heard old events, and in the end recording was refused.
+  // The journal stayed open. The next selector got old events, and in the end recording was refused.
   using replay = await smallReplay({ capacity: 16 });
   recordEpisode(replay, 4);
   assertThrows(() => replay.newPickSelector(firstPick("throwsWhenTold")));
@@ -55,8 +55,8 @@ Deno.test("a selector that could not be added leaves nothing behind", async () =
   assertEquals(rule.heard, [...Array(replay.pickCount).keys()]);
 });
 
-Deno.test("after loading, what is evicted for want of blocks is what would have been", async () => {
-  // It hung on how much memory had been touched, which a snapshot can't know.
+Deno.test("a loaded replay that runs out of blocks evicts the same episodes as the saved one", async () => {
+  // Eviction depended on how much memory had been touched, and a snapshot does not hold that.
   const make = () => ExperienceReplay.create({ capacity: 8, state: float32(1), seed: 1 });
   using original = await make();
   using loaded = await make();
@@ -67,7 +67,7 @@ Deno.test("after loading, what is evicted for want of blocks is what would have 
   assertStrictEquals(original.episodeCount, 19);
 });
 
-Deno.test("typed arrays that lie about their length are read no further than they go", async () => {
+Deno.test("typed arrays with a false length are read only within their memory", async () => {
   // Memory behind the arrays was read, and shown in the error.
   class Long extends Float64Array {
     override get length(): number {
@@ -91,7 +91,7 @@ Deno.test("typed arrays that lie about their length are read no further than the
   assertStrictEquals(replay.getBatch(2, selector, { into: batch }).seqLen[0], 1);
 });
 
-Deno.test("recordBatch() writes no further than the array of handles goes", async () => {
+Deno.test("recordBatch() writes only within the array of handles", async () => {
   // Handles were written to where a lying length, or the memory of an array that was transferred meanwhile, had them.
   class Long extends Float64Array {
     override get length(): number {
@@ -171,14 +171,14 @@ Deno.test("record() inside record() is refused, and goes into no other episode",
   assertStrictEquals(replay.episode(inner).recordCount, 1);
 });
 
-Deno.test("new ExperienceReplay() says how a replay is made", () => {
+Deno.test("the error of new ExperienceReplay() says how to make a replay", () => {
   // From JavaScript it ended in an error about a part of the library.
   const Class = ExperienceReplay as unknown as new (options: unknown) => unknown;
   assertThrows(() => new Class({ capacity: 10 }), TypeError, "ExperienceReplay.create()");
 });
 
-Deno.test("a record into an episode that was cut says what to go on with", async () => {
-  // Who forgets to take the handle that record() returns was told to begin another episode.
+Deno.test("the error of a record into a cut episode names the handle to use", async () => {
+  // The error told a user who ignored the handle from record() to begin another episode.
   using replay = await ExperienceReplay.create({
     capacity: 100,
     state: float32(1),
@@ -189,7 +189,7 @@ Deno.test("a record into an episode that was cut says what to go on with", async
   assertThrows(() => replay.record(episode, [4], 0, 0), Error, "use the handle");
 });
 
-Deno.test("a segmentLength that can't be is refused with the range", async () => {
+Deno.test("a segmentLength out of range is refused, with the range in the error", async () => {
   for (const segmentLength of [2, 200]) {
     const options = { capacity: 100, state: float32(1), pick: { length: 8 }, segmentLength };
     let message = "";
@@ -198,7 +198,7 @@ Deno.test("a segmentLength that can't be is refused with the range", async () =>
   }
 });
 
-Deno.test("of many picks with equal scores UCB finds the one to draw without looking at all", async () => {
+Deno.test("UCB finds the pick to draw without visiting all picks of equal score", async () => {
   // Ties were played again at every draw: 240 times slower with 3000 groups. Compared here by what it draws.
   using replay = await ExperienceReplay.create({
     capacity: 64,

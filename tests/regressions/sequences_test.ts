@@ -1,4 +1,4 @@
-/** What went wrong elsewhere with sequences: their ends, their priorities, their burn-in, their memory. */
+/** Bugs of other libraries with sequences: their ends, priorities, burn-in and memory. */
 
 import { assert, assertEquals, assertLess, assertStrictEquals } from "@std/assert";
 import {
@@ -41,7 +41,7 @@ Deno.test("pytorch/rl#1969, pytorch/rl#2193, flashbax#51: sequences can be drawn
 });
 
 Deno.test("pytorch/rl#2208: no prioritized sequence runs from one trajectory into another", async () => {
-  // What begins too near a trajectory's end was to be left out, but other steps were, so slices crossed the ends.
+  // The sampler should leave out starts near a trajectory's end, but left out other steps. So slices crossed the ends.
   using replay = await small({ capacity: 20, pick: { length: 3 } });
   const selector = replay.newPickSelector(prioritized({ alpha: 1 }));
   for (const [name, count] of [2, 1, 3, 3, 4].entries()) recordEpisode(replay, name, count);

@@ -1,4 +1,4 @@
-/** What went wrong elsewhere when a replay was saved and loaded. */
+/** Bugs of other libraries with saving and loading. */
 
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { prioritized, secondChance, ucb, uniform } from "@exrp/replay";
@@ -19,8 +19,8 @@ const rules = [
 ] as const;
 
 Deno.test("cpprb 1.5.16: a saved replay has its priorities, its counts and its random numbers", async () => {
-  // Saving dropped the priorities, the write head and the generator: after loading all priorities were 1.0, and the next write went
-  // over a row that need not have been the oldest.
+  // Saving dropped the priorities, the write head and the generator. After loading, all priorities were 1.0, and the next
+  // write might replace a row that was not the oldest.
   using original = await small({ ...options, seed: 3 });
   const selectors = rules.map((rule) => original.newPickSelector(rule));
   for (const name of range(12)) recordEpisode(original, name, 4 + name % 5, "truncated");
@@ -123,7 +123,7 @@ Deno.test("ElegantRL: a saved replay keeps apart what terminated and what was cu
 });
 
 Deno.test("ElegantRL#299, #303: loaded when full, the next record makes room as it would have", async () => {
-  // After loading, the buffer took itself for not full and wrote from its begin.
+  // After loading, the buffer treated itself as not full, and wrote from its beginning.
   using replay = await small({ capacity: 20, segmentLength: 5 });
   for (const name of range(7)) recordEpisode(replay, name, 5);
   using loaded = await small({ capacity: 20, segmentLength: 5 });

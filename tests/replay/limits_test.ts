@@ -127,7 +127,7 @@ Deno.test("maxAge: the default segment is an eighth of it where it is below the 
   assertStrictEquals(wide.describe().segmentLength, 100);
 });
 
-Deno.test("maxAge: a user's policy hears of what was too old, and is not asked", async () => {
+Deno.test("maxAge: a user's policy gets removed() for an episode that is too old, and no call of victim()", async () => {
   const told: string[] = [];
   const policy: EvictionPolicy = {
     name: "told",

@@ -67,7 +67,7 @@ export function randomRows(seed: number): Rows {
   return rows;
 }
 
-/** Where the rows lie. */
+/** The places of the rows. */
 export function listRows({ length, seqLen }: Pick<Rows, "length" | "seqLen">): Row[] {
   return [...seqLen].map((steps, row) => ({ first: row * length, end: row * length + steps }));
 }

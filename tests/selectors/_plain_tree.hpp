@@ -1,5 +1,5 @@
-// PlainTree: the definition that SumTree is compared with, slow and obvious: the sum of a range that is a power of two is the sum of
-// its halves, and a point is searched by halves.
+// PlainTree: the slow and obvious definition that SumTree is compared with. The sum of a range of a power of two is the sum of its
+// halves. A search goes down by halves.
 #pragma once
 
 #include <cstdint>

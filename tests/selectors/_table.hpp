@@ -1,5 +1,5 @@
-// What the tests of all native selectors share: a pick table that tells a selector of its changes, random changes, saving and
-// loading, and statistics.
+// Shared by the tests of all native selectors: a pick table that tells a selector its changes, random changes, saving and loading, and
+// statistics.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace exrp::test {
 
-/// Which picks are in the table, by a number that says who they are.
+/// The picks in the table, each by a number that identifies it.
 struct Table {
   explicit Table(PickSelector& observer) : selector(&observer) {}
 

@@ -23,7 +23,7 @@ conforms({
 });
 conforms({ name: "the Halving of examples/", make: () => new Halving() });
 
-Deno.test("a rule hears of every change in order: what it calls index i is what the batch has at i", async () => {
+Deno.test("a rule gets every change in order: its index i is the pick that the batch has for i", async () => {
   /** Keeps what each index stands for, learnt from the batches, and moved as told. */
   class Shadow extends Plain {
     readonly picks: (string | undefined)[] = [];

@@ -1,5 +1,5 @@
-// RankTree against a plain list that is sorted for each question: changes in flights of any size, many keys with equal upper halves,
-// leaves and nodes that fill up, run empty and are gone.
+// RankTree against a plain list that is sorted for each query. Changes come in groups of any size, and many keys have equal upper
+// halves. Leaves and nodes fill up, run empty and are removed.
 #include "selectors/_rank_tree.hpp"
 
 #include <algorithm>

@@ -13,7 +13,7 @@ import { inspect } from "node:util";
 /** Any class, abstract or not, whose instances are `T`. */
 type Constructor<T> = abstract new (...args: never[]) => T;
 
-/** What a falsy value can be. */
+/** The type of a falsy value. */
 export type Falsy = false | 0 | 0n | "" | null | undefined;
 
 /** The error that every failed assertion throws. */

@@ -80,7 +80,7 @@ export class Roulette extends Plain {
   }
 }
 
-/** Draws each pick in turn: its state is whose turn it is. */
+/** Draws the picks in turn. Its state is the next pick. */
 export class Turns extends Plain {
   override readonly name = "turns";
   next = 0;

@@ -9,12 +9,12 @@ import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selecto
 import type { SelectorCase } from "@exrp/replay/testing";
 import { Plain, Roulette, Turns } from "./_plain_rules.ts";
 
-/** What Roulette promises. */
+/** The promises of Roulette. */
 export const PROPORTIONAL = { stationary: true, zeroIsNever: true, followsPriority: true } as const;
 
 /** A wrong rule, and what must be said of it. */
 export interface Wrong {
-  /** What is wrong. */
+  /** The fault. */
   readonly fault: string;
   readonly rule: SelectorCase;
   /** Promises that must be named as broken, each with what is said. */

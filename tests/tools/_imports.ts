@@ -1,4 +1,4 @@
-/** What the TypeScript files of the repository import, read from their text; `import type` is an import like any other. */
+/** The imports of the repository's TypeScript files, read from their text; `import type` is an import like any other. */
 import { exists, inRepository, listTree } from "../../tools/_repository.ts";
 
 /** The public doors of the library: the files behind the exports of deno.json, by the names that users import them by. */

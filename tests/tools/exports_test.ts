@@ -1,4 +1,4 @@
-/** What the package exports: few names for every day, each name in one room only. */
+/** The exports of the package: few everyday names, and each name in one module only. */
 
 import { assert, assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";

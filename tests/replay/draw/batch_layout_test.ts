@@ -53,7 +53,7 @@ Deno.test("a batch that was handed back is empty, and its memory is the next one
   assertEquals(marksOf([second]), [7]);
   assertNotStrictEquals(second, first);
   assertEquals(new Set(lengthsOf(first)), new Set([0]));
-  // Once given it is nobody else's, and neither is that of another size or table.
+  // A given batch is not handed out again. Neither is a batch of another size or table.
   assertEquals(marksOf([replay.getBatch(5, selector)]), [0]);
   second[Symbol.dispose]();
   const other = replay.newPickTable({ allowShort: true }).newPickSelector(uniform());
@@ -70,7 +70,7 @@ Deno.test("draws are the same whether memory is used again or not", async () => 
   for (let turn = 0; turn < 30; turn++) {
     for (const replay of [kept, handed]) recordEpisode(replay, 1 + turn % 7, turn);
     using batch = handed.getBatch(9, b);
-    // What was there before must not be seen: each byte is written.
+    // The call must overwrite every old byte.
     assertEquals(batch.bytes, kept.getBatch(9, a).bytes);
     for (const part of [batch.state, batch.nextState, batch.discount]) part.fill(99);
     for (const part of [batch.pickEpisode, batch.probability, batch.seqLen]) part.fill(99);

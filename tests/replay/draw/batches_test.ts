@@ -13,7 +13,7 @@ import {
 import { streamBatches } from "../../../replay/draw/batches.ts";
 import { assertReplayRejects, recordEpisode, type SmallReplay, smallReplay } from "../_helpers.ts";
 
-/** What a learner does: a batch, then priorities and records, again and again; gives the batches' bytes. */
+/** A learner: draws a batch, sets priorities, records, and repeats. Returns the batches' bytes. */
 async function learn(prefetch: number, reuse: boolean, seed: number): Promise<string[]> {
   using replay = await smallReplay({ capacity: 60, segmentLength: 20, seed, eviction: lru() });
   const selector = replay.newPickSelector(prioritized({ alpha: 0.7 }));

@@ -1,4 +1,4 @@
-/** What the error of a table without picks says is what its records need. */
+/** The error of a table without picks says what its records lack. */
 import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float32, type PickOptions, uniform } from "@exrp/replay";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";

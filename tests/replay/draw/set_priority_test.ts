@@ -1,6 +1,7 @@
 /**
- * `setPriority` finds the picks of the last draw by what that draw knew of them. Whether or not it does, the same picks get the same
- * priorities: a twin is told in another order, so that (of more than a few picks) nothing of what it knows fits.
+ * `setPriority` finds the picks of the last draw by what that draw knew of them. In both cases the same picks must get
+ * the same priorities. A twin gets them in another order, so that its guesses fail, where there are more than a few
+ * picks.
  *
  * @module
  */

@@ -18,7 +18,7 @@ export type Goal = Column<"float32", [2]>;
 /** A replay whose steps have an achieved and a desired goal. */
 export type GoalReplay = ExperienceReplay<GoalSchema>;
 
-/** What it holds. */
+/** Its contents. */
 export type GoalSchema = {
   state: Column<"float32", [1]>;
   extras: { readonly achieved: Goal; readonly desired: Goal };

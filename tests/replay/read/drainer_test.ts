@@ -13,7 +13,7 @@ import {
   visibleState,
 } from "../_helpers.ts";
 
-/** What a drain gave, without the arrays that hang on it. */
+/** The numbers of a drain, without its arrays. */
 function summary(drained: ReturnType<SmallReplay["drain"]>): Record<string, number[]> {
   const { state, nextState, lastNextState, seqLen, offset, episode, position } = drained;
   const { discount, terminated, truncated } = drained;
@@ -304,7 +304,7 @@ Deno.test("what was drained is saved: after loading, drains go on where they wer
   assertEquals([...fresh.drain().state], [0, 1]);
 });
 
-Deno.test("drain() forgets by a policy in TypeScript, which hears of it", async () => {
+Deno.test("drain() tells a policy in TypeScript which episodes it removes", async () => {
   const removed: number[] = [];
   const policy = new KeepBest();
   const own = policy.removed.bind(policy);

@@ -1,4 +1,4 @@
-/** Which picks hindsight gives which goals: where they may come from, how often each comes, and what keeps its own. */
+/** The goals that hindsight gives to picks: their sources, their frequencies, and the picks that keep their own. */
 import { type HindsightStrategy, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertGreater, assertStrictEquals } from "@std/assert";
 import { ChiSquare } from "../../statistics/chi_square.ts";

@@ -1,4 +1,4 @@
-/** What hindsight is made with and what it relabels: what can't be used is refused, and the types of goals follow the schema. */
+/** The options and the batches of hindsight: wrong ones are refused, and the types of goals follow the schema. */
 import {
   type Column,
   ExperienceReplay,

@@ -1,4 +1,4 @@
-/** What the tests of recording share. */
+/** Helpers for the tests of recording. */
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 
 /** A user's policy: the youngest but one goes. */

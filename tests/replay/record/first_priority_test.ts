@@ -5,7 +5,7 @@ import type { PickSelector } from "@exrp/replay/selectors";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import { assertReplayError, type SmallReplay, smallReplay, visibleState } from "../_helpers.ts";
 
-/** Remembers the priority of each pick, as it is told of them. */
+/** Keeps the priority of each pick that it receives. */
 function listening(): PickSelector & { priorities: number[] } {
   let priorities: number[] = [];
   return {

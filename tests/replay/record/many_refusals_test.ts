@@ -1,4 +1,4 @@
-/** What recordMany() and recordBatch() refuse, and that a refused call changes nothing. */
+/** recordMany() and recordBatch() refuse wrong calls, and a refused call changes nothing. */
 import { ExperienceReplay, float32, uint8 } from "@exrp/replay";
 import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
 import { visibleState } from "../_helpers.ts";

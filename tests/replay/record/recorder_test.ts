@@ -38,7 +38,7 @@ Deno.test("recordStep() ends an episode as the environment says, and begins the 
     "truncated",
     "open",
   ]);
-  // What it stores is what record() stores.
+  // It stores the same as record().
   using twin = await smallReplay();
   twin.record(twin.newEpisode(), [0], 0, 0);
   twin.record(0, [1], 0, 0, { finalState: [2] });

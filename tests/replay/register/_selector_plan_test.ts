@@ -60,7 +60,7 @@ Deno.test("a composed rule with more parts than there is room for adds nothing",
   replay.newPickSelector(first());
 });
 
-Deno.test("a part that throws while it hears of the picks leaves nothing, and the others are not told again", async () => {
+Deno.test("a part that throws while it receives the picks leaves nothing, and the others do not receive them again", async () => {
   using replay = await smallReplay();
   const episode = recordEpisode(replay, 5);
   const fine = first();

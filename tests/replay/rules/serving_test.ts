@@ -1,4 +1,4 @@
-/** A rule in TypeScript knows the picks or episodes of one replay: a second one would tell it of its own, and both would go wrong. */
+/** A rule in TypeScript knows the picks or episodes of one replay. If a second replay used it too, both would go wrong. */
 
 import { combined, ExperienceReplay, float32 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
@@ -86,7 +86,7 @@ Deno.test("an eviction policy's object that serves another replay is refused, an
     replay.record(replay.newEpisode(), [k], 0, 0, { finalState: [k] });
   }
   assertStrictEquals(eviction.handles.size, replay.episodeCount);
-  // What is wrong with the options is said before the policy serves.
+  // An error about the options comes before the policy serves.
   const fresh = oldestFirst();
   await assertRejects(() =>
     ExperienceReplay.create({ capacity: 0, state: float32(1), eviction: fresh })

@@ -1,4 +1,4 @@
-/** What is kept beside the kernel: a snapshot that says what cannot be of it is refused, and nothing changes. */
+/** The extra state beside the kernel: a snapshot with impossible values in it is refused, and nothing changes. */
 import { ReplayError } from "@exrp/replay";
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { openKernel } from "../../../ffi/library.ts";
@@ -12,7 +12,7 @@ import {
 
 const TAG = "SIDE";
 
-/** Where the payload of the frame is, and how long. */
+/** The place and the length of the frame's payload. */
 function sideOf(bytes: Uint8Array): [number, number] {
   const view = new DataView(bytes.buffer);
   for (let at = 16; at < bytes.length;) {
