@@ -44,7 +44,7 @@ const DEFAULTS: Options = {
   steps: 40_000,
 };
 
-/** The choices in lines that a terminal can hold, below the text of their flag. */
+/** The choices, in lines that fit a terminal, below the text of their flag. */
 function listed(choices: readonly string[]): string {
   const lines = [""];
   for (const choice of choices) {
@@ -76,9 +76,9 @@ Training ends sooner once the task is solved. Results go to the folder out.
 `;
 
 /**
- * Reads the command line; `"help"` if that was asked for.
+ * Reads the command line. Returns `"help"` for `--help`.
  *
- * @throws {TypeError} if a flag is unknown, lacks its value, or the value is none of those allowed
+ * @throws {TypeError} If a flag is unknown, has no value, or has a value that is not allowed.
  */
 export function parseOptions(args: string[]): Options | "help" {
   const { values } = parseArgs({

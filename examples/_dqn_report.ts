@@ -19,11 +19,11 @@ export interface CurvePoint {
   return: number;
 }
 
-/** What training leaves to be drawn. */
+/** The points of the learning curve. */
 export interface LearningCurve {
-  /** Every episode of training, with its exploration. */
+  /** One point for each training episode, which explores. */
   episodes: CurvePoint[];
-  /** Every greedy evaluation. */
+  /** One point for each greedy evaluation. */
   evaluations: CurvePoint[];
 }
 
@@ -32,7 +32,7 @@ export class Stopwatch {
   readonly #entries = new Map<string, { count: number; ms: number }>();
   readonly #startedAt = performance.now();
 
-  /** Runs `call`, on the clock. */
+  /** Runs `call` and measures its time. */
   readonly time = <Result>(name: string, call: () => Result): Result => {
     const startedAt = performance.now();
     const result = call();
@@ -51,13 +51,13 @@ export class Stopwatch {
     return (performance.now() - this.#startedAt) / 1000;
   }
 
-  /** Seconds of all calls whose name begins so. */
+  /** Seconds of all calls whose name begins with the given text. */
   secondsOf(prefix: string): number {
     const entries = [...this.#entries].filter(([name]) => name.startsWith(prefix));
     return entries.reduce((sum, [, { ms }]) => sum + ms / 1000, 0);
   }
 
-  /** A line for each name: seconds, share of the whole, and time per call. */
+  /** A line for each name: seconds, share of the whole, and time for one call. */
   table(): string {
     const total = this.seconds;
     const line = (name: string, seconds: number, count?: number) =>
@@ -81,7 +81,7 @@ export interface Status {
   best: number;
 }
 
-/** A progress bar on a terminal; elsewhere (a file, a log) a plain line every few seconds. */
+/** A progress bar on a terminal. In a file or a log, a plain line every few seconds. */
 export class Progress {
   readonly #bar: SingleBar | undefined;
   readonly #total: number;
@@ -99,7 +99,7 @@ export class Progress {
     this.#bar.start(total, 0, { return: "-", loss: "-", best: "-", rate: "-" });
   }
 
-  /** Says how far training is; call it as often as you like. */
+  /** Shows how far training is. You may call it as often as you like. */
   update(step: number, status: Status): void {
     const now = performance.now();
     if (now - this.#shownAt < (this.#bar === undefined ? 5_000 : 200)) return;

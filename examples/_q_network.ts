@@ -3,8 +3,7 @@
  * NumPy-like arrays, gradients, and a compiler to WebAssembly.
  *
  * Two things to know when reading:
- * - jax-js counts references. Passing an array to a function gives it away; `x.ref` keeps it for
- *   one more use.
+ * - jax-js counts references. If you pass an array to a function, it is gone. `x.ref` keeps it for one more use.
  * - All weights of a network lie in **one** vector. So the optimizer, the clipping, the target
  *   network and the saved file are each one line, and each is one WebAssembly call instead of six.
  *
@@ -31,22 +30,22 @@ const ADAM_MEAN = 0.9;
 const ADAM_SQUARE = 0.999;
 const ADAM_EPSILON = 1e-8;
 
-/** Plain float32 numbers, in memory that is not shared between threads (as jax-js asks). */
+/** Plain float32 numbers, in memory that threads do not share, because jax-js needs that. */
 export type Floats = Float32Array<ArrayBuffer>;
 
-/** What one update learns from; each array has one row for each transition. */
+/** The batch of one update. Each array has one row for each transition. */
 export interface Transitions {
-  /** Where the action was taken, `[count, 4]`. */
+  /** `[count, 4]`: the states. */
   state: Floats;
-  /** What was done there, `[count]`. */
+  /** `[count]`: the actions, 0 or 1. */
   action: Int32Array<ArrayBuffer>;
-  /** The discounted rewards up to `nextState`, `[count]`. */
+  /** `[count]`: the sums of discounted rewards up to `nextState`. */
   reward: Floats;
-  /** Where it led, one step on or several, `[count, 4]`. */
+  /** `[count, 4]`: the states one or several steps later. */
   nextState: Floats;
-  /** What a reward from `nextState` onwards is worth; 0 where the episode terminated, `[count]`. */
+  /** `[count]`: the discount of the value of `nextState`; 0 where the episode terminated. */
   discount: Floats;
-  /** How much each transition counts in the loss, `[count]`. */
+  /** `[count]`: the weight of each transition in the loss. */
   weight: Floats;
 }
 
@@ -95,8 +94,8 @@ const update = jit(
   (learner: Learner, rows: Rows, learningRate: np.Array, targetRate: np.Array) => {
     const { online, target, mean, square } = learner;
 
-    // Double DQN (van Hasselt et al. 2016, eq. 4): the online network chooses the next action, the
-    // target network says what it is worth. `discount` is 0 exactly where an episode terminated.
+    // Double DQN (van Hasselt et al. 2016, eq. 4): the online network chooses the next action, and the target network values it.
+    // `discount` is 0 exactly where an episode terminated.
     const nextAction = np.argmax(forward(online.ref, rows.nextState.ref), 1);
     const nextValue = valueOf(forward(target.ref, rows.nextState), nextAction);
     const goal = rows.reward.add(rows.discount.mul(nextValue));

@@ -34,7 +34,7 @@ export interface StepResult {
   reward: number;
   /** The pole fell or the cart left its track: nothing more could have been earned. */
   terminated: boolean;
-  /** Step 500 was reached in good order: the clock, not the task, ended the episode. */
+  /** The pole still stood at step 500: the clock ended the episode, and not the task. */
   truncated: boolean;
 }
 
@@ -69,8 +69,7 @@ export class CartPole {
   }
 
   /**
-   * Begins an episode and returns its first state: each of the four numbers uniform in
-   * [-0.05, 0.05), or the given ones.
+   * Begins an episode and returns its first state: the given numbers, or four numbers drawn uniformly from [-0.05, 0.05).
    */
   reset(first?: readonly [number, number, number, number]): Float32Array<ArrayBuffer> {
     const draw = () => uniformFloat64(this.#random) * 0.1 - 0.05;

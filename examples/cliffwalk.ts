@@ -25,7 +25,7 @@ import { SurpriseFirst } from "./surprise_first.ts";
 /** States of the walk. */
 export const STATE_COUNT = 10;
 
-/** Records that all walks together have. */
+/** How many records all walks have together. */
 export const RECORD_COUNT = 2 ** (STATE_COUNT + 1) - 2;
 
 /** The discount of a step into the future: 1 - 1/n. */
@@ -84,7 +84,7 @@ function recordAllWalks(replay: WalkReplay, seed: number): void {
 export class Learner {
   readonly values = new Float64Array(2 * (STATE_COUNT + 1));
 
-  /** Draws a record, learns from it, and says how much it surprised. */
+  /** Draws a record, learns from it, and sets the error as its priority. */
   update(replay: WalkReplay, selector: Selector): void {
     const batch = replay.getBatch(1, selector);
     const [state = 0, next = 0] = [batch.state[0], batch.nextState[0]];
@@ -107,7 +107,7 @@ export class Learner {
   }
 }
 
-/** Learns until the values are right; says how many updates that took. */
+/** Learns until the values are right. Returns how many updates that took. */
 function learn(learner: Learner, replay: WalkReplay, selector: Selector): number {
   let count = 0;
   for (; learner.error() >= ERROR_MAX; count++) learner.update(replay, selector);
@@ -152,7 +152,7 @@ export async function compare(seeds: readonly number[]): Promise<Map<string, num
   return counts;
 }
 
-/** The middle one of some numbers, or the mean of the two in the middle. */
+/** The median: the number in the middle, or the mean of the two in the middle. */
 export function median(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   const [low = NaN, high = NaN] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];

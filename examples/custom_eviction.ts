@@ -10,15 +10,15 @@ import { ExperienceReplay, float32 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 
 /**
- * Keeps the episodes of the highest return. It looks at every episode for each victim, which is fine for some thousands;
- * for more, keep a heap.
+ * Keeps the episodes with the highest return. It looks at every episode for each victim. That is fast enough for some thousands of
+ * episodes. For more, use a heap.
  */
 export class KeepBest implements EvictionPolicy {
   readonly name = "keepBest";
-  /** Return by handle, in order of age; undefined while it is not known. */
+  /** The return of each episode by its handle, oldest first; undefined while it is not known. */
   readonly #returns = new Map<number, number | undefined>();
 
-  /** Tells the return of an episode that has ended. */
+  /** Takes the return of an episode that has ended. */
   ended(handle: number, episodeReturn: number): void {
     if (this.#returns.has(handle)) this.#returns.set(handle, episodeReturn);
   }
@@ -31,7 +31,7 @@ export class KeepBest implements EvictionPolicy {
     this.#returns.delete(handle);
   }
 
-  /** The worst ended episode; when all are open, the oldest. */
+  /** The ended episode with the lowest return. If all are open, the oldest. */
   victim(): number {
     let victim = -1;
     let worst = Infinity;
@@ -66,7 +66,7 @@ if (import.meta.main) {
     eviction: policy,
     seed: 5,
   });
-  // A hundred episodes of ten records in a store for ten of them; episode k has a return of k modulo 50.
+  // A hundred episodes of ten records, in a replay with room for ten episodes. Episode k has a return of k modulo 50.
   for (let k = 0; k < 100; k++) {
     let episode = replay.newEpisode();
     for (let step = 0; step < 9; step++) episode = replay.record(episode, [step], 0, 0);

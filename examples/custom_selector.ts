@@ -71,7 +71,7 @@ export class Halving implements PickSelector {
     }
   }
 
-  /** The members of each level: how many, then which. Their order decides draws, so it is saved too. */
+  /** For each level the number of its members, then the members. Their order decides draws, so it is saved too. */
   save(): Uint8Array {
     const words = this.#members.flatMap((members) => [members.length, ...members]);
     return new Uint8Array(new Uint32Array(words).buffer);

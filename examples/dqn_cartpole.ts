@@ -54,9 +54,9 @@ export const SETTINGS = {
   learningRate: { first: 1e-3, last: 1e-4, steps: 15_000 },
   targetRate: 0.01, // how far the target network moves towards the online one, each update
   alpha: 0.6, // how strongly priorities decide what is drawn
-  beta: { first: 0.4, last: 1, steps: 30_000 }, // how far importance weights correct for that
+  beta: { first: 0.4, last: 1, steps: 30_000 }, // how far importance weights correct the bias
   evaluation: { every: 1_000, episodes: 20 }, // steps between evaluations; episodes in each
-  solved: { return: 495, times: 3 }, // training stops at this mean, so many times in a row
+  solved: { return: 495, times: 3 }, // training stops after three such means in a row
 };
 
 /** The selectors (`docs/selectors.md`), by the names that `--selector` takes. */
@@ -85,7 +85,7 @@ export const evictions = {
 
 /** The best policy seen by greedy evaluation. */
 export interface KeptPolicy {
-  /** Environment steps until then. */
+  /** Environment steps before the evaluation. */
   step: number;
   /** Mean return of the greedy evaluation that chose it. */
   evaluation: number;
@@ -110,8 +110,8 @@ export async function train(
     capacity: SETTINGS.capacity,
     state: float32(STATE_SIZE),
     action: int32(),
-    // A pick is one step, and a batch also has its n-step return. That is the rewards of three steps, the state after them, and what a
-    // reward from there on is worth.
+    // A pick is one step, and a batch also has its n-step return. That is the sum of three discounted rewards, the state after them,
+    // and the discount of the value of that state.
     pick: { nStep: SETTINGS.returnSteps, discount: SETTINGS.discount },
     eviction: evictions[options.eviction](),
     seed,
@@ -139,8 +139,8 @@ export async function train(
     const { state: nextState, reward, terminated, truncated } = environment.step(action);
     episodeReturn += reward;
 
-    // 2. Remember. The last record of an episode brings the state after it. It also says whether the task ended the episode, or only the
-    // clock: then the future still has a value.
+    // 2. Remember. The last record of an episode has the final state. It also says whether the task or only the clock ended the episode.
+    // If it was the clock, the future still has a value.
     const ending = terminated || truncated ? { finalState: nextState, truncated } : undefined;
     episode = time("replay: record", () => replay.record(episode, state, action, reward, ending));
     state = nextState;
@@ -151,8 +151,7 @@ export async function train(
       episodeReturn = 0;
     }
 
-    // 3. Learn: draw a batch, improve the network, and tell the replay how surprising each pick
-    //    was, so that surprising ones come again sooner.
+    // 3. Learn: draw a batch, improve the network, and tell the replay how surprising each pick was. Surprising picks come again sooner.
     if (step >= SETTINGS.warmupSteps) {
       const beta = scheduled(SETTINGS.beta, step);
       const learningRate = scheduled(SETTINGS.learningRate, step);
@@ -184,8 +183,8 @@ export async function train(
       loss = learned.loss;
     }
 
-    // 4. Judge: play some episodes without exploring, and keep the best policy so far. DQN forgets:
-    //    the latest policy is often not the best.
+    // 4. Evaluate: play some episodes without exploring, and keep the best policy so far. DQN forgets, so the latest policy is often not
+    // the best.
     if (step % SETTINGS.evaluation.every === 0 || step === steps) {
       const evaluation = mean(time("evaluation", () => play(network, testEnvironments)));
       curve.evaluations.push({ step, return: evaluation });
@@ -204,7 +203,7 @@ function isSolved({ evaluations }: LearningCurve): boolean {
   return latest.length === times && latest.every((point) => point.return >= enough);
 }
 
-/** Plays one greedy episode in each environment, side by side; their returns. */
+/** Plays one greedy episode in each environment, all at the same time. Returns their returns. */
 export function play(network: QNetwork, environments: CartPole[]): number[] {
   const returns = environments.map(() => 0);
   let playing = environments.map((environment, index) => ({
@@ -228,7 +227,7 @@ function newEnvironments(count: number, firstSeed: number): CartPole[] {
   return Array.from({ length: count }, (_, index) => new CartPole(firstSeed + index));
 }
 
-/** A number that moves in a straight line from `first` to `last` over so many steps. */
+/** A number that moves linearly from `first` to `last` over `steps` steps. */
 function scheduled(
   { first, last, steps }: { first: number; last: number; steps: number },
   step: number,
@@ -271,7 +270,7 @@ async function main(args: string[]): Promise<number> {
   console.log(terminalChart(curve));
   console.log(`\nWhere the time went: ${replayShare.toFixed(1)} % to the replay\n\n${times}`);
 
-  // The kept policy goes to a file. It plays new episodes from there, on which no choice depended.
+  // Save the kept policy to a file, and load it from there. It plays new episodes, which had no part in any choice.
   const saved = { ...options, ...kept, weights: Array.from(kept.weights) };
   await Deno.writeTextFile(`${name}.json`, JSON.stringify(saved));
   const loaded: { weights: number[] } = JSON.parse(await Deno.readTextFile(`${name}.json`));

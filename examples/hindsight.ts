@@ -25,7 +25,7 @@ class Flips {
   readonly #weights = new Float64Array(BITS * (BITS + 1));
   readonly #values = new Float64Array(BITS);
 
-  /** The values of all flips in `bits`, elements from `at` on, for `goal`. The array is valid until the next call. */
+  /** The values of all flips, for `bits` and `goal` from element `at` on. The array is valid until the next call. */
   values(bits: Bits, goal: Bits, at = 0): Float64Array {
     for (let action = 0; action < BITS; action++) {
       const first = action * (BITS + 1);
@@ -66,7 +66,7 @@ function same(a: Bits, b: Bits, at = 0): boolean {
   return true;
 }
 
-/** Learns from `EPISODES` episodes of at most `BITS` flips; the share of 200 tries that then succeed. */
+/** Learns from `EPISODES` episodes of at most `BITS` flips. Returns the share of 200 tries that then succeed. */
 async function train(share: number, seed: number): Promise<number> {
   using replay = await ExperienceReplay.create({
     capacity: 20_000, // records
@@ -103,7 +103,7 @@ async function train(share: number, seed: number): Promise<number> {
       const ends = reached || step === BITS;
       if (records) {
         episode = replay.record(episode, bits, action, reached ? 0 : -1, {
-          extras: { achieved: next, desired: goal }, // what the step led to, and what was wanted
+          extras: { achieved: next, desired: goal }, // the goal it reached, and the goal it had
           ...(ends ? { finalState: next, truncated: !reached } : {}),
         });
       }

@@ -15,7 +15,7 @@ using replay = await ExperienceReplay.create({
 });
 const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
 
-// Two hundred walks of up to fifty steps. Reaching 5 ends the task; running out of steps only cuts it off.
+// Two hundred walks of up to fifty steps. A walk that reaches 5 has ended. One that runs out of steps is only cut off.
 for (let walk = 0; walk < 200; walk++) {
   let episode = replay.newEpisode();
   let position = 0;
@@ -35,7 +35,7 @@ for (let walk = 0; walk < 200; walk++) {
   }
 }
 
-// The learner's turn: draw, learn, and say how surprising each pick was.
+// The learner draws a batch, learns from it, and says how surprising each pick was.
 for (let step = 0; step < 100; step++) {
   const batch = replay.getBatch(32, selector, { beta: 0.4 });
   const surprise = batch.reward.map((reward) => Math.abs(reward) + 0.1);

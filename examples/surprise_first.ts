@@ -1,7 +1,7 @@
 /**
- * The selector that docs/write_your_own_selector.md builds step by step: what surprised the learner is drawn first.
+ * The selector that docs/write_your_own_selector.md builds step by step. It draws more often what surprised the learner.
  *
- * Run examples/cliffwalk.ts to see what it is good for.
+ * Run examples/cliffwalk.ts to see how well it works.
  *
  * @module
  */
@@ -10,17 +10,17 @@ import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selecto
 
 /** Options of {@linkcode SurpriseFirst}. */
 export interface SurpriseFirstOptions {
-  /** A pick of this priority or more is a surprise: 0.01 by default. */
+  /** A pick is a surprise if its priority is at least this; 0.01 by default. */
   readonly threshold?: number;
-  /** The share of draws that are for surprises, while there are any: more than 0, less than 1; 0.9 by default. */
+  /** The share of draws that surprises get, while there are any: more than 0, less than 1; 0.9 by default. */
   readonly share?: number;
 }
 
 /**
- * Of the draws, a share goes to the picks that surprise, each as likely as the other; the rest goes to all picks alike, so
- * that none is forgotten. A new pick surprises until its first priority says otherwise. O(1) a draw and an update.
+ * Draws a share of each batch uniformly from the picks that are surprises, and the rest uniformly from all picks. So every pick has
+ * a chance. A new pick is a surprise until its first priority is set. Cost: O(1) for each draw and each update.
  *
- * Invariants: `#order` holds every pick once, `#place` says where; the first `#surprises` of `#order` are those that surprise.
+ * Invariants: `#order` holds every pick once, and `#place` says where. The first `#surprises` elements of `#order` are the surprises.
  */
 export class SurpriseFirst implements PickSelector {
   readonly name = "surpriseFirst";
@@ -87,7 +87,7 @@ export class SurpriseFirst implements PickSelector {
     this.#surprises = surprises;
   }
 
-  /** Makes a pick one that surprises, or not: the border between the two kinds moves past it. */
+  /** Makes a pick a surprise, or no surprise: moves it and the border between the two kinds. */
   #mark(index: number, surprising: boolean): void {
     const place = this.#placeOf(index);
     if (surprising === place < this.#surprises) return;
