@@ -5,9 +5,10 @@
 //
 //   <function without exrp_> <arguments> = <status> <hash>
 //
-// Arguments in the order of exrp.h: numbers as decimals, a replay as its number in the recording (0, 1, ...), buffers that are read as
-// x and their bytes in hexadecimal; buffers that are only written are left out. The hash is FNV-1a (32 bits) of the bytes that the call
-// wrote; 0 after a failure. It leaves out parts that may differ between builds (ids, memory use), and padding, which no call writes.
+// Arguments in the order of exrp.h: numbers as decimals, and a replay as its number in the recording (0, 1, ...). A buffer that the
+// call reads is x and its bytes in hexadecimal. Buffers that the call only writes are left out. The hash is FNV-1a (32 bits) of the
+// bytes that the call wrote; 0 after a failure. It leaves out parts that may differ between builds (ids, memory use), and padding,
+// which no call writes.
 #pragma once
 
 #include <cstdint>

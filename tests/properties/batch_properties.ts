@@ -1,6 +1,7 @@
 /**
- * Whether a batch holds what its picks are: worked out from the pick policy, the episodes' names and lengths, and a code that
- * says of every element which episode, position and column it belongs to. Slow loops only, and nothing of the kernel's way.
+ * Checks that a batch holds the records of its picks. The expected values follow from the pick policy, and from the
+ * episodes' names and lengths. Every element is a code of its episode, position and column. Slow loops only, and nothing
+ * of the kernel's way.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Everything a pick policy promises, for every pair of options: hundreds of replays, each filled and emptied several times over while
- * batches are drawn, whose every element must be of the episode, position and column that it should be of.
+ * Everything a pick policy promises, for every pair of options. Hundreds of replays are each filled and emptied several
+ * times while batches are drawn. Every element of a batch must come from the right episode, position and column.
  *
  * @module
  */

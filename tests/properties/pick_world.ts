@@ -1,6 +1,6 @@
 /**
- * A replay of one combination of options, filled by actors who write down what they recorded: streams of steps, and which episode
- * each stretch of a stream went to.
+ * A replay of one combination of options, filled by actors that keep a log: streams of steps, and the episode of each
+ * stretch of a stream.
  *
  * @module
  */

@@ -73,8 +73,9 @@ export function range(count: number): number[] {
 }
 
 /**
- * One step of each environment: episode `name` of environment k has 3 + k steps, the first in state 1000 * name + 100 * k and the
- * others one on each, rewards 1, 2, …, and is terminated where `name` is even and truncated where it is odd.
+ * One step of each environment. Episode `name` of environment k has 3 + k steps. Its first state is 1000 * name + 100 *
+ * k, and each step adds 1. Rewards are 1, 2, …. The episode is terminated where `name` is even, truncated where it is
+ * odd.
  */
 export function stepAll(
   replay: Small,

@@ -23,7 +23,7 @@ import { ChiSquare, chiSquareTail } from "./chi_square.ts";
 
 const SEED = Number(environment("EXRP_STATISTICS_SEED") ?? 20_261_121);
 
-/** What chance alone gives less often than this is a failure; the twins must be far below. */
+/** A result with a smaller probability than this is a failure. The twins must be far below it. */
 const TAIL_MIN = 1e-4;
 const TWIN_TAIL_MAX = 1e-9;
 
@@ -339,7 +339,7 @@ Deno.test(`withoutReplacement() draws any two picks together equally often (seed
   assertFits(tailOf(seen, seen.map(() => 1)), tailOf(seen, tilted));
 });
 
-/** What two updates of all picks of one episode leave: p^alpha by the paper's two rules, with new picks of priority 1. */
+/** The result of two updates of all picks of one episode: p^alpha by the paper's two rules, with new picks of priority 1. */
 function decayed(updates: readonly number[][], decay: number, retain: number): number[] {
   let p = (updates[0] ?? []).map(() => 1);
   for (const update of updates) {

@@ -13,11 +13,11 @@ import { ChiSquare } from "./chi_square.ts";
 
 const SEED = Number(environment("EXRP_STATISTICS_SEED") ?? 20_261_121);
 
-/** What chance alone gives less often than this is a failure; the twins must be far below. */
+/** A result with a smaller probability than this is a failure. The twins must be far below it. */
 const TAIL_MIN = 1e-4;
 const TWIN_TAIL_MAX = 1e-9;
 
-/** Room for so many episodes, the one being recorded included, of so many that end before it. */
+/** The capacity in episodes, with the one being recorded, and the number of episodes that end before it. */
 const [ROOM, ENDED, ROUNDS] = [4, 7, 40_000];
 
 function environment(name: string): string | undefined {

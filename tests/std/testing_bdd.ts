@@ -1,8 +1,8 @@
 /**
  * A thin stand-in for `@std/testing/bdd` over `Deno.test`, for machines that cannot reach JSR.
  *
- * As with the real one, the outermost `describe` becomes one test and everything within it a step of that test;
- * an `it` outside any `describe` is a test of its own. Hooks must stand inside a `describe`.
+ * Like the real package, the outermost `describe` becomes one test, and everything within it is a step of that test. An
+ * `it` outside any `describe` is a test of its own. Hooks must stand inside a `describe`.
  *
  * @module
  */

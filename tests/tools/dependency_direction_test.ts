@@ -15,7 +15,7 @@ import {
   withoutComments,
 } from "./_imports.ts";
 
-/** What each part may import besides itself. */
+/** The parts that each part may import, besides itself. */
 const allowed: Record<string, readonly string[]> = {
   "mod.ts": ["replay", "schema", "selectors", "eviction", "base"],
   "types.ts": ["replay", "schema"],
@@ -27,7 +27,8 @@ const allowed: Record<string, readonly string[]> = {
   returns: ["base"],
   ffi: ["base"],
   base: [],
-  // What users test their rules with stands above the library; of the other parts only their checks of arguments.
+  // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
+  // arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],
   examples: doorFiles,
   // Of the tools only what finds files and compilers, and the version for its results: what it measures goes through the public face.

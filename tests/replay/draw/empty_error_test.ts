@@ -1,4 +1,4 @@
-/** The error of a table without picks says what its records lack. */
+/** The error of a table without picks says which records a pick needs. */
 import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float32, type PickOptions, uniform } from "@exrp/replay";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";

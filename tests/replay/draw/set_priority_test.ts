@@ -1,7 +1,6 @@
 /**
- * `setPriority` finds the picks of the last draw by what that draw knew of them. In both cases the same picks must get
- * the same priorities. A twin gets them in another order, so that its guesses fail, where there are more than a few
- * picks.
+ * `setPriority` finds the picks of the last draw by what that draw knew of them. The priorities must be the same whether
+ * or not it finds them. A twin gets the picks in another order, so that, with more than a few picks, it finds none.
  *
  * @module
  */
