@@ -31,8 +31,8 @@ class EpisodeHeap {
 
   explicit EpisodeHeap(uint32_t countMax) {
     if (countMax > countLimit) return;
-    const size_t placeCount = size_t{countMax} + heapRoot;
-    if (places_.create(countMax) && places_.commit(countMax) && heap_.create(placeCount) && heap_.commit(placeCount)) {
+    const size_t entryCount = size_t{countMax} + heapRoot;
+    if (entries_.create(countMax) && entries_.commit(countMax) && heap_.create(entryCount) && heap_.commit(entryCount)) {
       countMax_ = countMax;
     } else {
       heap_.destroy();
@@ -43,27 +43,27 @@ class EpisodeHeap {
   bool valid() const { return heap_.data() != nullptr; }
   uint32_t count() const { return count_; }
   size_t memoryBytes() const {
-    return static_cast<size_t>(places_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot));
+    return static_cast<size_t>(entries_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot));
   }
 
-  bool contains(uint32_t episode) const { return episode < indexCount_ && places_[episode] != 0; }
-  uint32_t value(uint32_t episode) const { return heap_[places_[episode]].value; }
+  bool contains(uint32_t episode) const { return episode < indexCount_ && entries_[episode] != 0; }
+  uint32_t value(uint32_t episode) const { return heap_[entries_[episode]].value; }
 
   /// Gives `episode`, a member or not, this key.
   void set(uint32_t episode, uint32_t value, uint64_t time) {
     assert(episode < countMax_);
     if (episode >= indexCount_) indexCount_ = episode + 1;
-    uint32_t place = places_[episode];
-    if (place == 0) place = heapRoot + count_++;
-    file(place, Filed{time, value, episode});
+    uint32_t entry = entries_[episode];
+    if (entry == 0) entry = heapRoot + count_++;
+    file(entry, Filed{time, value, episode});
   }
 
   void remove(uint32_t episode) {
     assert(contains(episode));
-    const uint32_t place = places_[episode];
-    places_[episode] = 0;
+    const uint32_t entry = entries_[episode];
+    entries_[episode] = 0;
     --count_;
-    if (place != heapEnd()) file(place, heap_[heapEnd()]);
+    if (entry != heapEnd()) file(entry, heap_[heapEnd()]);
   }
 
   /// The member of the least key. There is at least one.
@@ -85,7 +85,7 @@ class EpisodeHeap {
       items[item] = EvictionItem{filed.episode, filed.value};
     }
     std::sort(items, items + count_, [this](const EvictionItem& a, const EvictionItem& b) {
-      return less(heap_[places_[a.episode]], heap_[places_[b.episode]]);
+      return less(heap_[entries_[a.episode]], heap_[entries_[b.episode]]);
     });
   }
 
@@ -93,7 +93,7 @@ class EpisodeHeap {
   bool fits(const EvictionItem* items, uint32_t count) {
     for (uint32_t item = 1; item < count; ++item)
       if (items[item].value < items[item - 1].value) return false;
-    return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &places_[episode] : nullptr; });
+    return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &entries_[episode] : nullptr; });
   }
 
   /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ...
@@ -106,13 +106,13 @@ class EpisodeHeap {
   /// 0, or the number of the first invariant of this head that does not hold. O(indexCount).
   int32_t check() const {
     uint32_t members = 0;
-    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += places_[episode] != 0 ? 1u : 0u;
+    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += entries_[episode] != 0 ? 1u : 0u;
     if (members != count_) return 1;
     if (count_ > indexCount_ || indexCount_ > countMax_) return 3;
-    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
-      const Filed& filed = heap_[place];
-      if (filed.episode >= indexCount_ || places_[filed.episode] != place) return 1;
-      if (place > heapRoot && !less(heap_[KeyHeap::parentOf(place)], filed)) return 2;
+    for (uint32_t entry = heapRoot; entry < heapEnd(); ++entry) {
+      const Filed& filed = heap_[entry];
+      if (filed.episode >= indexCount_ || entries_[filed.episode] != entry) return 1;
+      if (entry > heapRoot && !less(heap_[KeyHeap::parentOf(entry)], filed)) return 2;
     }
     return 0;
   }
@@ -124,20 +124,20 @@ class EpisodeHeap {
   static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
   uint32_t heapEnd() const { return heapRoot + count_; }
 
-  void put(uint32_t place, const Filed& filed) {
-    heap_[place] = filed;
-    places_[filed.episode] = place;
+  void put(uint32_t entry, const Filed& filed) {
+    heap_[entry] = filed;
+    entries_[filed.episode] = entry;
   }
 
-  /// Puts `filed` at the free place, or at an ancestor's, or at a descendant's.
-  void file(uint32_t place, const Filed filed) {
+  /// Puts `filed` at the free entry, or at an ancestor's, or at a descendant's.
+  void file(uint32_t entry, const Filed filed) {
     const auto move = [this](uint32_t to, const Filed& from) { put(to, from); };
-    place = KeyHeap::up(heap_.data(), place, filed, move);
-    put(KeyHeap::down(heap_.data(), place, heapEnd(), filed, move), filed);
+    entry = KeyHeap::up(heap_.data(), entry, filed, move);
+    put(KeyHeap::down(heap_.data(), entry, heapEnd(), filed, move), filed);
   }
 
-  ReservedArray<uint32_t> places_;  // by episode
-  ReservedArray<Filed> heap_;       // by place
+  ReservedArray<uint32_t> entries_;  // by episode
+  ReservedArray<Filed> heap_;       // by entry
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
   uint32_t indexCount_ = 0;  // one more than the largest index ever a member

@@ -12,7 +12,7 @@
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1. Entries heapRoot..heapRoot + count - 1 of the heap hold each member once, and `place` of a member says which one. It is 0 for an
+//   1. Entries heapRoot..heapRoot + count - 1 of the heap hold each member once, and `entry` of a member says which one. It is 0 for an
 //      index that is no member.
 //   2. A filed key is not above the episode's own, in count nor in time.
 //   3. The filed key of a parent is less than that of its children.
@@ -42,8 +42,8 @@ class Lfu final : public EvictionPolicy {
 
   explicit Lfu(uint32_t countMax) {
     if (countMax > countLimit) return;
-    const size_t placeCount = size_t{countMax} + heapRoot;
-    if (!uses_.create(countMax) || !uses_.commit(countMax) || !heap_.create(placeCount) || !heap_.commit(placeCount)) {
+    const size_t entryCount = size_t{countMax} + heapRoot;
+    if (!uses_.create(countMax) || !uses_.commit(countMax) || !heap_.create(entryCount) || !heap_.commit(entryCount)) {
       heap_.destroy();
       return;
     }
@@ -53,7 +53,7 @@ class Lfu final : public EvictionPolicy {
   bool valid() const { return heap_.data() != nullptr; }
 
   void created(uint32_t episode) override {
-    assert(episode < countMax_ && uses_[episode].place == 0);
+    assert(episode < countMax_ && uses_[episode].entry == 0);
     if (episode >= indexCount_) indexCount_ = episode + 1;
     uses_[episode] = Use{++now_, 0, 0};
     ++count_;
@@ -72,14 +72,14 @@ class Lfu final : public EvictionPolicy {
   }
 
   void removed(uint32_t episode) override {
-    const uint32_t place = uses_[episode].place;
-    assert(place != 0);
+    const uint32_t entry = uses_[episode].entry;
+    assert(entry != 0);
     uses_[episode] = Use{0, 0, 0};
     const Filed last = heap_[heapEnd() - 1];
     --count_;
-    if (place == heapEnd()) return;
-    if (place > heapRoot && less(last, heap_[KeyHeap::parentOf(place)])) siftUp(place, last);
-    else siftDown(place, last);
+    if (entry == heapEnd()) return;
+    if (entry > heapRoot && less(last, heap_[KeyHeap::parentOf(entry)])) siftUp(entry, last);
+    else siftDown(entry, last);
   }
 
   uint32_t victim(uint32_t spared = none) override {
@@ -118,24 +118,24 @@ class Lfu final : public EvictionPolicy {
     if (!holdsEach(items, count)) return Status::dataCorrupt;
     now_ = count;
     for (uint32_t item = 0; item < count; ++item) {
-      const uint32_t place = heapRoot + item;  // ascending keys are a heap
+      const uint32_t entry = heapRoot + item;  // ascending keys are a heap
       const uint32_t episode = items[item].episode;
-      uses_[episode] = Use{uint64_t{item} + 1, items[item].value, place};
-      heap_[place] = Filed{uint64_t{item} + 1, items[item].value, episode};
+      uses_[episode] = Use{uint64_t{item} + 1, items[item].value, entry};
+      heap_[entry] = Filed{uint64_t{item} + 1, items[item].value, episode};
     }
     return Status::ok;
   }
 
   int32_t check() const override {
     uint32_t members = 0;
-    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += uses_[episode].place != 0 ? 1u : 0u;
+    for (uint32_t episode = 0; episode < indexCount_; ++episode) members += uses_[episode].entry != 0 ? 1u : 0u;
     if (members != count_ || count_ > indexCount_ || indexCount_ > countMax_) return 1;
-    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
-      const Filed& filed = heap_[place];
-      if (filed.episode >= indexCount_ || uses_[filed.episode].place != place) return 1;
+    for (uint32_t entry = heapRoot; entry < heapEnd(); ++entry) {
+      const Filed& filed = heap_[entry];
+      if (filed.episode >= indexCount_ || uses_[filed.episode].entry != entry) return 1;
       const Use& use = uses_[filed.episode];
       if (filed.value > use.count || filed.time > use.time) return 2;
-      if (place > heapRoot && !less(heap_[KeyHeap::parentOf(place)], filed)) return 3;
+      if (entry > heapRoot && !less(heap_[KeyHeap::parentOf(entry)], filed)) return 3;
       if (filed.time == 0 || use.time > now_) return 4;
     }
     return 0;
@@ -157,7 +157,7 @@ class Lfu final : public EvictionPolicy {
   struct Use {
     uint64_t time;   // of the last use
     uint32_t count;  // picks since creation
-    uint32_t place;  // in the heap
+    uint32_t entry;  // in the heap
   };
   using Filed = KeyHeap::Entry;  // its value is the count
   static constexpr uint32_t countLargest = UINT32_MAX;
@@ -168,41 +168,41 @@ class Lfu final : public EvictionPolicy {
   static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
   uint32_t heapEnd() const { return heapRoot + count_; }
 
-  void put(uint32_t place, const Filed& filed) {
-    heap_[place] = filed;
-    uses_[filed.episode].place = place;
+  void put(uint32_t entry, const Filed& filed) {
+    heap_[entry] = filed;
+    uses_[filed.episode].entry = entry;
   }
 
-  /// Puts `filed` at the free place, or, above larger ones, at an ancestor's.
-  void siftUp(uint32_t place, const Filed filed) {
-    put(KeyHeap::up(heap_.data(), place, filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
+  /// Puts `filed` at the free entry, or, above larger ones, at an ancestor's.
+  void siftUp(uint32_t entry, const Filed filed) {
+    put(KeyHeap::up(heap_.data(), entry, filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
   }
 
-  /// Puts `filed` at the free place, or, below smaller ones, at a descendant's.
-  void siftDown(uint32_t place, const Filed filed) {
-    put(KeyHeap::down(heap_.data(), place, heapEnd(), filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
+  /// Puts `filed` at the free entry, or, below smaller ones, at a descendant's.
+  void siftDown(uint32_t entry, const Filed filed) {
+    put(KeyHeap::down(heap_.data(), entry, heapEnd(), filed, [this](uint32_t to, const Filed& from) { put(to, from); }), filed);
   }
 
   /// Files every episode under its own key. O(E).
   void rebuild() {
-    for (uint32_t place = heapRoot; place < heapEnd(); ++place) {
-      Filed& filed = heap_[place];
+    for (uint32_t entry = heapRoot; entry < heapEnd(); ++entry) {
+      Filed& filed = heap_[entry];
       filed.time = uses_[filed.episode].time;
       filed.value = uses_[filed.episode].count;
     }
     if (count_ < 2) return;
-    for (uint32_t place = KeyHeap::parentOf(heapEnd() - 1); place >= heapRoot; --place) siftDown(place, heap_[place]);
+    for (uint32_t entry = KeyHeap::parentOf(heapEnd() - 1); entry >= heapRoot; --entry) siftDown(entry, heap_[entry]);
   }
 
   /// True when the items name every member once and nothing else. Nothing has changed after it.
   bool holdsEach(const EvictionItem* items, uint32_t count) {
     return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) {
-      return episode < indexCount_ && uses_[episode].place != 0 ? &uses_[episode].place : nullptr;
+      return episode < indexCount_ && uses_[episode].entry != 0 ? &uses_[episode].entry : nullptr;
     });
   }
 
   ReservedArray<Use> uses_;    // by episode
-  ReservedArray<Filed> heap_;  // by place
+  ReservedArray<Filed> heap_;  // by entry
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
   uint32_t indexCount_ = 0;    // one more than the largest index ever a member

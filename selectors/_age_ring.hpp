@@ -27,7 +27,7 @@ class AgeRing {
     blockCount_ = (countMax + countMax / 2) / blockLength + 1;
     span_ = blockCount_ * blockLength;
     while (topStep_ * 2 <= blockCount_) topStep_ *= 2;
-    return slots_.create(span_) && slots_.commit(span_) && places_.create(countMax) && places_.commit(countMax) &&
+    return slots_.create(span_) && slots_.commit(span_) && slotOf_.create(countMax) && slotOf_.commit(countMax) &&
            live_.create(span_ / 64) && live_.commit(span_ / 64) && sums_.create(blockCount_ + 1) && sums_.commit(blockCount_ + 1);
   }
 
@@ -38,7 +38,7 @@ class AgeRing {
     if (used_ == span_) moveTogether();
     const uint32_t slot = slotAfter(used_++);
     slots_[slot] = index;
-    places_[index] = slot;
+    slotOf_[index] = slot;
     live_[slot / 64] |= uint64_t{1} << (slot % 64);
     add(slot / blockLength, 1);
     ++count_;
@@ -46,17 +46,17 @@ class AgeRing {
 
   /// Takes the pick out.
   void erase(uint32_t index) {
-    const uint32_t slot = places_[index];
+    const uint32_t slot = slotOf_[index];
     live_[slot / 64] &= ~(uint64_t{1} << (slot % 64));
     add(slot / blockLength, none);  // one less, modulo 2^32
     --count_;
     if (slot == tail_) giveUpDead();
   }
 
-  /// The pick at `from` stands at `to` now, in the place of one that was taken out.
+  /// The pick at `from` stands at `to` now. The pick that was there has been taken out.
   void relocate(uint32_t from, uint32_t to) {
-    places_[to] = places_[from];
-    slots_[places_[to]] = to;
+    slotOf_[to] = slotOf_[from];
+    slots_[slotOf_[to]] = to;
   }
 
   /// How many living slots come first in the ring's memory though they are the newest; for nth(), good until the next change.
@@ -80,8 +80,8 @@ class AgeRing {
 
   /// How many picks are older.
   uint32_t rankOf(uint32_t index, uint32_t wrapped) const {
-    const uint32_t below = livingBelow(places_[index]);
-    return places_[index] >= tail_ ? below - wrapped : below + (count_ - wrapped);
+    const uint32_t below = livingBelow(slotOf_[index]);
+    return slotOf_[index] >= tail_ ? below - wrapped : below + (count_ - wrapped);
   }
 
   // Loading, for `count` picks: loadBegin(); loadRank() for each pick; loadEnd().
@@ -95,7 +95,7 @@ class AgeRing {
   bool loadRank(uint32_t index, uint32_t rank) {
     if (rank >= count_ || slots_[rank] != none) return false;
     slots_[rank] = index;
-    places_[index] = rank;
+    slotOf_[index] = rank;
     return true;
   }
   bool loadEnd() {
@@ -112,7 +112,7 @@ class AgeRing {
     for (uint32_t slot = 0; slot < span_; ++slot) {
       if (!lives(slot)) continue;
       ++living;
-      if (slots_[slot] >= count_ || places_[slots_[slot]] != slot) return 1;
+      if (slots_[slot] >= count_ || slotOf_[slots_[slot]] != slot) return 1;
       if ((slot >= tail_ ? slot - tail_ : slot + (span_ - tail_)) >= used_) return 2;
     }
     if (living != count_) return 1;
@@ -146,18 +146,18 @@ class AgeRing {
     return sum + static_cast<uint32_t>(std::popcount(live_[slot / 64] << (64 - slot % 64)));
   }
 
-  /// The place of the bit of `word` that `rest` set ones are below.
+  /// The position of the bit of `word` that `rest` set ones are below.
   static uint32_t nthBit(uint64_t word, uint32_t rest) {
-    uint32_t place = 0;
+    uint32_t position = 0;
     for (uint32_t width = 32; width >= 8; width /= 2) {
       const auto low = static_cast<uint32_t>(std::popcount(word & ((uint64_t{1} << width) - 1)));
       if (rest < low) continue;
       rest -= low;
-      place += width;
+      position += width;
       word >>= width;
     }
     for (; rest > 0; --rest) word &= word - 1;
-    return place + static_cast<uint32_t>(std::countr_zero(word));
+    return position + static_cast<uint32_t>(std::countr_zero(word));
   }
 
   /// Moves the tail to the next living slot.
@@ -177,9 +177,9 @@ class AgeRing {
     for (uint32_t step = 0; step < used_; ++step) {
       const uint32_t slot = slotAfter(step);
       if (!lives(slot)) continue;
-      const uint32_t place = slotAfter(to++);
-      slots_[place] = slots_[slot];
-      places_[slots_[place]] = place;
+      const uint32_t target = slotAfter(to++);
+      slots_[target] = slots_[slot];
+      slotOf_[slots_[target]] = target;
     }
     used_ = count_;
     markTogether();
@@ -201,7 +201,7 @@ class AgeRing {
   }
 
   ReservedArray<uint32_t> slots_;   // the pick of each slot
-  ReservedArray<uint32_t> places_;  // the slot of each pick
+  ReservedArray<uint32_t> slotOf_;  // the slot of each pick
   ReservedArray<uint64_t> live_;    // a bit a slot
   ReservedArray<uint32_t> sums_;    // Fenwick tree over blocks, from 1
   uint32_t blockCount_ = 0;

@@ -4,9 +4,9 @@
 // To find, make or close an entry, it goes over all 32, whatever is in them. So there is no branch to guess wrong, and the work on
 // one leaf overlaps with the wait for the next.
 //
-// Thread safety: none of its own. Invariant: places that are not used hold `noHalf` and `noValue`.
+// Thread safety: none of its own. Invariant: positions that are not used hold `noHalf` and `noValue`.
 // Cost: about 10 ns a change when its six lines of cache are near.
-// It doesn't know how many of its places are used, and checks no argument.
+// It doesn't know how many of its positions are used, and checks no argument.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ inline Four loadFour(const void* numbers, uint32_t at) {
 inline void storeFour(void* numbers, uint32_t at, Four four) {
   std::memcpy(static_cast<char*>(numbers) + size_t{4} * at, &four, sizeof four);
 }
-/// All ones in the lanes of the four from `at` whose place is after `place`, else 0.
-inline Four placesAfter(uint32_t at, uint32_t place) {
+/// All ones in the lanes of the four from `at` whose position is after `position`, else 0.
+inline Four positionsAfter(uint32_t at, uint32_t position) {
   const auto first = static_cast<int32_t>(at);
-  const auto last = static_cast<int32_t>(place);
+  const auto last = static_cast<int32_t>(position);
   return Four{first, first + 1, first + 2, first + 3} > Four{last, last, last, last};
 }
 
@@ -44,8 +44,8 @@ struct alignas(64) RankLeaf {
 
   static int32_t upperOf(uint64_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key >> 32) ^ 0x80000000u); }
   static int32_t lowerOf(uint64_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key) ^ 0x80000000u); }
-  uint64_t keyAt(uint32_t place) const {
-    return uint64_t{static_cast<uint32_t>(upper[place]) ^ 0x80000000u} << 32 | (static_cast<uint32_t>(lower[place]) ^ 0x80000000u);
+  uint64_t keyAt(uint32_t position) const {
+    return uint64_t{static_cast<uint32_t>(upper[position]) ^ 0x80000000u} << 32 | (static_cast<uint32_t>(lower[position]) ^ 0x80000000u);
   }
 
   /// How many keys are below this one, whose halves are not both all ones.
@@ -56,29 +56,29 @@ struct alignas(64) RankLeaf {
     for (uint32_t at = 0; at < width; ++at) count += (upper[at] < high) | ((upper[at] == high) & (lower[at] < low));
     return static_cast<uint32_t>(count);
   }
-  /// The place of a value that is there; 0 for one that isn't.
-  uint32_t placeOf(uint32_t valueWanted) const {
-    uint32_t place = 0;
-    for (uint32_t at = 0; at < width; ++at) place |= value[at] == valueWanted ? at : 0;
-    return place;
+  /// The position of a value that is there; 0 for one that isn't.
+  uint32_t positionOf(uint32_t valueWanted) const {
+    uint32_t position = 0;
+    for (uint32_t at = 0; at < width; ++at) position |= value[at] == valueWanted ? at : 0;
+    return position;
   }
-  /// Moves what stands at `place` and after it one on, and puts these there. The last place is not used.
-  void put(uint32_t place, uint64_t newKey, uint32_t newValue) {
-    moveOn(upper, place);
-    moveOn(lower, place);
-    moveOn(value, place);
-    upper[place] = upperOf(newKey);
-    lower[place] = lowerOf(newKey);
-    value[place] = newValue;
+  /// Moves what stands at `position` and after it one on, and puts these there. The last position is not used.
+  void put(uint32_t position, uint64_t newKey, uint32_t newValue) {
+    moveOn(upper, position);
+    moveOn(lower, position);
+    moveOn(value, position);
+    upper[position] = upperOf(newKey);
+    lower[position] = lowerOf(newKey);
+    value[position] = newValue;
   }
-  /// Moves what stands after `place` one back over it.
-  void take(uint32_t place) {
-    moveBack(upper, place);
-    moveBack(lower, place);
-    moveBack(value, place);
+  /// Moves what stands after `position` one back over it.
+  void take(uint32_t position) {
+    moveBack(upper, position);
+    moveBack(lower, position);
+    moveBack(value, position);
     wipe(width - 1, width);
   }
-  /// Empties the places from `first` to before `end`.
+  /// Empties the positions from `first` to before `end`.
   void wipe(uint32_t first, uint32_t end) {
     for (uint32_t at = first; at < end; ++at) {
       upper[at] = noHalf;
@@ -86,7 +86,7 @@ struct alignas(64) RankLeaf {
       value[at] = noValue;
     }
   }
-  /// Copies `count` entries from `first` on, of another leaf or this one, to the places from `to` on.
+  /// Copies `count` entries from `first` on, of another leaf or this one, to the positions from `to` on.
   void copy(uint32_t to, const RankLeaf& from, uint32_t first, uint32_t count) {
     std::memmove(upper + to, from.upper + first, count * sizeof *upper);
     std::memmove(lower + to, from.lower + first, count * sizeof *lower);
@@ -94,23 +94,23 @@ struct alignas(64) RankLeaf {
   }
 
  private:
-  // In place, and in the order in which nothing is overwritten before it is read.
-  static void moveOn(void* numbers, uint32_t place) {
+  // In the array itself, and in the order in which nothing is overwritten before it is read.
+  static void moveOn(void* numbers, uint32_t position) {
     for (uint32_t at = width - 4; at > 0; at -= 4) {
-      const Four mask = placesAfter(at, place);
+      const Four mask = positionsAfter(at, position);
       storeFour(numbers, at, (loadFour(numbers, at - 1) & mask) | (loadFour(numbers, at) & ~mask));
     }
     const Four old = loadFour(numbers, 0);
-    const Four mask = placesAfter(0, place);
+    const Four mask = positionsAfter(0, position);
     storeFour(numbers, 0, (Four{old[0], old[0], old[1], old[2]} & mask) | (old & ~mask));
   }
-  static void moveBack(void* numbers, uint32_t place) {
+  static void moveBack(void* numbers, uint32_t position) {
     for (uint32_t at = 0; at < width - 4; at += 4) {
-      const Four mask = placesAfter(at + 1, place);
+      const Four mask = positionsAfter(at + 1, position);
       storeFour(numbers, at, (loadFour(numbers, at + 1) & mask) | (loadFour(numbers, at) & ~mask));
     }
     const Four old = loadFour(numbers, width - 4);
-    const Four mask = placesAfter(width - 3, place);
+    const Four mask = positionsAfter(width - 3, position);
     storeFour(numbers, width - 4, (Four{old[1], old[2], old[3], old[3]} & mask) | (old & ~mask));
   }
 };

@@ -82,11 +82,11 @@ class RankTree {
   bool has(uint64_t key, uint32_t value) const {
     uint32_t node = root_;
     for (uint32_t level = depth_; level > 0; --level) node = nodes_[node].child[childFor(nodes_[node], key)];
-    const uint32_t place = leaves_[node].placeOf(value);
-    return leaves_[node].value[place] == value && leaves_[node].keyAt(place) == key;
+    const uint32_t position = leaves_[node].positionOf(value);
+    return leaves_[node].value[position] == value && leaves_[node].keyAt(position) == key;
   }
 
-  /// The values of the ranks, each below count(), in their place; the cache misses of 64 at a time overlap.
+  /// The values of the ranks, each below count(). Each value replaces its rank; the cache misses of 64 at a time overlap.
   void nthMany(uint32_t* ranks, uint32_t count) const {
     constexpr uint32_t many = 64;
     for (uint32_t first = 0; first < count; first += many) {
@@ -170,7 +170,7 @@ class RankTree {
     const Four more = {each, each, each, each};
     // As far as the child, the counts before stay.
     for (uint32_t i = 0; i < width; i += 4) {
-      storeFour(node.before + 1, i, loadFour(node.before + 1, i) + (placesAfter(i + 1, at) & more));
+      storeFour(node.before + 1, i, loadFour(node.before + 1, i) + (positionsAfter(i + 1, at) & more));
     }
   }
 
@@ -200,12 +200,12 @@ class RankTree {
       if (used == width) return Fit::tooFull;
       leaf.put(leaf.countBelow(change.key), change.key, change.to);
     } else {
-      const uint32_t place = leaf.placeOf(change.from);
+      const uint32_t position = leaf.positionOf(change.from);
       if (change.to != none) {
-        leaf.value[place] = change.to;
+        leaf.value[position] = change.to;
         return Fit::yes;
       }
-      leaf.take(place);
+      leaf.take(position);
     }
     const uint32_t by = change.from == none ? 1 : ~uint32_t{0};
     count_ += by;

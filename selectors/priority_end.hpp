@@ -10,7 +10,7 @@
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
-//   1. Every pick below the count is in the heap once, at its place.
+//   1. Every pick below the count is in the heap once, at its position.
 //   2. No entry comes before its parent.
 //   3. Priorities are >= 0 and at most the running maximum; stamps are below the next one.
 // Cost: a draw O(1); a change O(log N), a push mostly O(1). Memory: 28 bytes a pick.
@@ -36,30 +36,30 @@ class PriorityEndSelector final : public PickSelector {
   Status create() {
     if (!isPriority(initialPriority_)) return Status::argument;
     if (!heap_.create(countMax_) || !heap_.commit(countMax_)) return Status::memory;
-    return places_.create(countMax_) && places_.commit(countMax_) ? Status::ok : Status::memory;
+    return positions_.create(countMax_) && positions_.commit(countMax_) ? Status::ok : Status::memory;
   }
 
   void pushed(uint32_t index) override {
-    place(count_, {priorityMax_, stampNext_++, index});
+    put(count_, {priorityMax_, stampNext_++, index});
     up(count_++);
   }
   void moved(uint32_t from, uint32_t to) override {
     takeOut(to);
-    places_[to] = places_[from];
-    heap_[places_[to]].index = to;
-    places_[from] = gone;
+    positions_[to] = positions_[from];
+    heap_[positions_[to]].index = to;
+    positions_[from] = gone;
   }
   void popped(uint32_t index) override {
-    if (places_[index] != gone) takeOut(index);
+    if (positions_[index] != gone) takeOut(index);
   }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
-      Entry& entry = heap_[places_[index[k]]];
+      Entry& entry = heap_[positions_[index[k]]];
       entry.priority = priority[k] + 0.0;  // a negative zero becomes 0
       entry.stamp = stampNext_++;
       if (entry.priority > priorityMax_) priorityMax_ = entry.priority;
-      restore(places_[index[k]]);
+      restore(positions_[index[k]]);
     }
   }
 
@@ -70,7 +70,7 @@ class PriorityEndSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + heap_.takenBytes(count_) + places_.takenBytes(count_); }
+  double memoryBytes() const override { return sizeof(*this) + heap_.takenBytes(count_) + positions_.takenBytes(count_); }
 
   // Saved: the running maximum and the next stamp; then of each pick its priority and stamp.
   uint32_t headerBytes() const override { return 16; }
@@ -81,7 +81,7 @@ class PriorityEndSelector final : public PickSelector {
   }
   void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
     for (uint32_t k = 0; k < count; ++k) {
-      const Entry& entry = heap_[places_[first + k]];
+      const Entry& entry = heap_[positions_[first + k]];
       std::memcpy(bytes + size_t{16} * k, &entry.priority, 8);
       std::memcpy(bytes + size_t{16} * k + 8, &entry.stamp, 8);
     }
@@ -105,12 +105,12 @@ class PriorityEndSelector final : public PickSelector {
       std::memcpy(&entry.stamp, bytes + size_t{16} * k + 8, 8);
       if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || std::signbit(entry.priority)) return Status::dataCorrupt;
       if (entry.stamp >= stampNext_) return Status::dataCorrupt;
-      place(first + k, entry);
+      put(first + k, entry);
     }
     return Status::ok;
   }
   Status loadEnd() override {
-    if (!stampsDiffer()) return Status::dataCorrupt;
+    if (const Status status = checkStamps(); status != Status::ok) return status;
     for (uint32_t at = count_ / 2; at > 0; --at) down(at - 1);
     return Status::ok;
   }
@@ -118,7 +118,7 @@ class PriorityEndSelector final : public PickSelector {
   int32_t check() const override {
     for (uint32_t at = 0; at < count_; ++at) {
       const Entry& entry = heap_[at];
-      if (entry.index >= count_ || places_[entry.index] != at) return 1;
+      if (entry.index >= count_ || positions_[entry.index] != at) return 1;
       if (at > 0 && before(entry, heap_[(at - 1) / 2])) return 2;
       if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || entry.stamp >= stampNext_) return 3;
     }
@@ -140,24 +140,24 @@ class PriorityEndSelector final : public PickSelector {
     return a.stamp < b.stamp;
   }
 
-  void place(uint32_t at, const Entry& entry) {
+  void put(uint32_t at, const Entry& entry) {
     heap_[at] = entry;
-    places_[entry.index] = at;
+    positions_[entry.index] = at;
   }
   void up(uint32_t at) {
     const Entry entry = heap_[at];
-    for (; at > 0 && before(entry, heap_[(at - 1) / 2]); at = (at - 1) / 2) place(at, heap_[(at - 1) / 2]);
-    place(at, entry);
+    for (; at > 0 && before(entry, heap_[(at - 1) / 2]); at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
+    put(at, entry);
   }
   void down(uint32_t at) {
     const Entry entry = heap_[at];
     for (uint32_t child = 2 * at + 1; child < count_; child = 2 * at + 1) {  // the limit of records keeps 2 at + 2 below 2^32
       if (child + 1 < count_ && before(heap_[child + 1], heap_[child])) ++child;
       if (!before(heap_[child], entry)) break;
-      place(at, heap_[child]);
+      put(at, heap_[child]);
       at = child;
     }
-    place(at, entry);
+    put(at, entry);
   }
   void restore(uint32_t at) {
     if (at > 0 && before(heap_[at], heap_[(at - 1) / 2]))
@@ -165,23 +165,23 @@ class PriorityEndSelector final : public PickSelector {
     else
       down(at);
   }
-  /// Takes the pick out of the heap, whose last entry fills the place.
+  /// Takes the pick out of the heap, whose last entry takes its position.
   void takeOut(uint32_t index) {
-    const uint32_t at = places_[index];
+    const uint32_t at = positions_[index];
     if (at == --count_) return;
-    place(at, heap_[count_]);
+    put(at, heap_[count_]);
     restore(at);
   }
 
-  /// Whether no two entries have the same stamp; false as well for want of memory.
-  bool stampsDiffer() const {
+  /// Status::dataCorrupt if two entries have the same stamp.
+  Status checkStamps() const {
     auto* stamps = static_cast<uint64_t*>(resizeMemory(nullptr, (size_t{count_} + 1) * sizeof(uint64_t)));
-    if (stamps == nullptr) return false;
+    if (stamps == nullptr) return Status::memory;
     for (uint32_t at = 0; at < count_; ++at) stamps[at] = heap_[at].stamp;
     std::sort(stamps, stamps + count_);
     const bool differ = std::adjacent_find(stamps, stamps + count_) == stamps + count_;
     std::free(stamps);
-    return differ;
+    return differ ? Status::ok : Status::dataCorrupt;
   }
 
   bool lowest_;
@@ -191,7 +191,7 @@ class PriorityEndSelector final : public PickSelector {
   double priorityMax_;
   uint64_t stampNext_ = 0;
   ReservedArray<Entry> heap_;
-  ReservedArray<uint32_t> places_;
+  ReservedArray<uint32_t> positions_;
 };
 
 }  // namespace exrp
