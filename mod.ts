@@ -1,17 +1,19 @@
 /**
- * Experience replay for reinforcement learning: a store that takes one record at a time, forgets whole episodes when it is
- * full, and hands out large random batches of short sequences, by rules of drawing and forgetting that plug in.
+ * Experience replay for reinforcement learning. A replay stores one record for each step of an agent, and gives you large random
+ * batches of short sequences. When it is full, it forgets whole episodes. You choose the rule that draws and the rule that forgets, or
+ * write your own.
  *
- * What you need every day is here. There are five more rooms:
+ * What you need every day is here. There are five more entry points:
  *
- * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They know no replay.
- * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the selectors that are here.
+ * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They work without a
+ *   replay.
+ * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the library's selectors.
  * - `@exrp/replay/eviction`: types for an eviction policy of your own.
- * - `@exrp/replay/types`: the types that the types of this room are made of. You seldom write one.
+ * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
  *
- * Importing it does nothing and needs no permission; {@linkcode ExperienceReplay.create} opens the kernel, for which
- * `--allow-ffi=<path of the kernel>` suffices.
+ * The import does nothing and needs no permission. {@linkcode ExperienceReplay.create} opens the kernel, which needs the permission
+ * `--allow-ffi=<path of the kernel>`.
  *
  * @example
  * ```ts

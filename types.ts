@@ -1,6 +1,6 @@
 /**
- * The types that the types of `@exrp/replay` are made of: what a schema says of a column, the shapes of a batch's parts, what a record takes.
- * TypeScript puts them together for you. You write one where a function of yours is as general as those of the library.
+ * The types from which the types of `@exrp/replay` are made: the columns of a schema, the shapes of a batch's parts, the values that
+ * `record` takes. TypeScript infers them for you. You need them to write a function that works with any replay.
  *
  * @example A function for the states of any replay with one dtype
  * ```ts

@@ -1,9 +1,9 @@
 /**
- * The replay itself: everything you do goes through it.
+ * The replay: you do everything through it.
  *
- * The file is long as it holds what you read of every method. The code of a method is one call: into `record/` what stores
- * steps, into `register/` pick tables and selectors, into `draw/` batches and priorities, into `read/` what hands out records,
- * and into `snapshot/` what saves and loads. `rules/` runs the rules that you write.
+ * The file is long because it has the documentation of every method. The code of a method is one call. `record/` stores steps, and
+ * `register/` keeps pick tables and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `snapshot/`
+ * saves and loads, and `rules/` runs the rules that you write.
  *
  * @module
  */
@@ -66,15 +66,15 @@ interface Parts {
 }
 
 /**
- * A store of experience: takes records one at a time, forgets whole episodes when it is full, and hands out batches
- * of short sequences chosen by selectors. After Chen and Wang's experience-replay module.
+ * A store of experience. It takes one record for each step, and gives you batches of short sequences, which a selector draws. When it
+ * is full, it forgets whole episodes. It grew out of Chen and Wang's experience-replay module.
  *
  * Its type says what is in it: `ExperienceReplay<{ state: Column<"float32", [4]> }>` has states of four floats, the
  * default action and reward, and no extras. `ExperienceReplay` alone is a replay of any schema: every replay fits where you ask for it.
  * You can draw from it, save it and describe it. You can't record into it, as nobody knows what it holds.
  *
- * A call that throws has changed nothing, unless a rule of your own throws in the middle of it. Free a replay by `using` or
- * `[Symbol.dispose]()`. One that you forgot is freed some time after nothing refers to it any more.
+ * A call that throws has changed nothing, unless a rule of your own threw in the middle of it. Free a replay with `using` or
+ * `[Symbol.dispose]()`. If you forget, it is freed some time after nothing refers to it any more.
  *
  * @example A replay from the first record to a prioritized batch
  * ```ts
@@ -113,7 +113,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * assertEquals(stateBytes(replay), 0);
    * ```
    */
-  // It stands first: by the names of the extras in its type TypeScript learns to compare two replays by what they have.
+  // It comes first: from the names of the extras in its type, TypeScript learns to compare two replays by what they have.
   get columns(): RecordColumns<S> {
     return this.#columns;
   }
@@ -148,12 +148,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Finds and opens the kernel, the first time, and makes an empty replay in it.
+   * Makes an empty replay. The first call also finds and opens the kernel.
+   *
+   * The columns, limits and rules are fixed from then on; see {@linkcode CreateOptions}.
    *
    * @throws {TypeError} For an unknown option or one of the wrong kind.
    * @throws {RangeError} For a number out of its range.
-   * @throws {ReplayError} `capacity` when not even one pick fits; `memory`; `kernel-missing`, `kernel-version` or
-   * `permission` when the kernel can't be opened.
+   * @throws {ReplayError} `capacity` if not even one pick fits. `memory` if memory runs out. `kernel-missing`, `kernel-version` or
+   * `permission` if the kernel can't be opened.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, secondChance, uint8 } from "@exrp/replay";
@@ -218,8 +220,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /**
    * Begins an episode.
    *
-   * @returns Its handle: a whole number that no other episode of this replay ever has.
-   * @throws {ReplayError} `disposed` or `busy`; `rule` when the user's eviction policy makes no room.
+   * @returns The handle of the episode: a whole number from 0, which no other episode of this replay ever has.
+   * @throws {ReplayError} `disposed` or `busy`. `rule` if your own eviction policy makes no room.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -235,17 +237,19 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends a record to an open episode. When the store is full, episodes are evicted first.
+   * Appends a record to an open episode. If the store is full, episodes are evicted first.
    *
-   * Values are copied. A state, or any other array, is the column's own typed array or a plain one, in row-major order.
-   * With `finalState` the episode ends: as terminated, or as truncated when the option says so. Cost: about 0.1 µs
-   * for a small state, no allocation.
+   * The values are copied. Give a number for a column without a shape. Give an array in row-major order for any other column: the typed
+   * array of the column's dtype, or a plain one. With `finalState` the episode ends: as terminated, or as truncated with `truncated:
+   * true`.
    *
-   * @returns The handle to go on with. It is another one when the episode was cut at `segmentLength`, or was evicted
-   * meanwhile: the record then begins a new one.
-   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or an option is unknown.
-   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
+   * Cost: about 0.1 µs for a small state, without allocation.
+   *
+   * @returns The handle for the next record. It is a new one if the episode was cut at `segmentLength`, or was evicted in the meantime.
+   * The record then begins a new episode.
+   * @throws {TypeError} If a value is of another kind than its column, an extra is missing, or an option is unknown.
+   * @throws {RangeError} If an array has another length than its column, or an integer does not fit the dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -276,18 +280,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends n consecutive steps to an open episode in one call: what n calls of {@linkcode ExperienceReplay.record} would do,
-   * with the same handles, picks and evictions, at half the time for small states.
+   * Appends n consecutive steps to an open episode in one call. The result is that of n calls of {@linkcode ExperienceReplay.record}:
+   * the same handles, picks and evictions. For small states it takes half the time.
    *
-   * `steps` has an array for each column with the values of all steps, `[n, ...shape]` in row-major order, n from 1 to 2^24: the
-   * column's own typed array or a plain one. With `finalState` the episode ends after the last step. All values are
-   * checked before the first is stored.
+   * `steps` has one array for each column, `[n, ...shape]` in row-major order, with n from 1 to 2^24. It is the typed array of the
+   * column's dtype, or a plain one. With `finalState` the episode ends after the last step. All values are checked before the first
+   * step is stored.
    *
-   * @returns The handle to go on with: that of the episode which the last step went to.
-   * @throws {TypeError} When values are of another kind than their column, or an option is unknown.
-   * @throws {RangeError} When a column has not n steps, or a number does not fit its dtype.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room: steps
-   * that were stored before it was asked stay, as after single calls.
+   * @returns The handle for the next record: that of the episode which got the last step.
+   * @throws {TypeError} If values are of another kind than their column, or an option is unknown.
+   * @throws {RangeError} If a column has not n steps, or a number does not fit its dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room. Steps that were stored
+   * before stay, as after single calls.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -308,22 +312,24 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends one step of each of m environments that run in parallel, in one call. Where an environment is done its episode
-   * ends, and another begins by itself: what `record` and then `newEpisode` would do, environment after environment.
+   * Appends one step of each of m parallel environments, in one call. If an environment is done, its episode ends and a new one begins.
+   * The result is that of `record` and then `newEpisode`, for one environment after the other.
    *
-   * `episodes` `[m]` has the handle of each environment's episode and is updated in place: where one is done, it is the fresh
-   * episode's handle, and elsewhere the one to go on with. `steps` has an array for each column, `[m, ...shape]` in row-major
-   * order. `nextState` is the state that the step led to, not the first one of the next episode; only rows
-   * of environments that are done are read. Where both `terminated` and `truncated` are set, the episode is terminated. Cost:
-   * 0.06 to 0.1 µs for each environment of a small state, no allocation.
+   * `episodes`, `[m]`, has the handle of each environment's episode. The call writes the handle for the next step into it: that of the
+   * new episode if the environment is done.
+   *
+   * `steps` has one array for each column, `[m, ...shape]` in row-major order. `nextState` is the state that the step led to, and not
+   * the first state of the next episode. Only rows of environments that are done are read. If both `terminated` and `truncated` are
+   * set, the episode is terminated.
+   *
+   * Cost: 0.06 to 0.1 µs for each environment with a small state, without allocation.
    *
    * @returns How many environments are done.
-   * @throws {TypeError} When values are of another kind than their column, `nextState` is missing though an environment is
-   * done, or an option is unknown.
-   * @throws {RangeError} When a column has not m steps, or a number does not fit its dtype.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`, or `episode-twice` when two environments have one open
-   * episode; `rule` when the user's eviction policy makes no room: steps that were stored before it was asked stay, and
-   * `episodes` has their handles.
+   * @throws {TypeError} If values are of another kind than their column, or an option is unknown. Also if `nextState` is missing and an
+   * environment is done.
+   * @throws {RangeError} If a column has not m steps, or a number does not fit its dtype.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`, or `episode-twice` if two environments have the same open episode. `rule`
+   * if your own eviction policy makes no room. Steps that were stored before stay, and `episodes` has their handles.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -348,16 +354,16 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends one step with everything that an environment in the manner of Gymnasium gives for it. Where the environment is done,
-   * the episode ends with `nextState` as its final state, and another one begins by itself.
+   * Appends one step of an environment in the style of Gymnasium. If the environment is done, the episode ends with `nextState` as its
+   * final state, and a new one begins.
    *
    * @param step The state that the action was chosen from, the action, the reward, and what `step()` of the environment returned; see
    * {@linkcode Step}.
-   * @returns The handle to give with the next step: after an episode that ended, that of a fresh one.
-   * @throws {TypeError} When a value is of another kind than its column, an extra is missing, or `step` has an unknown part.
-   * @throws {RangeError} When an array has another length than its column, or an integer does not fit the dtype. Also when `terminated`
+   * @returns The handle for the next step. After the end of an episode, it is that of the new one.
+   * @throws {TypeError} If a value is of another kind than its column, an extra is missing, or `step` has an unknown part.
+   * @throws {RangeError} If an array has another length than its column, or an integer does not fit the dtype. Also when `terminated`
    * or `truncated` is a number other than 0 or 1.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`; `rule` when the user's eviction policy makes no room.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -376,7 +382,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   });
    * }
    * assertEquals(replay.episode(0), { handle: 0, ending: "terminated", recordCount: 2 });
-   * assertStrictEquals(episode, 1); // begun by itself
+   * assertStrictEquals(episode, 1); // the new episode
    * ```
    */
   recordStep(episode: number, step: Step<S>): number {
@@ -384,13 +390,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Ends an open episode without a further record: an environment was reset or closed from outside, for instance.
+   * Ends an open episode without another record, for example because someone reset or closed the environment.
    *
    * @param options `finalState`, the state after its last record, and whether it was `truncated`.
-   * @returns False when there was nothing to end: the episode was evicted before, or has no record, and is then forgotten.
-   * @throws {TypeError} When the final state is missing or of another kind than the states, or an option is unknown.
-   * @throws {RangeError} When the final state has another length, or an integer does not fit the dtype.
-   * @throws {ReplayError} `episode-ended` when it has ended already; `episode-unknown` for a handle never given out.
+   * @returns False if there was nothing to end. Either the episode was evicted before, or it has no record and is now forgotten.
+   * @throws {TypeError} If the final state is missing or of another kind than the states, or an option is unknown.
+   * @throws {RangeError} If the final state has another length, or an integer does not fit the dtype.
+   * @throws {ReplayError} `episode-ended` if it has already ended. `episode-unknown` for a handle that the replay never gave.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -409,13 +415,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Adds a pick table: another way to draw from the same records, with selectors of its own. Nothing is stored twice; a table
-   * costs 4 bytes a pick and 4 a slot. What is stored already is in it.
+   * Adds a pick table: another way to draw from the same records, with its own selectors. Stored records are in it at once. No record
+   * is stored twice: a table costs 4 bytes for each pick and 4 bytes for each slot.
    *
-   * @param options Its pick policy: what is left out is as by default, not as in `pick` of `create`. `length` may not exceed `segmentLength`.
-   * @throws {TypeError} For an unknown option, one of the wrong kind, or options that can't be had together.
+   * @param options Its pick policy. Options that you leave out have their defaults, and not the values of `pick` of `create`. `length`
+   * is at most `segmentLength`.
+   * @throws {TypeError} For an unknown option, an option of the wrong kind, or options that exclude each other.
    * @throws {RangeError} For a number out of its range.
-   * @throws {ReplayError} `limit` for more than 16 tables.
+   * @throws {ReplayError} `limit` if the replay has 16 tables already.
    * @example n-step returns of frame stacks, beside single frames
    * ```ts
    * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
@@ -452,13 +459,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Adds a rule by which picks are drawn. Any number may be used side by side, each with priorities and random numbers
-   * of its own. Picks that are there already have the rule's initial priority.
+   * Adds a selector, which draws picks by a rule. You can use many selectors on the same records. Each has its own priorities and
+   * random numbers. Picks that are already in the table get the initial priority of the rule.
    *
-   * @param rule `uniform()`, `prioritized()` or another rule of the library; one made of others, such as `mixture()`; or an object
-   * like {@linkcode PickSelector} or {@linkcode ComposedSelector}.
-   * @throws {TypeError} When it is no rule.
-   * @throws {ReplayError} `limit` for more than 64 of the kernel's.
+   * @param rule A rule of the library, such as `uniform()`, `prioritized()` or `mixture()`. Or a rule of your own: an object with the
+   * methods of {@linkcode PickSelector} or {@linkcode ComposedSelector}.
+   * @throws {TypeError} If `rule` is not a rule.
+   * @throws {ReplayError} `limit` if the replay has 64 selectors in the kernel already.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, ucb, uniform } from "@exrp/replay";
@@ -475,15 +482,16 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Draws a batch by the selector's rule: by most of them with replacement, so that a pick may come several times.
+   * Draws a batch by the rule of the selector. Most rules draw with replacement, so a pick may come several times.
    *
    * @param size How many picks: 1 to 2^24.
-   * @returns A new batch, or the one passed as `into`; see {@linkcode Batch} for its parts. A large batch costs a fifth
-   * to two thirds less with `into`, or when earlier ones were handed back (`using`), as no memory has to be cleared.
-   * @throws {ReplayError} `empty` when there is no pick; `batch-size` when `withoutReplacement` has fewer picks than `size`;
-   * `foreign-selector`; `rule` when the user's selector drew what is not there; `memory`.
-   * @throws {RangeError} When `size` is no whole number of its range, or `into` is of another size.
-   * @throws {TypeError} When `into` is of another schema, or an option is unknown.
+   * @returns A new batch, or the batch that you passed as `into`; see {@linkcode Batch} for its parts. With `into`, or after `using
+   * batch = …`, no memory has to be cleared. A large batch then takes a fifth to two thirds less time.
+   * @throws {ReplayError} `empty` if there is no pick. `batch-size` if `withoutReplacement` has fewer picks than `size`.
+   * `foreign-selector` for a selector of another replay. `rule` if your own selector drew a pick that does not exist. `memory` if there
+   * is too little.
+   * @throws {RangeError} If `size` is not a whole number in its range, or `into` has another size.
+   * @throws {TypeError} If `into` has another schema, or an option is unknown.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -507,17 +515,21 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Draws batches one after the other, for `for await`: while the learner works on one, the next is copied by another thread.
+   * Draws one batch after the other, for `for await`. While you learn from one batch, another thread copies the next one. There is no
+   * end: leave the loop with `break`, or use the option `signal`.
    *
-   * A batch that is drawn ahead is drawn as of the moment at which the one before is handed out: it does not know of what is recorded
-   * or set after that. So the same seed and the same calls give the same batches, however fast the other thread is. With
-   * `prefetch: 0`, with rules or an eviction policy in TypeScript, and with composed selectors each is drawn when it is asked for.
-   * There is no end: leave by `break`, or by the signal. Where a core is free, it hides the copying of large batches but for 10 to
-   * 40 µs each: it pays for batches that take about 50 µs or more; for smaller ones, `getBatch` is faster. Priorities that are set
-   * after a batch count from the next but one on, with `prefetch: p` from p batches later than by `getBatch`.
+   * The next batch is drawn at the moment when you get the one before. Later records and priorities do not change it. So the same seed
+   * and the same calls give the same batches, however fast the other thread is. With `prefetch: p`, priorities take effect p batches
+   * later than with `getBatch`. By default p is 1.
+   *
+   * No batch is drawn ahead with `prefetch: 0`, with a selector or an eviction policy in TypeScript, and with a selector made of
+   * others.
+   *
+   * If a core is free, you wait only 10 to 40 µs for a large batch. This pays for batches that take about 50 µs or more. For smaller
+   * ones, `getBatch` is faster.
    *
    * @param size How many picks: 1 to 2^24.
-   * @throws {ReplayError} As `getBatch`, when the batch is awaited.
+   * @throws {ReplayError} Those of `getBatch`, when you await the batch.
    * @throws {RangeError} For a number out of its range.
    * @throws {TypeError} For an unknown option or one of the wrong kind.
    * @example
@@ -553,17 +565,17 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /**
    * Sets the priorities of picks: of those of a batch, or of picks by their episode and position.
    *
-   * Picks that were evicted since are skipped. If a pick comes twice, the last one wins. Arrays of a batch, and a `Float32Array` or
-   * `Float64Array` of priorities, are taken as they are; other arrays are copied.
+   * Picks that were evicted in the meantime are skipped. If a pick comes twice, its last priority counts. Arrays of a batch are used as
+   * they are, and so is a `Float32Array` or `Float64Array` of priorities. Other arrays are copied first.
    *
    * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
    * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it.
-   * @param priority `[n]`: each finite and 0 or more. n is at most 2^24.
-   * @returns How many were applied: those of picks that are there. Rules that ignore priorities count them alike.
-   * @throws {ReplayError} `invalid-priority` when one is NaN, negative or infinite; `episode-unknown` for a handle
-   * never given out; `foreign-selector`.
-   * @throws {RangeError} When the lengths differ, or a position is negative.
-   * @throws {TypeError} When one is no array of numbers.
+   * @param priority `[n]`: the priority of each pick, finite and 0 or more. n is at most 2^24.
+   * @returns How many of the picks are in the table. A rule that ignores priorities returns the same number.
+   * @throws {ReplayError} `invalid-priority` if a priority is NaN, negative or infinite. `episode-unknown` for a handle that the replay
+   * never gave. `foreign-selector` for a selector of another replay.
+   * @throws {RangeError} If the lengths differ, or a position is negative.
+   * @throws {TypeError} If an argument is not an array of numbers.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -596,12 +608,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Makes hindsight (Andrychowicz et al. 2017): what gives picks of a batch other goals, which were achieved, so that a learner
-   * sees goals reached that its policy never meant to reach.
+   * Makes a {@linkcode Hindsight}, which relabels picks of a batch with goals that the agent achieved (Andrychowicz et al. 2017). So a
+   * learner sees goals that are reached, even if the policy did not aim at them.
    *
-   * A step is stored with the goal it **achieved** (after it) and the one that was **desired**; {@linkcode Hindsight} says how the
-   * others are chosen. Its random numbers follow from the replay's seed, a stream for each hindsight, and are saved in
-   * snapshots: a replay that loads one makes its hindsights in the same order.
+   * You record each step with two goals: the one that it **achieved**, which holds after the step, and the one that was **desired**.
+   * {@linkcode Hindsight} says how new goals are chosen.
+   *
+   * Each hindsight has its own random numbers, which follow from the replay's seed. Snapshots hold them. A replay that loads a snapshot
+   * must make its hindsights in the same order.
    *
    * @throws {TypeError} For an unknown option, an extra that does not exist, or goals of different dtypes or sizes.
    * @throws {RangeError} For a number out of its range.
@@ -630,21 +644,21 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Hands out steps that were not handed out before, for on-policy learners: each record once over the life of the replay, by episode
-   * (oldest first) and time. Episodes handed out whole are forgotten, unless `keep` is set.
+   * Gives the steps that you have not had yet, for on-policy learners. You get each record once in the life of the replay, ordered by
+   * episode (oldest first) and time. An episode is forgotten after its last record, unless `keep` is set.
    *
-   * Without options: all episodes that have ended. With `steps` exactly so many or none, with `minSteps` at least so many or none, of
-   * open episodes too, each up to the last step whose next state is known: which is all but its newest. An episode that is handed
-   * out in parts stays in the store until its last one.
+   * Without options you get all episodes that have ended. With `steps` you get exactly that number of steps, or none. With `minSteps`
+   * you get at least that number, or none. Both also take open episodes, up to their newest record, which still waits for its next
+   * state. An episode that you get in parts stays in the store until its last part.
    *
-   * What was evicted before it was handed out is counted as `lost`. What was handed out is saved in snapshots. Cost: one
-   * copy of the steps' bytes and O(episodes stored); about 1 µs when there are too few.
+   * `lost` counts the records that were evicted before you got them. Snapshots remember which records you have had. Cost: one copy of
+   * the steps' bytes, and O(stored episodes). It is about 1 µs if there are too few steps.
    *
    * @returns Steps in segments of one episode each; see {@linkcode Drained}. `size` is 0 when none, or too few, are ready.
    * @throws {TypeError} For an unknown option, or both `steps` and `minSteps`.
-   * @throws {RangeError} For a number that is not 1 to the capacity.
-   * @throws {ReplayError} `disposed`, `busy` or `memory`. Should a user's eviction policy throw when it is told that an episode is gone,
-   * the steps of episodes that are gone by then count as lost.
+   * @throws {RangeError} For a number that is not from 1 to the capacity.
+   * @throws {ReplayError} `disposed`, `busy` or `memory`. If your own eviction policy throws from `removed`, the steps of episodes that
+   * are gone by then count as lost.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -664,15 +678,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /** Saves everything that decides the future as bytes. */
   serialize(): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Saves everything that decides the future: records, open episodes, picks, selectors with their priorities and random
-   * numbers, eviction. After `unserialize`, the same calls give the same answers.
+   * Saves everything that decides the future: records, open episodes, picks, the state of the eviction policy, and selectors with their
+   * priorities and random numbers. After `unserialize`, the same calls give the same results.
    *
-   * @param target Nothing for bytes. A path or file URL: a new file is written beside it, and takes its place once it is on
-   * the disk, so that nobody ever sees half of a snapshot. This needs the permissions to write and to read the folder
-   * (`--allow-write=DIR --allow-read=DIR`), which are asked for before anything is written. A process that is killed while it saves
-   * leaves the new file, `<name>.exrp-<tag>.tmp`; a later save of the same name removes it. Or a stream, which gets pieces
-   * of at most 1 MiB and is closed at the end; until then the replay can't be used.
-   * @throws {ReplayError} `not-savable` when a user's rule has no `save()`; `permission` or `file` when the file cannot be written,
+   * @param target Without a target, you get the bytes. With a path or a file URL, a new file is written beside it, and replaces it when
+   * it is complete. So nobody ever sees half of a snapshot. This needs permission to write and to read the folder (`--allow-write=DIR
+   * --allow-read=DIR`). A process that is killed while it saves leaves a file `<name>.exrp-<tag>.tmp`. A later save of the same name
+   * removes it. A stream gets pieces of at most 1 MiB and is closed at the end. You can't use the replay until then.
+   * @throws {ReplayError} `not-savable` if a rule of your own has no `save()`. `permission` or `file` if the file can't be written,
    * with the system's error as `cause`.
    * @example
    * ```ts
@@ -696,16 +709,17 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Puts what was saved in the place of everything that is here, the seed included. The replay must have been created
-   * with the same capacity, limits, columns, pick policy, segment length and eviction. Its pick tables and selectors must be the
-   * snapshot's first ones, in order and with equal options; they go on as the saved ones, and references to them stay good.
-   * Those that it lacks are made, and found in {@linkcode ExperienceReplay.pickTables} and
-   * {@linkcode ExperienceReplay.selectors}; a selector written in TypeScript must be there before.
+   * Replaces everything in this replay by what was saved, the seed included. You must have created the replay with the same capacity,
+   * limits, columns, pick policy, segment length and eviction policy.
    *
-   * @param source The bytes, a path or file URL, or a stream. While a stream is read the replay can't be used.
-   * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or
-   * `snapshot-mismatch`; `rule` when a user's rule refuses its part; `permission` or `file` when the file cannot be
-   * read, with the system's error as `cause`: `Deno.errors.NotFound` where there is none. The replay is then as it was.
+   * Its pick tables and selectors must be the first ones of the snapshot, in the same order and with equal options. They go on as the
+   * saved ones, and your references to them stay valid. Missing ones are made. You find them in {@linkcode ExperienceReplay.pickTables}
+   * and {@linkcode ExperienceReplay.selectors}. A selector written in TypeScript must be there before the call.
+   *
+   * @param source The bytes, a path, a file URL, or a stream. You can't use the replay while it reads a stream.
+   * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or `snapshot-mismatch`.
+   * `rule` if a rule of your own refuses its part. `permission` or `file` if the file can't be read, with the system's error as
+   * `cause`, such as `Deno.errors.NotFound`. The replay is then as it was.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
@@ -722,10 +736,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Forgets an episode now, whatever the eviction policy would choose. Cost: O(its records).
+   * Forgets an episode now, whatever the eviction policy says. Cost: O(records of the episode).
    *
-   * @returns False when it was gone already.
-   * @throws {ReplayError} `episode-unknown` for a handle never given out.
+   * @returns False if it was already gone.
+   * @throws {ReplayError} `episode-unknown` for a handle that the replay never gave.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -744,9 +758,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * All records of one episode: each column as one typed array of its own memory.
+   * Returns all records of one episode. Each column is one typed array `[records, ...shape]`, which you own.
    *
-   * @throws {ReplayError} `record-unknown` when the episode was evicted, `episode-unknown` for a handle never given out.
+   * @throws {ReplayError} `record-unknown` if the episode was evicted. `episode-unknown` for a handle that the replay never gave.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -768,7 +782,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 }
 
-/** The user's rules of a new replay; where they serve another one, the new replay is freed. */
+/** The user's rules of a new replay. If they serve another replay already, the new one is freed. */
 function userRulesOf(core: ReplayCore): UserRules {
   try {
     return new UserRules(core);

@@ -1,5 +1,5 @@
 /**
- * What can be seen of a replay, whatever is in it.
+ * What you can read from a replay, whatever it holds.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface ViewParts {
   readonly register: Register;
 }
 
-/** What can be seen of a replay: {@linkcode ExperienceReplay} is one, and does the rest. */
+/** What you can read from a replay. {@linkcode ExperienceReplay} extends it, and records, draws and saves. */
 export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   readonly #core: ReplayCore;
   readonly #episodes: Episodes;
@@ -39,16 +39,16 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     this.#register = parts.register;
   }
 
-  /** The pick tables, in order of creation; the first is the one of `create`. */
+  /** The pick tables, in order of creation. The first one is that of `create`. */
   get pickTables(): readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]] {
     const tables: readonly unknown[] = this.#register.tables;
     return tables as readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]];
   }
 
   /**
-   * How an episode stands: `open`, `terminated`, `truncated` or `evicted`, and how many records of it are stored.
+   * Returns the state of an episode, `open`, `terminated`, `truncated` or `evicted`, and the number of its stored records.
    *
-   * @throws {ReplayError} `episode-unknown` for a handle never given out.
+   * @throws {ReplayError} `episode-unknown` for a handle that the replay never gave.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -97,22 +97,22 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
   }
 
-  /** How many picks of the first pick table may be drawn now. */
+  /** How many picks the first pick table has now. */
   get pickCount(): number {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }
 
-  /** Bytes of memory that the replay takes in the kernel, whole pages counted: right to a quarter of a MiB and a tenth. */
+  /** How many bytes of memory the replay takes in the kernel, in whole pages. It is right to within a quarter of a MiB plus a tenth. */
   get memoryBytes(): number {
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }
 
-  /** How many records the store holds at most: with `capacityBytes`, what it has room for where that is less. */
+  /** How many records the store holds at most. With `capacityBytes` it can be less than the `capacity` of `create`. */
   get capacity(): number {
     return this.#core.config.capacity;
   }
 
-  /** The number from which all draws follow. */
+  /** The seed, from which all random draws follow. */
   get seed(): number {
     return this.#core.seed;
   }
@@ -127,7 +127,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /**
-   * Everything worth knowing about the replay, as a plain object; as a string it is a table for people.
+   * Describes the replay as a plain object. As a string, it is a table for people.
    *
    * @example
    * ```ts
@@ -144,7 +144,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return describeReplay(this.#core, this.#register);
   }
 
-  /** A table for people, as `describe()` gives. It never throws: what can't be looked at now says why. */
+  /** The table of `describe()`. It never throws: if the replay can't be read now, the text says why. */
   toString(): string {
     if (this.isDisposed) return "ExperienceReplay (disposed)";
     const { busyWith } = this.#core;
@@ -167,8 +167,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /**
-   * Frees the replay's memory. A second time does nothing; anything else afterwards throws a `ReplayError` of code
-   * `disposed`.
+   * Frees the replay's memory. A second call does nothing. Any other call afterwards throws a `ReplayError` with code `disposed`.
    */
   [Symbol.dispose](): void {
     this.#core.dispose();

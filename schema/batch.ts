@@ -8,23 +8,23 @@ import type { ColumnArray, ColumnArrays } from "./columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Known, known, NStepOf, Schema } from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
-/** One n-step return of a batch: as a one-step learner takes `reward`, `nextState` and `discount`. */
+/** One n-step return of a batch. It has the `reward`, `nextState` and `discount` that a one-step learner takes. */
 export interface NStepPart<S extends Schema = AnySchema> {
-  /** The type of the batch, for TypeScript alone. */
+  /** The type of the batch; only for TypeScript. */
   readonly [known]?: Known<S>;
   /** How many steps the return looks ahead. */
   readonly n: number;
   /**
-   * `[batch, length, ...shape]` of the reward: the sum of the next m rewards, each times `discount`^its distance. m is n, or less at
-   * the end of the episode. Single precision, whatever the reward's dtype is.
+   * `[batch, length, ...shape]`, float32 for every dtype of the reward: the sum of the next m rewards. The reward k steps on is
+   * multiplied by `discount`^k. m is n, or less at the end of the episode.
    */
   readonly reward: Float32Array<ArrayBuffer>;
   /**
-   * `[batch, length, ...shape]`: the state m records on. Where the episode's end cuts m, it is the final state. With frame stacks
-   * `[batch, length, stack, ...shape]`, also where `stackCompact` is set: these are whole stacks.
+   * `[batch, length, ...shape]`: the state m steps on. If the episode ends before, it is the final state. With frame stacks the shape
+   * is `[batch, length, stack, ...shape]`: whole stacks, even with `stackCompact`.
    */
   readonly nextState: ColumnArray<ColumnOf<S, "state">>;
-  /** `[batch, length]`: `discount`^m; 0 where the episode terminated within the m, or no next state is known. */
+  /** `[batch, length]`: `discount`^m. It is 0 if the episode terminated within the m steps, or if no next state is known. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The shapes of these arrays. */
   readonly shape: {
@@ -44,14 +44,15 @@ export type NStepParts<S extends Schema> = readonly number[] extends NStepOf<S>
   : readonly [NStepPart<S>];
 
 /**
- * Picks drawn at random, side by side: each part is one typed array in row-major order, ready for any tensor library.
- * All parts are views of one `ArrayBuffer`, which the batch owns: no later call changes it unless you pass it as `into`.
- * When you are done with a batch you may hand its memory back, by `using` or `batch[Symbol.dispose]()`. Its parts are empty from then on,
- * and a later batch of this size needs no new memory, which the engine would have to fill with zeros first.
+ * The picks that `getBatch` drew. Each part is one typed array in row-major order, ready for any tensor library. All parts are views of
+ * one `ArrayBuffer`, which the batch owns. No later call changes it unless you pass it as `into`.
+ *
+ * When you are done with a batch, you may give its memory back, with `using` or `batch[Symbol.dispose]()`. Its parts are empty from
+ * then on. A later batch of this size then needs no new memory, which would have to be filled with zeros first.
  *
  * `S` is the schema of the replay: `Batch<{ state: Column<"float32", [4]> }>`. `Batch` alone is a batch of any replay.
  *
- * Positions past `seqLen` are zero. Cost: one copy of the picks' bytes.
+ * Rows from `seqLen` on are zero in every part. Cost: one copy of the picks' bytes.
  *
  * @example
  * ```ts
@@ -75,64 +76,67 @@ export type NStepParts<S extends Schema> = readonly number[] extends NStepOf<S>
  * ```
  */
 export interface Batch<S extends Schema = AnySchema> {
-  /** The type of the batch, for TypeScript alone. */
+  /** The type of the batch; only for TypeScript. */
   readonly [known]?: Known<S>;
   /** How many picks it has. */
   readonly size: number;
-  /** How many rows each pick has: the pick policy's `burnIn + before + length`. */
+  /** How many rows each pick has: `burnIn + before + length` of the pick policy. */
   readonly length: number;
-  /** The whole as bytes; its buffer may be transferred to a Worker, after which the batch is empty. */
+  /** The whole batch as bytes. You may transfer its buffer to a Worker. The batch is empty afterwards. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /**
-   * `[batch, length, ...shape]`: the states; with frame stacks `[batch, length, stack, ...shape]`, oldest frame first. Where
-   * next states overlap one row more. Where stacks are compact `[batch, stack - 1 + length + 1, ...shape]`, and without the 1
-   * where `nextState` is `false`.
+   * `[batch, length, ...shape]`: the states. With frame stacks the shape is `[batch, length, stack, ...shape]`, oldest frame first.
+   * With `nextState: "overlap"` there is one more row. With `stackCompact` the shape is `[batch, stack - 1 + length + 1, ...shape]`,
+   * and without the last 1 if `nextState` is `false`.
    */
   readonly state: ColumnArray<ColumnOf<S, "state">>;
   /** `[batch, length, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[batch, length, ...shape]`: the rewards. */
   readonly reward: ColumnArray<ColumnOf<S, "reward">>;
-  /** Like `state`: the state after each record; at an episode's end its final state. Empty unless next states are copied. */
+  /**
+   * `[batch, length, ...shape]`, like `state`: the state after each record. At the end of an episode it is the final state. Empty
+   * unless `nextState` is `"copy"`.
+   */
   readonly nextState: ColumnArray<ColumnOf<S, "state">>;
-  /** `[batch, length, ...shape]` of each extra, by name; `[batch, ...shape]` of one made by {@linkcode every}. */
+  /** The extras by name, each `[batch, length, ...shape]`. One made by {@linkcode every} is `[batch, ...shape]`. */
   readonly extras: ColumnArrays<ExtrasOf<S>>;
   /**
-   * `[batch]`: rows from this one on are padding. Rows before the pick (`burnIn`, `before`) count too; those of `before` that
-   * lie before the episode are padding as well: `contextMask` says which are real.
+   * `[batch]`: the first row of padding. Rows before the pick (`burnIn`, `before`) count too. With `before`, rows before the start of
+   * the episode are also padding, and `contextMask` says which are real.
    */
   readonly seqLen: Int32Array<ArrayBuffer>;
-  /** `[batch]`: next states are known for rows before this one. */
+  /** `[batch]`: the next states of all rows below this one are known. */
   readonly nextSeqLen: Int32Array<ArrayBuffer>;
   /** `[batch]`: the handle of the episode each pick is from. */
   readonly pickEpisode: Float64Array<ArrayBuffer>;
-  /** `[batch]`: where in its episode each pick begins. */
+  /** `[batch]`: the position in its episode at which each pick begins, from 0. */
   readonly pickPosition: Int32Array<ArrayBuffer>;
-  /** `[batch]`: the probability with which each pick was drawn. */
+  /** `[batch]`: the probability with which each pick was drawn, more than 0 and at most 1. */
   readonly probability: Float32Array<ArrayBuffer>;
   /**
-   * `[batch]`: what to multiply into each pick's loss, (N · P)^-beta divided by the largest of the batch, which so is 1. With
-   * `normalize: "table"` it is divided by the largest of the table, and is at most 1; that of {@linkcode laber} is 1 on average.
-   * 1 for every pick of rules that do not weigh. Each part of a selector made of others weighs its own picks.
+   * `[batch]`: multiply the loss of each pick by it. It is (N · P)^-beta, divided by the largest weight of the batch, so the largest is
+   * 1. With `normalize: "table"` it is divided by the largest weight of the table, and is at most 1. For {@linkcode laber} it is 1 on
+   * average. It is 1 for rules without importance weights. Each part of a selector made of others weighs its own picks.
    */
   readonly importanceWeight: Float32Array<ArrayBuffer>;
   /**
-   * `[batch, length]`: gamma, or 0 where the step terminated its episode or its next state is not known. The target
-   * of a one-step method is `reward + discount * value(nextState)`.
+   * `[batch, length]`: gamma. It is 0 where the step terminated its episode or its next state is not known. The target of a one-step
+   * learner is `reward + discount * value(nextState)`.
    */
   readonly discount: Float32Array<ArrayBuffer>;
-  /** `[batch, length]`: 1 at the rows to learn from, which are the pick's own records; else 0. Empty without masks. */
+  /** `[batch, length]`: 1 at the pick's own records, from which you learn, and 0 elsewhere. Empty without `masks`. */
   readonly learnMask: Float32Array<ArrayBuffer>;
-  /** `[batch, length]`: 1 at the records before the pick (`burnIn`, `before`); else 0. Empty without masks. */
+  /** `[batch, length]`: 1 at the records before the pick (`burnIn`, `before`), and 0 elsewhere. Empty without `masks`. */
   readonly contextMask: Float32Array<ArrayBuffer>;
-  /** The n-step returns, in the order of the pick policy's `nStep`; none by default. */
+  /** The n-step returns, one part for each n of the pick policy, in the same order. None by default. */
   readonly nStep: NStepParts<S>;
   /** The shapes of all parts. */
   readonly shape: BatchShape<S>;
   /**
-   * Hands the batch's memory back to the replay, which keeps a little of it (four batches a size and pick table) for the batches to
-   * come. All parts are empty from then on, whoever holds them; it can't be passed as `into` any more. Nothing happens where that
-   * was done before, where the buffer was transferred, or where `batches` with `reuse` has gone on and draws another batch into it.
+   * Gives the batch's memory back to the replay, for later batches. The replay keeps four batches for each size and pick table. All
+   * parts are empty from then on, for everyone who holds them. You can't pass the batch as `into` any more. A second call does nothing.
+   * Nothing happens either if the buffer was transferred, or if `batches` with `reuse` already draws another batch into it.
    *
    * @example
    * ```ts
@@ -144,12 +148,12 @@ export interface Batch<S extends Schema = AnySchema> {
    * const selector = replay.newPickSelector(uniform());
    * let kept = new Float32Array(2);
    * for (let turn = 0; turn < 10; turn++) {
-   *   using batch = replay.getBatch(1, selector); // after the first turn without new memory
+   *   using batch = replay.getBatch(1, selector); // after the first turn, it needs no new memory
    *   assertEquals([...batch.nextState], [3, 4]);
    *   kept = batch.state;
    *   assertEquals(kept.length, 2);
    * }
-   * assertEquals(kept.length, 0); // never another batch's
+   * assertEquals(kept.length, 0); // it never becomes the array of another batch
    * ```
    */
   [Symbol.dispose](): void;

@@ -37,46 +37,52 @@ export interface CreateOptions<
   Compact extends boolean = boolean,
   NStep extends number | readonly number[] = number | readonly number[],
 > {
-  /** How many records the store holds, 1 to 2^28: exactly. */
+  /** How many records the store holds at most: a whole number from 1 to 2^28. */
   readonly capacity: number;
-  /** The state: any dtype, any shape. */
+  /** The column of the state: any dtype and any shape, such as `float32(4)`. */
   readonly state: S;
-  /** The action; `int32()` by default. */
+  /** The column of the action; `int32()` by default. */
   readonly action?: A;
-  /** The reward; `float32()` by default. */
+  /** The column of the reward; `float32()` by default. */
   readonly reward?: R;
-  /** Further columns by name. */
+  /** Further columns by name, such as `{ logProb: float32() }`; none by default. */
   readonly extras?: X;
-  /** The pick policy of the first pick table; by default single records with their next states. */
+  /** The pick policy of the first pick table. By default a pick is a single record with its next state. */
   readonly pick?: PickOptions<Stack, Compact, NStep>;
-  /** Which episode is forgotten when the store is full; `fifo()` by default. */
+  /** The rule that says which episode is forgotten when the store is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /**
-   * How many bytes of records and final states the store holds at most; no limit by default. The smaller of this and
-   * `capacity` wins: `capacity` is lowered to the longest episode that fits with its final state, and each further final
-   * state takes its state's bytes from the room for records, as does what an extra made by `every()` keeps. Tables, and the part of a block that an episode leaves empty, are not
-   * counted: `memoryBytes` tells of all memory.
+   * How many bytes of records and final states the store holds at most; no limit by default. The smaller limit of this and `capacity`
+   * counts.
+   *
+   * `capacity` becomes at most the length of the longest episode that fits with its final state. Every other final state takes room
+   * from records, and so do the values of an extra made by `every()`. Pick tables and the empty rest of a block are not counted.
+   * `memoryBytes` has all memory.
    */
   readonly capacityBytes?: number;
   /**
-   * For learning near the policy that acts: an episode is forgotten, whatever the eviction policy, before the record is
-   * written with which more than so many would have been written since it began. So every record that is stored is among
-   * the last `maxAge` written, all episodes counted. Whole number from `pick.length` to 2^53 - 1; no limit by default.
-   * It takes even an episode that is being recorded, and `record` then begins another: with n actors, leave
-   * well more than n × `segmentLength`.
+   * How old a record may be, counted in records of all episodes: a whole number from `pick.length` to 2^53 - 1; no limit by default.
+   * Every stored record is among the last `maxAge` records. Use it to learn from data of recent policies only.
+   *
+   * An episode is forgotten as a whole before its first record becomes too old, whatever the eviction policy says. This can be an open
+   * episode. Then `record` begins a new one. With n actors, make it much larger than n × `segmentLength`.
    */
   readonly maxAge?: number;
-  /** Whole number 0 to 2^53 - 1 from which all draws follow; random by default. */
+  /** The seed, from which all random draws follow: a whole number from 0 to 2^53 - 1; random by default. */
   readonly seed?: number;
   /**
-   * After how many records an open episode is cut, as if truncated, and goes on under another handle: from
-   * `pick.length` to `capacity` and `maxAge`, by default an eighth of the smaller and at least one pick. Above half of it
-   * an episode that never ends can leave the replay without a pick for a while, since whole segments are forgotten.
+   * How many records an open episode may have. A longer one is cut, as if truncated, and goes on under a new handle. It is a whole
+   * number from `pick.length` to the smaller one of `capacity` and `maxAge`. By default it is an eighth of that, and at least one pick.
+   *
+   * Above half of it, an episode that never ends can leave the replay without a pick for a while, because whole segments are forgotten.
    */
   readonly segmentLength?: number;
-  /** Slots that are handed out together, a power of two from 2 to 1024; 16 by default. */
+  /**
+   * How many records of an episode lie together in memory: a power of two from 2 to 1024; 16 by default. Larger blocks make batches of
+   * long picks faster.
+   */
   readonly blockLength?: number;
-  /** The kernel's file; by default it is found. */
+  /** The file of the kernel. By default the library finds it. */
   readonly kernelPath?: string | URL;
 }
 
