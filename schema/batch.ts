@@ -40,7 +40,11 @@ export interface NStepPart<S extends Schema = AnySchema> {
 /** The n-step returns of a batch: one for each n of the pick policy. */
 export type NStepParts<S extends Schema> = readonly number[] extends NStepOf<S>
   ? readonly NStepPart<S>[]
-  : NStepOf<S> extends infer N extends readonly number[] ? { readonly [K in keyof N]: NStepPart<S> }
+  : NStepPartsOf<S, NStepOf<S>>;
+
+/** One part for each n. Where n may be a number or a list, the parts are those of either. */
+type NStepPartsOf<S extends Schema, N extends number | readonly number[]> = N extends
+  readonly number[] ? { readonly [K in keyof N]: NStepPart<S> }
   : readonly [NStepPart<S>];
 
 /**

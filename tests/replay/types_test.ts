@@ -433,3 +433,19 @@ Deno.test("laber's scorer knows its candidates, and one of another schema does n
   const ofAny = laber({ score: ({ reward }: Batch) => Array.from(reward, Number) });
   assertStrictEquals(replay.newPickSelector(ofAny).kind, "laber");
 });
+
+Deno.test("where n may be a number or a list, the type does not say how many parts a batch has", async () => {
+  for (const nStep of [2, [1, 3]] as (number | number[])[]) {
+    using replay = await ExperienceReplay.create({
+      capacity: 10,
+      state: float32(),
+      pick: { nStep },
+    });
+    replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+    const { nStep: parts } = replay.getBatch(1, replay.newPickSelector(uniform()));
+    // @ts-expect-error: there may be more than one part.
+    const _one: readonly [unknown] = parts;
+    const count: number = parts.length;
+    assertEquals(count, Array.isArray(nStep) ? nStep.length : 1);
+  }
+});
