@@ -67,7 +67,6 @@ export class Drawer {
     selector: Selector,
     options: GetBatchOptions | undefined,
   ): OwnedBatch {
-    const core = this.#core;
     let beta = 1;
     let into: Batch | undefined;
     if (options !== undefined) {
@@ -77,7 +76,15 @@ export class Drawer {
         beta = checkNumber("getBatch(): beta", options.beta, 0, BETA_MAX);
       }
     }
-    core.checkUsable("getBatch()");
+    if (into !== undefined && OwnedBatch.isOne(into)) {
+      OwnedBatch.checkYours("getBatch(): into", into);
+    }
+    return this.#draw(size, selector, beta, into);
+  }
+
+  /** Draws a batch, into the memory of another where one is given. */
+  #draw(size: number, selector: Selector, beta: number, into: Batch | undefined): OwnedBatch {
+    this.#core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
     const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
@@ -95,11 +102,8 @@ export class Drawer {
     // You may have handed a batch's memory back, or transferred it.
     const usable = (into: OwnedBatch | undefined): OwnedBatch | undefined =>
       into !== undefined && OwnedBatch.hasMemory(into) ? into : undefined;
-    const draw: BatchStreamSource<OwnedBatch>["draw"] = (beta, into) => {
-      const found = usable(into);
-      const options = found === undefined ? { beta } : { beta, into: found };
-      return this.getBatch(size, selector, options);
-    };
+    const draw: BatchStreamSource<OwnedBatch>["draw"] = (beta, into) =>
+      this.#draw(size, selector, beta, usable(into));
     return {
       draw,
       lend: (batch, isLent) => {

@@ -95,6 +95,18 @@ export class OwnedBatch implements Batch {
     batch.#isLent = isLent;
   }
 
+  /**
+   * Refuses a batch that `batches` with `reuse` draws into: what is in it belongs to another draw, and may change while it is read.
+   *
+   * @throws {TypeError} When the batch is lent.
+   */
+  static checkYours(where: string, batch: OwnedBatch): void {
+    if (!batch.#isLent) return;
+    throw new TypeError(
+      `${where} is a batch that batches() draws into again; with reuse a batch is yours only until you ask for the next one`,
+    );
+  }
+
   /** Whether a batch has its memory still: it may have been handed back, or its buffer transferred. */
   static hasMemory(batch: OwnedBatch): boolean {
     return lengthOf(batch.#memory) > 0;

@@ -51,6 +51,7 @@ export class Priorities {
       if (third !== undefined) {
         throw new TypeError(`${OPERATION} takes a batch and its priorities, got a third array`);
       }
+      OwnedBatch.checkYours(`${OPERATION}: batch`, picks);
       return this.#set(selector, picks.pickEpisode, picks.pickPosition, second);
     }
     return this.#set(selector, picks as NumberArray, second, third as NumberArray);

@@ -355,6 +355,7 @@ export class Relabeller {
         `${OPERATION} takes a batch that getBatch() returned, got ${show(batch)}`,
       );
     }
+    OwnedBatch.checkYours(`${OPERATION}: batch`, batch);
     this.#policy = policy;
     const { achieved, desired } = this.#config;
     checkPolicy(OPERATION, policy, achieved.k === 0 || desired.k === 0);

@@ -259,3 +259,46 @@ Deno.test("batches: memory that was transferred while it is drawn into is an err
   const error = await assertRejects(() => stream.next(), TypeError);
   assertMatch(error.message, /batches\(\): the buffer of a batch was transferred/);
 });
+
+Deno.test("batches: what is drawn into again is refused by every call that takes a batch", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 60,
+    state: float32(),
+    extras: { achieved: float32(), desired: float32() },
+    seed: 1,
+  });
+  const selector = replay.newPickSelector(prioritized());
+  const hindsight = replay.newHindsight({
+    achieved: "achieved",
+    desired: "desired",
+    reward: (achieved) => achieved,
+  });
+  let episode = replay.newEpisode();
+  for (let t = 0; t < 20; t++) {
+    episode = replay.record(episode, t, 0, 0, { extras: { achieved: t, desired: -1 } });
+  }
+  const stream = replay.batches(8, selector, { reuse: true });
+  const { value: first } = await stream.next();
+  const { value: second } = await stream.next();
+  assert(first !== undefined && second !== undefined);
+  const priorities = new Float32Array(8).fill(1);
+  const calls: Record<string, () => unknown> = {
+    "setPriority(): batch": () => replay.setPriority(selector, first, priorities),
+    "getBatch(): into": () => replay.getBatch(8, selector, { into: first }),
+    "relabel(): batch": () => hindsight.relabel(first),
+  };
+  for (const isOver of [false, true]) {
+    if (isOver) await stream.return();
+    for (const [name, call] of Object.entries(calls)) {
+      const { message } = assertThrows(call, TypeError);
+      assertStrictEquals(
+        message,
+        `${name} is a batch that batches() draws into again; with reuse a batch is yours only until you ask for the next one`,
+      );
+    }
+  }
+  // The last one that was handed out is yours.
+  assertStrictEquals(replay.setPriority(selector, second, priorities), 8);
+  hindsight.relabel(second);
+  assertStrictEquals(replay.getBatch(8, selector, { into: second }), second);
+});
