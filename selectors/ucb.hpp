@@ -130,8 +130,12 @@ class UcbSelector final : public PickSelector {
       }
       ++drawCount_;
     }
-    for (uint32_t k = 0; k < count; ++k)
-      if (removals_[k].slot != UcbPick::waiting) groups_.trim(removals_[k].slot);
+    uint32_t last = UcbPick::waiting;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t slot = removals_[k].slot;
+      if (slot != last && slot != UcbPick::waiting) groups_.trim(slot);
+      last = slot;  // mostly runs of one slot
+    }
     return Status::ok;
   }
 
