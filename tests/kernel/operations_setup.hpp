@@ -31,6 +31,50 @@ struct Failure {
     if (const Failure carried = (call); carried) return carried;        \
   } while (false)
 
+/// Makes the smallest replay, with this eviction policy.
+inline int32_t makeSmallest(double eviction, double option, uint32_t* replay) {
+  double config[EXRP_CONFIG_COUNT] = {};
+  config[EXRP_CONFIG_CAPACITY] = 1;
+  config[EXRP_CONFIG_EVICTION] = eviction;
+  config[EXRP_CONFIG_EVICTION_OPTION] = option;
+  double policy[EXRP_POLICY_COUNT] = {};
+  policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
+  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
+  return exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, replay);
+}
+
+/// The rules that need no line here: the kernel is asked which it has. Their numbers have no gaps.
+struct KernelRules {
+  std::vector<bool> evictionTakesOption;  // by number, from 0
+  std::vector<uint32_t> plainSelectors;   // those that take no numbers and any size of batch
+
+  KernelRules() {
+    uint32_t replay = 0;
+    for (uint32_t kind = 0;; ++kind) {
+      const bool plain = makeSmallest(kind, 0, &replay) == 0;
+      if (!plain && makeSmallest(kind, 1, &replay) != 0) break;
+      evictionTakesOption.push_back(!plain);
+      exrp_replay_destroy(replay);
+    }
+    if (makeSmallest(EXRP_EVICTION_FIFO, 0, &replay) != 0) return;
+    for (uint32_t kind = 1;; ++kind) {
+      const double none = 0;
+      uint32_t selector = 0;
+      const int32_t status = exrp_selector_create(replay, 0, kind, &none, 0, &selector);
+      double detail[4] = {};
+      exrp_error_detail(detail, 4);
+      if (status != 0 && detail[0] == 2) break;  // no such kind; otherwise it takes numbers
+      if (status == 0 && kind != EXRP_SELECTOR_WITHOUT_REPLACEMENT) plainSelectors.push_back(kind);
+    }
+    exrp_replay_destroy(replay);
+  }
+  static const KernelRules& all() {
+    static const KernelRules rules;
+    return rules;
+  }
+  uint32_t evictionCount() const { return static_cast<uint32_t>(evictionTakesOption.size()); }
+};
+
 struct SelectorSetup {
   uint32_t kind;
   std::vector<double> options;
@@ -59,8 +103,9 @@ struct Setup {
     policy[EXRP_POLICY_DISCOUNT] = random.below(3) == 0 ? 1.0 : random.uniform();
     setup.policies.push_back(policy);
     for (uint32_t tables = random.below(3); tables > 0; --tables) setup.policies.push_back(randomPolicy(random, length));
-    setup.config[EXRP_CONFIG_EVICTION] = random.below(EXRP_EVICTION_RESERVOIR + 1);
-    if (setup.config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_AFTER_DRAWS) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
+    const uint32_t eviction = random.below(KernelRules::all().evictionCount());
+    setup.config[EXRP_CONFIG_EVICTION] = eviction;
+    if (KernelRules::all().evictionTakesOption[eviction]) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
     setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
     const uint32_t stateCounts[] = {1, 1, 3, 4, 17, 200};
     setup.columns = {4, stateCounts[random.below(6)], 1, 4, 1, 1, 4, 1, 1};
@@ -116,7 +161,10 @@ struct Setup {
     const double epsilons[] = {0, 1e-6, 0.1};
     const double cs[] = {0, 0.3, 1, 5};
     switch (random.below(9)) {
-      case 0: return {EXRP_SELECTOR_UNIFORM, {}};
+      case 0: {
+        const std::vector<uint32_t>& plain = KernelRules::all().plainSelectors;
+        return {plain[random.below(static_cast<uint32_t>(plain.size()))], {}};
+      }
       case 1:
         return {EXRP_SELECTOR_PRIORITIZED,
                 {alphas[random.below(5)], epsilons[random.below(3)], 1.0, double(random.below(2)), double(random.below(2))}};
