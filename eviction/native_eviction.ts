@@ -5,9 +5,8 @@
  */
 
 /**
- * An eviction policy that runs in the kernel, made by {@linkcode fifo}, {@linkcode secondChance}, {@linkcode lru},
- * {@linkcode lfu}, {@linkcode lowestPriorityFirst}, {@linkcode afterDraws} or {@linkcode reservoir}. It holds options
- * only, so one value may serve many replays.
+ * An eviction policy that runs in the kernel, made by {@linkcode fifo} and the other policies of `@exrp/replay`. It holds
+ * options only, so one value may serve many replays.
  *
  * @example
  * ```ts

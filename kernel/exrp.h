@@ -38,7 +38,8 @@
 extern "C" {
 #endif
 
-/* Changes whenever a function, a constant or the meaning of one changes. */
+/* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
+ * older kernel refuses it. */
 #define EXRP_ABI_VERSION 5
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */

@@ -1,6 +1,7 @@
 // The list of native rules: one line for each selector and each eviction policy, and the include of its file.
 //
-// To add a rule, write its .hpp and its .ts, its two tests, a number in exrp.h, and its line here. Nothing else names it.
+// To add a rule, write its .hpp and its .ts, its two tests, a number in exrp.h, and its include and its line here. No other file of the
+// kernel names it.
 #include "kernel/rules.hpp"
 
 #include <new>
