@@ -12,8 +12,8 @@ import { NativeSelector } from "./native_selector.ts";
 /** The options of {@linkcode oldest} and {@linkcode newest}. */
 export interface AgeEndOptions {
   /**
-   * Whether the draws of a batch go on with the pick that is next in age, and after the last one with the first again; false by
-   * default: all draws are the same pick.
+   * Whether the draws of a batch go on with the next pick by age. After the last pick, they begin again with the first one. By default
+   * it is false: all draws are the same pick.
    */
   readonly distinct?: boolean;
 }
@@ -31,13 +31,13 @@ function ageEnd(kind: "oldest" | "newest", options: AgeEndOptions): NativeSelect
 }
 
 /**
- * Draws the oldest pick of the table, always: what Reverb calls a Fifo sampler. (`fifo()` is an eviction policy.)
+ * Always draws the oldest pick of the table. Reverb calls this a Fifo sampler. (`fifo()` is an eviction policy.)
  *
- * A draw takes nothing out, so all draws of a batch are the same pick, and so are those of the next batch until the pick
- * is forgotten; with `distinct` a batch has the oldest picks there are, oldest first. A pick's age is when it came into the table; those that were there before the selector count in the
- * table's order. Priorities are ignored; draws are certain, so `probability` and importance weights are 1.
+ * A draw takes nothing out of the table. So all draws are the same pick until it is forgotten. With `distinct`, a batch has the oldest
+ * picks, oldest first. The age of a pick counts from when it came into the table. Picks from before the selector have the order of the
+ * table. Priorities are ignored. Draws are certain, so `probability` and importance weights are 1.
  *
- * Cost: O(1) whatever happens; 8 bytes a pick.
+ * Cost: O(1) for every operation; 8 bytes for each pick.
  *
  * @example
  * ```ts
@@ -57,14 +57,13 @@ export function oldest(options: AgeEndOptions = {}): NativeSelector {
 }
 
 /**
- * Draws the newest pick of the table, always: what Reverb calls a Lifo sampler.
+ * Always draws the newest pick of the table. Reverb calls this a Lifo sampler.
  *
- * A draw takes nothing out, so all draws of a batch are the same pick; with `distinct` a batch has the newest picks there are, newest
- * first. A pick's age is when it came into the table; those
- * that were there before the selector count in the table's order. Priorities are ignored; draws are certain, so
- * `probability` and importance weights are 1.
+ * A draw takes nothing out of the table. So all draws of a batch are the same pick. With `distinct`, a batch has the newest picks,
+ * newest first. The age of a pick counts from when it came into the table. Picks from before the selector have the order of the table.
+ * Priorities are ignored. Draws are certain, so `probability` and importance weights are 1.
  *
- * Cost: O(1) whatever happens; 8 bytes a pick.
+ * Cost: O(1) for every operation; 8 bytes for each pick.
  *
  * @example
  * ```ts

@@ -13,19 +13,20 @@ import { type ComposedSelector, type SelectorRule, stateless } from "./composed_
 
 /** The options of {@linkcode combined}. */
 export interface CombinedOptions<B = unknown> {
-  /** How many of the newest picks come with every batch; 1 by default. */
+  /** How many of the newest picks are in every batch: a whole number from 1 to 2^24; 1 by default. */
   readonly newest?: number;
   /** The rule that draws the rest. */
   readonly rest: SelectorRule<B>;
 }
 
 /**
- * Gives with every batch the newest picks, each once and newest first, and draws the rest by another rule: combined experience
- * replay (Zhang and Sutton, "A Deeper Look at Experience Replay", 2017, section 4, where one pick is the newest; known here from
- * descriptions).
+ * Puts the newest picks into every batch, each once and newest first, and draws the rest by another rule. This is combined experience
+ * replay from Zhang and Sutton, "A Deeper Look at Experience Replay" (2017, section 4), where it is one newest pick. We know it from
+ * descriptions.
  *
- * A batch of no more than `newest` picks has newest ones only; where there are fewer picks than that, they come again. The newest
- * have `probability` and importance weight 1, as they are certain; the others have what `rest` gives them. Priorities are those of `rest`.
+ * A batch of at most `newest` picks has only the newest ones. If the table has fewer picks than that, they come again. The newest picks
+ * are certain, so their `probability` and importance weight are 1. The others have the values that `rest` gives them. Priorities are
+ * those of `rest`.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

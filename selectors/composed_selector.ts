@@ -43,9 +43,9 @@ export interface Composition<B = unknown> {
  * write more. `newPickSelector` makes a selector of each part first: they are `selector.parts`. `setPriority` sets the priorities of
  * every part.
  *
- * A draw may fail half way, because a part refuses its share or your code throws. The composition is then as it was before. Parts
- * that drew before the failure have drawn: their random numbers and counts have moved on, and a batch given as `into` holds some of
- * their picks.
+ * A draw may fail half way, because a part refuses its share or your code throws. The composition is then as it was before. Parts that
+ * drew before the failure have drawn. Their random numbers and counts have moved on, and a batch given as `into` holds some of their
+ * picks.
  *
  * @example A rule that draws by turns with one part and the other
  * ```ts

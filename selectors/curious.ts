@@ -1,5 +1,5 @@
 /**
- * Draws what was drawn seldom and what is learned badly.
+ * Draws picks that were rarely drawn or that the model predicts badly.
  *
  * @module
  */
@@ -9,44 +9,47 @@ import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_CURIOUS } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 
-/** The options of {@linkcode curious}, under the paper's names, with the values its authors use. */
+/** The options of {@linkcode curious}, with the names of the paper and the default values of its authors. */
 export interface CuriousOptions {
-  /** How much it counts that a pick was drawn seldom; at least 0, 10,000 by default. */
+  /** The weight that a pick gets for being rarely drawn; at least 0, 10,000 by default. */
   readonly c?: number;
-  /** What is left of that after each draw: 0 to 1, 0.7 by default. */
+  /** Each draw of a pick multiplies that weight by this factor; 0 to 1, 0.7 by default. */
   readonly beta?: number;
-  /** How much losses count; at least 0, 0.7 by default. */
+  /** The exponent of losses; at least 0, 0.7 by default. */
   readonly alpha?: number;
-  /** Added to each loss; at least 0, 0.01 by default. */
+  /** This is added to each loss; at least 0, 0.01 by default. */
   readonly epsilon?: number;
-  /** The weight of a pick until its first loss is set; more than 0, 100,000 by default. */
+  /** The weight of a pick until you set its first loss; more than 0, 100,000 by default. */
   readonly pMax?: number;
-  /** Whether importance weights are divided by the largest of the batch (the default) or of the table. */
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
   readonly normalize?: "batch" | "table";
   /**
-   * Whether the draws of one batch are spread evenly, one from each n-th of the total weight (`"stratified"`, the
-   * default), or independent of each other.
+   * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
+   * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
    */
   readonly draw?: "stratified" | "independent";
 }
 
 /**
- * Draws pick i with probability P(i) = p_i / sum of all p, p_i = c · beta^v_i + (L_i + epsilon)^alpha, with replacement: Kauvar,
- * Doyle, Zhou and Haber, "Curious Replay for Model-based Adaptation" (ICML 2023, arXiv 2306.15934; its formula is known here
- * from the authors' code). v_i is how often this selector has drawn pick i, L_i the last loss of the learner's model on it.
+ * Draws pick i with probability P(i) = p_i / sum of all p, with replacement. Its weight is p_i = c · beta^v_i + (L_i + epsilon)^alpha.
+ * v_i is how often this selector has drawn pick i, and L_i is the last loss of the learner's model on it.
  *
- * Losses are what `setPriority` is given: at least 0, so give the absolute value of one that may be negative. Until its first
- * loss is set a pick has the weight `pMax`, however often it was drawn; from then on p_i, with all of its draws counted, and
- * p_i falls by itself with each draw. All draws of a batch are by the weights from before it, which is also what `probability`
- * tells of; a pick that comes several times in it has been drawn as often.
+ * The method is from Kauvar, Doyle, Zhou and Haber, "Curious Replay for Model-based Adaptation" (ICML 2023, arXiv 2306.15934). We know
+ * its formula from the authors' code.
  *
- * Importance weights are (N P(i))^-beta, with the `beta` given to `getBatch`, scaled so that the largest is 1. The authors
- * train without them: give `getBatch` a `beta` of 0 for that. With `epsilon: 0` and `c: 0`, a pick of loss 0 is never drawn,
- * unless all are 0: then draws are uniform.
+ * You give losses to `setPriority`. They must be at least 0, so give absolute values. Until its first loss, a pick has the weight
+ * `pMax`, even if it was drawn. From then on its weight is p_i. All of its draws count, and p_i falls with each draw. All draws of one
+ * batch use the weights from before the batch, and so does `probability`. If a pick comes several times in a batch, each time counts as
+ * a draw.
  *
- * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
+ * Importance weights are (N · P(i))^-beta, with the `beta` that you give to `getBatch`, scaled so that the largest is 1. The authors
+ * train without them. To do the same, give `getBatch` a `beta` of 0. With `epsilon: 0` and `c: 0`, a pick of loss 0 is never drawn. If
+ * all losses are 0, draws are uniform.
  *
- * Cost: O(log N) a draw and an update; about 13.5 bytes a pick.
+ * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A weight outside this range counts as the
+ * nearest number in it.
+ *
+ * Cost: O(log N) for each draw and each update; about 13.5 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

@@ -1,5 +1,5 @@
 /**
- * Draws many, scores them, keeps a few.
+ * Draws many candidates, scores them, and keeps a few.
  *
  * @module
  */
@@ -18,36 +18,40 @@ import {
 import type { RandomStream } from "./random_stream.ts";
 import { uniform } from "./uniform.ts";
 
-/** The options of {@linkcode laber}; `B` is the type of the batches that are scored. */
+/** The options of {@linkcode laber}. `B` is the type of the batches that `score` gets. */
 export interface LaberOptions<B> {
   /**
-   * Scores candidates: given a batch of `factor` times the size that is drawn, `[candidates]` numbers, finite and 0 or more, such as
-   * absolute TD errors. The batch is lent for the call. TypeScript knows its type where `laber()` stands in the call of
-   * `newPickSelector`; elsewhere write it down, as in `(candidates: Batch<{ state: Column<"float32", [4]> }>)`.
+   * Returns the scores of a batch of candidates: `[candidates]` numbers, finite and 0 or more, such as absolute TD errors. The batch
+   * has `factor` times as many picks as you asked for. It is lent to you for this call.
+   *
+   * TypeScript knows its type if `laber()` stands inside the call of `newPickSelector`. Elsewhere, write it down: `(candidates: Batch<{
+   * state: Column<"float32", [4]> }>)`.
    */
   readonly score: (candidates: B) => ArrayLike<number>;
-  /** How many candidates are drawn for each pick that is kept: a whole number from 1; 4 by default. */
+  /** How many candidates are drawn for each pick of the batch: a whole number from 1; 4 by default. */
   readonly factor?: number;
   /** The rule that draws the candidates; `uniform()` by default. */
   readonly rule?: SelectorRule<B>;
-  /** What importance weights are scaled by: `"mean"` (the default), so that they are 1 on average; `"max"`, so that the largest is 1. */
+  /** How importance weights are scaled. With `"mean"` (the default) they are 1 on average. With `"max"` the largest is 1. */
   readonly normalize?: "mean" | "max";
 }
 
 /**
- * Large batch experience replay (Lahire, Geist and Rachelson, "Large Batch Experience Replay", 2022; known here from descriptions of its
- * algorithm): draws `factor` times as many candidates as are asked for, has them all scored afresh, and of these draws the batch, each
- * with a probability in proportion to its score, with replacement. Scores are never stale, as priorities are.
+ * Draws `factor` times as many candidates as you ask for, and your function scores them. From these it draws the batch in proportion to
+ * the scores, with replacement. A score is never out of date, unlike a priority.
  *
- * `importanceWeight` of a pick with score s is the candidate's own, times mean(scores) / s, so that weighted averages over the
- * batch are those over the candidates; with `normalize: "max"` divided by the largest of the batch. `beta` is that of the candidates'
- * own weights. `probability` is that with which the pick was drawn from the candidates. Where all scores are 0 each candidate is as
- * likely as any other.
+ * The method is from Lahire, Geist and Rachelson, "Large Batch Experience Replay" (2022). We know its algorithm from descriptions.
  *
- * The candidates count as drawn for eviction policies and for rules that count draws, even if `score` then throws. Cost: the candidates' batch, the scoring, and one copy of the picks kept.
+ * The importance weight of a pick with score s is the weight of the candidate, times mean(scores) / s. So a weighted average over the
+ * batch estimates the average over the candidates. With `normalize: "max"`, mean(scores) / s is first divided by the largest such value
+ * of the batch. `beta` changes only the weights of the candidates. `probability` is the probability with which the pick was drawn from
+ * the candidates. If all scores are 0, each candidate has the same probability.
+ *
+ * All candidates count as drawn, for eviction policies and for rules that count draws, even if `score` then throws. Cost: the batch of
+ * candidates, your scoring, and one copy of the chosen picks.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
- * @throws {RangeError} For a number out of its range; when drawing, where there would be more than 2^24 candidates.
+ * @throws {RangeError} For a number out of its range. When you draw, also if there would be more than 2^24 candidates.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, laber } from "@exrp/replay";
@@ -56,7 +60,7 @@ export interface LaberOptions<B> {
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 7 });
  * const selector = replay.newPickSelector(laber({
  *   factor: 8,
- *   // In earnest: absolute TD errors by the current network.
+ *   // A real learner gives the absolute TD errors of its current network.
  *   score: (candidates) => candidates.state,
  * }));
  * let episode = replay.newEpisode();
@@ -122,7 +126,7 @@ function keepByScore(
   drawer: PartDrawer<unknown>,
   random: RandomStream,
 ): void {
-  // Divided by the largest first, so that no sum overflows; all zero is all equal.
+  // The scores are divided by the largest first, so that no sum overflows. If all are 0, all are equal.
   const largest = given.reduce((a, b) => Math.max(a, b), 0);
   const scores = given.map((score) => largest > 0 ? score / largest : 1);
   let sum = 0;
@@ -139,7 +143,7 @@ function keepByScore(
   drawer.keep(index, probability, weight);
 }
 
-/** The first place whose running sum is above `point`; of score 0 none is. */
+/** The first place whose running sum is above `point`. It is never a place with score 0. */
 function drawn(sums: Float64Array, point: number): number {
   let [low, high] = [0, sums.length - 1];
   while (low < high) {

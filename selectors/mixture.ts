@@ -16,21 +16,20 @@ const ROUNDING = 1e-9;
 export interface MixturePart<B = unknown> {
   /** The rule. */
   readonly rule: SelectorRule<B>;
-  /** Its share: more than 0; what counts is the proportion to the other shares. */
+  /** Its share, more than 0. Only the proportion to the other shares matters, so shares need not sum to 1. */
   readonly share: number;
 }
 
 /**
- * Draws a batch with several rules, each for its share, exactly: of a batch of n, part j gets n times its share of the sum, and what can't
- * be halved is made up for in the next batches, so that after any number of them no part is off by one pick. The picks of
- * the first part come first.
+ * Draws each batch with several rules, each for its share. In a batch of n picks, part j gets n times its share of the sum of shares.
+ * If that is not a whole number, later batches make up for it. After any number of batches, every part is less than one pick away from
+ * its exact share. The picks of the first part come first.
  *
- * `probability` and importance weights are what each part gives its own picks. Priorities are set with every part.
- * Parts draw from the one pick table that the selector is made for; picks of different replays, such as offline and
- * online data kept apart, are drawn by two calls.
+ * `probability` and importance weights are those that each part gives to its own picks. `setPriority` sets priorities in every part.
+ * All parts draw from the same pick table. To draw from two replays, such as offline and online data, call `getBatch` twice.
  *
- * @throws {TypeError} When there is no part, for an unknown option or one of the wrong kind.
- * @throws {RangeError} For a share that is not finite and more than 0.
+ * @throws {TypeError} If there is no part. Also for an unknown option or one of the wrong kind.
+ * @throws {RangeError} For a share that is not a finite number above 0.
  * @example Half of each batch from the newest thousand picks, half from all
  * ```ts
  * import { ExperienceReplay, float32, mixture, recent, uniform } from "@exrp/replay";
@@ -75,10 +74,10 @@ export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): Composed
 /**
  * Knows how far each part is behind.
  *
- * To keep every part within `#most` of its share for ever, what is left over goes to the part that would be too far behind the
- * soonest, among those that would not come too far ahead: earliest deadline first, by which there always is a part to take
- * (Tijdeman, "The chairman assignment problem", 1980; known here from descriptions). To give it to the part that is owed most
- * lets some fall behind by more than one.
+ * Every part stays within `#most` of its share. So a pick that is left over goes to the part that would be too far behind the soonest.
+ * Parts that would then be too far ahead come last. This is "earliest deadline first", and it always finds a part (Tijdeman, "The
+ * chairman assignment problem", 1980; we know it from descriptions). If the pick went to the part that is owed most, some parts would
+ * fall behind by more than one.
  */
 class Mixture implements Composition {
   readonly #proportions: readonly number[];

@@ -11,32 +11,36 @@ import { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode prioritized}. */
 export interface PrioritizedOptions {
-  /** How much priorities count: 0 makes all draws equal, 1 makes them proportional; 0.6 by default. */
+  /**
+   * The exponent of priorities, at least 0. With 0 all draws are uniform, and with 1 they are proportional to priorities; 0.6 by
+   * default.
+   */
   readonly alpha?: number;
-  /** Added to each priority, so that a pick of priority 0 is still drawn now and then; at least 0, 1e-6 by default. */
+  /** This is added to each priority, so that a pick of priority 0 can still be drawn; at least 0, 1e-6 by default. */
   readonly epsilon?: number;
   /** The priority of new picks until one is set: more than 0, 1 by default. */
   readonly initialPriority?: number;
-  /** Whether importance weights are divided by the largest of the batch (the default) or of the table. */
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
   readonly normalize?: "batch" | "table";
   /**
-   * Whether the draws of one batch are spread evenly, one from each n-th of the total weight (`"stratified"`, the
-   * default), or independent of each other.
+   * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
+   * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
    */
   readonly draw?: "stratified" | "independent";
 }
 
 /**
- * Draws pick i with probability P(i) = w_i / sum of all w, where w_i = (priority_i + epsilon)^alpha, with replacement:
+ * Draws pick i with probability P(i) = w_i / sum of all w, with replacement. Its weight is w_i = (priority_i + epsilon)^alpha. This is
  * the proportional variant of Schaul et al., "Prioritized Experience Replay" (ICLR 2016), section 3.3.
  *
- * Importance weights are (N P(i))^-beta, with `beta` given to `getBatch`, scaled so that the largest is 1. A new pick
- * has the largest priority set so far. With `epsilon: 0`, a pick of priority 0 is never drawn, unless all are 0: then
- * draws are uniform. A negative, NaN or infinite priority is refused.
+ * Importance weights are (N · P(i))^-beta, with the `beta` that you give to `getBatch`, scaled so that the largest is 1. A new pick has
+ * the largest priority set so far. With `epsilon: 0`, a pick of priority 0 is never drawn. If all priorities are 0, draws are uniform.
+ * `setPriority` refuses a priority that is negative, NaN or infinite.
  *
- * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
+ * Weights are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A weight outside this range counts as the
+ * nearest number in it.
  *
- * Cost: O(log N) a draw and an update; about 5.5 bytes a pick.
+ * Cost: O(log N) for each draw and each update; about 5.5 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

@@ -16,13 +16,13 @@ export interface PriorityEndOptions {
 }
 
 /**
- * Draws the pick of the highest priority, always: what Reverb calls a MaxHeap sampler. Of equal priorities, the pick
- * whose priority was given or set least recently.
+ * Always draws the pick with the highest priority. Reverb calls this a MaxHeap sampler. Of equal priorities, it draws the pick whose priority was
+ * set least recently.
  *
- * A draw takes nothing out and changes no priority, so all draws of a batch are the same pick until `setPriority` lowers
- * it. A new pick has the largest priority set so far. Draws are certain, so `probability` and importance weights are 1.
+ * A draw takes nothing out and changes no priority. So all draws are the same pick until `setPriority` lowers its priority. A new pick
+ * has the largest priority set so far. Draws are certain, so `probability` and importance weights are 1.
  *
- * Cost: O(1) a draw, O(log N) a change; 28 bytes a pick.
+ * Cost: O(1) for a draw and O(log N) for a change; 28 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
@@ -45,14 +45,14 @@ export function highestPriority(options: PriorityEndOptions = {}): NativeSelecto
 }
 
 /**
- * Draws the pick of the lowest priority, always: what Reverb calls a MinHeap sampler. Of equal priorities, the pick
- * whose priority was given or set least recently.
+ * Always draws the pick with the lowest priority. Reverb calls this a MinHeap sampler. Of equal priorities, it draws the pick whose priority was
+ * set least recently.
  *
- * A draw takes nothing out and changes no priority, so all draws of a batch are the same pick until `setPriority` raises
- * it. A new pick has the largest priority set so far, as with every rule of this library: it comes last. Draws are
- * certain, so `probability` and importance weights are 1.
+ * A draw takes nothing out and changes no priority. So all draws are the same pick until `setPriority` raises its priority. A new pick
+ * has the largest priority set so far, as in all rules of this library, so it comes last. Draws are certain, so `probability` and
+ * importance weights are 1.
  *
- * Cost: O(1) a draw, O(log N) a change; 28 bytes a pick.
+ * Cost: O(1) for a draw and O(log N) for a change; 28 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

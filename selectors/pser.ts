@@ -13,21 +13,21 @@ import type { PrioritizedOptions } from "./prioritized.ts";
 /** The largest window. */
 const WINDOW_MAX = 1024;
 
-/** The options of {@linkcode pser}: those of {@linkcode prioritized}, and how a priority reaches the picks before. */
+/** The options of {@linkcode pser}: those of {@linkcode prioritized}, and how a priority decays onto earlier picks. */
 export interface PserOptions extends PrioritizedOptions {
   /**
-   * The share of a pick's priority that the pick before it gets, the one before that a share of the share, and so on: 0 to
-   * 1, the paper's rho, 0.4 by default.
+   * The share of a pick's priority that the pick before it gets. The pick i places before gets decay^i of it. From 0 to 1; 0.4 by
+   * default. It is the paper's rho.
    */
   readonly decay?: number;
   /**
-   * How many picks before it a priority reaches: an integer from 1 to 1024, the paper's W. By default as far as a hundredth of
-   * the priority arrives, so 5 for a decay of 0.4.
+   * How many earlier picks a priority reaches: an integer from 1 to 1024. By default, it reaches the picks that get at least a
+   * hundredth of the priority: 5 picks for a decay of 0.4. It is the paper's W.
    */
   readonly window?: number;
   /**
-   * The share of its old priority below which a pick's new one does not fall: 0 to 1, the paper's eta, 0.7 by default; 0 turns
-   * it off.
+   * A pick's new priority is at least this share of its old one. From 0 to 1; 0.7 by default, and 0 turns it off. It is the paper's
+   * eta.
    */
   readonly retain?: number;
 }
@@ -40,25 +40,25 @@ function windowOf(decay: number): number {
 }
 
 /**
- * Draws as {@linkcode prioritized} does, but a priority that is set decays back onto the picks before it in its episode, which
- * led there, and priorities fall slowly: Brittain, Bertram, Yang and Wei, "Prioritized Sequence Experience Replay" (2019,
- * arXiv 1905.12726; its formulas are known here from later work that uses them).
+ * Draws like {@linkcode prioritized}, with two differences. A priority that you set decays back onto the earlier picks of its episode,
+ * which led to it. And priorities fall slowly. The method is from Brittain, Bertram, Yang and Wei, "Prioritized Sequence Experience
+ * Replay" (2019, arXiv 1905.12726). We know its formulas from later work that uses them.
  *
- * With p_t = priority + epsilon for what `setPriority` is given for pick t:
+ * If you set a priority for pick t, p_t = priority + epsilon, and then:
  *
- * 1. p_t = max(p_t, retain · its old value), so that one small error does not undo what came from the picks behind it;
+ * 1. p_t = max(p_t, retain · its old value), so that one small error does not undo what came from later picks;
  * 2. p_(t-i) = max(p_(t-i), decay^i · p_t) for i = 1 to `window`, as far as its episode goes back.
  *
- * One call of `setPriority` is one update, whatever the order of what it names: first every pick gets its own priority by 1,
- * of a pick named twice the last; then each of these decays back by 2. Where an episode was cut because it was too long, its
- * continuation is an episode of its own. A new pick has the priority that its record brought, or the largest set so far; neither
- * decays back.
+ * One call of `setPriority` is one update. The order of its picks does not matter: first every pick gets its own priority by rule 1,
+ * and then each of these decays back by rule 2. If a pick comes twice, its last priority counts. If an episode was cut because it was
+ * too long, its continuation is an episode of its own. A new pick has the priority that you gave with its record, or the largest one
+ * set so far. These priorities do not decay back.
  *
- * Importance weights, `epsilon`, `alpha`, `normalize` and `draw` are as for `prioritized`. With `epsilon: 0` a pick is drawn
- * never only where its priority is 0 after both steps.
+ * Importance weights, `epsilon`, `alpha`, `normalize` and `draw` work as in `prioritized`. With `epsilon: 0`, a pick is never drawn if
+ * its priority is 0 after both steps.
  *
- * Cost: O(log N) a draw and an update, an update about twice that of `prioritized` with the default window
- * (`bench/floors_bench.ts`); about 5.5 bytes a pick.
+ * Cost: O(log N) for each draw and each update; about 5.5 bytes for each pick. With the default window, an update takes about twice as
+ * long as with `prioritized` (`bench/floors_bench.ts`).
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

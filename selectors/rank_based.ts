@@ -11,31 +11,32 @@ import { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode rankBased}. */
 export interface RankBasedOptions {
-  /** How much ranks count: 0 makes all draws equal; 0.7 by default. */
+  /** The exponent of ranks, at least 0. With 0 all draws are uniform; 0.7 by default. */
   readonly alpha?: number;
   /** The priority of new picks until one is set: at least 0, 1 by default. */
   readonly initialPriority?: number;
-  /** Whether importance weights are divided by the largest of the batch (the default) or of the table. */
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
   readonly normalize?: "batch" | "table";
   /**
-   * Whether the draws of one batch are spread evenly, one from each n-th of the total weight (`"stratified"`, the
-   * default), or independent of each other.
+   * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
+   * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
    */
   readonly draw?: "stratified" | "independent";
 }
 
 /**
- * Draws pick i with probability P(i) = rank(i)^-alpha / sum of all, with replacement, where rank(i) is 1 for the pick of the
- * largest priority, 2 for the next, and so on: the rank-based variant of Schaul et al., "Prioritized Experience Replay" (ICLR
- * 2016), section 3.3. How large priorities are does not matter, only their order, so outliers do no harm.
+ * Draws pick i with probability P(i) = rank(i)^-alpha / sum of all rank^-alpha, with replacement. The pick of the largest priority has
+ * rank 1, the next one has rank 2, and so on. This is the rank-based variant of Schaul et al., "Prioritized Experience Replay" (ICLR
+ * 2016), section 3.3. Only the order of priorities matters, so outliers do no harm.
  *
- * Ranks are exact at every draw, not those of a heap that is sorted now and then. Of equal priorities, the older pick comes
- * first. Importance weights are (N P(i))^-beta, with `beta` given to `getBatch`, scaled so that the largest is 1. A new pick
- * has the largest priority set so far. A pick of priority 0 is among the last, but is still drawn.
+ * Ranks are exact at every draw. Of equal priorities, the older pick comes first. Importance weights are (N · P(i))^-beta, with the
+ * `beta` that you give to `getBatch`, scaled so that the largest is 1. A new pick has the largest priority set so far. A pick of
+ * priority 0 is among the last, but it can still be drawn.
  *
- * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
+ * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A priority outside this range counts as the
+ * nearest number in it.
  *
- * Cost: O(log N) a draw and an update; about 37 bytes a pick.
+ * Cost: O(log N) for each draw and each update; about 37 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

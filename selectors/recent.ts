@@ -11,31 +11,33 @@ import { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode recent}: at least one of `newest`, `fraction` and `eta`. */
 export interface RecentOptions {
-  /** The window has at least this many picks, or all there are: a whole number from 1, 1 by default. */
+  /** The window has at least this many picks, or all picks if there are fewer: a whole number from 1; 1 by default. */
   readonly newest?: number;
-  /** The window's share of all picks: 0 to 1; 1 by default, 0 where only `newest` is given. */
+  /** The window's share of all picks: 0 to 1. By default it is 1, or 0 if you give only `newest`. */
   readonly fraction?: number;
-  /** By how much the window shrinks from batch to batch: 0 to 1; 1 by default, which is not at all. */
+  /** How fast the window shrinks from batch to batch: 0 to 1. By default it is 1, and the window does not shrink. */
   readonly eta?: number;
-  /** After how many batches the shrinking begins again: a whole number from 1, 1000 by default. */
+  /** After how many batches the window has its full size again: a whole number from 1; 1000 by default. */
   readonly updates?: number;
 }
 
 /**
- * Draws uniformly, with replacement, from a window of the newest picks: the newest thousand with `recent({ newest: 1000 })`,
- * the newest tenth with `recent({ fraction: 0.1 })`, and with `recent({ eta: 0.996, updates: K, newest: 5000 })` as in
- * emphasizing recent experience (Wang and Ross, "Boosting Soft Actor-Critic: Emphasizing Recent Experience without Forgetting
- * the Past", 2019, known here from descriptions of its rule): batch k of K draws from the newest
+ * Draws uniformly, with replacement, from a window of the newest picks. `recent({ newest: 1000 })` draws from the newest thousand, and
+ * `recent({ fraction: 0.1 })` from the newest tenth.
  *
- * c_k = max(fraction · N · eta^(1000·k/K), newest)
+ * `recent({ eta: 0.996, updates: K, newest: 5000 })` shrinks the window, as in Wang and Ross, "Boosting Soft Actor-Critic: Emphasizing
+ * Recent Experience without Forgetting the Past" (2019). We know this rule from descriptions. If there are N picks, batch k of K draws
+ * from the newest c_k picks:
  *
- * of N picks, rounded down, where k = 1, 2, …, K counts the batches of this selector and then begins again; K stands for the
- * number of updates in one phase of training. {@linkcode recentCount} computes c_k.
+ * c_k = max(fraction · N · eta^(1000·k/K), newest), rounded down
  *
- * A pick's age is when it came into the table; those that were there before the selector count in the table's order.
- * Priorities are ignored. `probability` is 1/c_k; importance weights are 1.
+ * k = 1, 2, …, K counts the batches of this selector, and then begins again. K is the number of updates in one phase of training.
+ * {@linkcode recentCount} computes c_k.
  *
- * Cost: O(log N) a draw; about 10 bytes a pick.
+ * The age of a pick counts from when it came into the table. Picks from before the selector have the order of the table. Priorities are
+ * ignored. `probability` is 1/c_k, and importance weights are 1.
+ *
+ * Cost: O(log N) for a draw; about 10 bytes for each pick.
  *
  * @throws {TypeError} For an unknown option, one of the wrong kind, or none that says what is recent.
  * @throws {RangeError} For a number out of its range.
@@ -65,9 +67,9 @@ export function recent(options: RecentOptions): NativeSelector {
 }
 
 /**
- * How many of `size` picks batch `k` of a selector made by {@linkcode recent} with the same options draws from: c_k.
+ * Returns c_k of {@linkcode recent}: the size of the window for batch `k`, if the table has `size` picks and the options are the same.
  *
- * @param k The how many-th batch it is, from 1 to `updates`.
+ * @param k The number of the batch, from 1 to `updates`.
  * @throws {TypeError} For an unknown option, one of the wrong kind, or none that says what is recent.
  * @throws {RangeError} For a number out of its range.
  * @example

@@ -11,28 +11,30 @@ import { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode ucb}. */
 export interface UcbOptions {
-  /** How much being rarely drawn counts against priority: 0 to 10^100, 1 by default. */
+  /** The weight of the bonus for rarely drawn picks, compared with priority: 0 to 10^100, 1 by default. */
   readonly c?: number;
-  /** Whether the best score is always taken (the default) or picks are drawn in proportion to their scores. */
+  /** `"greedy"` (the default) always draws the pick with the best score. `"proportional"` draws picks in proportion to their scores. */
   readonly mode?: "greedy" | "proportional";
   /** The priority of new picks until one is set: more than 0, 1 by default. */
   readonly initialPriority?: number;
 }
 
 /**
- * Draws by the score q_i + c·sqrt(ln T / n_i): q_i is the pick's priority divided by the largest set so far, n_i how
- * often it was drawn, T the number of all draws. Picks never drawn come first, the oldest of them first. Upper
- * confidence bounds as in Auer, Cesa-Bianchi and Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem" (2002),
- * for experience as in Zhu, Wu, Liu and Fu, "A deep Q-network method based on upper confidence bound experience sampling"
- * (2018), of which only the abstract could be read: how q and the bonus are scaled is this library's choice.
+ * Draws by the score q_i + c·sqrt(ln T / n_i). q_i is the priority of the pick, divided by the largest priority set so far. n_i is how
+ * often it was drawn, and T is the number of all draws. Picks that were never drawn come first, the oldest of them first.
  *
- * Scores are exact at every draw, each of which sees the counts left by those before it; a draw never costs O(N). Equal
- * scores: the pick drawn less often, then the one of larger priority, then the older.
+ * Upper confidence bounds are from Auer, Cesa-Bianchi and Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem" (2002).
+ * Their use for experience is from Zhu, Wu, Liu and Fu, "A deep Q-network method based on upper confidence bound experience sampling"
+ * (2018). We could read only its abstract, so the scale of q and of the bonus is our choice.
  *
- * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127: one beyond counts as the nearest of these.
+ * Scores are exact at every draw, and each draw sees the counts of the draws before it. If scores are equal, the pick that was drawn
+ * less often comes first. Then the larger priority counts, and then the age, older first. A draw never costs O(N).
  *
- * `greedy` draws are certain: `probability` and importance weights are 1. `proportional` ones have P(i) = score_i / sum of
- * scores and weights to match; a draw that comes first because the pick was never drawn is weighted like a uniform one.
+ * Priorities are kept as float32, from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A priority outside this range counts as the
+ * nearest number in it.
+ *
+ * `"greedy"` draws are certain, so `probability` and importance weights are 1. `"proportional"` draws have P(i) = score_i / sum of
+ * scores, and the importance weights that follow. The first draw of a pick is weighted like a uniform draw.
  *
  * @throws {TypeError} For an unknown option or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.

@@ -8,9 +8,9 @@ import { EXRP_SELECTOR_UNIFORM } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 
 /**
- * Draws every pick with the same probability 1/N, with replacement. Priorities are ignored, importance weights are 1.
+ * Draws each of N picks with the same probability 1/N, with replacement. Priorities are ignored, and importance weights are 1.
  *
- * Cost: O(1) a draw; no memory.
+ * Cost: O(1) for a draw, and no memory.
  *
  * @example
  * ```ts

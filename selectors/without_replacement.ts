@@ -8,13 +8,13 @@ import { EXRP_SELECTOR_WITHOUT_REPLACEMENT } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 
 /**
- * Draws uniformly without replacement: the picks of one batch are all different, each set of them as likely as any other, in
- * random order. The next batch draws from all again.
+ * Draws uniformly without replacement: all picks of one batch are different, in random order. Each set of picks has the same
+ * probability. The next batch draws from all picks again.
  *
- * Each draw on its own has `probability` 1/N; importance weights are 1. Priorities are ignored. A batch of more picks than there
- * are is a `ReplayError` with code `batch-size`, and changes nothing.
+ * `probability` is 1/N, which is that of a single draw. Importance weights are 1, and priorities are ignored. If you ask for more picks
+ * than the table has, `getBatch` throws a `ReplayError` with code `batch-size`, and nothing changes.
  *
- * Cost: O(1) a draw (Floyd's algorithm); a bit a pick.
+ * Cost: O(1) for a draw (Floyd's algorithm), and one bit for each pick.
  *
  * @example
  * ```ts
