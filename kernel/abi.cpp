@@ -49,6 +49,15 @@ int32_t withReplay(uint32_t id, Use use) {
   });
 }
 
+/// Like withReplay(), for calls that draw or change something. A replay that is being loaded refuses them, as its parts do not fit yet.
+template <typename Use>
+int32_t withWhole(uint32_t id, Use use) {
+  return withReplay(id, [&](Instance& instance) {
+    const Status status = instance.snapshot.checkWhole();
+    return status == Status::ok ? use(instance) : status;
+  });
+}
+
 /// Calls `use` with the replay and one of its pick tables.
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
@@ -124,11 +133,11 @@ int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count)
 }
 
 int32_t exrp_episode_create(uint32_t replay, double* episode) {
-  return withReplay(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
+  return withWhole(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
 }
 
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
     return found.recording.record(row, flags);
   });
@@ -144,19 +153,19 @@ int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint
 
 int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done) {
-  return withReplay(replay, [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
+  return withWhole(replay, [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
 }
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     return found.recording.recordBatch(found.lane, episodes, steps, steps_size, count, flags, done);
   });
 }
 
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     const uint32_t needed = found.replay.store().column(0).bytes;
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
     return found.replay.endEpisode(episode, final_state, flags, ended);
@@ -164,7 +173,7 @@ int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_s
 }
 
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
-  return withReplay(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
+  return withWhole(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
@@ -190,7 +199,7 @@ int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, 
 }
 
 int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
     return status == Status::ok ? found.replay.createTable(parsed, table) : status;
@@ -206,12 +215,12 @@ int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t 
 
 int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
-  return withReplay(replay, [&](Instance& found) { return found.replay.createSelector(table, kind, options, option_count, selector); });
+  return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(table, kind, options, option_count, selector); });
 }
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     return found.drawing.setPriority(found.lane, selector, episodes, positions, priorities, priority_size, count, applied);
   });
 }
@@ -226,7 +235,7 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, doubl
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
-  return withReplay(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found) {
     return found.drawing.getBatch(found.lane, selector, {first, count, total}, beta, batch, batch_size);
   });
 }
@@ -235,6 +244,8 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indic
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
   return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+    const Status status = found.snapshot.checkWhole();
+    if (status != Status::ok) return status;
     return found.drawing.gatherBatch(found.lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
                                      batch, batch_size);
   });

@@ -58,8 +58,8 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of the
                                             episode that is too old and must go, or -1 where the caller chooses] */
-#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read
-                                            [section, expected first item, given] */
+#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read, or a draw
+                                            or change while it is loaded [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, stored rows of the episode] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
@@ -371,7 +371,8 @@ EXRP_API int32_t exrp_section_info(uint32_t replay, uint32_t section, double* in
 EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items,
                                    double items_size);
 /* Loads items into an empty replay of the same configuration and selectors, section by section, each in order from item 0.
- * exrp_snapshot_end then checks the whole. After a failure, the replay can only be destroyed. */
+ * exrp_snapshot_end then checks the whole. Until it has succeeded, calls that draw from the replay or change it are EXRP_STATUS_ORDER.
+ * After a failure, the replay can only be destroyed. */
 EXRP_API int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                                     double items_size);
 EXRP_API int32_t exrp_snapshot_end(uint32_t replay);

@@ -63,6 +63,8 @@ class Instance {
 
  private:
   Status carryOut(const BatchOrder& order) {
+    const Status status = snapshot.checkWhole();
+    if (status != Status::ok) return status;
     return drawing.getBatch(lane, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
   }
 

@@ -27,6 +27,10 @@ class Snapshot {
   // Loading (snapshot_load.cpp).
   Status write(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes);
   Status end();
+  /// Status::order from the first item that is loaded until end() has succeeded: the parts of the replay do not fit together meanwhile.
+  Status checkWhole() const {
+    return loadSection_ == 0 ? Status::ok : fail(Status::order, loadSection_ - 1, loadItem_, loadItem_);
+  }
 
  private:
   struct Shape {

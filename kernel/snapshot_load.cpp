@@ -207,9 +207,10 @@ Status Snapshot::end() {
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
     if (status != Status::ok) return status;
   }
+  if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
   loadSection_ = 0;
   loadItem_ = 0;
-  return replay_.check() == 0 ? Status::ok : corrupt(sectionCount(), 0, ruleWhole);
+  return Status::ok;
 }
 
 }  // namespace exrp

@@ -1,5 +1,8 @@
+// A replay that is being loaded refuses to draw and to change: its parts do not fit together yet.
+//
 // A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one.
 // Its tables had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
+#include <cstring>
 #include <vector>
 
 #include "tests/kernel/check.hpp"
@@ -12,20 +15,26 @@ namespace {
 constexpr uint32_t pickLength = 200;
 constexpr uint32_t recordCount = 150;
 
-uint32_t create() {
+/// A replay without selectors.
+uint32_t create(uint32_t length) {
   double config[EXRP_CONFIG_COUNT] = {};
   config[EXRP_CONFIG_CAPACITY] = 100000;
   config[EXRP_CONFIG_SEGMENT_LENGTH] = 2000;
   config[EXRP_CONFIG_SEED] = 1;
   config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
   double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = pickLength;
+  policy[EXRP_POLICY_LENGTH] = length;
   policy[EXRP_POLICY_STRIDE] = 1;
   policy[EXRP_POLICY_STACK] = 1;
   policy[EXRP_POLICY_DISCOUNT] = 1;
   const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
   uint32_t replay = 0;
   CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
+  return replay;
+}
+
+uint32_t createUniform() {
+  const uint32_t replay = create(pickLength);
   uint32_t selector = 0;
   CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, nullptr, 0, &selector), 0);
   return replay;
@@ -40,10 +49,67 @@ void record(uint32_t replay, double* handle) {
   CHECK_EQUAL(exrp_record_many(replay, handle, steps.data(), static_cast<double>(steps.size()), recordCount, 0, &done), 0);
 }
 
+/// The calls that draw or change something, on a replay that is not wholly loaded.
+void checkRefused(uint32_t replay, double handle) {
+  uint8_t bytes[4096] = {};
+  memcpy(bytes, &handle, sizeof handle);
+  double number = handle;
+  uint32_t result = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &number), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_record(replay, bytes, sizeof bytes, 0), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_record_many(replay, &number, bytes, sizeof bytes, 1, 0, &result), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_record_batch(replay, &number, bytes, sizeof bytes, 1, 0, &result), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_episode_end(replay, handle, bytes, sizeof bytes, 0, &result), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_episode_evict(replay, handle), EXRP_STATUS_ORDER);
+  const int32_t position = 0;
+  const double priority = 1;
+  CHECK_EQUAL(exrp_priority_set(replay, 0, &handle, &position, reinterpret_cast<const uint8_t*>(&priority), 8, 1, &result),
+              EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, nullptr, 0, &result), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_batch_get(replay, 0, 0, 1, 1, 1, bytes, sizeof bytes), EXRP_STATUS_ORDER);
+  CHECK_EQUAL(exrp_batch_gather(replay, 0, &result, &priority, 0, 1, 1, 1, 0, 0, bytes, sizeof bytes), EXRP_STATUS_ORDER);
+  double order = 0;
+  CHECK_EQUAL(exrp_batch_order(replay, 0, 1, 1, bytes, sizeof bytes, &order), 0);
+  CHECK_EQUAL(exrp_batch_take(replay, order), EXRP_STATUS_ORDER);
+}
+
+/// A replay with a selector of this kind that was loaded up to its picks, but not up to what the selector keeps of them, draws nothing.
+void testHalfLoaded(uint32_t kind, const double* options, uint32_t optionCount) {
+  uint32_t replays[2] = {};
+  for (uint32_t& replay : replays) {
+    replay = create(1);
+    uint32_t selector = 0;
+    CHECK_EQUAL(exrp_selector_create(replay, 0, kind, options, optionCount, &selector), 0);
+  }
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replays[0], &handle), 0);
+  record(replays[0], &handle);
+  Snapshot snapshot;
+  CHECK(!takeSnapshot(replays[0], 1, &snapshot));
+  for (uint32_t section = 0; section < snapshot.size(); ++section) {
+    double info[2] = {};
+    CHECK_EQUAL(exrp_section_info(replays[1], section, info, 2), 0);
+    if (snapshot[section].empty()) continue;
+    const auto bytes = static_cast<double>(snapshot[section].size());
+    const auto count = static_cast<uint32_t>(bytes / info[1]);
+    CHECK_EQUAL(exrp_section_write(replays[1], section, 0, count, snapshot[section].data(), bytes), 0);
+    checkRefused(replays[1], handle);
+  }
+  CHECK_EQUAL(exrp_snapshot_end(replays[1]), 0);
+  record(replays[1], &handle);
+  uint8_t bytes[4096] = {};
+  CHECK_EQUAL(exrp_batch_get(replays[1], 0, 0, 1, 1, 1, bytes, sizeof bytes), 0);
+  for (const uint32_t replay : replays) exrp_replay_destroy(replay);
+}
+
 }  // namespace
 
 int main() {
-  const uint32_t from = create();
+  const double ucb[] = {1, 0, 1};
+  testHalfLoaded(EXRP_SELECTOR_UCB, ucb, 3);
+  const double prioritized[] = {0.6, 1e-6, 1, 0, 0};
+  testHalfLoaded(EXRP_SELECTOR_PRIORITIZED, prioritized, 5);
+  const uint32_t from = createUniform();
   double handles[200] = {};
   for (double& handle : handles) {
     CHECK_EQUAL(exrp_episode_create(from, &handle), 0);
@@ -51,7 +117,7 @@ int main() {
   }
   Snapshot snapshot;
   CHECK(!takeSnapshot(from, 1, &snapshot));
-  const uint32_t to = create();
+  const uint32_t to = createUniform();
   CHECK_EQUAL(loadSnapshot(to, snapshot), 0);
 
   const int32_t positions[] = {0, recordCount - 1};
