@@ -18,8 +18,8 @@ export type BatchColumnShapes<X extends Columns> = {
 };
 
 /**
- * The shape of states with all of their frames: `[batch, length, ...shape]`, or `[batch, length, stack, ...shape]`. It is open where
- * TypeScript does not know how many frames there are.
+ * The shape of states with all of their frames: `[batch, length, ...shape]`, or `[batch, length, stack, ...shape]`. If TypeScript does
+ * not know the number of frames, it is a list of numbers.
  */
 export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
   ? Stack extends 1 ? BatchColumnShape<ColumnOf<S, "state">>
@@ -27,7 +27,7 @@ export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extend
   : readonly [number, number, Stack, ...ColumnOf<S, "state">["shape"]]
   : never;
 
-/** The shape of `batch.state`: that of its stacks, or `[batch, frames, ...shape]` where stacks are compact. */
+/** The shape of `batch.state`: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
 export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
   ? BatchColumnShape<ColumnOf<S, "state">>
   : [CompactOf<S>] extends [false] ? StackShape<S>
@@ -36,15 +36,15 @@ export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
 
 /** The shapes of a batch's parts. */
 export interface BatchShape<S extends Schema = AnySchema> {
-  /** `[batch, length, ...shape]`; {@linkcode Batch.state} says how stacks and next states change it. */
+  /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;
   /** `[batch, length, ...shape]` */
   readonly action: BatchColumnShape<ColumnOf<S, "action">>;
   /** `[batch, length, ...shape]` */
   readonly reward: BatchColumnShape<ColumnOf<S, "reward">>;
-  /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` where next states are not copied. */
+  /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` unless `nextState` is `"copy"`. */
   readonly nextState: StackShape<S>;
-  /** `[batch, length, ...shape]` of each extra. */
+  /** `[batch, length, ...shape]` of each extra, or `[batch, ...shape]` of one made by {@linkcode every}. */
   readonly extras: BatchColumnShapes<ExtrasOf<S>>;
   /** `[batch]` */
   readonly seqLen: readonly [number];

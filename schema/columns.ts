@@ -7,7 +7,7 @@
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
 import { showAs } from "../base/inspect.ts";
 
-/** The kinds of element a column can have. `bool` is kept as a byte of 0 or 1. */
+/** The types of number that a column can have. `bool` is stored as a byte of 0 or 1. */
 export type DType =
   | "uint8"
   | "int8"
@@ -18,13 +18,13 @@ export type DType =
   | "float64"
   | "bool";
 
-/** The typed array that a column of a dtype comes back as in a batch. */
+/** The typed array that a batch has for a column. */
 export type ColumnArray<C extends Column> = ArrayOfDType[C["dtype"]];
 
-/** The typed arrays that columns come back as, by name. */
+/** The typed arrays that a batch has for columns, by name. */
 export type ColumnArrays<X extends Columns> = { readonly [K in keyof X]: ColumnArray<X[K]> };
 
-/** Numbers of a column, whatever its dtype. */
+/** The typed array of a column of any dtype. */
 export type AnyColumnArray = ArrayOfDType[DType];
 
 /** The typed array of each dtype. */
@@ -70,12 +70,12 @@ export interface InputArrayOfDType {
 /** What `record` takes for a column of one element. */
 export type ScalarValue<C extends Column> = C["dtype"] extends "bool" ? boolean | number : number;
 
-/** What `record` takes for a column of a shape: the column's own typed array, or a plain one. */
+/** What `record` takes for a column with a shape: the typed array of its dtype, or a plain array. */
 export type ArrayValue<C extends Column> = InputArrayOfDType[C["dtype"]] | readonly number[];
 
 /**
- * What `record` takes for a column: a number where the shape is empty (for `bool` also `true` and `false`), otherwise
- * the values in row-major order.
+ * What `record` takes for a column. Without a shape it is a number, and for `bool` also `true` or `false`. With a shape it is the
+ * values in row-major order.
  */
 export type ColumnValue<C extends Column> = number extends C["shape"]["length"]
   ? ScalarValue<C> | ArrayValue<C>
@@ -105,7 +105,7 @@ const ELEMENTS_MAX = 2 ** 28;
 export const DTYPES: readonly DType[] = Object.freeze(Object.keys(BYTES) as DType[]);
 
 /**
- * A column of the records: a dtype and a shape. Made by {@linkcode float32} and its kin.
+ * A column of the records: a dtype and a shape. {@linkcode float32} and the functions of the other dtypes make one.
  *
  * @example
  * ```ts
@@ -121,22 +121,22 @@ export class Column<
   D extends DType = DType,
   S extends readonly number[] = readonly number[],
 > {
-  /** The kind of element. */
+  /** The type of its numbers. */
   readonly dtype: D;
-  /** The shape of one record's value; empty for a single number. */
+  /** The shape of one record's value. It is empty for a single number. */
   readonly shape: Readonly<S>;
   /** How many elements one record's value has: the product of the shape. */
   readonly elementCount: number;
   /** The bytes of one element. */
   readonly elementBytes: number;
-  /** Which records of an episode keep it: the first, and every nth after it. 1: all. */
+  /** n, if the first record of an episode and every nth record after it keep the value. 1 means all records. */
   readonly every: number;
 
   /**
    * Makes a column.
    *
-   * @throws {TypeError} When a dimension is no number.
-   * @throws {RangeError} When a dimension is not a whole number of at least 1, or they are more than 2^28 elements.
+   * @throws {TypeError} If a dimension is not a number.
+   * @throws {RangeError} If a dimension is not a whole number from 1, or if the column has more than 2^28 elements.
    */
   constructor(dtype: D, shape: S, every = 1) {
     let elementCount = 1;
@@ -158,7 +158,7 @@ export class Column<
     if (new.target === Column) Object.freeze(this);
   }
 
-  /** The column as it would be written in code: `float32(84, 84)`. */
+  /** The column as you write it in code: `float32(84, 84)`. */
   toString(): string {
     const column = `${this.dtype}(${this.shape.join(", ")})`;
     return this.every === 1 ? column : `every(${this.every}, ${column})`;
@@ -181,18 +181,20 @@ export class KeptColumn<
 }
 
 /**
- * An extra that only every nth record of an episode keeps, from its first one on: for what is large and needed now and then, as
- * the recurrent state that a sequence begins with (Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement
- * Learning", 2019). It is given with each record like any other extra. Memory is taken for as many as there can be in a block of
- * records, at least one: with n above `blockLength` (16 by default) for one a block.
+ * Makes an extra that only every nth record of an episode keeps, from its first record on. Use it for large values that you need now
+ * and then. An example is the recurrent state at the start of a sequence (Kapturowski et al., "Recurrent Experience Replay in
+ * Distributed Reinforcement Learning", 2019).
  *
- * A batch has one value a pick, `[batch, ...shape]`: the newest one kept at or before the pick's first row, its burn-in included. Where
- * the pick policy's `stride` and `burnIn` are multiples of n that is the first row's own. What `drain` and `episodeRecords` give has
- * one value a step, `[n, ...shape]`, the newest kept one repeated until the next.
+ * You give it with each record, like any other extra. Each block of records has memory for as many values as it can hold, and for at
+ * least one. If n is above `blockLength` (16 by default), it is one value for each block.
  *
- * @param n A whole number from 2.
- * @throws {RangeError} When `n` is out of its range.
- * @throws {TypeError} When `column` is no column.
+ * A batch has one value for each pick, `[batch, ...shape]`: the newest one that was kept at or before the pick's first row. Rows of
+ * `burnIn` count as rows here. If `stride` and `burnIn` of the pick policy are multiples of n, it is the value of the first row itself.
+ * `drain` and `episodeRecords` give one value for each step, `[steps, ...shape]`. They repeat the newest kept value until the next one.
+ *
+ * @param n How many records there are from one kept value to the next: a whole number from 2 to 2^28.
+ * @throws {RangeError} If `n` is out of its range.
+ * @throws {TypeError} If `column` is not a column.
  * @example
  * ```ts
  * import { every, ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -224,9 +226,9 @@ export function every<D extends DType, const S extends readonly number[]>(
 }
 
 /**
- * A column of whole numbers 0 to 255, such as the bytes of a picture.
+ * Makes a column of whole numbers from 0 to 255, such as the bytes of a picture.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { uint8 } from "@exrp/replay";
@@ -240,9 +242,9 @@ export function uint8<const S extends number[]>(...shape: S): Column<"uint8", S>
 }
 
 /**
- * A column of whole numbers -128 to 127.
+ * Makes a column of whole numbers from -128 to 127.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { int8 } from "@exrp/replay";
@@ -256,9 +258,9 @@ export function int8<const S extends number[]>(...shape: S): Column<"int8", S> {
 }
 
 /**
- * A column of whole numbers -32768 to 32767.
+ * Makes a column of whole numbers from -32768 to 32767.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { int16 } from "@exrp/replay";
@@ -272,9 +274,9 @@ export function int16<const S extends number[]>(...shape: S): Column<"int16", S>
 }
 
 /**
- * A column of whole numbers -2147483648 to 2147483647; without a shape, the action's default.
+ * Makes a column of whole numbers from -2147483648 to 2147483647. `int32()` is the default of the action.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { int32 } from "@exrp/replay";
@@ -288,9 +290,9 @@ export function int32<const S extends number[]>(...shape: S): Column<"int32", S>
 }
 
 /**
- * A column of half-precision numbers: 11 bits of precision, up to 65504.
+ * Makes a column of half-precision numbers, with 11 bits of precision and values up to 65504.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { float16 } from "@exrp/replay";
@@ -304,9 +306,9 @@ export function float16<const S extends number[]>(...shape: S): Column<"float16"
 }
 
 /**
- * A column of single-precision numbers; without a shape, the reward's default.
+ * Makes a column of single-precision numbers. `float32()` is the default of the reward.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { float32 } from "@exrp/replay";
@@ -320,9 +322,9 @@ export function float32<const S extends number[]>(...shape: S): Column<"float32"
 }
 
 /**
- * A column of double-precision numbers.
+ * Makes a column of double-precision numbers.
  *
- * @param shape The shape of one record's value; none for a single number.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example
  * ```ts
  * import { float64 } from "@exrp/replay";
@@ -336,9 +338,9 @@ export function float64<const S extends number[]>(...shape: S): Column<"float64"
 }
 
 /**
- * A column of truths, kept as bytes of 0 and 1; `record` also takes `true` and `false`.
+ * Makes a column of boolean values, stored as bytes of 0 and 1. `record` also takes `true` and `false`.
  *
- * @param shape The shape of one record's value; none for a single truth.
+ * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single one.
  * @example
  * ```ts
  * import { bool } from "@exrp/replay";
@@ -351,7 +353,7 @@ export function bool<const S extends number[]>(...shape: S): Column<"bool", S> {
   return new Column("bool", shape);
 }
 
-/** A column with the name it goes by in errors and snapshots: `state`, `action`, `reward`, `extras.logProb`. */
+/** A column with its name in errors and snapshots: `state`, `action`, `reward`, `extras.logProb`. */
 export interface NamedColumn {
   /** The name. */
   readonly name: string;
@@ -369,7 +371,7 @@ function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown):
   );
 }
 
-/** Refuses what is no column. */
+/** Refuses a value that is not a column. */
 export function checkColumn(where: string, value: unknown): Column {
   if (value instanceof Column && Object.hasOwn(value, "dtype")) return value;
   const hint = DTYPES.includes(value as DType) ? `; write ${value}(…)` : "";
@@ -410,7 +412,7 @@ const ARRAY_TYPES: ReadonlyMap<DType, { readonly name: string }> = new Map(
   DTYPES.map((dtype) => [dtype, viewOf(dtype, new ArrayBuffer(0), 0, 0).constructor]),
 );
 
-/** What constructs the typed arrays of a dtype. */
+/** The constructor of the typed arrays of a dtype. */
 export function arrayTypeOf(dtype: DType): { readonly name: string } | undefined {
   return ARRAY_TYPES.get(dtype);
 }

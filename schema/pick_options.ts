@@ -1,5 +1,5 @@
 /**
- * The pick policy: what counts as a pick of a table, and what of it a batch holds.
+ * The pick policy: which sequences are picks of a table, and what a batch holds of them.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
 
-/** What fills a stack of frames where its episode begins too late: the first frame again, or zeros. */
+/** What stands in a stack for frames before the start of the episode: its first frame, or zeros. */
 export type StackPadding = "repeat" | "zeros";
 
-/** How a batch gives the states after its records: in a part of their own, as one state more, or not at all. */
+/** How a batch gives next states: in a part of their own, as one more row of `state`, or not at all. */
 export type NextStateMode = "copy" | "overlap" | false;
 
 /**
- * The pick policy: what counts as a sequence that may be drawn, and what of it a batch holds.
+ * The pick policy: which sequences may be drawn, and what a batch holds of them.
  *
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
  *
@@ -28,62 +28,69 @@ export interface PickOptions<
   NStep extends number | readonly number[] = number | readonly number[],
 > {
   /**
-   * How many records a pick has; 1 by default. With `whole` at most so many, and `segmentLength` by default, so that batches have
-   * as many rows a pick.
+   * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and `segmentLength`
+   * by default. A batch then has that many rows for each pick.
    */
   readonly length?: number;
-  /** Picks begin at position 0, `stride`, 2 `stride`, … of their episode; 1 by default. They overlap by `length - stride`. */
+  /**
+   * Picks begin at positions 0, `stride`, 2 `stride`, … of their episode: a whole number from 1; 1 by default. Two neighbours share
+   * `length - stride` records.
+   */
   readonly stride?: number;
   /**
-   * Whether picks shorter than `length` at an episode's end count too (false by default). Positions past the end are
-   * zero in the batch, and `seqLen` says how many are real.
+   * Whether shorter sequences at the end of an episode are picks too; false by default. Rows past the end are zero in the batch, and
+   * `seqLen` says how many rows are real.
    */
   readonly allowShort?: boolean;
   /**
-   * Whether a pick may end with an open episode's newest record, whose next state is not known yet (false by
-   * default). `nextSeqLen` is then one less than `seqLen`.
+   * Whether a pick may end with the newest record of an open episode, whose next state is not known yet; false by default. `nextSeqLen`
+   * is then one less than `seqLen`.
    */
   readonly allowOpenEnd?: boolean;
-  /** Gamma of `batch.discount` and of n-step returns, 0 to 1; 1 by default. */
+  /** Gamma of `batch.discount` and of n-step returns: 0 to 1; 1 by default. */
   readonly discount?: number;
-  /** Picks are whole episodes that have ended, at position 0 (false by default); longer ones than `length` are none. */
+  /** Whether a pick is a whole episode that has ended; false by default. An episode longer than `length` is no pick. */
   readonly whole?: boolean;
   /**
-   * Rows that come before the pick's own, to warm up a recurrent state; 0 by default. Near the start of an episode there are
-   * fewer, and rows still begin with the first record there is. `contextMask` marks them (Kapturowski et al., "Recurrent
-   * Experience Replay in Distributed Reinforcement Learning", 2019, section 3).
+   * How many rows come before the pick, to warm up a recurrent state; 0 by default. Near the start of an episode there are fewer, and
+   * the rows begin with its first record. `contextMask` marks them. See Kapturowski et al., "Recurrent Experience Replay in Distributed
+   * Reinforcement Learning" (2019), section 3.
    */
   readonly burnIn?: number;
   /**
-   * Rows that come before the pick's own, for windows around a position; 0 by default. The pick's position always is row
-   * `before`: rows before the start of the episode are zero. `contextMask` marks those that are real. Not with `burnIn`.
+   * How many rows come before the pick, for windows around a position; 0 by default. The pick always begins at row `before`. Rows
+   * before the start of the episode are zero, and `contextMask` marks the real ones. It excludes `burnIn`.
    */
   readonly before?: number;
-  /** Rows run backwards in time, the pick's last record first (false by default). */
+  /** Whether rows run backwards in time, with the last record of the pick first; false by default. */
   readonly reversed?: boolean;
-  /** How many frames a state is made of, oldest first: the record's own and those before it; 1 by default. */
+  /** How many frames make one state: the frame of the record and those before it, oldest first. From 1 to 65536; 1 by default. */
   readonly stack?: Stack;
-  /** What stands in a stack for frames before an episode's start; `"repeat"` by default. */
+  /**
+   * What stands in a stack for frames before the start of the episode: `"repeat"`, its first frame, or `"zeros"`. `"repeat"` by
+   * default.
+   */
   readonly stackPadding?: StackPadding;
   /**
-   * Gives each frame once instead of stacks; false by default. `batch.state` is `[batch, stack - 1 + rows + 1, ...shape]`. The last 1 is
-   * the next state: where `nextState` is `false`, as with `nStep`, it is left out. Next states of `nStep` are whole stacks.
+   * Whether a batch has each frame once instead of stacks; false by default. `batch.state` is then `[batch, stack - 1 + rows + 1,
+   * ...shape]`. The last 1 is the next state. It is left out if `nextState` is `false`, as it is by default with `nStep`. Next states
+   * of `nStep` are whole stacks.
    */
   readonly stackCompact?: Compact;
   /**
-   * n of one or several (at most 8) n-step returns, each 1 to 65536; none by default. {@linkcode Batch.nStep} has one part for each. An
-   * open episode's newest n records then begin no pick yet, unless `allowOpenEnd` is set.
+   * n of an n-step return, or a list of at most 8 of them, each from 1 to 65536; none by default. {@linkcode Batch.nStep} has one part
+   * for each. The newest n records of an open episode then begin no pick yet, unless `allowOpenEnd` is set.
    */
   readonly nStep?: NStep;
   /**
-   * How a batch gives the states after its records. `"copy"`: in `batch.nextState`. `"overlap"`: as one state more at the end of
-   * `batch.state`, `[batch, rows + 1, ...shape]`. `false`: not at all.
+   * How a batch gives next states. `"copy"` gives them in `batch.nextState`. `"overlap"` gives one more row at the end of
+   * `batch.state`, `[batch, rows + 1, ...shape]`. `false` gives none.
    *
    * With `nStep` the default is `false`, as its parts have next states of their own. Without `nStep` it is `"overlap"` with
    * `stackCompact`, and `"copy"` otherwise.
    */
   readonly nextState?: NextStateMode;
-  /** Whether batches have `learnMask` and `contextMask`; by default where there is `burnIn` or `before`. */
+  /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
 }
 
@@ -116,7 +123,7 @@ export function isPickOption(name: string): boolean {
   return (OPTIONS as readonly string[]).includes(name);
 }
 
-/** Options that can't be had together: the first with any of the others. */
+/** Options that exclude each other: the first one and any of the others, with the reason. */
 const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =
   [
     [

@@ -1,24 +1,24 @@
 /**
- * What TypeScript knows of a replay: the options of `create` that decide the types of records and batches, under their own names.
+ * What TypeScript knows about a replay: the options of `create` that decide the types of records and batches, with the same names.
  *
  * @module
  */
 
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
 
-/** The pick options that decide the types of a pick table's batches. What is left out is as by default. */
+/** The pick options that decide the types of batches. An option that you leave out has its default. */
 export interface PickSchema {
-  /** How many frames a state is made of. */
+  /** How many frames make one state. */
   readonly stack?: number;
-  /** Whether each frame is given once instead of stacks. */
+  /** Whether a batch has each frame once instead of stacks. */
   readonly stackCompact?: boolean;
   /** n of the n-step returns. */
   readonly nStep?: number | readonly number[];
 }
 
 /**
- * What a replay holds, as its type says it: `ExperienceReplay<{ state: Column<"float32", [4]> }>`. The names are those of the
- * options of `create`, and what is left out is as by default there.
+ * What a replay holds, as the parameter of its type: `ExperienceReplay<{ state: Column<"float32", [4]> }>`. The names are those of the
+ * options of `create`. What you leave out has its default.
  */
 export interface Schema {
   /** The state. */
@@ -29,14 +29,14 @@ export interface Schema {
   readonly reward?: Column;
   /** Further columns by name; none by default. */
   readonly extras?: Columns;
-  /** What of the pick policy decides the types of batches. */
+  /** The pick options that decide the types of batches. */
   readonly pick?: PickSchema;
 }
 
 /** The key that marks {@linkcode AnySchema}; nothing at run time. */
 export declare const anySchema: unique symbol;
 
-/** The schema of any replay: what stands behind `ExperienceReplay`, `Batch` or `Selector` without a type parameter. */
+/** The schema of any replay. It is the default parameter of `ExperienceReplay`, `Batch` and `Selector`. */
 export interface AnySchema {
   /** Any state. */
   readonly state: Column;
@@ -48,7 +48,7 @@ export interface AnySchema {
   readonly extras: Columns;
   /** Any pick policy. */
   readonly pick: AnyPick;
-  /** Tells it from a schema whose columns are known at run time only; nothing at run time. */
+  /** Distinguishes it from a schema whose columns are only known at run time. It does not exist at run time. */
   readonly [anySchema]?: true;
 }
 
@@ -73,7 +73,7 @@ export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> 
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
-/** How many frames a schema's states are made of. */
+/** How many frames make one state of a schema. */
 export type StackOf<S extends Schema> = S extends
   { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
 
@@ -87,8 +87,8 @@ export type NStepOf<S extends Schema> = S extends
   : readonly [];
 
 /**
- * What a replay takes to record. Nothing fits a replay of any schema: write down what it holds, as in
- * `ExperienceReplay<{ state: Column<"float32", [4]> }>`, where you record into it.
+ * What a replay takes to record. No value fits a replay of any schema. To record into a replay, say in its type what it holds, as in
+ * `ExperienceReplay<{ state: Column<"float32", [4]> }>`.
  */
 export type Recordable<S extends Schema, Value> = typeof anySchema extends keyof S ? never : Value;
 
@@ -109,14 +109,14 @@ export type Written<T> = { [K in keyof T]: T[K] } & unknown;
 /** The key where two types differ, and no key where they are the same. */
 export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
 
-/** The pick schema of these options, without what is as by default. */
+/** The pick schema of these options, without those that have their defaults. */
 export type PickSchemaOf<Stack, Compact, NStep> = Written<
   & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
   & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
   & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
 >;
 
-/** The schema of these columns and this pick schema, without what is as by default. */
+/** The schema of these columns and this pick schema, without those that have their defaults. */
 export type SchemaOf<State, Action, Reward, Extras, Pick> = Written<
   & { readonly state: State }
   & { readonly [K in KeyUnless<"action", Action, Column<"int32", []>>]: Action }
@@ -135,8 +135,8 @@ export type TableSchema<S extends Schema, Pick> = Written<
 export declare const known: unique symbol;
 
 /**
- * What types with a schema are compared by: its parts, with the defaults filled in. `labels` makes TypeScript compare these parts, and
- * not the schemas as they are written.
+ * The parts of a schema, with the defaults filled in. TypeScript compares types with a schema by them. `labels` makes TypeScript
+ * compare these parts, and not the schemas as they are written.
  */
 export type Known<S extends Schema> = {
   readonly state: ColumnOf<S, "state">;
