@@ -28,6 +28,8 @@ export interface BatchStreamSource<B> {
   draw(beta: number, into: B | undefined): B;
   /** Orders a batch that is drawn as of now on another thread; undefined where the selector can't. */
   order(beta: number, into: B | undefined): Promise<B> | undefined;
+  /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
+  epoch(): number;
   /** Says whether a batch is the stream's to write into; if not, it is the user's to do with as they like. */
   lend(batch: B, isLent: boolean): void;
 }
@@ -64,23 +66,28 @@ async function* run<B>(
     readonly reuse: boolean;
   },
 ): AsyncGenerator<B, void, void> {
-  const ahead: (Promise<B> | B)[] = [];
+  const ahead: { readonly drawn: Promise<B> | B; readonly beta: number; readonly epoch: number }[] =
+    [];
   const spare: B[] = [];
-  const draw = (): Promise<B> | B => {
+  const draw = (): typeof ahead[number] => {
+    const epoch = source.epoch();
     const beta = betaNow();
     const into = spare.pop();
     const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
     // Whoever waits for it hears of its failure, and perhaps nobody does.
     ordered?.catch(() => {});
-    return ordered ?? source.draw(beta, into);
+    return { drawn: ordered ?? source.draw(beta, into), beta, epoch };
   };
   try {
     while (true) {
       signal?.throwIfAborted();
       while (ahead.length < prefetch + 1) ahead.push(draw());
       // It stays among those ahead until it is there: an abort must not end this while the kernel writes to it.
-      const batch = await untilAborted(ahead[0] as Promise<B> | B, signal);
+      const [{ drawn, beta, epoch }] = ahead as [typeof ahead[number]];
+      let batch: B = await untilAborted(drawn, signal);
       ahead.shift();
+      // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
+      if (epoch !== source.epoch()) batch = source.draw(beta, batch);
       source.lend(batch, false);
       yield batch;
       if (!reuse) continue;
@@ -90,7 +97,7 @@ async function* run<B>(
     }
   } finally {
     // The kernel may be writing still: nothing ends before that does.
-    await Promise.allSettled(ahead);
+    await Promise.allSettled(ahead.map(({ drawn }) => drawn));
   }
 }
 

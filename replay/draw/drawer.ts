@@ -106,6 +106,7 @@ export class Drawer {
       this.#draw(size, selector, beta, usable(into));
     return {
       draw,
+      epoch: () => this.#core.occupiedId,
       lend: (batch, isLent) => {
         OwnedBatch.lend(batch, isLent);
         if (isLent || OwnedBatch.hasMemory(batch)) return;
@@ -117,7 +118,7 @@ export class Drawer {
       order: (beta, into) =>
         native === undefined || this.#rules.eviction !== undefined
           ? undefined
-          : this.#order(size, selector, beta, usable(into), draw),
+          : this.#order(size, selector, beta, usable(into)),
     };
   }
 
@@ -126,7 +127,6 @@ export class Drawer {
     selector: Selector,
     beta: number,
     into: OwnedBatch | undefined,
-    draw: BatchStreamSource<OwnedBatch>["draw"],
   ): Promise<OwnedBatch> {
     const core = this.#core;
     const operation = "batches()";
@@ -150,8 +150,8 @@ export class Drawer {
     if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
     // The call keeps the memory while the kernel writes to it: even when this isolate ends.
     const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
-    // If a snapshot was loaded meanwhile, the batch is drawn from what it brought.
-    if (core.occupiedId !== id && !core.isDisposed) return draw(beta, batch);
+    // If a snapshot was loaded meanwhile, the stream draws the batch from what it brought.
+    if (core.occupiedId !== id && !core.isDisposed) return batch;
     if (ran !== 0) throw this.#error(operation, ran, selector.table);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
     if (taken !== 0) throw this.#error(operation, taken, selector.table);

@@ -178,6 +178,30 @@ Deno.test("batches: a snapshot that is loaded meanwhile: later batches are of wh
   assertEquals(selector.id, own.id);
 });
 
+Deno.test("batches: a snapshot that is loaded in between gives the same batches, however fast the other thread is", async () => {
+  const drawn = async (pauseMs: number): Promise<number[]> => {
+    using replay = await ExperienceReplay.create({ capacity: 5000, state: float32(64), seed: 5 });
+    const selector = replay.newPickSelector(uniform());
+    replay.recordMany(replay.newEpisode(), {
+      state: new Float32Array(64 * 5000),
+      action: new Int32Array(5000),
+      reward: new Float32Array(5000),
+    });
+    const bytes = await replay.serialize();
+    const positions: number[] = [];
+    let turn = 0;
+    for await (const batch of replay.batches(3000, selector, { prefetch: 2 })) {
+      positions.push(...batch.pickPosition.subarray(0, 5));
+      if (pauseMs > 0) await new Promise((done) => setTimeout(done, pauseMs));
+      if (++turn % 3 === 0) await replay.unserialize(bytes);
+      if (turn === 12) return positions;
+    }
+    return positions;
+  };
+  const atOnce = await drawn(0);
+  for (let again = 0; again < 4; again++) assertEquals(await drawn(again % 2 * 5), atOnce);
+});
+
 Deno.test("batches: large batches while this thread records all the time", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 5000,
@@ -228,6 +252,7 @@ Deno.test("batches: after an abort the stream ends once the kernel has drawn wha
   // The batch that was waited for was once forgotten: the stream ended while the kernel still wrote to it.
   const drawn: PromiseWithResolvers<number>[] = [];
   const stream = streamBatches<number>({
+    epoch: () => 0,
     draw: () => 0,
     order: () => {
       const order = Promise.withResolvers<number>();
