@@ -15,7 +15,7 @@ import type { Register } from "./register/register.ts";
 export interface ColumnDescription {
   /** `state`, `action`, `reward`, or `extras.` and a name. */
   readonly name: string;
-  /** The kind of element. */
+  /** The type of its numbers. */
   readonly dtype: DType;
   /** The shape of one record's value. */
   readonly shape: readonly number[];

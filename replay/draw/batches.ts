@@ -1,5 +1,5 @@
 /**
- * Batches one after the other; the kernel draws the next ones while the learner works.
+ * Draws one batch after the other. The kernel draws the next ones while the learner works.
  *
  * @module
  */
@@ -10,11 +10,14 @@ import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
 
 /** The options of `batches`. */
 export interface BatchesOptions {
-  /** How many batches are drawn ahead: a whole number 0 to 16; 1 by default. */
+  /** How many batches are drawn ahead: a whole number from 0 to 16; 1 by default. */
   readonly prefetch?: number;
-  /** Ends the iteration: waiting for the next batch then throws its reason. */
+  /** Ends the iteration when it aborts. The loop then throws its reason. */
   readonly signal?: AbortSignal;
-  /** How strongly importance weights correct, as in `getBatch`; a function is asked at each draw, for annealing. */
+  /**
+   * The exponent of importance weights, as in `getBatch`; 1 by default. A function is called at each draw, so that you can change
+   * `beta` during training.
+   */
   readonly beta?: number | (() => number);
   /**
    * Whether memory is used again (false by default). A batch is then yours until you ask for the next one, and nothing is allocated.

@@ -26,7 +26,9 @@ import { OwnedBatch } from "./owned_batch.ts";
 
 /** The options of `getBatch`; `S` is the schema of its batches. */
 export interface GetBatchOptions<S extends Schema = AnySchema> {
-  /** How strongly importance weights correct: 0 is not at all, 1 is fully. 1 by default. */
+  /**
+   * The exponent of importance weights, at least 0. With 0 they do not correct the bias of the draws, and with 1 they do so fully. 1 by default.
+   */
   readonly beta?: number;
   /** A batch of the same size to write into. `getBatch` returns it and allocates nothing. */
   readonly into?: Batch<S>;

@@ -58,9 +58,9 @@ export interface Relabelled {
  * | `episode` | all records of the pick's episode |
  * | `random` | all records of the store |
  *
- * The pick's episode is what is stored under its handle: a very long episode was cut at `segmentLength`, and an open one has the
- * records that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again;
- * those that are not chosen again keep the goal of the first time.
+ * The pick's episode is what is stored under its handle. A very long episode was cut at `segmentLength`. An open one has the records
+ * that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again; those that
+ * are not chosen again keep the goal of the first time.
  *
  * Batches may be of any pick table; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns can't be
  * relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
@@ -70,8 +70,8 @@ export interface Relabelled {
  * of the observation that the action was chosen from, and the `achieved_goal` of the one that `step()` returned. Its
  * `compute_reward` is your `reward`. If `reward` returns no `terminated`, `discount` stays as it was.
  *
- * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017), known here from others' summaries of it and from the source
- * of Stable-Baselines3, where `future` begins with the goal that the step itself achieved, too.
+ * Source: Andrychowicz et al., "Hindsight Experience Replay" (NIPS 2017). We know it from summaries and from the source of
+ * Stable-Baselines3. There too, `future` begins with the goal that the step itself achieved.
  *
  * @example A line on which 3 was reached instead of 9
  * ```ts
@@ -123,8 +123,9 @@ export interface Hindsight<S extends Schema = AnySchema> {
    * Cost: one or two calls of the kernel and one of the callback for a batch of any size; with `random` also O(stored episodes). If
    * no pick is relabelled, the callback is not called.
    *
-   * @throws {TypeError} When the value is not a batch of this replay's schema, when it can't be relabelled, or when the callback does not return rewards.
-   * @throws {RangeError} When the callback returns another number of rewards, or rewards that do not fit the dtype.
+   * @throws {TypeError} If the value is not a batch of this replay's schema, or a batch that can't be relabelled. Also if the callback
+   * does not return rewards.
+   * @throws {RangeError} If the callback returns another number of rewards, or rewards that do not fit the dtype.
    * @throws {ReplayError} `disposed` or `busy`. After any error, one of the callback too, the batch and the random numbers are as
    * they were.
    */

@@ -52,7 +52,10 @@ export interface RelabelledRows<S extends Schema = AnySchema> {
 export interface RelabelledRewards {
   /** `[count, ...shape]`: the rewards, each with the shape of the reward column. */
   readonly reward: ArrayLike<number>;
-  /** `[count]`: whether the step terminates the episode under its new goal: then its `discount` is 0, else gamma. */
+  /**
+   * `[count]`: whether the step terminates the episode under its new goal. If it does, its `discount` becomes 0, and otherwise gamma.
+   * Without this part, `discount` stays as it was.
+   */
   readonly terminated?: ArrayLike<number | boolean>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Episodes: how they begin and end, how they stand, and how one is forgotten.
+ * Episodes: how they begin and end, what state they are in, and how one is forgotten.
  *
  * @module
  */
@@ -23,7 +23,7 @@ import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
-/** How an episode stands. */
+/** The state of an episode. */
 export interface EpisodeInfo {
   /** Its handle. */
   readonly handle: number;
@@ -118,7 +118,7 @@ export class Episodes {
     return ending === "open" && recordCount === 0;
   }
 
-  /** How an episode stands. */
+  /** The state of an episode. */
   info(operation: string, handle: number): EpisodeInfo {
     const core = this.#core;
     const info = this.#info;

@@ -62,11 +62,11 @@ export type RecordRest<S extends Schema> = [keyof ExtrasOf<S>] extends [never]
   ? [options?: RecordOptions<S>]
   : [options: RecordOptions<S>];
 
-/** What `recordStep` takes: one step with everything that an environment in the manner of Gymnasium gives for it. */
+/** What `recordStep` takes: one step, with everything that an environment in the style of Gymnasium returns. */
 export type Step<S extends Schema> = Recordable<
   S,
   RecordMeta & RecordExtras<S> & {
-    /** `[...shape]`: what the action was chosen from. */
+    /** `[...shape]`: the state in which the action was chosen. */
     readonly state: RecordValue<S, "state">;
     /** `[...shape]`: the action. */
     readonly action: RecordValue<S, "action">;
