@@ -782,7 +782,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 }
 
-/** The user's rules of a new replay. If they serve another replay already, the new one is freed. */
+/** The rules that the user wrote, for a new replay. If they already serve another replay, the new one is freed. */
 function userRulesOf(core: ReplayCore): UserRules {
   try {
     return new UserRules(core);
