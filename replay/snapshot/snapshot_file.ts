@@ -24,7 +24,7 @@ const ABANDONED_AGE_MS = 60_000;
 
 /** Into a new file beside `target`, which takes the place of `target` once everything is on the disk. */
 export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): void {
-  const path = pathOf(target);
+  const path = pathOf("serialize()", target);
   checkPermitted(path);
   removeAbandoned(path);
   const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
@@ -53,7 +53,7 @@ export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): 
 
 /** From a file. */
 export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
-  const path = pathOf(source);
+  const path = pathOf("unserialize()", source);
   const attempt = <R>(call: () => R): R => attemptOn("unserialize()", "read", path, call);
   using file = attempt(() => Deno.openSync(path, { read: true }));
   // Most pieces are small or 1 MiB; a larger one is taken as it comes, so that a lie about size costs nothing.
@@ -73,8 +73,10 @@ export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
 }
 
 /** The path that a file URL stands for: what follows `#` or `?` is no part of it. */
-function pathOf(target: string | URL): string {
-  return typeof target === "string" ? target : fileURLToPath(target);
+function pathOf(operation: string, target: string | URL): string {
+  if (typeof target === "string") return target;
+  if (target.protocol === "file:") return fileURLToPath(target);
+  throw new TypeError(`${operation} takes a URL that begins with file:, got ${show(target.href)}`);
 }
 
 /** Asks for all that is needed before anything is written. */

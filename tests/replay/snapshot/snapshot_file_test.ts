@@ -1,5 +1,11 @@
 /** Snapshots in files: their names, permissions, and what killed processes leave. */
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertRejects,
+  assertStrictEquals,
+} from "@std/assert";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { openKernel } from "../../../ffi/library.ts";
 import { assertReplayRejects, recordEpisode, smallReplay } from "../_helpers.ts";
@@ -191,4 +197,21 @@ Deno.test("a file that can't be written or read is an error with a code, and the
     await assertReplayRejects(replay.unserialize(`${folder}/taken`), "file");
     assertEquals(namesIn(folder), ["taken"]);
   });
+});
+
+Deno.test("a URL of another scheme is refused with what is needed", async () => {
+  using replay = await smallReplay();
+  const url = new URL("http://127.0.0.1/a.snap");
+  for (
+    const [name, call] of [
+      ["serialize", () => replay.serialize(url)],
+      ["unserialize", () => replay.unserialize(url)],
+    ] as const
+  ) {
+    const { message } = await assertRejects(call, TypeError) as Error;
+    assertStrictEquals(
+      message,
+      `${name}() takes a URL that begins with file:, got "http://127.0.0.1/a.snap"`,
+    );
+  }
 });
