@@ -138,6 +138,16 @@ export class Recorder {
   recordStep(episode: number, step: LooseStep): number {
     const operation = "recordStep()";
     if (typeof step !== "object" || step === null) checkOptions(operation, step, STEP_PARTS);
+    try {
+      return this.#recordStep(operation, episode, step);
+    } catch (error) {
+      // A part that is missing may be there under a misspelt name.
+      checkOptions(operation, step, STEP_PARTS);
+      throw error;
+    }
+  }
+
+  #recordStep(operation: string, episode: number, step: LooseStep): number {
     const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
     // To count the parts is a third of the cost of comparing their names. Where one is too many, its name is looked for.
     let known = 5;
@@ -145,7 +155,8 @@ export class Recorder {
     if (extras !== undefined) known++;
     if (priority !== undefined) known++;
     for (const _part in step) known--;
-    if (known !== 0) checkOptions(operation, step, STEP_PARTS);
+    // An object of a class may have parts that the loop does not see, so its count says nothing.
+    if (known !== 0 || step.constructor !== Object) checkOptions(operation, step, STEP_PARTS);
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = checkFlag("recordStep(): truncated", truncated);

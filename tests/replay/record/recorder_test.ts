@@ -112,6 +112,17 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
       () => step(episode, { terminatd: true }),
       /recordStep\(\) has no option "terminatd"; did you mean terminated\?/,
     ],
+    [
+      () => {
+        const { terminated: terminatd, ...others } = good as unknown as { terminated: boolean };
+        return loosely(episode, { ...others, terminatd });
+      },
+      /recordStep\(\) has no option "terminatd"; did you mean terminated\?/,
+    ],
+    [
+      () => loosely(episode, new StepOfAClass()),
+      /recordStep\(\) has no option "priorty"; did you mean priority\?/,
+    ],
     [() => loosely(episode), /recordStep\(\) takes an object of options, got undefined/],
     [() => loosely(episode, [0], 0, 0, false, false, [0]), /recordStep\(\) has no option "0"/],
     [() => step(9, {}), /recordStep\(\): no episode has handle 9/],
@@ -121,3 +132,16 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
     assertEquals([visibleState(replay), await replay.serialize()], before);
   }
 });
+
+/** A step with a misspelt part and one that only its prototype has: as many as a loop over a right one finds. */
+class StepOfAClass {
+  readonly state = [0];
+  readonly action = 0;
+  readonly reward = 0;
+  readonly terminated = false;
+  readonly truncated = false;
+  readonly priorty = 1;
+  get nextState(): readonly number[] {
+    return [1];
+  }
+}
