@@ -119,9 +119,10 @@ export interface Batch<S extends Schema = AnySchema> {
   /** `[batch]`: the probability with which each pick was drawn, more than 0 and at most 1. */
   readonly probability: Float32Array<ArrayBuffer>;
   /**
-   * `[batch]`: multiply the loss of each pick by it. It is (N · P)^-beta, divided by the largest weight of the batch, so the largest is
-   * 1. With `normalize: "table"` it is divided by the largest weight of the table, and is at most 1. For {@linkcode laber} it is 1 on
-   * average. It is 1 for rules without importance weights. Each part of a selector made of others weighs its own picks.
+   * `[batch]`: multiply the loss of each pick by it. It is (N · P)^-beta, where N is the number of picks in the table and P the
+   * probability of the pick. It is divided by the largest weight of the batch, so the largest is 1. With `normalize: "table"` it is
+   * divided by the largest weight of the table, and is at most 1. For {@linkcode laber} it is 1 on average. It is 1 for rules without
+   * importance weights. Each part of a selector made of others weighs its own picks.
    */
   readonly importanceWeight: Float32Array<ArrayBuffer>;
   /**
