@@ -16,8 +16,8 @@ export interface PriorityEndOptions {
 }
 
 /**
- * Always draws the pick with the highest priority. Reverb calls this a MaxHeap sampler. Of equal priorities, it draws the pick whose priority was
- * set least recently.
+ * Always draws the pick with the highest priority. Reverb calls this a MaxHeap sampler. Of equal priorities, it draws the pick whose
+ * priority was set least recently.
  *
  * A draw takes nothing out and changes no priority. So all draws are the same pick until `setPriority` lowers its priority. A new pick
  * has the largest priority set so far. Draws are certain, so `probability` and importance weights are 1.
@@ -45,8 +45,8 @@ export function highestPriority(options: PriorityEndOptions = {}): NativeSelecto
 }
 
 /**
- * Always draws the pick with the lowest priority. Reverb calls this a MinHeap sampler. Of equal priorities, it draws the pick whose priority was
- * set least recently.
+ * Always draws the pick with the lowest priority. Reverb calls this a MinHeap sampler. Of equal priorities, it draws the pick whose
+ * priority was set least recently.
  *
  * A draw takes nothing out and changes no priority. So all draws are the same pick until `setPriority` raises its priority. A new pick
  * has the largest priority set so far, as in all rules of this library, so it comes last. Draws are certain, so `probability` and

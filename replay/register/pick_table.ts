@@ -48,8 +48,8 @@ export interface PickTable<S extends Schema = AnySchema> {
   /**
    * Adds a rule that draws picks of this table. `replay.newPickSelector` does the same for table 0.
    *
-   * @throws {TypeError} When the value is not a rule.
-   * @throws {ReplayError} `limit` when the replay has 64 selectors of the library already.
+   * @throws {TypeError} If the value is not a rule.
+   * @throws {ReplayError} `limit` if the replay has 64 selectors in the kernel already.
    */
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S>;
 }
