@@ -5,6 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
+import { showAs } from "../../base/inspect.ts";
 import { isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
@@ -152,6 +153,8 @@ const OPERATION = "relabel()";
 
 /** Relabels batches. */
 export class Relabeller {
+  /** You see it under this name. */
+  static readonly name = "Hindsight";
   readonly strategy: HindsightStrategy;
   readonly share: number;
   readonly #config: HindsightConfig;
@@ -424,3 +427,8 @@ interface Target {
   readonly stride: number;
   readonly known: (row: number) => boolean;
 }
+
+showAs(
+  Relabeller,
+  ({ strategy, share }) => `Hindsight: strategy ${strategy}, share ${share}`,
+);

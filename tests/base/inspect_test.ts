@@ -50,3 +50,16 @@ Deno.test("columns, selectors, pick tables, batches and what is drained show as 
     assertStrictEquals(typeof seen(impostor), "string");
   }
 });
+
+Deno.test("hindsight shows as one line", async () => {
+  const extras = { achieved: float32(), desired: float32() };
+  using replay = await ExperienceReplay.create({ capacity: 10, state: float32(), extras });
+  const hindsight = replay.newHindsight({
+    achieved: "achieved",
+    desired: "desired",
+    share: 0.5,
+    reward: (achieved) => achieved,
+  });
+  assertStrictEquals(seen(hindsight), "Hindsight: strategy future, share 0.5");
+  assertStrictEquals(typeof seen(Object.create(Object.getPrototypeOf(hindsight))), "string");
+});
