@@ -41,6 +41,8 @@ void Replay::info(double* info) const {
   for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
   indexBytes += ages_.memoryBytes(episodes_.highWater());
+  // Some parts take a bit for each pick: a part of a byte does not count.
+  indexBytes = static_cast<double>(static_cast<uint64_t>(indexBytes));
   info[EXRP_INFO_CAPACITY] = config_.capacity;
   info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
   info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);

@@ -263,3 +263,11 @@ Deno.test("looking at a replay never throws: while it is saved or loaded it says
   look();
   assertEquals(new Set(seen), new Set(["ExperienceReplay (disposed)"]));
 });
+
+Deno.test("memoryBytes is a whole number of bytes", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 50, state: float32() });
+  for (const rule of [prioritized(), uniform()]) replay.newPickSelector(rule);
+  replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+  const { total, index } = replay.describe().memory;
+  assertEquals([total, index, replay.memoryBytes].filter((bytes) => !Number.isInteger(bytes)), []);
+});
