@@ -52,7 +52,10 @@ Deno.test("the mistakes that the guide speaks of are found as it says", async ()
     const Rule = constructor as new (options: SurpriseFirstOptions) => SurpriseFirst;
     const make = (): SurpriseFirst => new Rule({ threshold: 1, share: 0.5 });
     const error = await assertRejects(() => conforms({ make, stationary: true }), ConformanceError);
-    assert(error.message.includes(shown[k] ?? "?"), `the message is\n${error.message}`);
+    // Three dots stand for the end of a line that was left out.
+    for (const part of (shown[k] ?? "?").split(/ …$/m)) {
+      assert(error.message.includes(part), `the message is\n${error.message}`);
+    }
   }
 });
 
