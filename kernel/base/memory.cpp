@@ -70,7 +70,7 @@ double groupMemoryBytes(const char*) { return 0.0; }
 namespace {
 
 constexpr size_t hugePageBytes = size_t{2} << 20;
-static_assert(hugeFromBytes >= hugePageBytes);
+constexpr int reservedFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 /// Smaller reservations are usable at once. Equal neighbours then count as one mapping, and the system allows few mappings.
 #if defined(EXRP_TEST_MEMORY)
 constexpr size_t openBelowBytes = 0;  // for tests: memory that is not committed can't be touched, as on Windows
@@ -97,21 +97,37 @@ size_t usableEnd(size_t committed, size_t reservedBytes, Pages pages) {
   return end < reservedBytes ? end : reservedBytes;
 }
 
+#if defined(MADV_HUGEPAGE)
+/// The first bytes of an array were written to small pages, and a huge page can't come where small ones were. So this maps the first
+/// 2 MiB anew and writes the bytes again. Without memory for the copy they stay in small pages.
+void moveToHugePage(uint8_t* bytes, size_t count) {
+  void* const kept = count == 0 ? nullptr : std::malloc(count);
+  if (kept == nullptr) return;
+  memcpy(kept, bytes, count);
+  // It fails only before it takes the old pages away: where the process has as many mappings as it may have.
+  void* const fresh = mmap(bytes, hugePageBytes, PROT_READ | PROT_WRITE, reservedFlags | MAP_FIXED, -1, 0);
+  if (fresh != MAP_FAILED) {
+    madvise(fresh, hugePageBytes, MADV_HUGEPAGE);
+    memcpy(bytes, kept, count);
+  }
+  std::free(kept);
+}
+#endif
+
 }  // namespace
 
 void* reserveMemory(size_t* bytes, Pages pages) {
   if (!isGranted()) return nullptr;
   const int access = *bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
-  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (pages == Pages::small || *bytes < hugeFromBytes) {
-    void* mapped = mmap(nullptr, *bytes, access, flags, -1, 0);
+    void* mapped = mmap(nullptr, *bytes, access, reservedFlags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
   // Whole huge pages, and one more, so that the reservation can begin at a multiple of 2 MiB.
   if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
   const size_t whole = roundUp(*bytes, hugePageBytes);
   const size_t taken = whole + hugePageBytes;
-  void* mapped = mmap(nullptr, taken, access, flags, -1, 0);
+  void* mapped = mmap(nullptr, taken, access, reservedFlags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   // Keep only the aligned part, so that releaseMemory needs only base and bytes.
   const auto address = reinterpret_cast<uintptr_t>(mapped);
@@ -130,11 +146,12 @@ bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Page
   const size_t end = usableEnd(to, reservedBytes, pages);
   if (end > begin && reservedBytes >= openBelowBytes && mprotect(bytes + begin, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
 #if defined(MADV_HUGEPAGE)
-  // This is advice only: the array works without it. Data written while the array was small stays in small pages: moving it
-  // (MADV_COLLAPSE) took longer than it can save.
+  // This is advice only: the array works without it.
   if (isHuge(to, pages)) {
-    const size_t first = isHuge(from, pages) ? begin : 0;
+    const bool wasHuge = isHuge(from, pages);
+    const size_t first = wasHuge ? begin : 0;
     madvise(bytes + first, end - first, MADV_HUGEPAGE);
+    if (!wasHuge) moveToHugePage(bytes, from);
   }
 #endif
   return true;

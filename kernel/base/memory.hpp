@@ -22,7 +22,7 @@ namespace exrp {
 enum class Pages { huge, small };
 
 /// An array takes huge pages from this many committed bytes on. In a smaller one, most of a 2 MiB page would stay empty.
-constexpr size_t hugeFromBytes = size_t{2} << 20;
+constexpr size_t hugeFromBytes = size_t{1} << 20;
 
 /// Reserves address space of `bytes` and writes the reserved size back to `bytes`; null on failure. Do not touch the memory before
 /// commitMemory().

@@ -323,7 +323,7 @@ void refusesWhatCannotBe() {
 template <typename Policy>
 void countsItsMemory() {
   // With so few episodes, no array is large enough for huge pages.
-  const std::unique_ptr<Policy> made = make<Policy>(1u << 16);
+  const std::unique_ptr<Policy> made = make<Policy>(1u << 15);
   Policy& policy = *made;
   CHECK(policy.valid());
   constexpr uint32_t episodeCount = 20000;
