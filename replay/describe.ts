@@ -63,15 +63,15 @@ export interface MemoryDescription {
 
 /** A replay, described. `String(description)` is a table for people. */
 export interface ReplayDescription {
-  /** The most records that the store holds: the option `capacity`, or less if `capacityBytes` has room for less. */
+  /** The most records that the replay holds: the option `capacity`, or less if `capacityBytes` has room for less. */
   readonly capacity: number;
-  /** The most bytes of records and final states that the store holds; undefined without a limit. */
+  /** The most bytes of records and final states that the replay holds; undefined without a limit. */
   readonly capacityBytes: number | undefined;
   /** An episode is forgotten before this many + 1 records are written since it began; undefined without a limit. */
   readonly maxAge: number | undefined;
-  /** How many records the store holds. */
+  /** How many records the replay holds. */
   readonly recordCount: number;
-  /** How many episodes the store holds. */
+  /** How many episodes the replay holds. */
   readonly episodeCount: number;
   /** How many picks may be drawn. */
   readonly pickCount: number;
@@ -89,7 +89,7 @@ export interface ReplayDescription {
   readonly seed: number;
   /** An open episode is cut after this many records. */
   readonly segmentLength: number;
-  /** How many slots the store hands out together. */
+  /** How many slots the replay hands out together. */
   readonly blockLength: number;
   /** The eviction policy's name. */
   readonly eviction: string;

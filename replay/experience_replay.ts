@@ -237,7 +237,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends a record to an open episode. If the store is full, episodes are evicted first.
+   * Appends a record to an open episode. If the replay is full, episodes are evicted first.
    *
    * The values are copied. Give a number for a column without a shape. Give an array in row-major order for any other column: the typed
    * array of the column's dtype, or a plain one. With `finalState` the episode ends: as terminated, or as truncated with `truncated:
@@ -649,7 +649,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * Without options you get all episodes that have ended. With `steps` you get exactly that number of steps, or none. With `minSteps`
    * you get at least that number, or none. Both also take open episodes, up to their newest record, which still waits for its next
-   * state. An episode that you get in parts stays in the store until its last part.
+   * state. An episode that you get in parts stays in the replay until its last part.
    *
    * `lost` counts the records that were evicted before you got them. Snapshots remember which records you have had. Cost: one copy of
    * the steps' bytes, and O(stored episodes). It is about 1 µs if there are too few steps.

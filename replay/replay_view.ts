@@ -65,7 +65,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /**
-   * The handles of all episodes in the store, oldest first.
+   * The handles of all episodes in the replay, oldest first.
    *
    * @example
    * ```ts
@@ -87,12 +87,12 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return selectors as readonly Selector<TableSchema<S, AnyPick>>[];
   }
 
-  /** How many episodes the store holds. */
+  /** How many episodes the replay holds. */
   get episodeCount(): number {
     return this.#info("episodeCount", abi.EXRP_INFO_EPISODE_COUNT);
   }
 
-  /** How many records the store holds: at most `capacity`. */
+  /** How many records the replay holds: at most `capacity`. */
   get recordCount(): number {
     return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
   }
@@ -107,7 +107,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }
 
-  /** How many records the store holds at most. With `capacityBytes` it can be less than the `capacity` of `create`. */
+  /** How many records the replay holds at most. With `capacityBytes` it can be less than the `capacity` of `create`. */
   get capacity(): number {
     return this.#core.config.capacity;
   }

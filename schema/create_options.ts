@@ -37,7 +37,7 @@ export interface CreateOptions<
   Compact extends boolean = boolean,
   NStep extends number | readonly number[] = number | readonly number[],
 > {
-  /** How many records the store holds at most: a whole number from 1 to 2^28. */
+  /** How many records the replay holds at most: a whole number from 1 to 2^28. */
   readonly capacity: number;
   /** The column of the state: any dtype and any shape, such as `float32(4)`. */
   readonly state: S;
@@ -49,10 +49,10 @@ export interface CreateOptions<
   readonly extras?: X;
   /** The pick policy of the first pick table. By default a pick is a single record with its next state. */
   readonly pick?: PickOptions<Stack, Compact, NStep>;
-  /** The rule that says which episode is forgotten when the store is full; `fifo()` by default. */
+  /** The rule that says which episode is forgotten when the replay is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /**
-   * How many bytes of records and final states the store holds at most; no limit by default. The smaller limit of this and `capacity`
+   * How many bytes of records and final states the replay holds at most; no limit by default. The smaller limit of this and `capacity`
    * counts.
    *
    * `capacity` becomes at most the length of the longest episode that fits with its final state. Every other final state takes room

@@ -115,11 +115,11 @@ export function evictionChecks(
     smallReplay({ kernelPath, eviction: rule.make(), ...sizes });
   const plans: Plan[] = [
     [
-      "nothing is evicted below the capacity, and the store never exceeds it",
+      "nothing is evicted below the capacity, and the replay never exceeds it",
       (at) => keepsCapacity(make, at),
     ],
     [
-      "the store stays sound after any records, draws and evictions",
+      "the replay stays sound after any records, draws and evictions",
       (at) => staysSound(make, at),
     ],
     [

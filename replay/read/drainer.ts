@@ -57,7 +57,7 @@ export interface DrainOptions {
   readonly steps?: number;
   /** At least this many steps or none, 1 to the capacity: every step whose next state is known, of open episodes too. */
   readonly minSteps?: number;
-  /** Whether episodes stay in the store after all their records were handed out; false by default. */
+  /** Whether episodes stay in the replay after all their records were handed out; false by default. */
   readonly keep?: boolean;
 }
 
@@ -77,7 +77,7 @@ export const CURSOR_AT_FIRST: DrainCursor = { drained: 0, lost: 0, counts: new M
 const OPTIONS = ["steps", "minSteps", "keep"] as const;
 const OPERATION = "drain()";
 
-/** What waits in the store. */
+/** What waits in the replay. */
 interface Waiting {
   /** The runs of steps that may be handed out, oldest episode first. */
   readonly segments: readonly Segment[];

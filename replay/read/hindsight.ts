@@ -57,7 +57,7 @@ export interface Relabelled {
  * | `future` | those of the pick's episode from the pick's last row on, that row included |
  * | `final` | the last record of the pick's episode |
  * | `episode` | all records of the pick's episode |
- * | `random` | all records of the store |
+ * | `random` | all records of the replay |
  *
  * The pick's episode is what is stored under its handle. A very long episode was cut at `segmentLength`. An open one has the records
  * that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again; those that

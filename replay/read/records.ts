@@ -1,5 +1,5 @@
 /**
- * Reading records from the store: rows of one column at given places, and whole episodes.
+ * Reading records from the replay: rows of one column at given places, and whole episodes.
  *
  * @module
  */

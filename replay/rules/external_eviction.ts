@@ -59,9 +59,9 @@ export class ExternalEviction {
     if (typeof victim !== "number" || !this.#isLive(id, victim)) {
       throw new ReplayError(
         "rule",
-        `the store is full, and the eviction policy ${policy.name} named episode ${
+        `the replay is full, and the eviction policy ${policy.name} named episode ${
           show(victim)
-        } as the victim, which is not in the store`,
+        } as the victim, which is not in the replay`,
         { detail: [Number(victim)] },
       );
     }

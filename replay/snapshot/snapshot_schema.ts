@@ -59,7 +59,7 @@ export interface ColumnSchema {
 export interface SnapshotSchema {
   /** The library's version. */
   readonly library: string;
-  /** The most records that the store holds. */
+  /** The most records that the replay holds. */
   readonly capacity: number;
   /** The most bytes of records and final states; 0 is no limit. */
   readonly capacityBytes: number;

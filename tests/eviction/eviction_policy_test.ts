@@ -72,7 +72,10 @@ for (const victim of [-1, 99, 0.5, NaN, undefined, "1"]) {
     policy.victim = () => victim as number;
     const before = visibleState(replay);
     const error = assertReplayError(() => replay.record(episode, [9], 0, 0), "rule");
-    assertMatch(error.message, /eviction policy oldest named episode .* which is not in the store/);
+    assertMatch(
+      error.message,
+      /eviction policy oldest named episode .* which is not in the replay/,
+    );
     assertEquals(visibleState(replay), before);
     policy.victim = right;
     replay.record(episode, [9], 0, 0);

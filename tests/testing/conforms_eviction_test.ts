@@ -30,14 +30,14 @@ interface Wrong {
   readonly broken: Readonly<Record<string, RegExp>>;
 }
 
-const CAPACITY = "nothing is evicted below the capacity, and the store never exceeds it";
-const SOUND = "the store stays sound after any records, draws and evictions";
+const CAPACITY = "nothing is evicted below the capacity, and the replay never exceeds it";
+const SOUND = "the replay stays sound after any records, draws and evictions";
 const REMOVED = "episodes may be removed in any order, even the last one";
 const OPEN = "a single open episode can grow without end";
 const ALIKE = "the same operations evict the same episodes";
 const SAVED = "after saving and loading, it evicts the same episodes";
 const NOT_THERE =
-  /^the store is full, and the eviction policy leastRecent named episode .* as the victim, which is not in the store$/;
+  /^the replay is full, and the eviction policy leastRecent named episode .* as the victim, which is not in the replay$/;
 
 const WRONG: readonly Wrong[] = [
   {
