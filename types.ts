@@ -27,6 +27,7 @@ export type {
   ColumnOf,
   CompactOf,
   ExtrasOf,
+  Frozen,
   KeyUnless,
   Known,
   known,
@@ -53,7 +54,7 @@ export type {
   StackShape,
   StateShape,
 } from "./schema/batch_shape.ts";
-export type { NStepParts } from "./schema/batch.ts";
+export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
 export type { DrainedColumnShape, DrainedColumnShapes } from "./replay/read/drained.ts";
 export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
 export type {

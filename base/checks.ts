@@ -23,13 +23,13 @@ export function showUnlike(value: unknown, kind: { readonly name: string }): str
   return text === kind.name ? `an object that only has the prototype of ${text}` : text;
 }
 
-/** The name of an object's class, with its length where it has one. */
+/** The name of an object's class, with its length if it is an array. */
 function showObject(value: object): string {
   if (ArrayBuffer.isView(value)) return "DataView";
   try {
     const name = value.constructor?.name ?? "object";
     const { length } = value as { readonly length?: unknown };
-    return typeof length === "number" ? `${name}(${length})` : name;
+    return Array.isArray(value) ? `${name}(${length})` : name;
   } catch {
     // An object that only looks like a typed array throws when its length is read.
     return "an object that only looks like an array";
@@ -48,7 +48,7 @@ export function checkNumber(
   }
   if (!Number.isFinite(value) || value < min || value > max) {
     throw new RangeError(
-      `${where} must be a finite number${rangeText(min, max)}, got ${value}`,
+      `${where} must be a finite number${rangeText(min, max, value)}, got ${value}`,
     );
   }
   return value;
@@ -60,7 +60,7 @@ export function checkInteger(where: string, value: unknown, min: number, max: nu
     throw new TypeError(`${where} must be an integer, got ${show(value)}`);
   }
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new RangeError(`${where} must be an integer${rangeText(min, max)}, got ${value}`);
+    throw new RangeError(`${where} must be an integer${rangeText(min, max, value)}, got ${value}`);
   }
   return value;
 }
@@ -87,7 +87,11 @@ export function checkWord<W extends string>(
   );
 }
 
-function rangeText(min: number, max: number): string {
+/** A limit as large as this is named only if the number is above it: nobody needs it otherwise. */
+const HUGE = 2 ** 40;
+
+function rangeText(min: number, limit: number, value: number): string {
+  const max = limit >= HUGE && !(value > limit) ? Infinity : limit;
   if (min === -Infinity && max === Infinity) return "";
   if (max === Infinity) return ` of at least ${min}`;
   if (min === -Infinity) return ` of at most ${max}`;

@@ -6,24 +6,39 @@
 
 import { show } from "./checks.ts";
 
+/** What to write instead of an option that does not exist, by its name. It is for names that other libraries have. */
+export type OptionHints = Readonly<Partial<Record<string, string>>>;
+
 /**
- * Throws unless `options` is a plain object whose keys are all known.
+ * Throws unless `options` is a plain object whose keys are all known. `hints` says what to write instead of some unknown ones.
  *
  * @throws {TypeError} When `options` is not an object, or has a key that is not in `known`.
  */
-export function checkOptions(where: string, options: unknown, known: readonly string[]): void {
+export function checkOptions(
+  where: string,
+  options: unknown,
+  known: readonly string[],
+  hints: OptionHints = {},
+): void {
   if (typeof options !== "object" || options === null) {
     throw new TypeError(`${where} takes an object of options, got ${show(options)}`);
   }
   for (const key in options) {
-    if (!known.includes(key)) throw unknownOption(where, key, known);
+    if (!known.includes(key)) throw unknownOption(where, key, known, hints);
   }
 }
 
 /** The error for an option that does not exist. The library never ignores an option. */
-export function unknownOption(where: string, key: string, known: readonly string[]): TypeError {
+export function unknownOption(
+  where: string,
+  key: string,
+  known: readonly string[],
+  hints: OptionHints = {},
+): TypeError {
+  const advice = Object.hasOwn(hints, key) ? hints[key] : undefined;
   const nearest = nearestName(key, known);
-  const hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
+  let hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
+  if (advice !== undefined) hint = `: ${advice}. It`;
   return new TypeError(
     `${where} has no option ${JSON.stringify(key)}${hint} has ${
       known.length > 0 ? known.join(", ") : "none"

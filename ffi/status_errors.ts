@@ -38,10 +38,13 @@ export function errorOfStatus(
   detail: readonly number[],
 ): ReplayError {
   const code = CODES.get(status) ?? "unknown";
-  return new ReplayError(code, `${operation}: ${text(status, detail)}`, { status, detail });
+  return new ReplayError(code, `${operation}: ${text(operation, status, detail)}`, {
+    status,
+    detail,
+  });
 }
 
-function text(status: number, detail: readonly number[]): string {
+function text(operation: string, status: number, detail: readonly number[]): string {
   const [a, b, c, d] = detail;
   switch (status) {
     case abi.EXRP_STATUS_ARGUMENT:
@@ -71,7 +74,9 @@ function text(status: number, detail: readonly number[]): string {
     case abi.EXRP_STATUS_EMPTY:
       return `there is no pick to draw yet (records stored: ${a})`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
-      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if you did not end it, it was cut at segmentLength: use the handle that the last record() returned)`;
+      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if you did not end it, it was cut at segmentLength: use ${
+        handleOf(operation)
+      })`;
     case abi.EXRP_STATUS_FULL:
       return `the store is full (${a} of ${b} records)`;
     case abi.EXRP_STATUS_ORDER:
@@ -97,4 +102,11 @@ function text(status: number, detail: readonly number[]): string {
     default:
       return `status ${status} (${detail.join(", ")})`;
   }
+}
+
+/** Where the handle is that a call which records needs next. */
+function handleOf(operation: string): string {
+  if (operation === "recordBatch()") return "the handles that the last recordBatch() wrote";
+  const call = operation.startsWith("record") ? operation : "call that recorded";
+  return `the handle that the last ${call} returned`;
 }

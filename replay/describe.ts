@@ -189,7 +189,7 @@ function textOf(description: ReplayDescription): string {
     ]),
     [
       "memory",
-      `${mib(memory.total)}: columns ${mib(memory.columns)}, index ${mib(memory.index)}`,
+      `${size(memory.total)}: columns ${size(memory.columns)}, index ${size(memory.index)}`,
     ],
     [
       "layout",
@@ -236,6 +236,7 @@ function count(value: number, noun: string): string {
   return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-function mib(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 2 : 0)} MiB`;
+function size(bytes: number): string {
+  const [unit, name] = bytes < 2 ** 20 ? [2 ** 10, "KiB"] : [2 ** 20, "MiB"];
+  return `${(bytes / unit).toFixed(bytes < 10 * unit ? 2 : 0)} ${name}`;
 }

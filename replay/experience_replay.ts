@@ -269,13 +269,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     reward: RecordValue<S, "reward">,
     ...options: RecordRest<S>
   ): number;
-  record(
-    episode: number,
-    state: unknown,
-    action: unknown,
-    reward: unknown,
-    options?: object,
-  ): number {
+  // No call fits `never`. So TypeScript's errors don't say that a call "would have succeeded against this implementation".
+  record(episode: never, state: never, action: never, reward: never, options?: object): number {
     return this.#recorder.record(episode, state, action, reward, options);
   }
 
@@ -598,12 +593,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     pickPosition: NumberArray,
     priority: NumberArray,
   ): number;
-  setPriority(
-    selector: Selector,
-    picks: Batch | NumberArray,
-    second: NumberArray,
-    priority?: NumberArray,
-  ): number {
+  setPriority(selector: never, picks: never, second: never, priority?: NumberArray): number {
     return this.#priorities.set(selector, picks, second, priority);
   }
 

@@ -43,7 +43,7 @@ export type NStepParts<S extends Schema> = readonly number[] extends NStepOf<S>
   : NStepPartsOf<S, NStepOf<S>>;
 
 /** One part for each n. Where n may be a number or a list, the parts are those of either. */
-type NStepPartsOf<S extends Schema, N extends number | readonly number[]> = N extends
+export type NStepPartsOf<S extends Schema, N extends number | readonly number[]> = N extends
   readonly number[] ? { readonly [K in keyof N]: NStepPart<S> }
   : readonly [NStepPart<S>];
 

@@ -81,9 +81,13 @@ export type StackOf<S extends Schema> = S extends
 export type CompactOf<S extends Schema> = S extends
   { readonly pick: { readonly stackCompact: infer C extends boolean } } ? C : false;
 
+/** A list as one that nothing changes: `[1, 3]` and `readonly [1, 3]` are the same list of n. */
+export type Frozen<N extends number | readonly number[]> = N extends readonly number[] ? Readonly<N>
+  : N;
+
 /** n of a schema's n-step returns. */
 export type NStepOf<S extends Schema> = S extends
-  { readonly pick: { readonly nStep: infer N extends number | readonly number[] } } ? N
+  { readonly pick: { readonly nStep: infer N extends number | readonly number[] } } ? Frozen<N>
   : readonly [];
 
 /**

@@ -21,6 +21,14 @@ function isReference(value: object): boolean {
   return !("name" in value) && "kind" in value && "table" in value && "parts" in value;
 }
 
+/** The name of a value that is a rule, or undefined for any other value. */
+export function ruleName(value: unknown): string | undefined {
+  if (value instanceof NativeSelector) return value.kind;
+  if (typeof value !== "object" || value === null || !("name" in value)) return undefined;
+  const isRule = isComposed(value) || METHODS.every((method) => method in value);
+  return isRule ? String(value.name) : undefined;
+}
+
 /** Refuses a rule if the call needs an object that holds one. */
 export function checkNoRule(where: string, value: unknown, needed: string): void {
   if (typeof value !== "object" || value === null) return;
@@ -35,7 +43,9 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
   if (isNative && Object.hasOwn(value, "native")) return value;
   if (typeof value === "function") {
     throw new TypeError(
-      `${where} takes a selector, got ${show(value)}: call it, or make an object of it`,
+      `${where} takes a rule such as uniform(), got ${
+        show(value)
+      }: call it, or make an object of it`,
     );
   }
   if (isNative || typeof value !== "object" || value === null) {

@@ -43,7 +43,7 @@ export type {
   SelectorRule,
 } from "./composed_selector.ts";
 export { RandomStream } from "./random_stream.ts";
-export { NativeSelector } from "./native_selector.ts";
+export { NativeSelector, type NoOptions } from "./native_selector.ts";
 export type { SelectorOption } from "./native_selector.ts";
 
 export type { PrioritizedOptions } from "./prioritized.ts";

@@ -7,6 +7,9 @@
 /** A number or word among a selector's options, as `describe()` and snapshots show it. */
 export type SelectorOption = number | string;
 
+/** What a rule without options takes: nothing, or an object without a key. */
+export type NoOptions = Readonly<Record<string, never>>;
+
 /**
  * A rule of drawing that runs in the kernel: what {@linkcode uniform}, {@linkcode prioritized} and {@linkcode ucb}
  * make. It holds options only, so one value may serve many replays.

@@ -4,14 +4,16 @@
  * @module
  */
 
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_UNIFORM } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { NativeSelector, type NoOptions } from "./native_selector.ts";
 
 /**
  * Draws each of N picks with the same probability 1/N, with replacement. Priorities are ignored, and importance weights are 1.
  *
  * Cost: O(1) for a draw, and no memory.
  *
+ * @throws {TypeError} For any option: it has none.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -25,6 +27,7 @@ import { NativeSelector } from "./native_selector.ts";
  * assertStrictEquals(batch.probability[0], 1);
  * ```
  */
-export function uniform(): NativeSelector {
+export function uniform(options: NoOptions = {}): NativeSelector {
+  checkOptions("uniform()", options, []);
   return new NativeSelector("uniform", EXRP_SELECTOR_UNIFORM, {}, []);
 }

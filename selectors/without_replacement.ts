@@ -4,8 +4,9 @@
  * @module
  */
 
+import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_WITHOUT_REPLACEMENT } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { NativeSelector, type NoOptions } from "./native_selector.ts";
 
 /**
  * Draws uniformly without replacement: all picks of one batch are different, in random order. Each set of picks has the same
@@ -16,6 +17,7 @@ import { NativeSelector } from "./native_selector.ts";
  *
  * Cost: O(1) for a draw (Floyd's algorithm), and one bit for each pick.
  *
+ * @throws {TypeError} For any option: it has none.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, withoutReplacement } from "@exrp/replay";
@@ -30,6 +32,7 @@ import { NativeSelector } from "./native_selector.ts";
  * assertThrows(() => replay.getBatch(4, selector), Error, "a batch must have 1 to 3 picks");
  * ```
  */
-export function withoutReplacement(): NativeSelector {
+export function withoutReplacement(options: NoOptions = {}): NativeSelector {
+  checkOptions("withoutReplacement()", options, []);
   return new NativeSelector("withoutReplacement", EXRP_SELECTOR_WITHOUT_REPLACEMENT, {}, []);
 }

@@ -164,7 +164,7 @@ export class OwnedBatch implements Batch {
   }
 
   /** Whether a value is a batch of the library. */
-  static isOne(value: object): value is OwnedBatch {
+  static isOne(value: unknown): value is OwnedBatch {
     return typeof value === "object" && value !== null && #key in value;
   }
 

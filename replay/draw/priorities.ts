@@ -47,12 +47,16 @@ export class Priorities {
     second: NumberArray,
     third: NumberArray | undefined,
   ): number {
+    if (OwnedBatch.isOne(selector)) {
+      throw new TypeError(`${OPERATION}: the selector comes first, got a Batch`);
+    }
     if (OwnedBatch.isOne(picks)) {
       if (third !== undefined) {
         throw new TypeError(`${OPERATION} takes a batch and its priorities, got a third array`);
       }
       OwnedBatch.checkYours(`${OPERATION}: batch`, picks);
-      return this.#set(selector, picks.pickEpisode, picks.pickPosition, second);
+      this.#checkTable(selector, picks);
+      return this.#set(selector, picks.pickEpisode, picks.pickPosition, second, picks);
     }
     return this.#set(selector, picks as NumberArray, second, third as NumberArray);
   }
@@ -62,6 +66,7 @@ export class Priorities {
     pickEpisode: NumberArray,
     pickPosition: NumberArray,
     priority: NumberArray,
+    batch?: OwnedBatch,
   ): number {
     const core = this.#core;
     core.checkUsable(OPERATION);
@@ -71,7 +76,7 @@ export class Priorities {
     const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
     const count = lengthOf(episodes);
     if (lengthOf(positions) !== count || lengthOf(priorities) !== count) {
-      throw this.#countError(pickEpisode, pickPosition, priority);
+      throw this.#countError(pickEpisode, pickPosition, priority, batch);
     }
     if (count === 0) {
       checkHonest(`${OPERATION}: pickEpisode`, pickEpisode);
@@ -110,10 +115,32 @@ export class Priorities {
     return this.#number[0] ?? 0;
   }
 
-  #countError(episodes: NumberArray, positions: NumberArray, priorities: NumberArray): RangeError {
+  /** Refuses a batch of another replay or of another pick table: the same handles stand for other picks there. */
+  #checkTable(selector: Selector, batch: OwnedBatch): void {
+    this.#core.checkUsable(OPERATION);
+    const { table } = this.#register.entry(OPERATION, selector).selector;
+    const policy = OwnedBatch.policyOf(batch);
+    const { tables } = this.#register;
+    // Each pick table has a policy object of its own, which its batches refer to.
+    if (tables[table]?.policy === policy) return;
+    const from = tables.find((each) => each.policy === policy);
+    throw new TypeError(
+      from === undefined
+        ? `${OPERATION}: the batch is one of another replay; give it to the replay that drew it`
+        : `${OPERATION}: the batch is one of pick table ${from.id}, but the selector ${selector.kind} ${selector.id} draws from pick table ${table}; use a selector of pick table ${from.id}, or name the picks by pickEpisode and pickPosition`,
+    );
+  }
+
+  #countError(
+    episodes: NumberArray,
+    positions: NumberArray,
+    priorities: NumberArray,
+    batch: OwnedBatch | undefined,
+  ): RangeError {
     checkHonest(`${OPERATION}: pickEpisode`, episodes);
     checkHonest(`${OPERATION}: pickPosition`, positions);
     checkHonest(`${OPERATION}: priority`, priorities);
+    if (batch !== undefined) return batchCountError(batch, priorities);
     return new RangeError(
       `${OPERATION} takes as many episodes as positions and priorities, got ${countOf(episodes)}, ${
         countOf(positions)
@@ -187,6 +214,17 @@ export class Priorities {
     );
     this.#core.check(OPERATION, status);
   }
+}
+
+/** The error for another number of priorities than a batch has picks. */
+function batchCountError(batch: OwnedBatch, priorities: NumberArray): RangeError {
+  const count = countOf(priorities);
+  const isOfRows = batch.length > 1 && count === batch.size * batch.length;
+  return new RangeError(
+    `${OPERATION}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${count}${
+      isOfRows ? " (for the errors of single rows see sequencePriority())" : ""
+    }`,
+  );
 }
 
 function elementBytes(priorities: Float64Array | Float32Array): number {

@@ -20,7 +20,7 @@ import {
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { checkEpisode } from "./record_input.ts";
+import { checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
 /** The state of an episode. */
@@ -79,7 +79,7 @@ export class Episodes {
   end(episode: unknown, options: unknown): boolean {
     const operation = "endEpisode()";
     checkEpisode(operation, episode);
-    checkOptions(operation, options, END_OPTIONS);
+    checkOptions(operation, options, END_OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated } = options as Partial<
       Record<(typeof END_OPTIONS)[number], unknown>
     >;

@@ -40,6 +40,8 @@ import {
   checkPriority,
   checkTruncated,
   extraOf,
+  FINAL_STATE_HINTS,
+  FLAG_HINTS,
   flagError,
   refuseUnknownExtras,
 } from "./record_input.ts";
@@ -154,7 +156,7 @@ export class ManyRecorder {
   /** Writes consecutive steps of one episode. */
   recordMany(episode: number, options: unknown): number {
     checkEpisode(MANY, episode);
-    checkOptions(MANY, options, MANY_OPTIONS);
+    checkOptions(MANY, options, MANY_OPTIONS, FINAL_STATE_HINTS);
     const loose = options as Loose;
     const state = this.#core.config.columns[0] as NamedColumn;
     const count = countSteps(MANY, state, checkValues(MANY, state, loose.state));
@@ -186,7 +188,7 @@ export class ManyRecorder {
     const count = lengthOf(episodes);
     if (count === 0) checkHonest(`${BATCH}: episodes`, episodes);
     checkInteger(`${BATCH}: the number of environments`, count, 1, EXRP_LIMIT_BATCH);
-    checkOptions(BATCH, options, BATCH_OPTIONS);
+    checkOptions(BATCH, options, BATCH_OPTIONS, FLAG_HINTS);
     const loose = options as Loose;
     let steps = this.#batch;
     if (steps?.count !== count) steps = new ManyRows(this.#core, BATCH, count, "nextState", count);

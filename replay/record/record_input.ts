@@ -5,9 +5,21 @@
  */
 
 import { checkBoolean, show } from "../../base/checks.ts";
-import { unknownOption } from "../../base/option_names.ts";
+import { type OptionHints, unknownOption } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
+
+const ENDS_BY_FINAL_STATE =
+  "finalState alone means that the episode terminated; add truncated: true only if it was cut off";
+
+/** What to write where `finalState` ends an episode. */
+export const FINAL_STATE_HINTS: OptionHints = {
+  terminated: ENDS_BY_FINAL_STATE,
+  done: ENDS_BY_FINAL_STATE,
+};
+
+/** What to write where flags of the environment end an episode. */
+export const FLAG_HINTS: OptionHints = { done: "use terminated and truncated" };
 
 /** Refuses a value that is not a handle. */
 export function checkEpisode(operation: string, episode: unknown): asserts episode is number {

@@ -14,7 +14,7 @@ import {
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { Columns, ColumnValue } from "../../schema/columns.ts";
-import type { ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
+import type { anySchema, ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import {
@@ -24,6 +24,8 @@ import {
   checkPriority,
   checkTruncated,
   extraOf,
+  FINAL_STATE_HINTS,
+  FLAG_HINTS,
   refuseUnknownExtras,
 } from "./record_input.ts";
 import type { Row, RowColumn } from "./row.ts";
@@ -57,9 +59,13 @@ export type RecordOptions<S extends Schema> = Recordable<
   }
 >;
 
-/** What follows the reward in a call of `record`: the options, required if the schema has extras. */
-export type RecordRest<S extends Schema> = [keyof ExtrasOf<S>] extends [never]
-  ? [options?: RecordOptions<S>]
+/**
+ * What follows the reward in a call of `record`: the options, required if the schema has extras. Nobody can record into a replay of
+ * any schema. TypeScript's error then has the label, which says what to do.
+ */
+export type RecordRest<S extends Schema> = typeof anySchema extends keyof S
+  ? [writeTheColumnsInTheTypeOfThisReplay: never]
+  : [keyof ExtrasOf<S>] extends [never] ? [options?: RecordOptions<S>]
   : [options: RecordOptions<S>];
 
 /** What `recordStep` takes: one step, with everything that an environment in the style of Gymnasium returns. */
@@ -76,7 +82,10 @@ export type Step<S extends Schema> = Recordable<
     readonly terminated: boolean | number;
     /** Whether the episode was cut off, likewise. Learners then bootstrap. It counts only if `terminated` is false. */
     readonly truncated: boolean | number;
-    /** `[...shape]`: what `step()` returned. It is read only where the episode ended: every other one comes with the next step. */
+    /**
+     * `[...shape]`: the state that `step()` returned. Give it at every step. Its values are read only if the episode ended: every other
+     * one comes with the next step.
+     */
     readonly nextState: RecordValue<S, "state">;
   }
 >;
@@ -142,7 +151,7 @@ export class Recorder {
       return this.#recordStep(operation, episode, step);
     } catch (error) {
       // A part that is missing may be there under a misspelt name.
-      checkOptions(operation, step, STEP_PARTS);
+      checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
       throw error;
     }
   }
@@ -150,18 +159,24 @@ export class Recorder {
   #recordStep(operation: string, episode: number, step: LooseStep): number {
     const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
     // To count the parts is a third of the cost of comparing their names. Where one is too many, its name is looked for.
-    let known = 5;
-    if (nextState !== undefined) known++;
+    let known = 6;
     if (extras !== undefined) known++;
     if (priority !== undefined) known++;
     for (const _part in step) known--;
     // An object of a class may have parts that the loop does not see, so its count says nothing.
-    if (known !== 0 || step.constructor !== Object) checkOptions(operation, step, STEP_PARTS);
+    if (known !== 0 || step.constructor !== Object) {
+      checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
+    }
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = checkFlag("recordStep(): truncated", truncated);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
     const given = this.#writePriority(operation, priority);
+    if (nextState === undefined) {
+      throw new TypeError(
+        `${operation}: nextState must be the state that step() returned, at every step; got undefined`,
+      );
+    }
     if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
     const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
@@ -226,7 +241,7 @@ export class Recorder {
   }
 
   #writeOptions(options: LooseOptions): number {
-    checkOptions("record()", options, OPTIONS);
+    checkOptions("record()", options, OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);

@@ -18,7 +18,7 @@ import {
   type PickOptions,
   type PickPolicy,
 } from "../../schema/pick_options.ts";
-import { checkSelectorRule } from "../../selectors/check_selector.ts";
+import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
 import type { AnySelectorRule } from "../../selectors/composed_selector.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
@@ -189,15 +189,21 @@ export class Register {
       if (entry !== undefined) return entry;
     }
     if (!OwnedSelector.isReal(selector)) {
-      throw new TypeError(
-        `${operation} takes a selector that newPickSelector() gave, got ${
-          showUnlike(selector, OwnedSelector)
-        }`,
-      );
+      throw notSelector(operation, selector);
     }
     throw new ReplayError(
       "foreign-selector",
       `${operation}: the selector ${selector.kind} ${selector.id} is another replay's; make one by this replay's newPickSelector()`,
     );
   }
+}
+
+/** The error for a value that is not a selector of any replay. */
+function notSelector(operation: string, value: unknown): TypeError {
+  const needed = `${operation} takes a selector that newPickSelector() gave`;
+  const rule = ruleName(value);
+  if (rule !== undefined) {
+    return new TypeError(`${needed}, got the rule ${rule}; give it to newPickSelector() first`);
+  }
+  return new TypeError(`${needed}, got ${showUnlike(value, OwnedSelector)}`);
 }

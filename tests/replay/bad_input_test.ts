@@ -11,6 +11,7 @@ import {
   highestPriority,
   int16,
   lowestPriority,
+  mixture,
   newest,
   oldest,
   prioritized,
@@ -126,12 +127,17 @@ const RECORDS: [string, typeof TypeError | typeof RangeError, RegExp, unknown[]]
   ["a bigint action", TypeError, /action .* got 1n/, [[1], 1n, 0]],
   ["no reward", TypeError, /reward must be a number .* got undefined/, [[1], 0]],
   ["a truth as reward", TypeError, /reward .* got true/, [[1], 0, true]],
-  ["an unknown option", TypeError, /no option "done"; it has finalState, truncated, extras/, [
-    [1],
-    0,
-    0,
-    { done: true },
-  ]],
+  [
+    "an unknown option",
+    TypeError,
+    /no option "done": finalState alone means .* It has finalState, truncated, extras/,
+    [
+      [1],
+      0,
+      0,
+      { done: true },
+    ],
+  ],
   ["options that are none", TypeError, /takes an object of options, got true/, [[1], 0, 0, true]],
   ["truncated without finalState", TypeError, /truncated needs finalState/, [[1], 0, 0, {
     truncated: true,
@@ -277,6 +283,11 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
     [[3, {}], /getBatch\(\) has no option|takes a selector/],
     [[1, undefined], /takes a selector that newPickSelector\(\) gave, got undefined/],
     [[1, 0], /takes a selector .* got 0/],
+    [[1, uniform()], /gave, got the rule uniform; give it to newPickSelector\(\) first$/],
+    [
+      [1, mixture([{ rule: uniform(), share: 1 }])],
+      /gave, got the rule mixture; give it to newPickSelector/,
+    ],
   ];
   for (const [args, text] of cases) {
     await refuses(
@@ -288,7 +299,7 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
   }
   const options: [unknown, RegExp][] = [
     [{ betta: 1 }, /no option "betta"; did you mean beta\? It has beta, into/],
-    [{ beta: NaN }, /beta must be a finite number from 0 to .*, got NaN/],
+    [{ beta: NaN }, /beta must be a finite number of at least 0, got NaN/],
     [{ beta: -1 }, /beta .* got -1/],
     [{ beta: "1" }, /beta must be a number, got "1"/],
     [{ into: {} }, /into must be a batch/],
@@ -398,8 +409,12 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
     /pick\.discount must be a finite number from 0 to 1/,
   ],
   ["a word for a truth", { pick: { allowShort: "yes" } }, /allowShort must be true or false/],
-  ["a negative seed", { seed: -1 }, /seed must be an integer from 0/],
-  ["a seed above 2^53", { seed: 2 ** 53 }, /seed must be an integer from 0/],
+  ["a negative seed", { seed: -1 }, /seed must be an integer of at least 0, got -1/],
+  [
+    "a seed above 2^53",
+    { seed: 2 ** 53 },
+    /seed must be an integer from 0 to 9007199254740991, got/,
+  ],
   ["a block length that is no power of two", { blockLength: 6 }, /power of two, got 6/],
   ["an eviction that is a word", { eviction: "fifo" }, /eviction must be fifo\(\)/],
   ["a selector as eviction", { eviction: uniform() }, /eviction must be fifo\(\).* got NativeSel/],
@@ -411,7 +426,7 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   ],
   ["a fractional maxAge", { maxAge: 10.5 }, /maxAge .* got 10\.5/],
   ["a segment longer than maxAge", { segmentLength: 6, maxAge: 5 }, /maxAge\) .* 1 to 5, got 6/],
-  ["no bytes", { capacityBytes: 0 }, /capacityBytes must be an integer from 1/],
+  ["no bytes", { capacityBytes: 0 }, /capacityBytes must be an integer of at least 1, got 0/],
   [
     "bytes too few for one pick",
     { pick: { length: 2 }, capacityBytes: 27 },
@@ -441,7 +456,7 @@ Deno.test("newPickSelector() refuses what is no rule", async () => {
   const cases: [unknown, RegExp][] = [
     [undefined, /takes uniform\(\), prioritized\(\) or another rule of the library, or an object/],
     ["uniform", /got "uniform"/],
-    [uniform, /got function uniform: call it/],
+    [uniform, /takes a rule such as uniform\(\), got function uniform: call it/],
     [{}, /has no name/],
     [{ name: "mine" }, /mine has no method pushed\(\)/],
   ];

@@ -271,3 +271,13 @@ Deno.test("memoryBytes is a whole number of bytes", async () => {
   const { total, index } = replay.describe().memory;
   assertEquals([total, index, replay.memoryBytes].filter((bytes) => !Number.isInteger(bytes)), []);
 });
+
+Deno.test("describe() writes less than a MiB in KiB", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 10, state: float32(4) });
+  replay.record(replay.newEpisode(), [0, 0, 0, 0], 0, 0);
+  const { memory } = replay.describe();
+  assert(memory.columns > 0 && memory.columns < 2 ** 20);
+  const [line = ""] = String(replay.describe()).match(/memory .*/) ?? [];
+  assertMatch(line, /: columns \d+(\.\d\d)? KiB, index /);
+  assert(!line.includes("columns 0.00"), line);
+});

@@ -63,7 +63,7 @@ Deno.test("nStepReturn() refuses what it can't use, and has written nothing then
   };
   assertRefused(nStepReturn, good, [
     [{ unknown: 1 }, TypeError, "nStepReturn() has no option"],
-    [{ n: 0 }, RangeError, "n must be an integer from 1"],
+    [{ n: 0 }, RangeError, "n must be an integer of at least 1, got 0"],
     [{ n: 1.5 }, RangeError, "n must be an integer"],
     [{ n: undefined }, TypeError, "n must be an integer"],
     [{ reward: [1, 2, 3] }, RangeError, "discount must have 3 numbers"],

@@ -41,7 +41,7 @@ Deno.test("rankBased(): probabilities and importance weights are those of Schaul
 Deno.test("rankBased(): bad options are refused at the call", () => {
   const cases: [unknown, RegExp][] = [
     [{ alfa: 1 }, /rankBased\(\) has no option "alfa"/],
-    [{ alpha: -1 }, /alpha must be a finite number from 0 to 1099511627776, got -1/],
+    [{ alpha: -1 }, /alpha must be a finite number of at least 0, got -1/],
     [{ initialPriority: NaN }, /initialPriority .* got NaN/],
     [{ normalize: "max" }, /normalize must be "batch" or "table", got "max"/],
     [{ draw: 1 }, /draw must be "stratified" or "independent", got 1/],

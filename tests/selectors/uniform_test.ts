@@ -1,4 +1,13 @@
-import { uniform } from "@exrp/replay";
+import { uniform, withoutReplacement } from "@exrp/replay";
+import { assertThrows } from "@std/assert";
+
 import { conforms } from "./conforms.ts";
 
 conforms({ name: "uniform()", make: uniform, stationary: true });
+
+Deno.test("uniform() and withoutReplacement() refuse any option", () => {
+  for (const rule of [uniform, withoutReplacement] as ((options?: object) => unknown)[]) {
+    rule({});
+    assertThrows(() => rule({ a: 1 }), TypeError, `${rule.name}() has no option "a"; it has none`);
+  }
+});

@@ -165,7 +165,11 @@ Deno.test("setPriority() of a batch refuses what does not go with it, and change
   const before = await replay.serialize();
   const loose = replay.setPriority.bind(replay) as (...values: unknown[]) => number;
   const cases: readonly (readonly [readonly unknown[], RegExp])[] = [
-    [[batch, [1, 2]], /got 3, 3 and 2$/],
+    [[batch, [1, 2]], /priority must have 3 numbers, one for each pick of the batch; got 2$/],
+    [
+      [batch, new Array(6).fill(1)],
+      /got 6 \(for the errors of single rows see sequencePriority\(\)\)$/,
+    ],
     [[batch], /priority must be a plain or typed array of numbers, got undefined/],
     [[batch, [1, 2, 3], [1, 2, 3]], /takes a batch and its priorities, got a third array/],
     [[{ ...batch }, [1, 2, 3]], /pickEpisode must be a plain or typed array/],
@@ -175,6 +179,41 @@ Deno.test("setPriority() of a batch refuses what does not go with it, and change
   }
   batch[Symbol.dispose]();
   const error = assertThrows(() => replay.setPriority(selector, batch, [1, 2, 3])) as Error;
-  assertMatch(error.message, /memory|got 0, 0 and 3/);
+  assertMatch(error.message, /pickEpisode has lost its memory: its batch was handed back/);
   assertEquals(await replay.serialize(), before);
+});
+
+Deno.test("setPriority() refuses a batch of another replay or pick table, and changes nothing", async () => {
+  const [twin, other] = [await make(16, 1), await make(16, 1)];
+  using replay = twin.replay;
+  using foreign = other.replay;
+  for (const each of [twin, other]) record(each, new RandomStream(4, 0), 50);
+  const selector = twin.selectorOf(0);
+  const second = replay.newPickTable({ length: 3 });
+  const ofSecond = second.newPickSelector(prioritized());
+  const batch = foreign.getBatch(3, other.selectorOf(0));
+  const batchOfSecond = replay.getBatch(3, ofSecond);
+  const cases: readonly (readonly [Selector, Batch, RegExp])[] = [
+    [selector, batch, /the batch is one of another replay; give it to the replay that drew it$/],
+    [
+      selector,
+      batchOfSecond,
+      /one of pick table 1, but the selector prioritized 0 draws from pick table 0/,
+    ],
+    [ofSecond, replay.getBatch(3, selector), /one of pick table 0, but the selector prioritized 2/],
+  ];
+  const before = await replay.serialize();
+  for (const [given, wrong, text] of cases) {
+    assertMatch(
+      assertThrows(() => replay.setPriority(given, wrong, [1, 2, 3]), TypeError).message,
+      text,
+    );
+  }
+  assertEquals(await replay.serialize(), before);
+  // The memory belongs to the replay that drew into it last.
+  foreign.getBatch(3, other.selectorOf(0), { into: batch });
+  assertEquals(foreign.setPriority(other.selectorOf(0), batch, [1, 2, 3]), 3);
+  const swapped = replay.setPriority.bind(replay) as (...values: unknown[]) => number;
+  const error = assertThrows(() => swapped(batch, selector, [1, 2, 3]), TypeError);
+  assertMatch(error.message, /^setPriority\(\): the selector comes first, got a Batch$/);
 });

@@ -1,5 +1,12 @@
 /** recordStep() stores what record() stores, ends episodes as the environment says, and refuses what is wrong. */
-import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import {
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { smallReplay, visibleState } from "../_helpers.ts";
 import { loose } from "./_record_helpers.ts";
 
@@ -107,6 +114,14 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
       () => step(episode, { terminated: true, nextState: undefined }),
       /recordStep\(\): nextState .* got undefined/,
     ],
+    [
+      () => step(episode, { nextState: undefined }),
+      /recordStep\(\): nextState must be the state that step\(\) returned, at every step; got undefined$/,
+    ],
+    [
+      () => step(episode, { done: true }),
+      /recordStep\(\) has no option "done": use terminated and truncated\. It has state/,
+    ],
     [() => step(episode, { terminated: true, state: [0, 0] }), /recordStep\(\): state .* got 2/],
     [
       () => step(episode, { terminatd: true }),
@@ -130,6 +145,66 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
   for (const [call, text] of cases) {
     assertMatch((assertThrows(call) as Error).message, text);
     assertEquals([visibleState(replay), await replay.serialize()], before);
+  }
+});
+
+Deno.test("finalState ends an episode, so terminated and done are refused with what to write instead", async () => {
+  using replay = await smallReplay();
+  const ends = { finalState: [1] };
+  const rows = { state: [0], action: [0], reward: [0] };
+  for (const flag of ["terminated", "done"]) {
+    const calls: readonly (readonly [string, () => unknown])[] = [
+      ["record", () => loose(replay, "record")(0, [0], 0, 0, { ...ends, [flag]: true })],
+      ["recordMany", () => loose(replay, "recordMany")(0, { ...rows, ...ends, [flag]: true })],
+      ["endEpisode", () => loose(replay, "endEpisode")(0, { ...ends, [flag]: true })],
+    ];
+    for (const [name, call] of calls) {
+      assertStrictEquals(
+        (assertThrows(call, TypeError) as Error).message.split(". It has")[0],
+        `${name}() has no option "${flag}": finalState alone means that the episode terminated; add truncated: true only if it was cut off`,
+      );
+    }
+  }
+  const batch = { ...rows, done: [true] };
+  const call = (): unknown => loose(replay, "recordBatch")(Float64Array.of(0), batch);
+  assertMatch(
+    (assertThrows(call, TypeError) as Error).message,
+    /"done": use terminated and truncated\./,
+  );
+});
+
+Deno.test("an episode that was cut: the error names the call whose handle is needed", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 8,
+    state: float32(1),
+    segmentLength: 1,
+  });
+  const steps = { state: [0], action: [0], reward: [0] };
+  const ended = replay.newEpisode();
+  replay.record(ended, [0], 0, 0, { finalState: [1] });
+  const step = {
+    state: [0],
+    action: 0,
+    reward: 0,
+    nextState: [1],
+    terminated: false,
+    truncated: false,
+  };
+  const calls: readonly (readonly [() => unknown, string])[] = [
+    [() => replay.record(ended, [0], 0, 0), "the handle that the last record() returned"],
+    [() => replay.recordStep(ended, step), "the handle that the last recordStep() returned"],
+    [() => replay.recordMany(ended, steps), "the handle that the last recordMany() returned"],
+    [
+      () => replay.recordBatch(Float64Array.of(ended), steps),
+      "the handles that the last recordBatch() wrote",
+    ],
+    [
+      () => replay.endEpisode(ended, { finalState: [1] }),
+      "the handle that the last call that recorded returned",
+    ],
+  ];
+  for (const [call, text] of calls) {
+    assertStringIncludes((assertThrows(call) as Error).message, text);
   }
 });
 

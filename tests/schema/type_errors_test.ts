@@ -1,0 +1,60 @@
+/** What TypeScript says of a wrong call can be understood, and what is right compiles. */
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { inRepository } from "../../tools/_repository.ts";
+
+/** Checks lines of code one by one; returns the error of each, or an empty text. */
+async function errorsOf(lines: readonly string[]): Promise<string[]> {
+  const mod = new URL("../../mod.ts", import.meta.url).href;
+  const head = [
+    `import { type Column, ExperienceReplay, float32, uniform, prioritized } from "${mod}";`,
+    "const replay = await ExperienceReplay.create({ capacity: 9, state: float32(1) });",
+    "const returns = await ExperienceReplay.create({ capacity: 9, state: float32(1), pick: { nStep: [1, 3] } });",
+    "const any: ExperienceReplay = replay;",
+    "const selector = replay.newPickSelector(uniform());",
+    "const batch = replay.getBatch(3, selector);",
+  ];
+  const file = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(file, [...head, ...lines].join("\n"));
+    const { stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["check", "--quiet", "--config", inRepository("deno.json"), file],
+      env: { NO_COLOR: "1" },
+    }).output();
+    const errors = new TextDecoder().decode(stderr).split(/(?=TS\d+ \[ERROR\])/);
+    return lines.map((_, k) => {
+      const place = `${file.slice(1)}:${head.length + k + 1}:`;
+      return errors.filter((error) => error.includes(place)).join("\n");
+    });
+  } finally {
+    await Deno.remove(file);
+  }
+}
+
+Deno.test("the errors of record() and setPriority() say what is needed, and nothing of an implementation", async () => {
+  const cases: readonly (readonly [code: string, text: string])[] = [
+    ["replay.record(0, 'a', 0, 0);", "'string' is not assignable to parameter of type"],
+    ["any.record(0, [0], 0, 0);", "Expected 5 arguments"],
+    ["replay.setPriority(selector, batch, 'abc' as string | boolean);", "'NumberArray'"],
+    ["replay.setPriority(batch, selector, [1]);", "not assignable to parameter of type 'Selector"],
+    [
+      "replay.setPriority(selector, [1], [1]);",
+      "is missing the following properties from type 'Batch<AnySchema>'",
+    ],
+  ];
+  const errors = await errorsOf(cases.map(([code]) => code));
+  for (const [k, [code, text]] of cases.entries()) {
+    const error = errors[k] ?? "";
+    assertStringIncludes(error, text, code);
+    assert(!error.includes("against this implementation"), error);
+  }
+});
+
+Deno.test("the n of n-step returns may be written as a list that can change", async () => {
+  const errors = await errorsOf([
+    "const mutable: ExperienceReplay<{ state: Column<'float32', [1]>; pick: { nStep: [1, 3] } }> = returns;",
+    "const fixed: ExperienceReplay<{ state: Column<'float32', [1]>; pick: { nStep: readonly [1, 3] } }> = mutable;",
+    "const wrong: ExperienceReplay<{ state: Column<'float32', [1]>; pick: { nStep: [1, 4] } }> = returns;",
+  ]);
+  assertEquals(errors.map((error) => error !== ""), [false, false, true], errors.join("\n"));
+});
