@@ -47,15 +47,11 @@ export class Priorities {
     second: NumberArray,
     third: NumberArray | undefined,
   ): number {
-    if (OwnedBatch.isOne(selector)) {
-      throw new TypeError(`${OPERATION}: the selector comes first, got a Batch`);
-    }
     if (OwnedBatch.isOne(picks)) {
       if (third !== undefined) {
         throw new TypeError(`${OPERATION} takes a batch and its priorities, got a third array`);
       }
       OwnedBatch.checkYours(`${OPERATION}: batch`, picks);
-      this.#checkTable(selector, picks);
       return this.#set(selector, picks.pickEpisode, picks.pickPosition, second, picks);
     }
     return this.#set(selector, picks as NumberArray, second, third as NumberArray);
@@ -70,7 +66,11 @@ export class Priorities {
   ): number {
     const core = this.#core;
     core.checkUsable(OPERATION);
+    if (OwnedBatch.isOne(selector)) {
+      throw new TypeError(`${OPERATION}: the selector comes first, got a Batch`);
+    }
     const entry = this.#register.entry(OPERATION, selector);
+    if (batch !== undefined) this.#checkTable(entry.selector, batch);
     const episodes = float64("pickEpisode", pickEpisode);
     const positions = int32("pickPosition", pickPosition);
     const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
@@ -117,8 +117,7 @@ export class Priorities {
 
   /** Refuses a batch of another replay or of another pick table: the same handles stand for other picks there. */
   #checkTable(selector: Selector, batch: OwnedBatch): void {
-    this.#core.checkUsable(OPERATION);
-    const { table } = this.#register.entry(OPERATION, selector).selector;
+    const { table } = selector;
     const policy = OwnedBatch.policyOf(batch);
     const { tables } = this.#register;
     // Each pick table has a policy object of its own, which its batches refer to.
