@@ -66,9 +66,6 @@ export class Priorities {
   ): number {
     const core = this.#core;
     core.checkUsable(OPERATION);
-    if (OwnedBatch.isOne(selector)) {
-      throw new TypeError(`${OPERATION}: the selector comes first, got a Batch`);
-    }
     const entry = this.#register.entry(OPERATION, selector);
     if (batch !== undefined) this.#checkTable(entry.selector, batch);
     const episodes = float64("pickEpisode", pickEpisode);

@@ -205,5 +205,9 @@ function notSelector(operation: string, value: unknown): TypeError {
   if (rule !== undefined) {
     return new TypeError(`${needed}, got the rule ${rule}; give it to newPickSelector() first`);
   }
-  return new TypeError(`${needed}, got ${showUnlike(value, OwnedSelector)}`);
+  const got = showUnlike(value, OwnedSelector);
+  if (operation === "setPriority()" && got === "Batch") {
+    return new TypeError(`${operation}: the selector comes first, got a Batch`);
+  }
+  return new TypeError(`${needed}, got ${got}`);
 }
