@@ -6,6 +6,7 @@
 // grants them. A workload has several variants, which ask for lines more or less far ahead, for example. The fastest one counts.
 //
 // bench/limit.ts builds it for the processor's own vectors (x86-64-v3 if there is AVX2). The kernel is built for baseline x86-64.
+// The file is long because it holds every workload, and the build takes this one file.
 // Thread safety: none. Each workload's answer is checked by check() before it is timed.
 // It does not fail gracefully: without memory it ends the process.
 #include <chrono>

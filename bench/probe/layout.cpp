@@ -2,6 +2,7 @@
 //
 //   g++ -std=c++20 -O3 -o layout bench/probe/layout.cpp && ./layout all        (3 minutes, 5 GB)
 //
+// The file is long because a probe stands alone: it has the variants that it compares, and nothing else.
 // (No -march=native, on purpose: the kernel is built for plain x86-64.)
 // Parts, each alone: ./layout grid | blocks | ways | pages | threshold | image | write | stream
 // A table goes to standard error, one JSON object per line to standard output.

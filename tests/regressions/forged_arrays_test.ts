@@ -1,6 +1,8 @@
 /**
  * Forged typed arrays crashed the process, or let errors show memory beside them. The library trusted a changed
  * prototype, or an array's own property `length` or `BYTES_PER_ELEMENT`.
+ *
+ * The file is long because it tries every forged array at every call that takes arrays.
  */
 import {
   bool,
