@@ -20,7 +20,9 @@ export type NextStateMode = "copy" | "overlap" | false;
  *
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
  *
- * The type parameters are the options that decide the types of batches. TypeScript infers them.
+ * The type parameters are the options that decide the types of batches. TypeScript infers them. It drops `undefined` from the type of an
+ * option. So leave `stack`, `stackCompact` or `nStep` out if you don't want it: a variable that may be `undefined` gives a batch a wrong
+ * type.
  */
 export interface PickOptions<
   Stack extends number = number,
