@@ -7,7 +7,7 @@
 //
 // Why not a list of buckets, one for each count, where a pick moves its episode to the next bucket (O(1) for everything; Shah, Mitra and
 // Matani 2010)? It was written and measured: 4 to 10 ns a pick. The processor can't predict whether the episode is the last or the only
-// one of its bucket, nor whether the next bucket exists, once counts spread. This way takes about 1 ns (bench/probe/eviction.cpp), and
+// one of its bucket. Nor can it predict whether the next bucket exists, once counts spread. This way takes about 1 ns (bench/probe/eviction.cpp), and
 // episodes of high count, which nearly all picks are of, are hardly ever filed again. The price: a victim is not O(1).
 //
 // Thread safety: none of its own; the replay's caller serialises.
@@ -17,8 +17,8 @@
 //   2. A filed key is not above the episode's own, in count nor in time.
 //   3. The filed key of a parent is less than that of its children.
 //   4. Times are 1..now.
-// Cost: sampled O(1) a pick; created, removed O(log E); victim O(log E) for each episode filed again (at most one for each that
-// was sampled since it was last filed), and never more than O(E), about 10 ns an episode: after a share of E the whole heap is
+// Cost: sampled O(1) a pick; created, removed O(log E); victim O(log E) for each episode filed again: at most one for each that was
+// sampled since it was last filed. It is never more than O(E), about 10 ns an episode: after a share of E the whole heap is
 // built again. save() sorts, O(E log E). 32 bytes an episode, no allocation after creation (see EpisodeList). A saved item's value
 // is its count.
 // A count stays at 2^32 - 1 once it is there; later picks only renew the time. It does not age counts: an episode that was sampled often

@@ -15,7 +15,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * Each episode gets one random number when it ends. When room is needed, the ended episode with the lowest number goes. The
  * numbers follow from the replay's seed.
  *
- * If all episodes have the same length, the stored episodes are a uniform random sample, without replacement, of all that had
+ * If all episodes have the same length, the stored episodes are a uniform random sample without replacement. It is drawn from all that had
  * ended when room was last needed. Episodes that came since then are the exception; with one actor, that is the episode being
  * recorded. If lengths differ, the number of episodes that fit depends on their lengths. But the random numbers alone decide
  * which episodes stay, never their age, content or draws.

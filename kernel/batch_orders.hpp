@@ -1,7 +1,7 @@
 // BatchOrders: batches that were asked for ahead, to be drawn by another thread while the caller's does something else.
 //
-// An order counts as carried out at the moment at which it was given: every call that asks or changes the replay first draws what is
-// still waiting, in order, so that the same calls give the same draws however fast the other thread is. Giving an order and taking one
+// An order counts as carried out at the moment at which it was given: every call that asks or changes the replay first draws what
+// is still waiting, in order. So the same calls give the same draws however fast the other thread is. Giving an order and taking one
 // that is done ask and change nothing but the orders, and wait for no draw: else each batch would wait for the next one's.
 //
 // Whose memory is written: an order names memory of the caller's, who may end at any moment, as a Worker does. Another thread writes

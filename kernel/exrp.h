@@ -249,7 +249,7 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 /* ---- replays ---- */
 
 /* Columns are triples (bytes of an element, elements of a row, n). Column 0 is the state, 1 the action, 2 the reward; extras follow.
- * An extra with n > 1 comes with every record, but the kernel keeps it for every nth record of an episode only, from the first on.
+ * An extra with n > 1 comes with every record. The kernel keeps it for every nth record of an episode only, from the first on.
  * A batch has one row of such an extra per pick: the newest row kept at or before the pick's first row.
  * `policy` is the policy of pick table 0. */
 EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,

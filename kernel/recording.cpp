@@ -178,8 +178,8 @@ inline void Recording::copySteps(uint32_t episode, uint32_t slot, const StepColu
   }
 }
 
-/// Asks for the lines of the block index that the blocks of an episode's next `count` records go to, and those of the episode that
-/// follows. Of very many records it asks for the first ones' only, as the caches would not keep more.
+/// Asks for the lines of the block index that the blocks of an episode's next `count` records go to. It asks for those of the episode that follows,
+/// too. Of very many records it asks for the first ones' only, as the caches would not keep more.
 void Recording::prefetchBlocks(uint32_t episode, uint32_t count) const {
   if (count > recordsAskedFor) count = recordsAskedFor;
   const Store& store = replay_.store();

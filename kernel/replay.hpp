@@ -1,5 +1,5 @@
-// Replay: the state of one replay. Episodes of records in a store, the tables of picks that may be drawn from them, the selectors that
-// draw, and the policy that chooses which episode to forget.
+// Replay: the state of one replay. Episodes of records in a store, the tables of picks that may be drawn from them, and the
+// selectors that draw. The policy chooses which episode to forget.
 //
 // It says what happens to the state when an episode begins, grows, ends or goes. What copies bytes in and out stands above it, each with
 // a reference to it: recording.hpp, rows.hpp, drawing.hpp, snapshot.hpp. A record comes in four steps: openEpisode() finds its episode,

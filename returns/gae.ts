@@ -62,7 +62,7 @@ const RESULTS = ["advantage", "valueTarget"] as const;
 
 /**
  * The generalized advantage estimate of each step of a batch, A_t = δ_t + γ_t λ A_(t+1) with δ_t = r_t + γ_t V(s_(t+1))
- * − V(s_t), and the value target A_t + V(s_t), which is the λ-return.
+ * − V(s_t). With it comes the value target A_t + V(s_t), which is the λ-return.
  *
  * Past a row's last step, A is 0. A row that was truncated, or that ends inside an episode, bootstraps from the last next
  * value. A row that terminated does not, because its discount is 0. Arrays are `[batch, length]`, row by row, of any

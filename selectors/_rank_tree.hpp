@@ -1,12 +1,12 @@
 // RankTree: values in order of their keys. It finds the n-th value, while many values at once come, go and are renamed.
 //
 // It is a B+ tree with counts. A leaf (RankLeaf) has up to 32 values with their keys. A node above has up to 32 children, the bounds
-// between them, and for each child the number of values below it and below those before it.
+// between them. It has for each child the number of values below it and below those before it.
 //
 // Changes are made in flights. First all ways down are found, so that their cache misses overlap. Then the leaves change one by one. At
 // last a full node is split, and a poor one is filled up from a neighbour. So no change makes a way down wrong that was found before.
 // A leaf that becomes full ends the flight early. Splitting and filling up goes down once more and does the same with each node on
-// the way, so the way back up is never needed.
+// the way. So the way back up is never needed.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke); all hold between calls:

@@ -1,5 +1,5 @@
 // UcbSelector: upper-confidence-bound experience sampling. score_i = q_i + c sqrt(ln T / n_i): q_i is the pick's priority divided
-// by the largest set so far (0 while that is 0), n_i how often it was drawn, T all draws of this selector so far, those of
+// by the largest set so far (0 while that is 0), and n_i how often it was drawn. T counts all draws of this selector so far, those of
 // evicted picks included. Each draw of a batch sees the counts that the ones before it left.
 //
 // Picks that were never drawn come first, oldest first. Then:

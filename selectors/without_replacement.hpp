@@ -2,7 +2,7 @@
 //
 // Floyd's algorithm (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987): for j = N - n .. N - 1, it takes one of
 // 0..j, or j itself if that one is taken. A bit a pick says which are taken, and is cleared after the batch. Then the n picks are
-// shuffled (Fisher and Yates), so that draw k alone is uniform too, and a batch can be cut into smaller ones.
+// shuffled (Fisher and Yates). So draw k alone is uniform too, and a batch can be cut into smaller ones.
 // Each draw on its own has probability 1 / N, so importance weights are 1: weighted() is false. Priorities are ignored.
 // A batch larger than the table is Status::batchSize, with no random number used.
 //

@@ -55,7 +55,7 @@ const PROMISES = [
 ];
 
 /**
- * Checks that a selector keeps its contract. It must draw only stored picks, follow every change of the table, draw the
+ * Checks that a selector keeps its contract. It must draw only stored picks, and follow every change of the table. It must draw the
  * same from the same seed, and go on the same after `unserialize`. It must also keep the further promises in `rule`. All
  * checks run, even after one has failed. Takes about a second.
  *

@@ -2,7 +2,7 @@
  * Finds Zig, the C++ toolchain of the kernel, or fetches it.
  *
  * It is looked for in this order: the variable ZIG, `zig` on the PATH, the Python package `ziglang`, and that package
- * in the repository's own .cache folder, where it is installed when none of the others will do.
+ * in the repository's own .cache folder. It is installed there when none of the others will do.
  *
  * @module
  */

@@ -6,8 +6,8 @@
  * not go through `zig build` because that compiles Zig's whole build system first, which takes 80 s the first time.
  * `--targets` does go that way, and builds the library for every released target.
  *
- * Two builds at the same time are safe: the second waits for the first by a file lock, which the system drops when its
- * holder ends in any way, and a library is put in place by renaming.
+ * Two builds at the same time are safe: the second waits for the first by a file lock, which the system drops when
+ * its holder ends in any way. A library is put in place by renaming.
  *
  * @module
  */

@@ -15,8 +15,8 @@ inline void prefetchLine(const void* address) {
 #endif
 }
 
-/// Prefetches into the second-level cache only. The first-level cache can wait for few lines at a time, so the processor may drop
-/// prefetches into it where there are many at once (docs/performance.md has the measurement).
+/// Prefetches into the second-level cache only. The first-level cache can wait for few lines at a time. So the processor may drop
+/// prefetches into it if there are many at once (docs/performance.md has the measurement).
 inline void prefetchLineFar(const void* address) {
   __builtin_prefetch(address, 0, 2);
 #if defined(__GNUC__) && !defined(__clang__)

@@ -8,7 +8,7 @@
 // | records | the ring, one pick after another | kernel/batches/record_copier.hpp |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
-// - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks, and a batch holds only
+// - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only
 //   records, next states in any form, and n-step returns of at most 64 steps.
 // - records: a batch holds only records and copies of next states, but the states are large or the picks long.
 // - window: everything else (stacks, rows before the pick, masks, rows backwards, longer returns).

@@ -1,6 +1,6 @@
 // CopyRuns: copies one column of several picks' rows into a batch, where the rows of one pick follow those of the pick before.
 //
-// One unit covers a column's width (1, 2, 4, 8, 16, 32 bytes), or several units of one size, of which the last two may overlap
+// One unit covers a column's width (1, 2, 4, 8, 16, 32 bytes). Or several units of one size cover it, of which the last two may overlap
 // (kernel/base/copy_row.hpp). So few functions do for all widths up to columnAloneBytes, and none has a branch on the width.
 //
 // Thread safety: they keep nothing.

@@ -1,8 +1,8 @@
 // PickSelector: the rule that chooses picks from a pick table, as the kernel sees it.
 //
 // A selector knows dense indices 0..count-1 only; what they stand for is the pick table's business. The table tells it of every change,
-// in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the index of a removed one, and
-// popped(last) right after that or alone. Runs of them come in one call. A selector never fails on those three: it reserved what they
+// in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the index of a removed one. popped(last)
+// comes right after that, or alone. Runs of them come in one call. A selector never fails on those three: it reserved what they
 // need at creation, for `countMax` picks.
 //
 // Thread safety: none of its own; the replay's caller serialises.

@@ -1,8 +1,8 @@
 /**
  * The staging row: one record's bytes as the kernel reads them, filled column by column with every value checked.
  *
- * This is the hot path of `record`. Each column knows its kind as one small integer, and each kind has its own place in
- * the code, so that V8 sees one type of array at each store whatever schemas a process uses.
+ * This is the hot path of `record`. Each column knows its kind as one small integer, and each kind has its own place
+ * in the code. So V8 sees one type of array at each store whatever schemas a process uses.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Which of the rules that you write in TypeScript serve a replay. Such an object knows the picks or the episodes of its replay: it would
- * confuse them with those of a second one, so it serves one for as long as it lives, even after that replay was freed.
+ * confuse them with those of a second one. So it serves one for as long as it lives, even after that replay was freed.
  *
  * @module
  */
