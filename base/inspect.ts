@@ -32,7 +32,7 @@ export function numberOf(count: number, thing: string): string {
 }
 
 /** An array and its shape, such as `float32[32,8,4]`. */
-export function arrayText(array: unknown, shape: readonly number[]): string {
+function arrayText(array: unknown, shape: readonly number[]): string {
   const kind = kindOf(array) ?? "array";
   return `${kind.replace(/Array$/, "").toLowerCase()}[${shape.join(",")}]`;
 }

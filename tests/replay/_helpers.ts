@@ -6,6 +6,7 @@
 
 import { assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 import { type ExperienceReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
+import type { PickSelector } from "@exrp/replay/selectors";
 
 export { recordEpisode, type SmallReplay, smallReplay } from "../../testing/_small_replay.ts";
 
@@ -50,5 +51,25 @@ export function visibleState(replay: ExperienceReplay): unknown {
   return {
     ...description,
     episodes: [...replay.episodes()].map((handle) => replay.episode(handle)),
+  };
+}
+
+/** A rule in TypeScript that always draws the first pick, and counts what it is told of. */
+export function firstPick(): PickSelector & { count: number } {
+  return {
+    name: "first",
+    count: 0,
+    pushed(): void {
+      this.count++;
+    },
+    moved: () => {},
+    popped(): void {
+      this.count--;
+    },
+    setPriority: () => {},
+    select(_count, out): void {
+      out.index.fill(0);
+      out.probability.fill(1);
+    },
   };
 }

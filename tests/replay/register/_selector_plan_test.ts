@@ -8,27 +8,13 @@ import type {
   SelectorRule,
 } from "@exrp/replay/selectors";
 import { assertEquals, assertThrows } from "@std/assert";
-import { assertReplayError, recordEpisode, smallReplay, visibleState } from "../_helpers.ts";
-
-/** A rule in TypeScript that always draws the first pick, and counts what it is told of. */
-function first(): PickSelector & { count: number } {
-  return {
-    name: "first",
-    count: 0,
-    pushed(): void {
-      this.count++;
-    },
-    moved: () => {},
-    popped(): void {
-      this.count--;
-    },
-    setPriority: () => {},
-    select(_count, out): void {
-      out.index.fill(0);
-      out.probability.fill(1);
-    },
-  };
-}
+import {
+  assertReplayError,
+  firstPick,
+  recordEpisode,
+  smallReplay,
+  visibleState,
+} from "../_helpers.ts";
 
 function half(...rules: SelectorRule[]): ComposedSelector {
   return mixture(rules.map((rule) => ({ rule, share: 1 })));
@@ -37,12 +23,12 @@ function half(...rules: SelectorRule[]): ComposedSelector {
 Deno.test("a composed rule whose part serves a selector already adds nothing", async () => {
   using replay = await smallReplay();
   recordEpisode(replay, 5);
-  const rule = first();
+  const rule = firstPick();
   replay.newPickSelector(rule);
   const before = visibleState(replay);
   assertThrows(() => replay.newPickSelector(combined({ rest: rule })), TypeError, "serves");
   assertThrows(() => replay.newPickSelector(half(uniform(), half(rule))), TypeError, "serves");
-  const twice = first();
+  const twice = firstPick();
   assertThrows(() => replay.newPickSelector(half(twice, twice)), TypeError, "serves");
   assertEquals(visibleState(replay), before);
   assertEquals(twice.count, 0);
@@ -55,17 +41,17 @@ Deno.test("a composed rule with more parts than there is room for adds nothing",
   const before = visibleState(replay);
   assertReplayError(() => replay.newPickSelector(half(uniform(), uniform())), "limit");
   assertEquals(visibleState(replay), before);
-  replay.newPickSelector(half(first(), uniform()));
+  replay.newPickSelector(half(firstPick(), uniform()));
   assertReplayError(() => replay.newPickSelector(uniform()), "limit");
-  replay.newPickSelector(first());
+  replay.newPickSelector(firstPick());
 });
 
 Deno.test("a part that throws while it receives the picks leaves nothing, and the others do not receive them again", async () => {
   using replay = await smallReplay();
   const episode = recordEpisode(replay, 5);
-  const fine = first();
+  const fine = firstPick();
   const bad: PickSelector = {
-    ...first(),
+    ...firstPick(),
     pushed(): void {
       throw new EvalError("mine");
     },
@@ -76,7 +62,7 @@ Deno.test("a part that throws while it receives the picks leaves nothing, and th
   // The journal that was opened for it holds nothing for the next.
   recordEpisode(replay, 3);
   replay.evict(episode);
-  const next = first();
+  const next = firstPick();
   const selector = replay.newPickSelector(next);
   assertEquals([fine.count, next.count, replay.pickCount], [5, 3, 3]);
   recordEpisode(replay, 2);

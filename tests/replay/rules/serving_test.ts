@@ -4,26 +4,7 @@ import { combined, ExperienceReplay, float32 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 import type { PickSelector } from "@exrp/replay/selectors";
 import { assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
-import { recordEpisode, smallReplay } from "../_helpers.ts";
-
-function first(): PickSelector & { count: number } {
-  return {
-    name: "first",
-    count: 0,
-    pushed(): void {
-      this.count++;
-    },
-    moved: () => {},
-    popped(): void {
-      this.count--;
-    },
-    setPriority: () => {},
-    select(_count, out): void {
-      out.index.fill(0);
-      out.probability.fill(1);
-    },
-  };
-}
+import { firstPick, recordEpisode, smallReplay } from "../_helpers.ts";
 
 function oldestFirst(): EvictionPolicy & { readonly handles: Set<number> } {
   const handles = new Set<number>();
@@ -37,7 +18,7 @@ function oldestFirst(): EvictionPolicy & { readonly handles: Set<number> } {
 }
 
 Deno.test("a selector's object that serves another replay is refused, also as a part, also after that replay was freed", async () => {
-  const rule = first();
+  const rule = firstPick();
   const replay = await smallReplay();
   recordEpisode(replay, 5);
   const selector = replay.newPickSelector(rule);
@@ -56,7 +37,7 @@ Deno.test("a selector's object that serves another replay is refused, also as a 
 Deno.test("an object whose addition failed serves nothing, and may be added", async () => {
   using replay = await smallReplay();
   recordEpisode(replay, 5);
-  const rule = { ...first(), fails: true };
+  const rule = { ...firstPick(), fails: true };
   const bad: PickSelector = Object.assign(rule, {
     pushed(): void {
       if (rule.fails) throw new EvalError("mine");
