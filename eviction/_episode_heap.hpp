@@ -1,15 +1,16 @@
 // EpisodeHeap: episode indices in the order of a key that can be set again at any time. It serves native eviction policies whose victim has
 // the least of something.
 //
-// A key is a value, then a time. The policy never gives the same time twice, so no two keys are equal.
+// A key is a value, then a time. The policy never gives the same time twice, so no two keys are equal. A member waits until it is filed,
+// which is when its episode ends: it has a key, but first() does not see it. Waiting members stand behind the heap in the same array.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
 //   1. Entries heapRoot..heapRoot + count - 1 hold each member once, and a member's note says which entry holds it. The note is 0 for an
 //      index that is no member. (Memory comes as zero bytes, so a new index is no member.)
-//   2. The key of a parent is less than that of its children.
+//   2. The first filedCount of them are a heap: the key of a parent is less than that of its children.
 //   3. Every member is below indexCount(), which is at most countMax.
-// Cost: set and remove O(log E), first and firstBut O(1); save sorts, O(E log E). 20 bytes an episode. No allocation after creation
+// Cost: add and first O(1); set, file and remove O(log E); save sorts, O(E log E). 20 bytes an episode. No allocation after creation
 // (see EpisodeList for what that takes of memory).
 // It does not know what a value means, and asserts rather than checks what its policy passes.
 #pragma once
@@ -47,36 +48,50 @@ class EpisodeHeap {
   }
 
   bool contains(uint32_t episode) const { return episode < indexCount_ && entries_[episode] != 0; }
+  bool isFiled(uint32_t episode) const { return contains(episode) && entries_[episode] < heapEnd(); }
   uint32_t value(uint32_t episode) const { return heap_[entries_[episode]].value; }
 
-  /// Gives `episode`, a member or not, this key.
-  void set(uint32_t episode, uint32_t value, uint64_t time) {
-    assert(episode < countMax_);
+  /// Makes `episode`, no member yet, one that waits.
+  void add(uint32_t episode, uint32_t value, uint64_t time) {
+    assert(episode < countMax_ && !contains(episode));
     if (episode >= indexCount_) indexCount_ = episode + 1;
-    uint32_t entry = entries_[episode];
-    if (entry == 0) entry = heapRoot + count_++;
-    file(entry, Filed{time, value, episode});
+    put(heapRoot + count_++, Filed{time, value, episode});
+  }
+
+  /// Gives `episode`, a member, this key.
+  void set(uint32_t episode, uint32_t value, uint64_t time) {
+    assert(contains(episode));
+    const Filed filed{time, value, episode};
+    if (isFiled(episode)) sift(entries_[episode], filed);
+    else put(entries_[episode], filed);
+  }
+
+  /// Files `episode`, a member that waits.
+  void file(uint32_t episode) {
+    assert(contains(episode) && !isFiled(episode));
+    const Filed filed = heap_[entries_[episode]];
+    const uint32_t entry = heapEnd();
+    put(entries_[episode], heap_[entry]);  // the first that waits takes its place
+    ++filedCount_;
+    sift(entry, filed);
   }
 
   void remove(uint32_t episode) {
     assert(contains(episode));
-    const uint32_t entry = entries_[episode];
+    uint32_t entry = entries_[episode];
+    const bool wasFiled = isFiled(episode);
     entries_[episode] = 0;
-    --count_;
-    if (entry != heapEnd()) file(entry, heap_[heapEnd()]);
+    if (wasFiled) {
+      const uint32_t last = heapRoot + --filedCount_;
+      if (entry != last) sift(entry, heap_[last]);
+      entry = last;
+    }
+    const uint32_t last = heapRoot + --count_;
+    if (entry != last) put(entry, heap_[last]);
   }
 
-  /// The member of the least key. There is at least one.
-  uint32_t first() const {
-    assert(count_ > 0);
-    return heap_[heapRoot].episode;
-  }
-  /// The member of the least key that is not `spared`, or the only one. There is at least one.
-  uint32_t firstBut(uint32_t spared) const {
-    if (first() != spared || count_ == 1) return first();
-    // The next larger key is a child of the least.
-    return heap_[KeyHeap::leastChild(heap_.data(), heapRoot, heapEnd())].episode;
-  }
+  /// The filed member of the least key, or EvictionPolicy::none.
+  uint32_t first() const { return filedCount_ > 0 ? heap_[heapRoot].episode : EvictionPolicy::none; }
 
   /// Writes the members with their values, in order of their keys.
   void save(EvictionItem* items) const {
@@ -96,11 +111,24 @@ class EpisodeHeap {
     return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &entries_[episode] : nullptr; });
   }
 
-  /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ...
+  /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ... Who waits stays as it is.
   void load(const EvictionItem* items, uint32_t count) {
-    // Items in order of their keys are a heap already.
-    for (uint32_t item = 0; item < count; ++item)
-      put(heapRoot + item, Filed{uint64_t{item} + 1, items[item].value, items[item].episode});
+    // Filed items in order of their keys are a heap already. All places are chosen before the first note changes.
+    uint32_t filed = heapRoot;
+    uint32_t waiting = heapEnd();
+    for (uint32_t item = 0; item < count; ++item) {
+      const uint32_t episode = items[item].episode;
+      const uint32_t entry = entries_[episode] < heapEnd() ? filed++ : waiting++;
+      heap_[entry] = Filed{uint64_t{item} + 1, items[item].value, episode};
+    }
+    for (uint32_t entry = heapRoot; entry < heapRoot + count; ++entry) entries_[heap_[entry].episode] = entry;
+  }
+
+  /// Whether a member that waits has another value than 0. O(count).
+  bool waitsWithValue() const {
+    for (uint32_t entry = heapEnd(); entry < heapRoot + count_; ++entry)
+      if (heap_[entry].value != 0) return true;
+    return false;
   }
 
   /// 0, or the number of the first invariant of this head that does not hold. O(indexCount).
@@ -109,10 +137,11 @@ class EpisodeHeap {
     for (uint32_t episode = 0; episode < indexCount_; ++episode) members += entries_[episode] != 0 ? 1u : 0u;
     if (members != count_) return 1;
     if (count_ > indexCount_ || indexCount_ > countMax_) return 3;
-    for (uint32_t entry = heapRoot; entry < heapEnd(); ++entry) {
+    if (filedCount_ > count_) return 2;
+    for (uint32_t entry = heapRoot; entry < heapRoot + count_; ++entry) {
       const Filed& filed = heap_[entry];
       if (filed.episode >= indexCount_ || entries_[filed.episode] != entry) return 1;
-      if (entry > heapRoot && !less(heap_[KeyHeap::parentOf(entry)], filed)) return 2;
+      if (entry > heapRoot && entry < heapEnd() && !less(heap_[KeyHeap::parentOf(entry)], filed)) return 2;
     }
     return 0;
   }
@@ -122,24 +151,25 @@ class EpisodeHeap {
   static constexpr uint32_t heapRoot = KeyHeap::root;
 
   static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
-  uint32_t heapEnd() const { return heapRoot + count_; }
+  uint32_t heapEnd() const { return heapRoot + filedCount_; }
 
   void put(uint32_t entry, const Filed& filed) {
     heap_[entry] = filed;
     entries_[filed.episode] = entry;
   }
 
-  /// Puts `filed` at the free entry, or at an ancestor's, or at a descendant's.
-  void file(uint32_t entry, const Filed filed) {
+  /// Puts `filed` at the free entry of the heap, or at an ancestor's, or at a descendant's.
+  void sift(uint32_t entry, const Filed filed) {
     const auto move = [this](uint32_t to, const Filed& from) { put(to, from); };
     entry = KeyHeap::up(heap_.data(), entry, filed, move);
     put(KeyHeap::down(heap_.data(), entry, heapEnd(), filed, move), filed);
   }
 
   ReservedArray<uint32_t> entries_;  // by episode
-  ReservedArray<Filed> heap_;       // by entry
+  ReservedArray<Filed> heap_;        // by entry
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
+  uint32_t filedCount_ = 0;
   uint32_t indexCount_ = 0;  // one more than the largest index ever a member
 };
 

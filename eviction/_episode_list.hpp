@@ -1,7 +1,8 @@
 // EpisodeList: a doubly linked list over episode indices, shared by those native eviction policies that keep an order.
 //
 // A list position is called a node: the node of episode e is e + 1. Node 0 is the end, which stands before the first member and after
-// the last. The list is a ring through it, so linking has no special cases. Links are indices, 8 bytes an episode.
+// the last. The list is a ring through it, so linking has no special cases. Links are indices: with the note of whether the episode has
+// ended, a member takes 9 bytes.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
@@ -9,7 +10,8 @@
 //   2. previous undoes next, at every node of the ring.
 //   3. Every member is below indexCount(), which is at most countMax.
 //   4. A node that is no member has both links 0. (So zero bytes, as memory comes, are nodes that are no members.)
-// Cost: O(1), or O(1) an item given or written; check() O(indexCount). No allocation after creation: on POSIX the constructor takes
+//   5. A note is 1 for a member that has ended and 0 for every other node; endedCount() counts them.
+// Cost: O(1), or O(1) an item given or written; firstEnded() takes a step for each open member before it; check() O(indexCount). No allocation after creation: on POSIX the constructor takes
 // address space and pages come as indices are first used; on Windows all of it is committed at once. So nothing can fail later.
 // It does not know what the order means, and asserts rather than checks what its policy passes.
 #pragma once
@@ -32,8 +34,11 @@ class EpisodeList {
 
   explicit EpisodeList(uint32_t countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
-    if (countMax <= countLimit && links_.create(nodeCount) && links_.commit(nodeCount)) countMax_ = countMax;
-    else links_.destroy();
+    if (countMax <= countLimit && links_.create(nodeCount) && links_.commit(nodeCount) && ended_.create(nodeCount) && ended_.commit(nodeCount)) {
+      countMax_ = countMax;
+    } else {
+      links_.destroy();
+    }
   }
 
   static uint32_t nodeOf(uint32_t episode) { return episode + 1; }
@@ -42,18 +47,23 @@ class EpisodeList {
   /// False when there was no memory at creation; nothing else may be called then.
   bool valid() const { return links_.data() != nullptr; }
   uint32_t count() const { return count_; }
+  uint32_t endedCount() const { return endedCount_; }
   uint32_t countMax() const { return countMax_; }
   /// One more than the largest episode index that was ever a member.
   uint32_t indexCount() const { return indexCount_; }
-  size_t memoryBytes() const { return static_cast<size_t>(links_.takenBytes(size_t{indexCount_} + 1)); }
+  size_t memoryBytes() const {
+    const size_t nodeCount = size_t{indexCount_} + 1;
+    return static_cast<size_t>(links_.takenBytes(nodeCount) + ended_.takenBytes(nodeCount));
+  }
 
   uint32_t first() const { return links_[end].next; }
   uint32_t last() const { return links_[end].previous; }
-  /// The first node that is not episode `spared`'s, or the only one. There is at least one.
-  uint32_t firstBut(uint32_t spared) const {
-    assert(count_ > 0);
-    const uint32_t node = first();
-    return episodeOf(node) == spared && count_ > 1 ? links_[node].next : node;
+  /// The first episode that has ended, or EvictionPolicy::none.
+  uint32_t firstEnded() const {
+    if (endedCount_ == 0) return EvictionPolicy::none;
+    uint32_t node = first();
+    while (!hasEnded(node)) node = links_[node].next;
+    return episodeOf(node);
   }
   uint32_t next(uint32_t node) const { return links_[node].next; }
   /// The node after `node`, going round from the last to the first. The end only when the list is empty.
@@ -65,6 +75,14 @@ class EpisodeList {
   bool contains(uint32_t node) const {
     if (node == end || node > indexCount_) return false;
     return links_[node].previous != end || links_[node].next != end || first() == node;
+  }
+
+  bool hasEnded(uint32_t node) const { return ended_[node] != 0; }
+  /// Notes that the episode of `node`, a member, has ended.
+  void noteEnded(uint32_t node) {
+    assert(contains(node) && !hasEnded(node));
+    ended_[node] = 1;
+    ++endedCount_;
   }
 
   /// Makes `node`, no member yet, the last.
@@ -80,6 +98,8 @@ class EpisodeList {
     unlink(node);
     links_[node] = Link{end, end};
     --count_;
+    endedCount_ -= ended_[node];
+    ended_[node] = 0;
   }
 
   /// Moves the members of these episodes to the back, one after the other; an episode may come many times.
@@ -150,8 +170,14 @@ class EpisodeList {
     if (seen != count_) return 1;
     if (indexCount_ > countMax_) return 3;
     uint32_t members = 0;
-    for (uint32_t node = 1; node <= indexCount_; ++node) members += contains(node) ? 1u : 0u;
-    return members == count_ ? 0 : 4;
+    uint32_t endedCount = 0;
+    for (uint32_t node = 0; node <= indexCount_; ++node) {
+      members += contains(node) ? 1u : 0u;
+      if (ended_[node] > (contains(node) ? 1 : 0)) return 5;
+      endedCount += ended_[node];
+    }
+    if (members != count_) return 4;
+    return endedCount == endedCount_ ? 0 : 5;
   }
 
  private:
@@ -188,8 +214,10 @@ class EpisodeList {
   }
 
   ReservedArray<Link> links_;
+  ReservedArray<uint8_t> ended_;  // by node
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
+  uint32_t endedCount_ = 0;
   uint32_t indexCount_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // AfterDraws: forgets an ended episode once it is spent: once it was drawn from `draws` times for each of its picks. Of several spent
-// episodes, the first to be spent goes. While none is spent, the episode that was created first goes. (Reverb's max_times_sampled
+// episodes, the first to be spent goes. While none is spent, the ended episode that was created first goes. (Reverb's max_times_sampled
 // removes an item after so many draws; an episode of n picks stands for n items. Known here from Reverb's documentation and behaviour.)
 //
 // The draws of all picks count together: an episode is spent when they are draws * pickCount, whichever picks were drawn. An open episode
@@ -7,12 +7,13 @@
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1 to 4. Those of EpisodeList, for the list of spent episodes, in the order in which they were spent, and for that of the others,
+//   1 to 5. Those of EpisodeList, for the list of spent episodes, in the order in which they were spent, and for that of the others,
 //      in the order of creation.
-//   5. Every member is in one list: in that of the spent exactly when its draws are not fewer than those it needs.
-//   6. No more draws are counted or needed than `countLargest`, unless it is open: then `unknown` are needed.
-//   7. Marks are 0.
-// Cost: all O(1); sampled one count a pick. 25 bytes an episode. A saved item's value is the count of draws.
+//   6. Every member is in one list: in that of the spent exactly when its draws are not fewer than those it needs.
+//   7. No more draws are counted or needed than `countLargest`, unless it is open: then `unknown` are needed.
+//   8. Marks are 0.
+// Cost: all O(1), but that victim() takes a step for each open episode before it where none is spent; sampled one count a pick. 27 bytes an
+// episode. A saved item's value is the count of draws.
 // It does not forget anything by itself: a spent episode stays, and can be drawn, until room is needed.
 #pragma once
 
@@ -56,6 +57,7 @@ class AfterDraws final : public EvictionPolicy {
     const uint64_t needed = uint64_t{draws_} * pickCount;
     Use& use = uses_[episode];
     use.needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
+    others_.noteEnded(EpisodeList::nodeOf(episode));
     if (use.draws >= use.needed) spend(episode);
   }
 
@@ -65,19 +67,14 @@ class AfterDraws final : public EvictionPolicy {
     uses_[episode] = Use{0, 0};
   }
 
-  uint32_t victim(uint32_t spared = none) override {
-    const uint32_t first = spent_.count() > 0 ? EpisodeList::episodeOf(spent_.firstBut(spared)) : spared;
-    if (first != spared) return first;
-    if (others_.count() == 0) return spared;
-    return EpisodeList::episodeOf(others_.firstBut(spared));
-  }
+  uint32_t victim() override { return (spent_.count() > 0 ? spent_ : others_).firstEnded(); }
 
   double memoryBytes() const override {
     return static_cast<double>(spent_.memoryBytes() + others_.memoryBytes() +
                                size_t{indexCount_} * (sizeof(Use) + sizeof(uint8_t)));
   }
 
-  /// In the order in which they would go, were nothing drawn any more.
+  /// In the order in which they would go, were nothing drawn any more and all ended.
   void save(EvictionItem* items) const override {
     spent_.save(items);
     others_.save(items + spent_.count());
@@ -95,9 +92,8 @@ class AfterDraws final : public EvictionPolicy {
     for (uint32_t item = 0; item < count; ++item) {
       uses_[items[item].episode].draws = items[item].value;
       if (item >= spentCount) continue;
-      const uint32_t node = EpisodeList::nodeOf(items[item].episode);
-      (spent_.contains(node) ? spent_ : others_).remove(node);
-      spent_.pushBack(node);
+      (spent_.contains(EpisodeList::nodeOf(items[item].episode)) ? spent_ : others_).remove(EpisodeList::nodeOf(items[item].episode));
+      addSpent(items[item].episode);
     }
     return Status::ok;
   }
@@ -108,9 +104,11 @@ class AfterDraws final : public EvictionPolicy {
     for (uint32_t episode = 0; episode < indexCount_; ++episode) {
       const uint32_t node = EpisodeList::nodeOf(episode);
       const bool isMember = spent_.contains(node) || others_.contains(node);
-      if (isMember && (spent_.contains(node) != isSpent(episode) || others_.contains(node) == isSpent(episode))) return 5;
-      if (uses_[episode].draws > countLargest) return 6;
-      if (marks_[episode] != 0) return 7;
+      if (isMember && (spent_.contains(node) != isSpent(episode) || others_.contains(node) == isSpent(episode))) return 6;
+      const bool hasEnded = spent_.hasEnded(node) || others_.hasEnded(node);
+      if (isMember && hasEnded == (uses_[episode].needed == unknown)) return 7;
+      if (uses_[episode].draws > countLargest) return 7;
+      if (marks_[episode] != 0) return 8;
     }
     return 0;
   }
@@ -128,7 +126,12 @@ class AfterDraws final : public EvictionPolicy {
   void spend(uint32_t episode) {
     const uint32_t node = EpisodeList::nodeOf(episode);
     others_.remove(node);
-    spent_.pushBack(node);
+    addSpent(episode);
+  }
+
+  void addSpent(uint32_t episode) {
+    spent_.pushBack(EpisodeList::nodeOf(episode));
+    spent_.noteEnded(EpisodeList::nodeOf(episode));
   }
 
   /// True when the item is a spent episode's that was not marked before; it is now.

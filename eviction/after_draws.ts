@@ -13,8 +13,7 @@ const DRAWS_MAX = 2 ** 32 - 2;
 
 /**
  * Evicts spent episodes. An episode is spent when it was drawn from `draws` times for each of its picks. The episode that was
- * spent first goes first; where no episode is spent, the one that began first. The episode being recorded stays while there is
- * another.
+ * spent first goes first; where no episode is spent, the ended one that began first.
  *
  * The draws of all picks of an episode count together: an episode with n picks is spent after n × `draws` draws, whichever
  * picks were drawn. Reverb's `max_times_sampled` sets such a limit for single items (known here from its documentation).

@@ -8,9 +8,9 @@ import { EXRP_EVICTION_FIFO } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Evicts the episode that began first. This is the default.
+ * Evicts the ended episode that began first. This is the default.
  *
- * Cost: O(1).
+ * Cost: O(1), and one step per open episode that began before it.
  *
  * @example
  * ```ts

@@ -8,8 +8,8 @@ import { EXRP_EVICTION_LFU } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Evicts the episode whose picks were drawn least often; among equals, the one whose last draw or creation is the longest ago.
- * The episode being recorded stays while there is another.
+ * Evicts the ended episode whose picks were drawn least often; among equals, the one whose last draw or creation is the longest
+ * ago. Draws from before its end count.
  *
  * Cost: O(1) per drawn pick, O(log E) amortised per eviction from E episodes.
  *

@@ -1,4 +1,4 @@
-// LowestPriorityFirst: forgets the episode whose priority is the lowest (as Reverb's MinHeap remover does with items; known here
+// LowestPriorityFirst: forgets the ended episode whose priority is the lowest (as Reverb's MinHeap remover does with items; known here
 // from its documentation and behaviour). Of several, it forgets the one that was created or given its priority longest ago.
 //
 // An episode's priority is a mean: of the priorities that the last call gave its picks. A pick that came twice counts twice.
@@ -10,7 +10,7 @@
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1 to 3. Those of EpisodeHeap, whose value is the priority's bits (the order of floats that are not negative is that of their bits).
+//   1 to 3. Those of EpisodeHeap, in which open episodes wait; its value is the priority's bits (the order of floats that are not negative is that of their bits).
 //   4. Priorities are 0 or portable weights, at most the largest so far, which is at least 1.
 //   5. Between calls every sum and count is 0.
 // Cost: prioritized() O(1) a pick and O(log E) an episode in it; created, ended, removed O(log E); victim O(1). 32 bytes an episode.
@@ -39,11 +39,12 @@ class LowestPriorityFirst final : public EvictionPolicy {
 
   void created(uint32_t episode) override {
     if (episode >= indexCount_) indexCount_ = episode + 1;
-    heap_.set(episode, largest_, ++now_);
+    heap_.add(episode, largest_, ++now_);
   }
   void sampled(const uint32_t*, uint32_t) override {}
   void ended(uint32_t episode, uint32_t pickCount) override {
     if (pickCount == 0) heap_.set(episode, 0, ++now_);
+    heap_.file(episode);
   }
   bool wantsPriorities() const override { return true; }
 
@@ -65,7 +66,7 @@ class LowestPriorityFirst final : public EvictionPolicy {
   }
 
   void removed(uint32_t episode) override { heap_.remove(episode); }
-  uint32_t victim(uint32_t spared = none) override { return heap_.firstBut(spared); }
+  uint32_t victim() override { return heap_.first(); }
 
   double memoryBytes() const override {
     return static_cast<double>(heap_.memoryBytes() + size_t{indexCount_} * (sizeof(double) + sizeof(uint32_t)));
@@ -84,7 +85,7 @@ class LowestPriorityFirst final : public EvictionPolicy {
     return Status::ok;
   }
 
-  /// In the order in which they would go.
+  /// In the order in which they would go, had all ended.
   void save(EvictionItem* items) const override { heap_.save(items); }
 
   Status load(const EvictionItem* items, uint32_t count) override {

@@ -8,9 +8,8 @@ import { EXRP_EVICTION_LOWEST_PRIORITY_FIRST } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Evicts the episode with the lowest priority; among equals, the one that began or got its priority the longest ago. The
- * episode being recorded stays while there is another. A MinHeap remover of Reverb does the same with items (known here from
- * its documentation).
+ * Evicts the ended episode with the lowest priority; among equals, the one that began or got its priority the longest ago. A
+ * MinHeap remover of Reverb does the same with items (known here from its documentation).
  *
  * The last call of `setPriority` that names picks of an episode sets the episode's priority: the mean of the priorities in
  * that call. Calls for every selector count, so keep the priorities of several selectors on one scale. To choose the priority of

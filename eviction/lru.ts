@@ -8,9 +8,9 @@ import { EXRP_EVICTION_LRU } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Evicts the episode whose last draw is the longest ago. For an episode that was never drawn, its beginning counts instead.
+ * Evicts the ended episode whose last draw is the longest ago. For an episode that was never drawn, its beginning counts instead.
  *
- * Cost: O(1).
+ * Cost: O(1), and one step per open episode whose last draw is even longer ago.
  *
  * @example
  * ```ts

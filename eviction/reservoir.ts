@@ -20,7 +20,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * recorded. If lengths differ, the number of episodes that fit depends on their lengths. But the random numbers alone decide
  * which episodes stay, never their age, content or draws.
  *
- * Open episodes stay while there is an ended one. Episodes that `evict()` or `maxAge` removed are not in the sample.
+ * Episodes that `evict()` or `maxAge` removed are not in the sample.
  *
  * Cost: O(log E) per episode that ends or goes, where E is the number of episodes.
  *

@@ -1,18 +1,18 @@
-// SecondChance: first in, first out, but an episode that was sampled since it was last passed over is spared once
+// SecondChance: first in, first out of ended episodes, but one that was sampled since it was last passed over is spared once
 // (Chen and Wang, section 3.2: access_flag is the flag here, h_epi_remove the hand).
 //
 // The hand points at an episode. It moves from older to younger ones, and from the youngest to the oldest. victim() clears flags and moves
-// the hand until it stands on an episode whose flag is clear. The hand stays there, so asking again gives the same answer. When the
+// the hand until it stands on an ended episode whose flag is clear. It passes over open episodes and leaves their flags. The hand stays there, so asking again gives the same answer. When the
 // hand's episode is removed, the hand moves on at once, before any later episode comes. New episodes join at the young end with a
 // clear flag.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1 to 4. Those of EpisodeList, whose order is the order of creation, oldest first.
-//   5. The hand is a member; the end only when there are no episodes.
-//   6. A flag is 0 or 1, and 0 for an index that is no member.
-// Cost: created, removed O(1); sampled one byte written a pick; victim O(1) amortised (each step clears a flag that a pick set),
-// at most one round. 9 bytes an episode.
+//   1 to 5. Those of EpisodeList, whose order is the order of creation, oldest first.
+//   6. The hand is a member; the end only when there are no episodes.
+//   7. A flag is 0 or 1, and 0 for an index that is no member.
+// Cost: created, ended, removed O(1); sampled one byte written a pick; victim O(1) amortised (each step clears a flag that a pick set, or
+// passes over an open episode), at most two rounds. 10 bytes an episode.
 // It does not count how often an episode was sampled (Lfu does), nor keep when (Lru does).
 #pragma once
 
@@ -42,6 +42,8 @@ class SecondChance final : public EvictionPolicy {
     for (uint32_t pick = 0; pick < count; ++pick) flags[EpisodeList::nodeOf(episode[pick])] = 1;
   }
 
+  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
+
   void removed(uint32_t episode) override {
     const uint32_t node = EpisodeList::nodeOf(episode);
     if (hand_ == node) hand_ = list_.nextAround(node);
@@ -50,13 +52,10 @@ class SecondChance final : public EvictionPolicy {
     flags_[node] = 0;
   }
 
-  /// The hand passes over the spared episode and leaves its flag.
-  uint32_t victim(uint32_t spared = none) override {
-    assert(list_.count() > 0);
-    const uint32_t sparedNode = spared == none || list_.count() == 1 ? EpisodeList::end : EpisodeList::nodeOf(spared);
-    while (flags_[hand_] != 0 || hand_ == sparedNode) {
-      if (hand_ != sparedNode) flags_[hand_] = 0;
-      hand_ = list_.nextAround(hand_);
+  uint32_t victim() override {
+    if (list_.endedCount() == 0) return none;
+    for (; !list_.hasEnded(hand_) || flags_[hand_] != 0; hand_ = list_.nextAround(hand_)) {
+      if (list_.hasEnded(hand_)) flags_[hand_] = 0;
     }
     return EpisodeList::episodeOf(hand_);
   }
@@ -89,10 +88,10 @@ class SecondChance final : public EvictionPolicy {
 
   int32_t check() const override {
     if (const int32_t broken = list_.check(); broken != 0) return broken;
-    if (list_.count() == 0 ? hand_ != EpisodeList::end : !list_.contains(hand_)) return 5;
-    if (flags_[EpisodeList::end] != 0) return 6;
+    if (list_.count() == 0 ? hand_ != EpisodeList::end : !list_.contains(hand_)) return 6;
+    if (flags_[EpisodeList::end] != 0) return 7;
     for (uint32_t node = 1; node <= list_.indexCount(); ++node)
-      if (flags_[node] > (list_.contains(node) ? 1 : 0)) return 6;
+      if (flags_[node] > (list_.contains(node) ? 1 : 0)) return 7;
     return 0;
   }
 

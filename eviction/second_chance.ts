@@ -8,9 +8,9 @@ import { EXRP_EVICTION_SECOND_CHANCE } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Evicts the oldest episode that was not drawn since the clock hand last passed it. Each episode has an access flag, and a draw
- * sets it. The hand goes round, clears the flags that are set, and evicts the first episode whose flag is not set. The
- * episode being recorded stays while there is another.
+ * Evicts the oldest ended episode that was not drawn since the clock hand last passed it. Each episode has an access flag, and a
+ * draw sets it. The hand goes round, clears the flags that are set, and evicts the first ended episode whose flag is not set. It
+ * passes over open episodes and leaves their flags.
  *
  * Source: Chen and Wang's experience-replay module, section 3.2.
  *

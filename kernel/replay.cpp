@@ -167,9 +167,16 @@ Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besi
   while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(besideBytes)) {
     if (episodes_.count() == 0) return Status::ok;
     if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
-    removeEpisode(eviction_->victim(spared));
+    const uint32_t victim = eviction_->victim();
+    removeEpisode(victim != EvictionPolicy::none ? victim : oldestBut(spared));
   }
   return Status::ok;
+}
+
+/// The oldest episode that is not `spared`, or the only one.
+uint32_t Replay::oldestBut(uint32_t spared) const {
+  const uint32_t oldest = episodes_.oldest();
+  return oldest == spared && episodes_.count() > 1 ? episodes_[oldest].newer : oldest;
 }
 
 /// Evicts the episodes that are too old for another record, whatever the policy says, and even one that is being recorded.

@@ -211,6 +211,7 @@ class Replay {
 
   Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
+  uint32_t oldestBut(uint32_t spared) const;
   Status evictAged();
   uint32_t addEpisode();
   void appendBlock(uint32_t episode, uint32_t ordinal);

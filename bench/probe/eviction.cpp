@@ -34,7 +34,6 @@ using probe::nowNs, probe::summary, probe::Times;
 
 constexpr uint32_t batchCount = 5000;
 constexpr uint32_t repeatCount = 400;
-constexpr uint32_t none = exrp::EvictionPolicy::none;
 
 std::vector<uint32_t> draw(exrp::Random& random, uint32_t episodeCount, uint32_t count, bool skewed) {
   std::vector<uint32_t> episodes(count);
@@ -82,7 +81,7 @@ Times evictions(exrp::EvictionPolicy& rule, exrp::Random& random, uint32_t episo
     tell(rule, batchOf(random, draw(random, episodeCount, batchCount, false)));
     const double start = nowNs();
     for (uint32_t turn = 0; turn < turnCount; ++turn) {
-      const uint32_t episode = rule.victim(none);
+      const uint32_t episode = rule.victim();
       rule.removed(episode);
       begin(rule, episode, pickCount);
     }
@@ -104,7 +103,7 @@ Times worst(uint32_t episodeCount, uint32_t pickCount, Options... options) {
     for (uint32_t item = episodeCount; item > 1; --item) std::swap(episodes[item - 1], episodes[random.below(item)]);
     tell(rule, batchOf(random, episodes));
     const double start = nowNs();
-    if (rule.victim(none) >= episodeCount) std::exit(1);
+    if (rule.victim() >= episodeCount) std::exit(1);
     times.push_back(nowNs() - start);
   }
   return summary(times);

@@ -1,16 +1,20 @@
-// EvictionPolicy: the rule that chooses the episode to forget when the store is full, as the kernel sees it.
+// EvictionPolicy: the rule that chooses the ended episode to forget when the store is full, as the kernel sees it.
+//
+// A policy is never asked for an open episode: those give way by losing their oldest records, which the replay does by itself. But it hears
+// of open episodes too, because what they were drawn and what priorities they got count once they have ended.
 //
 // A policy knows an episode by a small dense index, which is used again after removal and is below the `countMax` given at creation. The
 // replay tells it of every change, in order. Nothing here fails: all memory was reserved at creation.
 //
 // Thread safety: none of its own. Invariants a policy keeps:
 //   1. It knows exactly the episodes that were created and not removed.
-//   2. victim() is one of them, and not the spared one while there is another. Asking changes later answers only as the rule says (a
-//      clock hand may move).
+//   2. victim() is one of them that has ended, or none where none has. Asking changes later answers only as the rule says (a clock hand
+//      may move).
 //   3. The same calls give the same victims on every platform.
 //   4. save() and load(), with the header where there is one, carry everything that decides the future.
-// Cost: created, ended, removed and victim at most O(log E), amortised; prioritized O(log E) a pick; sampled O(1) a pick, so that a batch
-// is never more than 10 % slower.
+// Cost: created, ended and removed at most O(log E); prioritized O(log E) a pick; sampled O(1) a pick, so that a batch is never more than
+// 10 % slower. victim is O(1) where no episode has ended, else at most O(log E), amortised; a rule that keeps a list also takes a step for
+// each open episode that stands before its victim.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +58,8 @@ class EvictionPolicy {
     (void)count;
   }
   virtual void removed(uint32_t episode) = 0;
-  /// The episode to forget now. There is at least one. `spared` is the episode that is being recorded: it is passed over as long as there
-  /// is another.
-  virtual uint32_t victim(uint32_t spared) = 0;
+  /// The ended episode to forget now, or none where no episode has ended.
+  virtual uint32_t victim() = 0;
 
   virtual double memoryBytes() const = 0;
 

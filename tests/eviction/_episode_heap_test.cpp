@@ -13,6 +13,7 @@ struct Member {
   uint32_t episode;
   uint32_t value;
   uint64_t time;
+  bool filed;
 };
 
 test::Items sorted(std::vector<Member> members) {
@@ -38,26 +39,41 @@ void keepsTheOrderOfKeysThatChange() {
     EpisodeHeap heap(countMax);
     CHECK(heap.valid());
     std::vector<Member> members;
-    for (uint64_t time = 1; time <= 400; ++time) {
+    for (uint64_t time = countMax + 1; time <= 460; ++time) {
       const uint32_t episode = random.below(countMax);
       const auto found = std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.episode == episode; });
       CHECK_EQUAL(heap.contains(episode), found != members.end());
       if (found != members.end()) CHECK_EQUAL(heap.value(episode), found->value);
-      if (found != members.end()) members.erase(found);
-      if (random.below(3) > 0) {
-        // Few values, so that times decide.
-        const uint32_t value = random.below(2) == 0 ? random.below(4) : 0xFFFFFFFFu - random.below(4);
-        members.push_back(Member{episode, value, time});
-        heap.set(episode, value, time);
-      } else if (heap.contains(episode)) {
+      if (found != members.end()) CHECK_EQUAL(heap.isFiled(episode), found->filed);
+      // Few values, so that times decide.
+      const uint32_t value = random.below(2) == 0 ? random.below(4) : 0xFFFFFFFFu - random.below(4);
+      if (found == members.end()) {
+        members.push_back(Member{episode, value, time, false});
+        heap.add(episode, value, time);
+      } else if (random.below(4) == 0) {
+        members.erase(found);
         heap.remove(episode);
+      } else if (!found->filed && random.below(2) == 0) {
+        found->filed = true;
+        heap.file(episode);
+      } else {
+        *found = Member{episode, value, time, found->filed};
+        heap.set(episode, value, time);
       }
       CHECK_EQUAL(heap.check(), 0);
       const test::Items order = sorted(members);
       CHECK(test::equal(saved(heap), order));
-      if (order.empty()) continue;
-      CHECK_EQUAL(heap.first(), order[0].episode);
-      for (const EvictionItem& item : order) CHECK_EQUAL(heap.firstBut(item.episode), test::firstBut(order, item.episode));
+      const auto first = std::find_if(order.begin(), order.end(), [&](const EvictionItem& item) { return heap.isFiled(item.episode); });
+      CHECK_EQUAL(heap.first(), first == order.end() ? EvictionPolicy::none : first->episode);
+      if (random.below(8) > 0) continue;
+      CHECK(heap.fits(order.data(), static_cast<uint32_t>(order.size())));
+      heap.load(order.data(), static_cast<uint32_t>(order.size()));
+      for (size_t item = 0; item < order.size(); ++item) {
+        const auto at = std::find_if(members.begin(), members.end(), [&](const Member& member) { return member.episode == order[item].episode; });
+        CHECK_EQUAL(heap.isFiled(at->episode), at->filed);
+        at->time = item + 1;
+      }
+      CHECK_EQUAL(heap.check(), 0);
     }
     if (test::failureCount != before) {
       std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
@@ -69,7 +85,8 @@ void keepsTheOrderOfKeysThatChange() {
 void fitsLeavesTheHeapAsItWas() {
   EpisodeHeap heap(5);
   const uint32_t episodes[] = {4, 0, 2};
-  for (uint32_t time = 1; time <= 3; ++time) heap.set(episodes[time - 1], 7, time);
+  for (uint32_t time = 1; time <= 3; ++time) heap.add(episodes[time - 1], 7, time);
+  heap.file(0);
   CHECK(!heap.contains(1) && !heap.contains(5) && !heap.contains(0xFFFFFFFFu));
   const test::Items right{{2, 3}, {4, 3}, {0, 9}};
   CHECK(heap.fits(right.data(), 3));
@@ -81,6 +98,7 @@ void fitsLeavesTheHeapAsItWas() {
   }
   heap.load(right.data(), 3);
   CHECK(test::equal(saved(heap), right));
+  CHECK_EQUAL(heap.first(), 0u);
   CHECK_EQUAL(heap.check(), 0);
 }
 

@@ -48,6 +48,23 @@ void movesToTheBackInOrder() {
   CHECK_EQUAL(list.check(), 0);
 }
 
+void findsTheFirstThatHasEnded() {
+  EpisodeList list(4);
+  CHECK_EQUAL(list.firstEnded(), EvictionPolicy::none);
+  push(list, {0, 1, 2, 3});
+  CHECK_EQUAL(list.firstEnded(), EvictionPolicy::none);
+  for (const uint32_t episode : {2u, 1u}) list.noteEnded(EpisodeList::nodeOf(episode));
+  CHECK_EQUAL(list.firstEnded(), 1u);
+  const uint32_t used[] = {1};
+  list.moveToBack(used, 1);
+  CHECK_EQUAL(list.firstEnded(), 2u);
+  CHECK_EQUAL(list.endedCount(), 2u);
+  list.remove(EpisodeList::nodeOf(2));
+  push(list, {2});  // a new one, and open
+  CHECK_EQUAL(list.firstEnded(), 1u);
+  CHECK_EQUAL(list.check(), 0);
+}
+
 void holdsEachLeavesTheListAsItWas() {
   EpisodeList list(5);
   push(list, {4, 0, 2});
@@ -69,6 +86,7 @@ void holdsEachLeavesTheListAsItWas() {
 int main() {
   knowsItsMembers();
   movesToTheBackInOrder();
+  findsTheFirstThatHasEnded();
   holdsEachLeavesTheListAsItWas();
   return test::checkResult("_episode_list");
 }

@@ -57,7 +57,6 @@ struct AfterDrawsTwin {
     for (std::vector<Member>* list : {&spent, &others})
       if (const auto found = findIn(*list, episode); found != list->end()) list->erase(found);
   }
-  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     test::Items all;
     for (const std::vector<Member>* list : {&spent, &others})
@@ -73,14 +72,15 @@ void sample(AfterDraws& policy, std::vector<uint32_t> picks) { policy.sampled(pi
 void theFirstSpentGoesFirstAndThenTheOldest() {
   AfterDraws policy(4, 2);
   for (const uint32_t episode : {0u, 1u, 2u, 3u}) policy.created(episode);
-  for (const uint32_t episode : {1u, 2u, 3u}) policy.ended(episode, 1);
-  CHECK_EQUAL(policy.victim(), 0u);
+  for (const uint32_t episode : {3u, 1u, 2u}) policy.ended(episode, 1);
+  CHECK_EQUAL(policy.victim(), 1u);  // 0 is older, but open
   sample(policy, {3, 1, 1, 3, 2, 0, 0, 0});
-  for (const uint32_t episode : {1u, 3u, 0u, 2u}) {
+  for (const uint32_t episode : {1u, 3u, 2u}) {
     CHECK_EQUAL(policy.victim(), episode);
     policy.removed(episode);
     CHECK_EQUAL(policy.check(), 0);
   }
+  CHECK_EQUAL(policy.victim(), EvictionPolicy::none);
 }
 
 void longEpisodesMustBeDrawnMore() {
@@ -99,11 +99,14 @@ void drawsWhileOpenCountAtTheEnd() {
   AfterDraws policy(3, 2);
   for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
   sample(policy, {1, 1, 1, 1});
-  CHECK_EQUAL(policy.victim(), 0u);  // an open one is not spent
+  CHECK_EQUAL(policy.victim(), EvictionPolicy::none);  // an open one is not spent
+  policy.ended(0, 1);
+  CHECK_EQUAL(policy.victim(), 0u);
   policy.ended(1, 2);
   CHECK_EQUAL(policy.victim(), 1u);
   policy.ended(2, 0);  // of no use, but later
-  CHECK_EQUAL(policy.victim(1), 2u);
+  policy.removed(1);
+  CHECK_EQUAL(policy.victim(), 2u);
 }
 
 void countsStayAtTheirLargest() {

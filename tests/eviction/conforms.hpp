@@ -1,7 +1,8 @@
 // conforms: the whole contract of a native eviction policy, checked against a twin that is slow and obvious.
 //
-// A twin is made of vectors and has created, sampled(vector), removed, victim and items(), which is what save() must write; where the
-// policy listens, ended, prioritized(vector, vector) and header() too. A policy that takes more than a count is made by its own make().
+// A twin is made of vectors and has created, sampled(vector), removed and items(), which is what save() must write; where the policy
+// listens, ended, prioritized(vector, vector) and header() too. Its victim is the first of items() that has ended, or what its own
+// victim(ended) says. A policy that takes more than a count is made by its own make().
 // The operations are seeded; a failure prints the seed and the step.
 #pragma once
 
@@ -55,6 +56,9 @@ std::unique_ptr<Policy> make(uint32_t countMax) {
   return std::make_unique<Policy>(countMax);
 }
 
+/// The episodes that have ended, and how many picks they have.
+using Ended = std::map<uint32_t, uint32_t>;
+
 /// The episodes a store would hold: members by age, and the indices that are free, in any order.
 struct Members {
   explicit Members(uint32_t countMax) {
@@ -95,13 +99,18 @@ struct Members {
   }
   std::vector<uint32_t> age;
   std::vector<uint32_t> free;
-  std::map<uint32_t, uint32_t> ended;  // and how many picks they have
-  uint32_t last = 0;                   // the one that ended last
+  Ended ended;
+  uint32_t last = 0;  // the one that ended last
 };
 
-/// The first of items in the order of forgetting, but for the spared one while there is another.
-inline uint32_t firstBut(const Items& items, uint32_t spared) {
-  return items.size() > 1 && items[0].episode == spared ? items[1].episode : items[0].episode;
+/// The victim by a twin, or none.
+template <typename Twin>
+uint32_t victimOf(Twin& twin, const Ended& ended) {
+  if (ended.empty()) return EvictionPolicy::none;
+  if constexpr (requires { twin.victim(ended); }) return twin.victim(ended);
+  const Items items = twin.items();
+  const auto first = std::find_if(items.begin(), items.end(), [&](const EvictionItem& item) { return ended.count(item.episode) != 0; });
+  return first->episode;
 }
 
 /// A policy of its own with the same members, as loading finds it.
@@ -114,6 +123,14 @@ std::unique_ptr<Policy> fresh(const Members& members, uint32_t countMax) {
     if (const auto end = members.ended.find(episode); end != members.ended.end()) policy->ended(episode, end->second);
   }
   return policy;
+}
+
+/// Tells a policy of episodes that begin and end at once, with a pick each.
+inline void createEnded(EvictionPolicy& policy, const std::vector<uint32_t>& episodes) {
+  for (const uint32_t episode : episodes) {
+    policy.created(episode);
+    policy.ended(episode, 1);
+  }
 }
 
 template <typename Twin>
@@ -152,13 +169,13 @@ class Trial {
 
   /// Evicts to the end: the victims of a policy that was loaded are those of the one that was not.
   void drain() {
-    while (!members_.age.empty()) forget(victim());
+    while (!members_.age.empty()) forget(victimOrAny());
     same();
   }
 
  private:
   void create() {
-    if (members_.free.empty()) forget(victim());
+    if (members_.free.empty()) forget(victimOrAny());
     const uint32_t episode = members_.take(random_);
     kept_->created(episode);
     reloaded_->created(episode);
@@ -193,12 +210,10 @@ class Trial {
     forget(members_.any(random_));
   }
   void evict() {
-    if (members_.age.empty()) return;
-    const uint32_t spared = random_.below(2) == 0 ? EvictionPolicy::none : members_.any(random_);
-    const uint32_t episode = victim(spared);
-    CHECK(episode != spared || members_.age.size() == 1);
-    CHECK_EQUAL(victim(spared), episode);  // asking twice changes nothing
-    if (random_.below(3) != 0) forget(episode);
+    const uint32_t episode = victim();
+    CHECK_EQUAL(episode == EvictionPolicy::none, members_.ended.empty());
+    CHECK_EQUAL(victim(), episode);  // asking twice changes nothing
+    if (episode != EvictionPolicy::none && random_.below(3) != 0) forget(episode);
   }
   void reload() {
     const Items items = saved(*reloaded_, members_.age.size());
@@ -207,11 +222,15 @@ class Trial {
     CHECK_EQUAL(reloaded_->loadHeader(header.data()), Status::ok);
     CHECK_EQUAL(loaded(*reloaded_, items), Status::ok);
   }
-  uint32_t victim(uint32_t spared = EvictionPolicy::none) {
-    const uint32_t episode = twin_.victim(spared);
-    CHECK_EQUAL(kept_->victim(spared), episode);
-    CHECK_EQUAL(reloaded_->victim(spared), episode);
+  uint32_t victim() {
+    const uint32_t episode = victimOf(twin_, members_.ended);
+    CHECK_EQUAL(kept_->victim(), episode);
+    CHECK_EQUAL(reloaded_->victim(), episode);
     return episode;
+  }
+  uint32_t victimOrAny() {
+    const uint32_t episode = victim();
+    return episode != EvictionPolicy::none ? episode : members_.any(random_);
   }
   void forget(uint32_t episode) {
     members_.give(episode);
@@ -290,7 +309,7 @@ void refusesWhatCannotBe() {
       const std::vector<uint32_t> picks = members.draw(random);
       twin.prioritized(picks, somePriorities(picks.size(), random));
     }
-    (void)twin.victim(EvictionPolicy::none);
+    (void)victimOf(twin, members.ended);
     Items items = twin.items();
     for (uint32_t lie = 1 + random.below(3); lie > 0 && !items.empty(); --lie) corrupt(items, random);
 
@@ -304,10 +323,10 @@ void refusesWhatCannotBe() {
     CHECK(equal(saved(*policy, members.age.size()), status == Status::ok ? items : was));
     if (status != Status::ok) ++refused;
     while (!members.age.empty()) {
-      const uint32_t victim = policy->victim();
-      const bool isMember = std::find(members.age.begin(), members.age.end(), victim) != members.age.end();
-      CHECK(isMember);
+      uint32_t victim = policy->victim();
+      CHECK(members.ended.empty() ? victim == EvictionPolicy::none : members.ended.count(victim) != 0);
       if (failureCount != before) break;
+      if (victim == EvictionPolicy::none) victim = members.age.front();
       members.give(victim);
       policy->removed(victim);
     }
@@ -335,6 +354,7 @@ void countsItsMemory() {
   CHECK(full - empty >= 8.0 * episodeCount - pagesBytes && full - empty <= 32.0 * episodeCount + pagesBytes);
   for (uint32_t episode = 0; episode < episodeCount; ++episode) policy.removed(episode);
   CHECK_EQUAL(policy.memoryBytes(), full);
+  CHECK_EQUAL(policy.victim(), EvictionPolicy::none);
   CHECK_EQUAL(policy.check(), 0);
   CHECK_EQUAL(policy.load(nullptr, 0), Status::ok);
   CHECK(!make<Policy>(0xFFFFFFFFu)->valid());

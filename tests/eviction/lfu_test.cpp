@@ -27,7 +27,6 @@ struct LfuTwin {
     }
   }
   void removed(uint32_t episode) { order.erase(find(episode)); }
-  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     std::vector<Member> sorted = order;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) { return a.count < b.count; });
@@ -42,7 +41,7 @@ void sample(Lfu& lfu, std::vector<uint32_t> picks) { lfu.sampled(picks.data(), s
 
 void equalCountsGoInOrderOfTheirLastUse() {
   Lfu lfu(4);
-  for (const uint32_t episode : {0u, 1u, 2u, 3u}) lfu.created(episode);
+  test::createEnded(lfu, {0, 1, 2, 3});
   sample(lfu, {0, 3, 3, 1, 0, 2});  // counts 2 1 1 2; 0 came to 2 after 3
   for (const uint32_t episode : {1u, 2u, 3u, 0u}) {
     CHECK_EQUAL(lfu.victim(), episode);
@@ -52,19 +51,32 @@ void equalCountsGoInOrderOfTheirLastUse() {
 
 void reusedIndexCountsFromZero() {
   Lfu lfu(2);
-  lfu.created(0);
-  lfu.created(1);
+  test::createEnded(lfu, {0, 1});
   sample(lfu, {0, 0, 0, 1, 1});
   lfu.removed(0);
-  lfu.created(0);
+  test::createEnded(lfu, {0});
   CHECK_EQUAL(lfu.victim(), 0u);
   sample(lfu, {0});
   CHECK_EQUAL(lfu.victim(), 0u);
 }
 
+void picksFromBeforeTheEndCount() {
+  Lfu lfu(3);
+  lfu.created(0);
+  lfu.created(1);
+  CHECK_EQUAL(lfu.victim(), EvictionPolicy::none);
+  sample(lfu, {0, 0, 1});
+  lfu.ended(0, 1);
+  test::createEnded(lfu, {2});
+  sample(lfu, {2, 2});
+  CHECK_EQUAL(lfu.victim(), 0u);  // 1 was picked less often, but it is open
+  lfu.ended(1, 1);
+  CHECK_EQUAL(lfu.victim(), 1u);
+}
+
 void countStaysAtItsLargest() {
   Lfu lfu(3);
-  for (const uint32_t episode : {0u, 1u, 2u}) lfu.created(episode);
+  test::createEnded(lfu, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lfu, {{0, 0xFFFFFFFEu}, {1, 0xFFFFFFFFu}, {2, 0xFFFFFFFFu}}), Status::ok);
   sample(lfu, {1, 0, 0});
   CHECK_EQUAL(lfu.check(), 0);
@@ -77,7 +89,7 @@ void atTheLargestCountTheLeastRecentlyUsedGoes() {
   Lfu lfu(episodeCount);
   test::Items items;
   for (uint32_t episode = 0; episode < episodeCount; ++episode) {
-    lfu.created(episode);
+    test::createEnded(lfu, {episode});
     items.push_back(EvictionItem{episode, 0xFFFFFFFFu});
   }
   CHECK_EQUAL(test::loaded(lfu, items), Status::ok);
@@ -97,7 +109,7 @@ void manyEpisodesSampledBetweenTwoVictims() {
   Random random(5, 0);
   Lfu lfu(episodeCount);
   std::vector<uint32_t> batch(episodeCount);
-  for (uint32_t episode = 0; episode < episodeCount; ++episode) lfu.created(batch[episode] = episode);
+  for (uint32_t episode = 0; episode < episodeCount; ++episode) test::createEnded(lfu, {batch[episode] = episode});
   for (uint32_t round = 0; round < 20; ++round) {
     for (uint32_t item = episodeCount; item > 1; --item) std::swap(batch[item - 1], batch[random.below(item)]);
     lfu.sampled(batch.data(), episodeCount);
@@ -112,7 +124,7 @@ void manyEpisodesSampledBetweenTwoVictims() {
 
 void loadRefusesCountsThatFallAndADuplicate() {
   Lfu lfu(3);
-  for (const uint32_t episode : {0u, 1u, 2u}) lfu.created(episode);
+  test::createEnded(lfu, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lfu, {{2, 3}, {0, 3}, {1, 7}}), Status::ok);
   CHECK_EQUAL(lfu.victim(), 2u);
   CHECK_EQUAL(test::loaded(lfu, {{0, 1}, {1, 0}, {2, 2}}), Status::dataCorrupt);
@@ -126,6 +138,7 @@ void loadRefusesCountsThatFallAndADuplicate() {
 int main() {
   equalCountsGoInOrderOfTheirLastUse();
   reusedIndexCountsFromZero();
+  picksFromBeforeTheEndCount();
   countStaysAtItsLargest();
   atTheLargestCountTheLeastRecentlyUsedGoes();
   manyEpisodesSampledBetweenTwoVictims();

@@ -44,7 +44,6 @@ struct LowestPriorityFirstTwin {
     }
   }
   void removed(uint32_t episode) { order.erase(find(episode)); }
-  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     std::vector<Member> sorted = order;
     std::stable_sort(sorted.begin(), sorted.end(), [](const Member& a, const Member& b) { return a.priority < b.priority; });
@@ -67,17 +66,16 @@ void prioritize(LowestPriorityFirst& policy, std::vector<uint32_t> picks, std::v
 
 void takesTheMeanOfTheLastCall() {
   LowestPriorityFirst policy(4);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0, 1, 2});
   prioritize(policy, {0, 1, 0, 2}, {4, 2.5, 2, 0.5});
   CHECK(test::equal(test::saved(policy, 3), {{2, bitsOf(0.5f)}, {1, bitsOf(2.5f)}, {0, bitsOf(3)}}));
   prioritize(policy, {0}, {0.25});  // the 4 and the 2 of before are gone
   CHECK_EQUAL(policy.victim(), 0u);
-  CHECK_EQUAL(policy.victim(0), 2u);
 }
 
 void equalPrioritiesGoInTheOrderInWhichTheyWereGiven() {
   LowestPriorityFirst policy(4);
-  for (const uint32_t episode : {3u, 1u, 2u, 0u}) policy.created(episode);
+  test::createEnded(policy, {3, 1, 2, 0});
   prioritize(policy, {2, 3}, {1, 1});  // now behind 1 and 0, which have had theirs longer
   for (const uint32_t episode : {1u, 0u, 2u, 3u}) {
     CHECK_EQUAL(policy.victim(), episode);
@@ -87,27 +85,38 @@ void equalPrioritiesGoInTheOrderInWhichTheyWereGiven() {
 
 void newEpisodesHaveTheLargestPrioritySoFar() {
   LowestPriorityFirst policy(4);
-  policy.created(0);
+  test::createEnded(policy, {0});
   prioritize(policy, {0}, {7});
   policy.removed(0);
-  policy.created(1);
-  policy.created(0);
+  test::createEnded(policy, {1, 0});
   prioritize(policy, {1}, {6});
   CHECK(test::equal(test::saved(policy, 2), {{1, bitsOf(6)}, {0, bitsOf(7)}}));
 }
 
 void episodesWithoutAPickGoFirst() {
   LowestPriorityFirst policy(4);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0});
+  for (const uint32_t episode : {1u, 2u}) policy.created(episode);
   prioritize(policy, {0}, {1e-30});
   policy.ended(1, 0);
   policy.ended(2, 1);
   CHECK_EQUAL(policy.victim(), 1u);
 }
 
+void prioritiesGivenWhileOpenCountAtTheEnd() {
+  LowestPriorityFirst policy(4);
+  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  CHECK_EQUAL(policy.victim(), EvictionPolicy::none);
+  prioritize(policy, {0, 1, 2}, {3, 2, 1});
+  for (const uint32_t episode : {0u, 1u}) policy.ended(episode, 1);
+  CHECK_EQUAL(policy.victim(), 1u);
+  policy.ended(2, 1);
+  CHECK_EQUAL(policy.victim(), 2u);
+}
+
 void loadRefusesWhatIsNoPriorityOrNotInOrder() {
   LowestPriorityFirst policy(3);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0, 1, 2});
   CHECK_EQUAL(test::loaded(policy, {{2, 0}, {0, bitsOf(0.5f)}, {1, bitsOf(1)}}), Status::ok);
   CHECK_EQUAL(policy.victim(), 2u);
   CHECK_EQUAL(test::loaded(policy, {{2, bitsOf(0.5f)}, {0, 0}, {1, bitsOf(1)}}), Status::dataCorrupt);
@@ -130,6 +139,7 @@ int main() {
   equalPrioritiesGoInTheOrderInWhichTheyWereGiven();
   newEpisodesHaveTheLargestPrioritySoFar();
   episodesWithoutAPickGoFirst();
+  prioritiesGivenWhileOpenCountAtTheEnd();
   loadRefusesWhatIsNoPriorityOrNotInOrder();
   test::conforms<LowestPriorityFirst, LowestPriorityFirstTwin>();
   return test::checkResult("lowest_priority_first");

@@ -19,7 +19,6 @@ struct LruTwin {
     }
   }
   void removed(uint32_t episode) { order.erase(std::find(order.begin(), order.end(), episode)); }
-  uint32_t victim(uint32_t spared) { return test::firstBut(items(), spared); }
   test::Items items() const {
     test::Items all;
     for (const uint32_t episode : order) all.push_back(EvictionItem{episode, 0});
@@ -30,7 +29,7 @@ struct LruTwin {
 
 void drawsOfOneBatchCountInTheirOrder() {
   Lru lru(4);
-  for (const uint32_t episode : {0u, 1u, 2u, 3u}) lru.created(episode);
+  test::createEnded(lru, {0, 1, 2, 3});
   const uint32_t picks[] = {1, 0, 3, 1, 1, 2, 0};
   lru.sampled(picks, 7);
   for (const uint32_t episode : {3u, 1u, 2u, 0u}) {
@@ -47,7 +46,7 @@ void manyEpisodesAreInOrderOfTheirLastDraw() {
   std::vector<uint32_t> lastUse(episodeCount);
   uint32_t now = 0;
   for (uint32_t episode = 0; episode < episodeCount; ++episode) {
-    lru.created(episode);
+    test::createEnded(lru, {episode});
     lastUse[episode] = ++now;
   }
   for (uint32_t batch = 0; batch < 20; ++batch) {
@@ -62,7 +61,7 @@ void manyEpisodesAreInOrderOfTheirLastDraw() {
 
 void loadRefusesAValueAndADuplicate() {
   Lru lru(3);
-  for (const uint32_t episode : {0u, 1u, 2u}) lru.created(episode);
+  test::createEnded(lru, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lru, {{2, 0}, {0, 0}, {1, 0}}), Status::ok);
   CHECK_EQUAL(lru.victim(), 2u);
   CHECK_EQUAL(test::loaded(lru, {{0, 0}, {1, 0}, {2, 1}}), Status::dataCorrupt);

@@ -29,13 +29,12 @@ struct SecondChanceTwin {
     if (place < hand) --hand;
     if (hand == order.size()) hand = 0;
   }
-  uint32_t victim(uint32_t spared) {
-    const auto isSpared = [&] { return order.size() > 1 && order[hand].episode == spared; };
-    while (order[hand].flag || isSpared()) {
-      if (!isSpared()) order[hand].flag = false;
-      hand = (hand + 1) % order.size();
+  uint32_t victim(const test::Ended& ended) {
+    for (;; hand = (hand + 1) % order.size()) {
+      if (ended.count(order[hand].episode) == 0) continue;
+      if (!order[hand].flag) return order[hand].episode;
+      order[hand].flag = false;
     }
-    return order[hand].episode;
   }
   test::Items items() const {
     test::Items all;
@@ -55,7 +54,7 @@ void sample(SecondChance& policy, std::vector<uint32_t> picks) {
 
 void sparesOnce() {
   SecondChance policy(4);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0, 1, 2});
   sample(policy, {0, 0, 0});
   CHECK_EQUAL(policy.victim(), 1u);
   policy.removed(1);
@@ -66,7 +65,7 @@ void sparesOnce() {
 
 void allFlagsSetIsOneRoundAndThenTheOldest() {
   SecondChance policy(4);
-  for (const uint32_t episode : {3u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {3, 1, 2});
   sample(policy, {1, 2, 3});
   CHECK_EQUAL(policy.victim(), 3u);
   CHECK_EQUAL(policy.victim(), 3u);
@@ -75,7 +74,7 @@ void allFlagsSetIsOneRoundAndThenTheOldest() {
 void handSurvivesRemovalOfAnyEpisode() {
   for (uint32_t gone = 0; gone < 4; ++gone) {
     SecondChance policy(4);
-    for (uint32_t episode = 0; episode < 4; ++episode) policy.created(episode);
+    test::createEnded(policy, {0, 1, 2, 3});
     sample(policy, {0, 1});
     CHECK_EQUAL(policy.victim(), 2u);  // the hand stands on 2
     policy.removed(gone);
@@ -86,31 +85,41 @@ void handSurvivesRemovalOfAnyEpisode() {
 
 void handGoesFromTheYoungestToTheOldestAtOnce() {
   SecondChance policy(4);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0, 1, 2});
   sample(policy, {0, 1});
   policy.removed(policy.victim());  // 2, the youngest
-  policy.created(3);                // behind the hand
+  test::createEnded(policy, {3});  // behind the hand
   CHECK_EQUAL(policy.victim(), 0u);
 }
 
 void reusedIndexHasAClearFlag() {
   SecondChance policy(2);
-  policy.created(0);
-  policy.created(1);
+  test::createEnded(policy, {0, 1});
   sample(policy, {0, 1});
   policy.removed(0);
-  policy.created(0);
+  test::createEnded(policy, {0});
   CHECK_EQUAL(policy.victim(), 0u);  // 1 is spared
+}
+
+void handPassesOverOpenEpisodesAndLeavesTheirFlags() {
+  SecondChance policy(4);
+  policy.created(0);
+  test::createEnded(policy, {1, 2});
+  sample(policy, {0, 1});
+  CHECK_EQUAL(policy.victim(), 2u);
+  policy.removed(2);
+  policy.ended(0, 1);
+  CHECK_EQUAL(policy.victim(), 1u);  // the flag of 0 is still set
 }
 
 void loadRefusesAnotherOrderOrFlag() {
   SecondChance policy(3);
-  for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
+  test::createEnded(policy, {0, 1, 2});
   CHECK_EQUAL(test::loaded(policy, {{1, 0}, {2, 1}, {0, 0}}), Status::ok);
   CHECK_EQUAL(policy.victim(), 1u);
   policy.removed(1);
   CHECK_EQUAL(policy.victim(), 0u);
-  policy.created(1);
+  test::createEnded(policy, {1});
   CHECK_EQUAL(test::loaded(policy, {{1, 0}, {2, 0}, {0, 0}}), Status::dataCorrupt);
   CHECK_EQUAL(test::loaded(policy, {{0, 2}, {2, 0}, {1, 0}}), Status::dataCorrupt);
 }
@@ -123,6 +132,7 @@ int main() {
   handSurvivesRemovalOfAnyEpisode();
   handGoesFromTheYoungestToTheOldestAtOnce();
   reusedIndexHasAClearFlag();
+  handPassesOverOpenEpisodesAndLeavesTheirFlags();
   loadRefusesAnotherOrderOrFlag();
   test::conforms<SecondChance, SecondChanceTwin>();
   return test::checkResult("second_chance");

@@ -17,8 +17,8 @@ export interface EvictionModel {
   /** Priorities of picks of these episodes, as one call set them. */
   prioritized?(handles: readonly number[], priorities: readonly number[]): void;
   removed(handle: number): void;
-  /** `spared`, the episode being recorded, goes only when it is the last. */
-  victim(spared?: number): number;
+  /** The episode to forget now: one that has ended, or undefined where there is none. */
+  victim(): number | undefined;
   clone(): EvictionModel;
 }
 
@@ -57,13 +57,13 @@ export function evictionModel(
     case "afterDraws":
       return new AfterDrawsModel(draws, [], [], fault);
     case "reservoir":
-      return new ReservoirModel(new Random(seed, 0), [], [], fault);
+      return new ReservoirModel(new Random(seed, 0), [], fault);
     case "fifo":
-      return new FifoModel([]);
+      return new FifoModel([], new Set(), fault);
     case "secondChance":
       return new SecondChanceModel([], undefined, fault);
     case "lru":
-      return new LruModel([], fault);
+      return new LruModel([], new Set(), fault);
     case "lfu":
       return new LfuModel([], 0, fault);
     case "custom":
@@ -75,40 +75,41 @@ function without<T>(list: readonly T[], gone: T): T[] {
   return list.filter((member) => member !== gone);
 }
 
-/** The first, but for the one spared while there is another. */
-function firstBut(handles: readonly number[], spared: number | undefined): number {
-  return handles.length > 1
-    ? firstOf(handles.filter((handle) => handle !== spared))
-    : firstOf(handles);
-}
-
-function firstOf<T>(list: readonly T[]): T {
-  const [first] = list;
-  if (first === undefined) throw new Error("the model has no episode to evict");
-  return first;
-}
-
 /** The oldest goes. */
 class FifoModel implements EvictionModel {
-  constructor(private handles: readonly number[]) {}
+  constructor(
+    private handles: readonly number[],
+    private readonly endedOnes: Set<number>,
+    private readonly fault?: Fault,
+  ) {}
   created(handle: number): void {
     this.handles = [...this.handles, handle];
   }
   sampled(): void {}
+  ended(handle: number): void {
+    this.endedOnes.add(handle);
+  }
   removed(handle: number): void {
     this.handles = without(this.handles, handle);
   }
-  victim(spared?: number): number {
-    return firstBut(this.handles, spared);
+  victim(): number | undefined {
+    if (this.fault === "fifoByEnd") {
+      return [...this.endedOnes].find((handle) => this.handles.includes(handle));
+    }
+    return this.handles.find((handle) => this.endedOnes.has(handle));
   }
   clone(): EvictionModel {
-    return new FifoModel(this.handles);
+    return new FifoModel(this.handles, new Set(this.endedOnes), this.fault);
   }
 }
 
 /** The one that was created or drawn longest ago goes. */
 class LruModel implements EvictionModel {
-  constructor(private handles: readonly number[], private readonly fault?: Fault) {}
+  constructor(
+    private handles: readonly number[],
+    private readonly endedOnes: Set<number>,
+    private readonly fault?: Fault,
+  ) {}
   created(handle: number): void {
     this.handles = [...this.handles, handle];
   }
@@ -117,40 +118,47 @@ class LruModel implements EvictionModel {
       this.handles = [...without(this.handles, handle), handle];
     }
   }
+  ended(handle: number): void {
+    this.endedOnes.add(handle);
+  }
   removed(handle: number): void {
     this.handles = without(this.handles, handle);
   }
-  victim(spared?: number): number {
-    return firstBut(this.handles, spared);
+  victim(): number | undefined {
+    return this.handles.find((handle) => this.endedOnes.has(handle));
   }
   clone(): EvictionModel {
-    return new LruModel(this.handles, this.fault);
+    return new LruModel(this.handles, new Set(this.endedOnes), this.fault);
   }
 }
 
-interface Spared {
+interface Flagged {
   readonly handle: number;
   flag: boolean;
+  ended: boolean;
 }
 
 /**
  * The clock of Chen and Wang: a hand goes over the episodes by age. It spares once an episode that was drawn since it
- * last passed.
+ * last passed. It leaves open episodes as they are.
  */
 class SecondChanceModel implements EvictionModel {
   constructor(
-    private readonly episodes: Spared[],
+    private readonly episodes: Flagged[],
     private hand: number | undefined,
     private readonly fault?: Fault,
   ) {}
   created(handle: number): void {
-    this.episodes.push({ handle, flag: false });
+    this.episodes.push({ handle, flag: false, ended: false });
     this.hand ??= handle;
   }
   sampled(handles: readonly number[]): void {
     for (const episode of this.episodes) {
       if (handles.includes(episode.handle)) episode.flag = true;
     }
+  }
+  ended(handle: number): void {
+    for (const episode of this.episodes) if (episode.handle === handle) episode.ended = true;
   }
   removed(handle: number): void {
     if (this.hand === handle) {
@@ -159,13 +167,13 @@ class SecondChanceModel implements EvictionModel {
     }
     this.episodes.splice(this.episodes.findIndex((episode) => episode.handle === handle), 1);
   }
-  victim(spared?: number): number {
+  victim(): number | undefined {
+    if (this.episodes.every((episode) => !episode.ended)) return undefined;
     for (;;) {
       const at = this.episodes.find((episode) => episode.handle === this.hand);
       if (at === undefined) throw new Error("the model's hand points nowhere");
-      const passed = at.handle === spared && this.episodes.length > 1;
-      if (!at.flag && !passed) return at.handle;
-      if (!passed) at.flag = false;
+      if (at.ended && !at.flag) return at.handle;
+      if (at.ended || this.fault === "handClearsOpen") at.flag = false;
       this.hand = this.#after(at.handle);
     }
   }
@@ -186,13 +194,14 @@ interface Used {
   readonly handle: number;
   count: number;
   time: number;
+  ended: boolean;
 }
 
 /** The one drawn least often goes; of several, the one that was drawn or created longest ago. */
 class LfuModel implements EvictionModel {
   constructor(private episodes: Used[], private now: number, private readonly fault?: Fault) {}
   created(handle: number): void {
-    this.episodes.push({ handle, count: 0, time: this.now++ });
+    this.episodes.push({ handle, count: 0, time: this.now++, ended: false });
   }
   sampled(handles: readonly number[]): void {
     for (const handle of handles) {
@@ -204,12 +213,15 @@ class LfuModel implements EvictionModel {
       if (this.fault !== "lfuTiesByAge") used.time = this.now++;
     }
   }
+  ended(handle: number): void {
+    for (const episode of this.episodes) if (episode.handle === handle) episode.ended = true;
+  }
   removed(handle: number): void {
     this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
   }
-  victim(spared?: number): number {
-    const order = this.episodes.toSorted((a, b) => a.count - b.count || a.time - b.time);
-    return firstBut(order.map(({ handle }) => handle), spared);
+  victim(): number | undefined {
+    return this.episodes.toSorted((a, b) => a.count - b.count || a.time - b.time)
+      .find(({ ended }) => ended)?.handle;
   }
   clone(): EvictionModel {
     return new LfuModel(this.episodes.map((episode) => ({ ...episode })), this.now, this.fault);
@@ -228,12 +240,14 @@ class LowestPriorityFirstModel implements EvictionModel {
     private episodes: readonly Prioritized[],
     private largest: number,
     private readonly fault?: Fault,
+    private readonly endedOnes: Set<number> = new Set(),
   ) {}
   created(handle: number): void {
     this.#set(handle, this.fault === "newEpisodesLowest" ? 0 : this.largest);
   }
   sampled(): void {}
   ended(handle: number, pickCount: number): void {
+    this.endedOnes.add(handle);
     if (pickCount === 0 && this.fault !== "pickless") this.#set(handle, 0);
   }
   prioritized(handles: readonly number[], priorities: readonly number[]): void {
@@ -249,13 +263,18 @@ class LowestPriorityFirstModel implements EvictionModel {
   removed(handle: number): void {
     this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
   }
-  victim(spared?: number): number {
-    const order = this.episodes.toSorted((a, b) => a.priority - b.priority);
-    return firstBut(order.map(({ handle }) => handle), spared);
+  victim(): number | undefined {
+    return this.episodes.toSorted((a, b) => a.priority - b.priority)
+      .find(({ handle }) => this.endedOnes.has(handle))?.handle;
   }
   clone(): EvictionModel {
     const forgets = this.fault === "snapshotForgetsMaximum";
-    return new LowestPriorityFirstModel(this.episodes, forgets ? 1 : this.largest, this.fault);
+    return new LowestPriorityFirstModel(
+      this.episodes,
+      forgets ? 1 : this.largest,
+      this.fault,
+      new Set(this.endedOnes),
+    );
   }
   #set(handle: number, priority: number): void {
     this.removed(handle);
@@ -271,7 +290,7 @@ interface Counted {
   pickCount?: number;
 }
 
-/** The one that was first to be drawn `draws` times a pick goes; while there is none, the oldest. */
+/** The one that was first to be drawn `draws` times a pick goes; while there is none, the oldest that has ended. */
 class AfterDrawsModel implements EvictionModel {
   constructor(
     private readonly draws: number,
@@ -300,10 +319,9 @@ class AfterDrawsModel implements EvictionModel {
     this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
     this.spent = without(this.spent, handle);
   }
-  victim(spared?: number): number {
-    const others = this.episodes.map(({ handle }) => handle)
-      .filter((handle) => !this.spent.includes(handle));
-    return firstBut([...this.spent, ...others], spared);
+  victim(): number | undefined {
+    return this.spent[0] ??
+      this.episodes.find(({ pickCount }) => pickCount !== undefined)?.handle;
   }
   clone(): EvictionModel {
     const episodes = this.episodes.map((episode) => ({ ...episode }));
@@ -321,35 +339,27 @@ interface Keyed {
   readonly key: bigint;
 }
 
-/** Each episode gets a random key when it ends; the lowest key goes. Open ones stay while an ended one is there. */
+/** Each episode gets a random key when it ends; the lowest key goes. */
 class ReservoirModel implements EvictionModel {
   constructor(
     private readonly random: Random,
-    private open: readonly number[],
     private keyed: readonly Keyed[],
     private readonly fault?: Fault,
   ) {}
-  created(handle: number): void {
-    this.open = [...this.open, handle];
-  }
+  created(): void {}
   sampled(): void {}
   ended(handle: number): void {
-    this.open = without(this.open, handle);
     this.keyed = [...this.keyed, { handle, key: this.random.next() >> 32n }];
   }
   removed(handle: number): void {
-    this.open = without(this.open, handle);
     this.keyed = this.keyed.filter((episode) => episode.handle !== handle);
   }
-  victim(spared?: number): number {
-    const order = this.keyed.toSorted((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
-      .map(({ handle }) => handle);
-    const all = this.fault === "openGoFirst" ? [...this.open, ...order] : [...order, ...this.open];
-    return firstBut(all, spared);
+  victim(): number | undefined {
+    return this.keyed.toSorted((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : 0)[0]?.handle;
   }
   clone(): EvictionModel {
     const random = this.fault === "snapshotForgetsRandom" ? new Random(0, 0) : this.random.clone();
-    return new ReservoirModel(random, this.open, this.keyed, this.fault);
+    return new ReservoirModel(random, this.keyed, this.fault);
   }
 }
 
@@ -372,10 +382,10 @@ class CustomModel implements EvictionModel {
   removed(handle: number): void {
     this.episodes = this.episodes.filter((episode) => episode.handle !== handle);
   }
-  victim(): number {
+  victim(): number | undefined {
     const score = (episode: { handle: number; drawn: number }): number =>
       customScore(episode.handle, episode.drawn);
-    return firstOf(this.episodes.toSorted((a, b) => score(a) - score(b))).handle;
+    return this.episodes.toSorted((a, b) => score(a) - score(b))[0]?.handle;
   }
   clone(): EvictionModel {
     return new CustomModel(this.episodes.map((episode) => ({ ...episode })));

@@ -350,7 +350,8 @@ export class ReplayModel {
       const record = this.#episodeBytes(before + records) - this.#episodeBytes(before);
       const bytes = this.storedBytes + record + more * this.#stateBytes;
       if (this.recordCount + records <= capacity && bytes <= capacityBytes) return;
-      this.#remove(this.#eviction.victim(episode === undefined ? undefined : handle));
+      const others = this.handles.filter((one) => one !== handle);
+      this.#remove(this.#eviction.victim() ?? others[0] ?? handle);
     }
   }
 
