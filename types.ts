@@ -45,7 +45,7 @@ export type {
   ArrayOfDType,
   ArrayValue,
   ColumnArrays,
-  InputArrayOfDType,
+  NumericArray,
   ScalarValue,
 } from "./schema/columns.ts";
 export type {

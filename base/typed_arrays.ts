@@ -38,6 +38,20 @@ const VIEWS = [
   BigUint64Array,
 ] as const;
 
+/** The kinds whose elements are numbers. The two others have elements of type `bigint`. */
+const NUMERIC: ReadonlySet<string | undefined> = new Set([
+  "Int8Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "Int16Array",
+  "Uint16Array",
+  "Int32Array",
+  "Uint32Array",
+  "Float16Array",
+  "Float32Array",
+  "Float64Array",
+]);
+
 type Getter<T> = (this: unknown) => T;
 
 function getterOf<T>(object: object, key: string | symbol): Getter<T> {
@@ -64,6 +78,11 @@ export function kindOf(value: unknown): string | undefined {
 /** True for a typed array of this kind, by its memory. An instance of a subclass counts too. */
 export function isKind<K extends ArrayKind>(kind: K, value: unknown): value is ArrayOfKind[K] {
   return KIND.call(value) === kind;
+}
+
+/** True for a typed array of any kind whose elements are numbers, by its memory. */
+export function isNumeric(value: unknown): value is Float64Array<ArrayBuffer> {
+  return NUMERIC.has(KIND.call(value));
 }
 
 /** The number of elements of a typed array; 0 where it has lost its memory. */

@@ -47,31 +47,30 @@ export interface ArrayOfDType {
   readonly bool: Uint8Array<ArrayBuffer>;
 }
 
-/** The typed array of each dtype, on memory of any kind. */
-export interface InputArrayOfDType {
-  /** Whole numbers 0 to 255. */
-  readonly uint8: Uint8Array;
-  /** Whole numbers -128 to 127. */
-  readonly int8: Int8Array;
-  /** Whole numbers -32768 to 32767. */
-  readonly int16: Int16Array;
-  /** Whole numbers -2147483648 to 2147483647. */
-  readonly int32: Int32Array;
-  /** Half precision. */
-  readonly float16: Float16Array;
-  /** Single precision. */
-  readonly float32: Float32Array;
-  /** Double precision. */
-  readonly float64: Float64Array;
-  /** 0 or 1, or `true` and `false`. */
-  readonly bool: Uint8Array | readonly boolean[];
-}
+/** A plain array of numbers, or a typed array of any kind whose elements are numbers. A `BigInt64Array` is none. */
+export type NumericArray =
+  | readonly number[]
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float16Array
+  | Float32Array
+  | Float64Array;
 
 /** What `record` takes for a column of one element. */
 export type ScalarValue<C extends Column> = C["dtype"] extends "bool" ? boolean | number : number;
 
-/** What `record` takes for a column with a shape: the typed array of its dtype, or a plain array. */
-export type ArrayValue<C extends Column> = InputArrayOfDType[C["dtype"]] | readonly number[];
+/**
+ * What `record` takes for a column with a shape: a plain or typed array of numbers, for `bool` also one of `true` and `false`. It is
+ * copied fastest if it is the typed array of the column's dtype. The values of any other are checked for the range of the dtype.
+ */
+export type ArrayValue<C extends Column> = C["dtype"] extends "bool"
+  ? NumericArray | readonly boolean[]
+  : NumericArray;
 
 /**
  * What `record` takes for a column. Without a shape it is a number, and for `bool` also `true` or `false`. With a shape it is the
@@ -406,15 +405,6 @@ export function viewOf(
     case "float64":
       return new Float64Array(buffer, offset, count);
   }
-}
-
-const ARRAY_TYPES: ReadonlyMap<DType, { readonly name: string }> = new Map(
-  DTYPES.map((dtype) => [dtype, viewOf(dtype, new ArrayBuffer(0), 0, 0).constructor]),
-);
-
-/** The constructor of the typed arrays of a dtype. */
-export function arrayTypeOf(dtype: DType): { readonly name: string } | undefined {
-  return ARRAY_TYPES.get(dtype);
 }
 
 showAs(Column, (column: Column) => String(column));

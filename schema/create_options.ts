@@ -5,7 +5,7 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkInteger, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
@@ -82,6 +82,15 @@ export interface CreateOptions<
    * long picks faster.
    */
   readonly blockLength?: number;
+  /**
+   * Whether NaN and infinite values are refused in states, actions and rewards; false by default. The error names the column, the step
+   * and the element, and nothing is stored. It looks at the values as they are stored: 1e300 is infinite as float32.
+   *
+   * Extras are not checked, because some are rightly infinite: the logits of actions that are not allowed, for example. Use it while you
+   * look for the source of a NaN. It costs about 10 ns for a record with a state of four floats, 3 ns in `recordMany`, and 1 ns for
+   * each further element.
+   */
+  readonly checkFinite?: boolean;
   /** The file of the kernel. By default the library finds it. */
   readonly kernelPath?: string | URL;
 }
@@ -108,6 +117,8 @@ export interface ReplayConfig {
   readonly segmentLength: number;
   /** As given; 0 leaves it to the kernel. */
   readonly blockLength: number;
+  /** As given. */
+  readonly checkFinite: boolean;
 }
 
 const OPTIONS = [
@@ -123,6 +134,7 @@ const OPTIONS = [
   "seed",
   "segmentLength",
   "blockLength",
+  "checkFinite",
   "kernelPath",
 ] as const;
 
@@ -182,6 +194,8 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       segmentMax,
     ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
+    checkFinite: options.checkFinite !== undefined &&
+      checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
   };
 }
 

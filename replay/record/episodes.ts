@@ -90,6 +90,7 @@ export class Episodes {
     row.turn++;
     row.operation.name = operation;
     row.finalState.write(finalState);
+    if (row.isFinite) row.checkFiniteOf(operation, row.finalState);
     const { eviction } = this.#rules;
     const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
     const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;

@@ -11,6 +11,7 @@ import {
   checkUnshared,
   countOf,
   isKind,
+  isNumeric,
   isOwn,
   lengthOf,
 } from "../../base/typed_arrays.ts";
@@ -22,7 +23,7 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import type { ArrayValue, Columns, NamedColumn } from "../../schema/columns.ts";
+import type { ArrayValue, Columns, NamedColumn, NumericArray } from "../../schema/columns.ts";
 import type {
   ExtrasOf,
   Recordable,
@@ -68,7 +69,7 @@ export interface StepColumns<S extends Schema> {
    * `[n]`: the first priority of the pick that begins at each step: finite, 0 or more. It holds for every selector. Without it each
    * selector's rule chooses.
    */
-  readonly priority?: Float64Array | Float32Array | readonly number[];
+  readonly priority?: NumericArray;
 }
 
 /** What `recordMany` takes: n consecutive steps of one episode. */
@@ -82,8 +83,8 @@ export type ManySteps<S extends Schema> = Recordable<
   }
 >;
 
-/** Whether each environment is done: bytes of 0 and 1, or booleans. */
-export type DoneFlags = Uint8Array | readonly (boolean | number)[];
+/** Flags of steps: booleans, or 0 and 1 in a plain or typed array. A `Uint8Array` is read fastest. */
+export type DoneFlags = NumericArray | readonly (boolean | number)[];
 
 /** What `recordBatch` takes: one step of each of m environments. */
 export type BatchSteps<S extends Schema> = Recordable<
@@ -166,6 +167,7 @@ export class ManyRecorder {
     this.#many = undefined;
     this.#writeColumns(MANY, steps, loose);
     const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
+    if (this.#row.isFinite) checkFiniteSteps(steps);
     const { symbols } = this.#core.kernel;
     const handle = this.#rules.eviction === undefined ? this.#handle : new Float64Array(1);
     handle[0] = episode;
@@ -197,6 +199,12 @@ export class ManyRecorder {
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
     writeFinalStates(steps, loose.nextState, doneCount);
     const flags = writePriorities(BATCH, steps, loose.priority);
+    if (this.#row.isFinite) {
+      checkFiniteSteps(steps);
+      for (let k = 0; k < count; k++) {
+        if (steps.flags[k] !== 0) steps.finalState.checkFinite(k, k + 1);
+      }
+    }
     this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#batch = steps;
     return doneCount;
@@ -223,6 +231,7 @@ export class ManyRecorder {
     row.turn++;
     row.operation.name = MANY;
     row.finalState.write(finalState);
+    if (row.isFinite) row.checkFiniteOf(MANY, row.finalState);
     steps.finalBytes.set(row.finalBytes);
     return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
   }
@@ -258,6 +267,11 @@ export class ManyRecorder {
   }
 }
 
+/** Refuses NaN and infinite values in the states, actions and rewards. */
+function checkFiniteSteps({ columns, count }: ManyRows): void {
+  for (const column of columns.slice(0, 3)) column.checkFinite(0, count);
+}
+
 function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
   // The array's iterator may be the user's code, so this loop counts.
   const count = lengthOf(episodes);
@@ -268,13 +282,10 @@ function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
 function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
-  const isTyped = isKind("Float64Array", value) || isKind("Float32Array", value);
-  if (!isTyped && !Array.isArray(value)) {
+  if (!isNumeric(value) && !Array.isArray(value)) {
     checkHonest(`${operation}: priority`, value);
     throw new TypeError(
-      `${operation}: priority must be a Float64Array, a Float32Array or an array of numbers, got ${
-        show(value)
-      }`,
+      `${operation}: priority must be a plain or typed array of numbers, got ${show(value)}`,
     );
   }
   if (countOf(value) !== count) {
@@ -318,11 +329,13 @@ function checkFlags(
   name: string,
   value: unknown,
   count: number,
-): Uint8Array | readonly unknown[] {
-  if (!isKind("Uint8Array", value) && !Array.isArray(value)) {
+): Float64Array | readonly unknown[] {
+  if (!isNumeric(value) && !Array.isArray(value)) {
     checkHonest(`${BATCH}: ${name}`, value);
     throw new TypeError(
-      `${BATCH}: ${name} must be a Uint8Array or an array of booleans, got ${show(value)}`,
+      `${BATCH}: ${name} must be a plain or typed array of booleans or of 0 and 1, got ${
+        show(value)
+      }`,
     );
   }
   if (countOf(value) === count) return value;

@@ -11,6 +11,7 @@ import {
   checkHonest,
   countOf,
   isKind,
+  isNumeric,
   kindOf,
   lengthOf,
 } from "../../base/typed_arrays.ts";
@@ -22,30 +23,28 @@ import {
 } from "../../ffi/symbols.ts";
 import {
   type ArrayOfDType,
-  arrayTypeOf,
   type Column,
   type DType,
   type NamedColumn,
   viewOf,
 } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
+import { canBeNaN, checkFinite } from "./finite.ts";
 import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 
 /** The values of a column, in any kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
 
-/** The values, which must be the column's own typed array or a plain one. */
+/** The values, which must be a plain or typed array of numbers. */
 export function checkValues(
   operation: string,
   { name, column }: NamedColumn,
   value: unknown,
 ): Values {
-  if (Array.isArray(value)) return value;
-  const wanted = arrayTypeOf(column.dtype);
-  if (kindOf(value) === wanted?.name) return value as ArrayOfDType[DType];
+  if (Array.isArray(value) || isNumeric(value)) return value;
   checkHonest(`${operation}: ${name}`, value);
   throw new TypeError(
-    `${operation}: ${name} is ${column} and takes the values of all steps as one ${wanted?.name} or plain array, got ${
+    `${operation}: ${name} is ${column} and takes the values of all steps as one plain or typed array of numbers, got ${
       show(value)
     }`,
   );
@@ -71,6 +70,7 @@ export class ManyRowsColumn {
   readonly #view: ArrayOfDType[DType];
   readonly #place: ColumnPlace;
   readonly #operation: string;
+  readonly #isFloat: boolean;
 
   /** A column at `offset` bytes, for `count` steps. */
   constructor(
@@ -84,6 +84,7 @@ export class ManyRowsColumn {
     this.#operation = operation;
     this.#named = named;
     this.#view = viewOf(dtype, buffer, offset, count * elementCount);
+    this.#isFloat = canBeNaN(dtype);
     this.#place = {
       operation: { name: operation },
       name: named.name,
@@ -125,19 +126,35 @@ export class ManyRowsColumn {
     this.#copy(values, step * elementCount, (step + 1) * elementCount);
   }
 
-  #copy(values: Values, from: number, to: number): void {
-    const view = this.#view;
-    if (ArrayBuffer.isView(values)) {
-      if (this.#place.dtype === "bool") {
-        for (let k = from; k < to; k++) checkElement(this.#place, values[k], k);
-      }
-      view.set(this.#part(values, from, to), from);
-    } else {
-      for (let k = from; k < to; k++) view[k] = checkElement(this.#place, values[k], k);
-    }
+  /**
+   * Refuses NaN and infinite values of steps `first` to `end`, which were written.
+   *
+   * @throws {RangeError} When there is one.
+   */
+  checkFinite(first: number, end: number): void {
+    if (!this.#isFloat) return;
+    const { elementCount, dtype } = this.#named.column;
+    const values = { name: this.#named.name, dtype, elementCount, view: this.#view };
+    checkFinite(this.#operation, values, first * elementCount, end * elementCount, true);
   }
 
-  /** Elements `from` to `to` of the caller's array. Its `subarray` may be the user's code, so it is not called. */
+  #copy(values: Values, from: number, to: number): void {
+    const view = this.#view;
+    if (this.#place.dtype !== "bool" && isNumeric(values)) {
+      if (kindOf(values) === kindOf(view)) {
+        view.set(this.#part(values as ArrayOfDType[DType], from, to), from);
+        return;
+      }
+      // Every number is a float, so there is nothing to check.
+      if (this.#isFloat && from === 0 && to === lengthOf(values)) {
+        view.set(values);
+        return;
+      }
+    }
+    for (let k = from; k < to; k++) view[k] = checkElement(this.#place, values[k], k);
+  }
+
+  /** Elements `from` to `to` of an array of the column's own kind. Its `subarray` may be the user's code, so it is not called. */
   #part(values: ArrayOfDType[DType], from: number, to: number): ArrayOfDType[DType] {
     if (from === 0 && to === lengthOf(values)) return values;
     const { dtype, elementBytes } = this.#named.column;

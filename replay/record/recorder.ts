@@ -214,6 +214,7 @@ export class Recorder {
     }
     const core = this.#core;
     const { bytes, view } = this.#row;
+    if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
     const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     if (status !== 0) this.#storeAfter(operation, status, flags);
@@ -222,6 +223,14 @@ export class Recorder {
     if (eviction !== undefined) eviction.seen(handle);
     if (selectors.size > 0) selectors.recorded(core.id);
     return handle;
+  }
+
+  #checkFinite(operation: string, flags: number): void {
+    const row = this.#row;
+    row.checkFinite(operation);
+    if ((flags & EXRP_RECORD_ENDS) === 0) return;
+    const isStep = (flags & EXRP_RECORD_BEGINS) !== 0;
+    row.checkFiniteOf(operation, isStep ? row.nextState : row.finalState);
   }
 
   /** Makes room if the store was full, and tries again. */

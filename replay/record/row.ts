@@ -8,7 +8,14 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { checkHonest, countOf, isKind, kindOf, lengthOf } from "../../base/typed_arrays.ts";
+import {
+  checkHonest,
+  countOf,
+  isKind,
+  isNumeric,
+  kindOf,
+  lengthOf,
+} from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import {
   EXRP_ROW_BYTES,
@@ -17,6 +24,7 @@ import {
   EXRP_ROW_PRIORITY,
 } from "../../ffi/symbols.ts";
 import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
+import { canBeNaN, checkFinite, type StagedValues } from "./finite.ts";
 
 const KIND: Readonly<Record<DType, number>> = {
   uint8: 0,
@@ -92,6 +100,8 @@ function placeText({ operation, name }: ColumnPlace, index: number): string {
 
 /** One column's place in the row. */
 export class RowColumn {
+  /** The values in the row. */
+  readonly staged: StagedValues;
   readonly #place: ColumnPlace;
   readonly #shapeText: string;
   readonly #operation: { name: string };
@@ -119,6 +129,8 @@ export class RowColumn {
     this.#offset = offset;
     this.#row = new DataView(row);
     this.#view = viewOf(column.dtype, row, offset, column.elementCount);
+    const { dtype, elementCount } = column;
+    this.staged = { name, dtype, elementCount, view: this.#view };
     this.#shapeText = String(column);
     this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText };
   }
@@ -195,34 +207,21 @@ export class RowColumn {
     else this.#writeArray(value);
   }
 
-  /** Writes arrays of the rarer dtypes and plain arrays, and refuses everything else. */
+  /** Writes arrays of the rarer dtypes, arrays of other kinds and plain arrays, and refuses everything else. */
   #writeArray(value: unknown): void {
     const view = this.#view;
-    if (ArrayBuffer.isView(value)) {
-      checkHonest(`${this.#operation.name}: ${this.#name}`, value);
-      if (kindOf(value) !== kindOf(view)) {
-        throw new TypeError(
-          `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes a ${view.constructor.name} or a plain array, got ${
-            show(value)
-          }`,
-        );
-      }
-      const array = value as ArrayOfDType[DType];
-      this.#checkLength(array);
-      if (this.#dtype === "bool") {
-        for (let k = 0; k < view.length; k++) checkElement(this.#place, array[k], k);
-      }
-      view.set(array);
-    } else if (Array.isArray(value)) {
-      this.#checkLength(value);
-      for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
-    } else {
+    const where = `${this.#operation.name}: ${this.#name}`;
+    if (ArrayBuffer.isView(value)) checkHonest(where, value);
+    if (!isNumeric(value) && !Array.isArray(value)) {
       throw new TypeError(
-        `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes ${this.#count} values as a ${view.constructor.name} or a plain array, got ${
+        `${where} is ${this.#shapeText} and takes ${this.#count} values as a plain or typed array of numbers, got ${
           show(value)
         }`,
       );
     }
+    this.#checkLength(value);
+    if (this.#dtype !== "bool" && kindOf(value) === kindOf(view)) view.set(value);
+    else for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
   }
 
   #checkLength(value: ArrayLike<unknown>): void {
@@ -263,8 +262,13 @@ export class Row {
   /** The offset of the priority, a float64. */
   readonly priorityOffset: number;
 
-  /** A row with the layout that the kernel gives for replay `id`. */
-  constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[]) {
+  /** Whether NaN and infinite values are refused. */
+  readonly isFinite: boolean;
+  /** Which of the state, action and reward can hold NaN. */
+  readonly #floats: readonly RowColumn[];
+
+  /** A row with the layout that the kernel gives for replay `id`. `isFinite` says whether NaN and infinite values are refused. */
+  constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[], isFinite: boolean) {
     const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
     const status = kernel.symbols.exrp_row_layout(id, offsets, offsets.length);
     checkStatus(kernel, "ExperienceReplay.create()", status);
@@ -288,5 +292,21 @@ export class Row {
     this.nextState = new RowColumn(first, "nextState", buffer, at, this.operation);
     const { elementBytes, elementCount } = first.column;
     this.finalBytes = new Uint8Array(buffer, at, elementBytes * elementCount);
+    this.isFinite = isFinite;
+    this.#floats = [state, action, reward].filter(({ staged }) => canBeNaN(staged.dtype));
+  }
+
+  /**
+   * Refuses NaN and infinite values in the state, action and reward.
+   *
+   * @throws {RangeError} When there is one.
+   */
+  checkFinite(operation: string): void {
+    for (const column of this.#floats) this.checkFiniteOf(operation, column);
+  }
+
+  /** The same for one column, such as the final state. */
+  checkFiniteOf(operation: string, { staged }: RowColumn): void {
+    checkFinite(operation, staged, 0, staged.elementCount, false);
   }
 }

@@ -77,9 +77,9 @@ Deno.test("many steps are typed by the schema", async () => {
   });
   assertEquals(replay.endEpisode(next, { finalState: [3, 4] }), true);
 
-  const floats = new Float32Array(4);
-  // @ts-expect-error: the state's dtype is uint8.
-  assertThrows(() => replay.recordMany(next, { state: floats, action: [1, 2], reward, extras }));
+  const big = new BigInt64Array(4);
+  // @ts-expect-error: the elements are no numbers.
+  assertThrows(() => replay.recordMany(next, { state: big, action: [1, 2], reward, extras }));
   // @ts-expect-error: the extras are missing.
   assertThrows(() => replay.recordMany(next, { state, action: [1, 2], reward }));
   // @ts-expect-error: the handles are written to.
@@ -148,8 +148,9 @@ Deno.test("what does not fit the schema does not compile", async () => {
     // @ts-expect-error: no extras at all here.
     plain.extras.logProb;
 
-  // @ts-expect-error: the state's dtype is uint8.
-  assertThrows(() => replay.record(episode, new Float32Array(2), 0, 0, { extras: { logProb: 0 } }));
+  const big = new BigInt64Array(2);
+  // @ts-expect-error: the elements are no numbers.
+  assertThrows(() => replay.record(episode, big, 0, 0, { extras: { logProb: 0 } }));
   // @ts-expect-error: the state has two elements, one number is not it.
   assertThrows(() => replay.record(episode, 1, 0, 0, { extras: { logProb: 0 } }));
   // @ts-expect-error: the extras are missing.

@@ -28,9 +28,14 @@ const MANY: [string, unknown[], RegExp][] = [
     /reward .* takes 2 values for 2 steps, got 3/,
   ],
   [
-    "rewards of another dtype",
-    [0, { ...good, reward: new Float64Array(2) }],
-    /reward .* one Float32Array or plain array, got Float64Array\(2\)/,
+    "rewards of big integers",
+    [0, { ...good, reward: new BigUint64Array(2) }],
+    /reward .* one plain or typed array of numbers, got BigUint64Array\(2\)/,
+  ],
+  [
+    "actions with a fraction in a typed array",
+    [0, { ...good, action: Float64Array.of(0, 0.5) }],
+    /recordMany\(\): action\[1\] must be an integer .* got 0\.5/,
   ],
   ["one action for all", [0, { ...good, action: 1 }], /action .* got 1/],
   [
@@ -94,7 +99,7 @@ const BATCH: [string, unknown[], RegExp][] = [
   [
     "one flag for all",
     [[0, 2], { ...good, terminated: true }],
-    /terminated must be a Uint8Array or an array of booleans, got true/,
+    /terminated must be a plain or typed array of booleans or of 0 and 1, got true/,
   ],
   [
     "no next state of one that is done",
