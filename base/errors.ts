@@ -59,7 +59,7 @@ export interface ReplayErrorOptions {
  * |---|---|
  * | `empty` | a batch from a pick table without picks |
  * | `batch-size` | a batch of `withoutReplacement` is larger than the table |
- * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, or with a handle that no episode has had |
+ * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, stored or not, or with a handle that no episode has had |
  * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | two environments of `recordBatch` name the same open episode |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |

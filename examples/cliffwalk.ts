@@ -69,12 +69,13 @@ function recordAllWalks(replay: WalkReplay, seed: number): void {
     [walks[left - 1], walks[k]] = [walks[k] ?? 0, walks[left - 1] ?? 0];
   }
   for (const walk of walks) {
-    const episode = replay.newEpisode();
+    let episode = replay.newEpisode();
     for (let state = 0; state < STATE_COUNT; state++) {
       const action = (walk >> state) & 1; // 1 leads on
       const isEnd = action === 0 || state === STATE_COUNT - 1;
       const reward = action === 1 && isEnd ? 1 : 0;
-      replay.record(episode, state, action, reward, isEnd ? { finalState: state + action } : {});
+      const end = isEnd ? { finalState: state + action } : {};
+      episode = replay.record(episode, state, action, reward, end);
       if (isEnd) break;
     }
   }

@@ -74,6 +74,11 @@ function text(operation: string, status: number, detail: readonly number[]): str
     case abi.EXRP_STATUS_EMPTY:
       return `there is no pick to draw yet (records stored: ${a})`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
+      if (Number(b) < 0) {
+        return `episode ${a} is not in the replay any more, and no record can go to it; newEpisode() begins another (if you did not end it, use ${
+          handleOf(operation)
+        })`;
+      }
       return `episode ${a} has ended with ${b} records; newEpisode() begins another (if you did not end it, it was cut at segmentLength: use ${
         handleOf(operation)
       })`;

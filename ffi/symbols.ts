@@ -284,6 +284,7 @@ export const EXRP_SECTION_EPISODES = 1;
 export const EXRP_SECTION_RECORDS = 2;
 export const EXRP_SECTION_EVICTION = 3;
 export const EXRP_SECTION_PRIORITIES = 4;
+export const EXRP_SECTION_ORPHANS = 5;
 export const EXRP_SECTION_KEPT = 8;
 export const EXRP_SECTION_PICKS = 16;
 export const EXRP_SECTION_SELECTOR = 32;

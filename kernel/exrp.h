@@ -53,9 +53,10 @@ extern "C" {
 #define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
 #define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
 #define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [index in the argument, pick index, pick count] */
-#define EXRP_STATUS_EPISODE_TWICE 19     /* two steps of a batch name the same open episode [handle, index of the first step, of the second] */
+#define EXRP_STATUS_EPISODE_TWICE 19     /* two steps of a batch have the same handle [handle, index of the first step, of the second] */
 #define EXRP_STATUS_EMPTY 20             /* a batch from an empty pick table [record count] */
-#define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count] */
+#define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count, or -1 where it was
+                                            evicted since] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of the
                                             episode that is too old and must go, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read, or a draw
@@ -231,6 +232,7 @@ extern "C" {
 #define EXRP_SECTION_RECORDS 2   /* an item per record or final state, in order of episode and time */
 #define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item per episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
+#define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64 */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
 #define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its table) */

@@ -19,6 +19,12 @@ bool flagsPossible(uint32_t flags, uint32_t known) {
   return (flags & ~known) == 0 && (flags == 0 || (flags & EXRP_RECORD_ENDS) != 0);
 }
 
+/// Step `second` has the handle of a step before it, the first at `first` or behind it.
+Status failTwice(const double* handles, uint32_t first, uint32_t second) {
+  while (handles[first] != handles[second]) ++first;
+  return fail(Status::episodeTwice, handles[second], first, second);
+}
+
 /// Parts begin at multiples of this, so that every element is aligned.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
@@ -256,6 +262,7 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
 /// Finds the episodes of a batch's handles, into the lane's environments. It fails when one can't be recorded into, or is there twice.
 Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t first, uint32_t count) {
   constexpr uint32_t seen = 0x80000000u;
+  uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
   uint32_t* found = lane.environments.data();
   EpisodeTable& episodes = replay_.episodes();
   Status status = Status::ok;
@@ -266,6 +273,16 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
       found[end] = episodeNone;
       status = replay_.checkHandle(handles[end]);
       if (status == Status::ok) found[end] = replay_.findEpisode(handles[end]);
+      if (status == Status::ok && found[end] == episodeNone) {
+        const uint32_t orphan = replay_.orphans().find(static_cast<uint64_t>(handles[end]));
+        if (orphan == OrphanHandles::none) {
+          status = replay_.failEnded(handles[end], episodeNone);
+        } else if ((seenOrphans[orphan / 64] >> orphan % 64 & 1) != 0) {
+          status = failTwice(handles, first, end);
+        } else {
+          seenOrphans[orphan / 64] |= uint64_t{1} << orphan % 64;
+        }
+      }
       if (found[end] == episodeNone) continue;
     }
     const Episode& entry = episodes[found[end]];
@@ -274,11 +291,9 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
     for (uint32_t table = 0; table < replay_.tableCount(); ++table) replay_.table(table).picks.prefetchIndexOf(slot);
     uint32_t& state = episodes[found[end]].state;
     if ((state & seen) != 0) {
-      uint32_t before = first;
-      while (found[before] != found[end]) ++before;
-      status = fail(Status::episodeTwice, handles[end], before, end);
+      status = failTwice(handles, first, end);
     } else if (state != EXRP_EPISODE_OPEN) {
-      status = fail(Status::episodeEnded, handles[end], episodes[found[end]].count);
+      status = replay_.failEnded(handles[end], found[end]);
     } else {
       state |= seen;
     }

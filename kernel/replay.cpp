@@ -207,6 +207,7 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
   if (*episode != episodeNone && !isLive(*episode, handle)) *episode = episodeNone;
+  if (*episode == episodeNone) orphans_.remove(static_cast<uint64_t>(handle));
   return Status::ok;
 }
 
@@ -276,7 +277,12 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
     episode = findEpisode(handle);
   }
   *ended = episode != episodeNone;
-  if (episode != episodeNone) endEpisodeAt(episode, finalState, flags);
+  if (episode != episodeNone) {
+    endEpisodeAt(episode, finalState, flags);
+  } else {
+    orphans_.remove(static_cast<uint64_t>(handle));
+    ++changeCount_;
+  }
   return Status::ok;
 }
 
@@ -310,6 +316,7 @@ void Replay::removeEpisode(uint32_t episode) {
   }
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(episode);
+  if (!entry.ended()) orphans_.add(entry.handle);
   episodes_.remove(episode);
   bytes_.episodeRemoved(entry.count, entry.ended());
   ages_.follow(episodes_);
@@ -465,6 +472,11 @@ int32_t Replay::check() const {
     }
   }
   if (recordCount != recordCount_ || recordCount > bytes_.recordMax()) return 1;
+  if (orphans_.check() != 0) return 6;
+  for (uint32_t at = 0; at < orphans_.count(); ++at) {
+    const uint64_t handle = orphans_.handles()[at];
+    if (handle >= nextHandle_ || findEpisode(static_cast<double>(handle)) != episodeNone) return 6;
+  }
   for (uint32_t table = 0; table < tableCount_; ++table) {
     if (pickCounts[table] != tables_[table]->picks.count()) return 3;
   }

@@ -12,6 +12,7 @@
 //   3. Each pick table holds each pick of each episode that is valid by its policy, and nothing else.
 //   4. Every handle is below nextHandle().
 //   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
+//   6. Handles of OrphanHandles were given out and have no episode.
 // Cost: record O(1) plus one eviction for each episode's length of records.
 // When full it evicts first and then writes. A failed call has changed nothing that a caller can see.
 #pragma once
@@ -26,6 +27,7 @@
 #include "kernel/store/byte_limit.hpp"
 #include "kernel/store/episode_table.hpp"
 #include "kernel/store/initial_priorities.hpp"
+#include "kernel/store/orphan_handles.hpp"
 #include "kernel/store/pick_table.hpp"
 #include "kernel/store/store.hpp"
 
@@ -55,6 +57,9 @@ class Replay {
   const EpisodeTable& episodes() const { return episodes_; }
   const AgeLimit& ages() const { return ages_; }
   const ByteLimit& bytes() const { return bytes_; }
+  /// The handles without an episode that a record may go on with.
+  OrphanHandles& orphans() { return orphans_; }
+  const OrphanHandles& orphans() const { return orphans_; }
   InitialPriorities& initialPriorities() { return initial_; }
   const InitialPriorities& initialPriorities() const { return initial_; }
   /// Null where the caller chooses what to forget.
@@ -98,6 +103,10 @@ class Replay {
     const uint32_t block = blocks_.find(store_, static_cast<uint64_t>(handle), 0);
     return block == blockNone ? episodeNone : store_.block(block).episode;
   }
+  /// A record for an episode that has ended; `episode` is episodeNone where it was forgotten since.
+  Status failEnded(double handle, uint32_t episode) const {
+    return fail(Status::episodeEnded, handle, episode == episodeNone ? -1 : double{1} * episodes_[episode].count);
+  }
   /// Whether `episode` is the index of this handle's episode still, and it was not forgotten.
   bool isLive(uint32_t episode, double handle) const {
     return handleAt(episode) == handle && episodes_[episode].state != EXRP_EPISODE_EVICTED;
@@ -119,12 +128,14 @@ class Replay {
 
   // ---- a record comes ----
 
-  /// The open episode that a record with this handle goes to, or episodeNone when it was forgotten.
+  /// The open episode that a record with this handle goes to, or episodeNone when it was forgotten while it was open.
   Status openEpisode(double handle, uint32_t* episode) const {
     const Status status = checkHandle(handle);
     if (status != Status::ok) return status;
     const uint32_t found = findEpisode(handle);
-    if (found != episodeNone && episodes_[found].ended()) return fail(Status::episodeEnded, handle, episodes_[found].count);
+    if (found == episodeNone ? !orphans_.contains(static_cast<uint64_t>(handle)) : episodes_[found].ended()) {
+      return failEnded(handle, found);
+    }
     *episode = found;
     return Status::ok;
   }
@@ -234,6 +245,7 @@ class Replay {
   AgeLimit ages_;
   ByteLimit bytes_;
   InitialPriorities initial_;
+  OrphanHandles orphans_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

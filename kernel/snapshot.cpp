@@ -24,8 +24,11 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
       return {replay_.eviction() == nullptr ? 0 : evictionHeaderItems() + episodeCount, sizeof(EvictionItem)};
     case EXRP_SECTION_PRIORITIES:
       return {replay_.initialPriorities().inUse() ? static_cast<double>(replay_.recordCount()) : 0, sizeof(double)};
+    case EXRP_SECTION_ORPHANS:
+      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.orphans().count(), sizeof(uint64_t)};
     default: break;
   }
+  if (section < EXRP_SECTION_KEPT) return {0, 0};
   if (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) {
     const uint32_t index = section - EXRP_SECTION_KEPT;
     if (index >= store.keptCount()) return {0, 0};
@@ -190,6 +193,9 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
         items += sizeof priority;
       });
       return Status::ok;
+    case EXRP_SECTION_ORPHANS:
+      memcpy(items, replay_.orphans().handles() + from, size_t{count} * sizeof(uint64_t));
+      return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
@@ -222,7 +228,8 @@ void Snapshot::readCounters(uint8_t* items) const {
                              replay_.tableCount(),
                              replay_.initialPriorities().inUse(),
                              replay_.config().capacity,
-                             replay_.store().recordBytes()};
+                             replay_.store().recordBytes(),
+                             replay_.orphans().count()};
   memcpy(items, &item, sizeof item);
 }
 

@@ -70,6 +70,7 @@ class Snapshot {
   void writeRecords(uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
+  Status writeOrphans(double first, uint32_t count, const uint8_t* items);
   Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
   bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
 
@@ -90,7 +91,7 @@ class Snapshot {
   // Loading.
   uint32_t loadSection_ = 0;       // 1 + the section that is being loaded
   double loadItem_ = 0;            // its next item
-  uint64_t loadExpected_[2] = {};  // episodes, records
+  uint64_t loadExpected_[3] = {};  // episodes, records, orphans
 };
 
 }  // namespace exrp

@@ -17,6 +17,7 @@ struct CountersItem {
   uint32_t hasPriorities;
   uint64_t capacity;
   uint64_t recordBytes;
+  uint64_t orphanCount;
 };
 struct EpisodeItem {
   uint64_t handle;
@@ -29,7 +30,7 @@ struct PickItem {
 };
 // With a limit of age, an episode's item is followed by its birth.
 constexpr uint32_t birthBytes = sizeof(uint64_t);
-static_assert(sizeof(CountersItem) == 64 && sizeof(EpisodeItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
+static_assert(sizeof(CountersItem) == 72 && sizeof(EpisodeItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
 
 template <typename Item>
 Item itemAt(const uint8_t* items, size_t index) {

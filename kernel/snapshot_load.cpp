@@ -51,6 +51,7 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
       return status;
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
+    case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
@@ -86,7 +87,8 @@ Status Snapshot::writeCounters(const uint8_t* items) {
   const bool possible = item.recordCount <= capacity && item.episodeCount <= replay_.store().blockCountMax() &&
                         item.nextHandle < countEnd && item.evictedCount <= item.nextHandle &&
                         item.episodeCount <= item.nextHandle - item.evictedCount && item.recordCount <= item.recordedCount &&
-                        item.recordedCount < countEnd && item.hasPriorities <= 1;
+                        item.recordedCount < countEnd && item.hasPriorities <= 1 &&
+                        item.orphanCount <= OrphanHandles::countMax;
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   if (item.hasPriorities == 1) {
     const Status status = replay_.reservePriorities();
@@ -96,6 +98,7 @@ Status Snapshot::writeCounters(const uint8_t* items) {
   replay_.restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
   loadExpected_[0] = item.episodeCount;
   loadExpected_[1] = item.recordCount;
+  loadExpected_[2] = item.orphanCount;
   return Status::ok;
 }
 
@@ -162,6 +165,17 @@ Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* it
   }
   uint32_t at = 0;
   visitRecords(first, count, [&](uint32_t slot) { replay_.initialPriorities().set(slot, itemAt<double>(items, at++)); });
+  return Status::ok;
+}
+
+Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
+  OrphanHandles& orphans = replay_.orphans();
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto handle = itemAt<uint64_t>(items, at);
+    // Whether it has an episode, check() says in the end.
+    if (handle >= replay_.nextHandle() || orphans.contains(handle)) return corrupt(EXRP_SECTION_ORPHANS, first + at, ruleHandles);
+    orphans.add(handle);
+  }
   return Status::ok;
 }
 

@@ -245,11 +245,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * Cost: about 0.1 µs for a small state, without allocation.
    *
-   * @returns The handle for the next record. It is a new one if the episode was cut at `segmentLength`, or was evicted in the meantime.
-   * The record then begins a new episode.
+   * @returns The handle for the next record. It is a new one if the episode was cut at `segmentLength`, or was evicted while it was open.
+   * The record then begins a new episode. An old handle works only once: later records with it throw `episode-ended`.
    * @throws {TypeError} If a value is of another kind than its column, an extra is missing, or an option is unknown.
    * @throws {RangeError} If an array has another length than its column, or an integer does not fit the dtype.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room.
+   * @throws {ReplayError} `episode-ended` if the episode has ended, whether it is still stored or not. Also for an open episode that was
+   * evicted before more than 1,024 others. `episode-unknown` for a handle that the replay never gave. `rule` if your own eviction policy
+   * makes no room.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -282,7 +284,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * numbers. The typed array of the column's dtype is the fastest. With `finalState` the episode ends after the last step. All values
    * are checked before the first step is stored.
    *
-   * @returns The handle for the next record: that of the episode which got the last step.
+   * @returns The handle for the next record: that of the episode which got the last step. See {@linkcode ExperienceReplay.record}.
    * @throws {TypeError} If values are of another kind than their column, or an option is unknown.
    * @throws {RangeError} If a column has not n steps, or a number does not fit its dtype.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room. Steps that were stored
@@ -311,7 +313,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * The result is that of `record` and then `newEpisode`, for one environment after the other.
    *
    * `episodes`, `[m]`, has the handle of each environment's episode. The call writes the handle for the next step into it: that of the
-   * new episode if the environment is done.
+   * new episode if the environment is done, or if its episode was evicted while it was open.
    *
    * `steps` has one array for each column, `[m, ...shape]` in row-major order. `nextState` is the state that the step led to, and not
    * the first state of the next episode. Only rows of environments that are done are read. If both `terminated` and `truncated` are
@@ -323,7 +325,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * @throws {TypeError} If values are of another kind than their column, or an option is unknown. Also if `nextState` is missing and an
    * environment is done.
    * @throws {RangeError} If a column has not m steps, or a number does not fit its dtype.
-   * @throws {ReplayError} `episode-ended`, `episode-unknown`, or `episode-twice` if two environments have the same open episode. `rule`
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`, or `episode-twice` if two environments have the same handle. `rule`
    * if your own eviction policy makes no room. Steps that were stored before stay, and `episodes` has their handles.
    * @example
    * ```ts
@@ -354,7 +356,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * @param step The state that the action was chosen from, the action, the reward, and what `step()` of the environment returned; see
    * {@linkcode Step}.
-   * @returns The handle for the next step. After the end of an episode, it is that of the new one.
+   * @returns The handle for the next step. After the end of an episode, it is that of the new one. See {@linkcode ExperienceReplay.record}.
    * @throws {TypeError} If a value is of another kind than its column, an extra is missing, or `step` has an unknown part.
    * @throws {RangeError} If an array has another length than its column, or an integer does not fit the dtype. Also when `terminated`
    * or `truncated` is a number other than 0 or 1.
@@ -388,18 +390,19 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Ends an open episode without another record, for example because someone reset or closed the environment.
    *
    * @param options `finalState`, the state after its last record, and whether it was `truncated`.
-   * @returns False if there was nothing to end. Either the episode was evicted before, or it has no record and is now forgotten.
+   * @returns False if there was nothing to end. Either the episode was evicted while it was open, or it has no record and is now
+   * forgotten. Its handle counts as ended from then on.
    * @throws {TypeError} If the final state is missing or of another kind than the states, or an option is unknown.
    * @throws {RangeError} If the final state has another length, or an integer does not fit the dtype.
-   * @throws {ReplayError} `episode-ended` if it has already ended. `episode-unknown` for a handle that the replay never gave.
+   * @throws {ReplayError} `episode-ended` if it has already ended, whether it is still stored or not. `episode-unknown` for a handle that the replay never gave.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * const episode = replay.newEpisode();
-   * replay.record(episode, [1], 0, 0);
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, [1], 0, 0);
    * assertStrictEquals(replay.endEpisode(episode, { finalState: [2], truncated: true }), true);
    * assertStrictEquals(replay.episode(episode).ending, "truncated");
    * assertStrictEquals(replay.endEpisode(replay.newEpisode(), { finalState: [0] }), false);
@@ -757,8 +760,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * import { assertEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
-   * const episode = replay.newEpisode();
-   * replay.record(episode, [0, 1], 7, 0.5);
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, [0, 1], 7, 0.5);
    * replay.record(episode, [2, 3], 8, 1, { finalState: [4, 5] });
    * const { state, action, finalState, ending } = replay.episodeRecords(episode);
    * assertEquals([...state], [0, 1, 2, 3]);

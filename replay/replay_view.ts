@@ -55,8 +55,8 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * import { assertEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * const episode = replay.newEpisode();
-   * replay.record(episode, [1], 0, 0);
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, [1], 0, 0);
    * assertEquals(replay.episode(episode), { handle: episode, ending: "open", recordCount: 1 });
    * ```
    */

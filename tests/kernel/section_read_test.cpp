@@ -172,7 +172,7 @@ void testSelectorItems() {
 void testCounters() {
   uint32_t id = 0;
   CHECK_EQUAL(Numbers().create(&id), 0);
-  uint64_t counters[8] = {};
+  uint64_t counters[9] = {};
   CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_COUNTERS, 0, 1, reinterpret_cast<uint8_t*>(counters), sizeof counters), 0);
   counters[0] = 5;  // episodes ever begun
   counters[2] = 4;  // evicted

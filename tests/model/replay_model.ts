@@ -34,6 +34,8 @@ export class ReplayModel {
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
   #hindsight: HindsightModel;
+  /** Handles of episodes that went while they were open: a record with one begins a new episode, once. Oldest first. */
+  #orphans: readonly number[] = [];
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
@@ -127,6 +129,7 @@ export class ReplayModel {
       );
       episode = undefined;
     }
+    if (episode === undefined) this.#useUp(handle);
     episode ??= this.#begin();
     if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
       episode.birth = this.recordedCount;
@@ -165,7 +168,6 @@ export class ReplayModel {
     const seen = new Set<number>();
     for (const handle of handles) {
       this.#checkOpen(handle);
-      if (!this.#episodes.has(handle)) continue;
       if (seen.has(handle)) {
         throw new ModelError("episode-twice", `episode ${handle} is there twice`);
       }
@@ -188,15 +190,22 @@ export class ReplayModel {
   endEpisode(handle: number, finalState: Uint8Array, ending: Ending): boolean {
     this.#checkOpen(handle);
     const episode = this.#episodes.get(handle);
-    if (episode === undefined) return false;
+    if (episode === undefined) {
+      this.#useUp(handle);
+      return false;
+    }
     if (episode.records.length > 0 || this.#fault === "emptyEnds") {
       this.#makeRoom(handle, 0, 1);
       // A user's policy may choose this very episode.
-      if (!this.#episodes.has(handle)) return false;
+      if (!this.#episodes.has(handle)) {
+        this.#useUp(handle);
+        return false;
+      }
       this.#end(episode, finalState, ending);
       return true;
     }
     this.#remove(handle);
+    this.#useUp(handle);
     return false;
   }
 
@@ -284,6 +293,7 @@ export class ReplayModel {
     copy.#drained = this.#drained.clone(copy.#episodes);
     copy.#eviction = this.#eviction.clone();
     copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
+    if (this.#fault !== "snapshotForgetsOrphans") copy.#orphans = this.#orphans;
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
     copy.evictedCount = this.evictedCount;
@@ -309,8 +319,16 @@ export class ReplayModel {
 
   #checkOpen(handle: number): void {
     this.#checkHandle(handle);
-    if (this.#episodes.get(handle)?.ending === undefined) return;
+    const episode = this.#episodes.get(handle);
+    const goesOn = this.#orphans.includes(handle) || this.#fault === "staleGoesOn";
+    if (episode === undefined ? goesOn : episode.ending === undefined) return;
     throw new ModelError("episode-ended", `episode ${handle} has ended`);
+  }
+
+  /** The handle of an episode that went while it was open has been used. */
+  #useUp(handle: number): void {
+    if (this.#fault === "orphansGoOn") return;
+    this.#orphans = this.#orphans.filter((orphan) => orphan !== handle);
   }
 
   /** Bytes of the records of one episode; of some columns only every nth record has any. */
@@ -382,6 +400,7 @@ export class ReplayModel {
     this.#tables.removePicks(episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
+    if (episode.ending === undefined) this.#orphans = [...this.#orphans, handle].slice(-1024);
     this.evictedCount++;
   }
 }

@@ -187,11 +187,18 @@ Deno.test("record() refuses an episode that has ended", async () => {
   assertEquals(visibleState(replay), before);
 });
 
-Deno.test("record() into an evicted episode begins a new one", async () => {
+Deno.test("record() into an open episode that was evicted begins a new one, once", async () => {
   using replay = (await twoEpisodes()).replay;
-  replay.evict(0);
-  assertStrictEquals(replay.record(0, [1], 0, 0), 2);
-  assertEquals(replay.episode(2), { handle: 2, ending: "open", recordCount: 1 });
+  const open = replay.newEpisode();
+  replay.record(open, [1], 0, 0);
+  replay.evict(open);
+  const next = replay.record(open, [1], 0, 0);
+  assertStrictEquals(next, open + 1);
+  assertEquals(replay.episode(next), { handle: next, ending: "open", recordCount: 1 });
+  for (let again = 0; again < 3; again++) {
+    assertReplayError(() => replay.record(open, [1], 0, 0), "episode-ended");
+  }
+  assertStrictEquals(replay.episodeCount, 3);
 });
 
 Deno.test("record() refuses extras that are missing, unknown or wrong", async () => {

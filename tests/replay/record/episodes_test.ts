@@ -29,7 +29,9 @@ Deno.test("endEpisode() of an evicted or empty episode is false, and an empty on
     assertStrictEquals(replay.endEpisode(evicted, { finalState: [1] }), false);
     assertStrictEquals(replay.endEpisode(empty, { finalState: [1] }), false);
     assertStrictEquals(replay.episode(empty).ending, "evicted");
-    assertStrictEquals(replay.endEpisode(empty, { finalState: [1] }), false);
+    for (const handle of [evicted, empty]) {
+      assertReplayError(() => replay.endEpisode(handle, { finalState: [1] }), "episode-ended");
+    }
     // A policy of the user's has heard of it: it never names the one that is gone.
     let episode = replay.newEpisode();
     for (let step = 0; step < 30; step++) {

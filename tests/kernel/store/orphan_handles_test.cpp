@@ -1,0 +1,60 @@
+// OrphanHandles: handles are used up in any order, and beyond the most the oldest is forgotten.
+#include "kernel/store/orphan_handles.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "tests/kernel/check.hpp"
+
+using namespace exrp;
+
+namespace {
+
+void keepsTheNewest() {
+  const auto orphans = std::make_unique<OrphanHandles>();
+  for (uint64_t handle = 0; handle < 1100; ++handle) orphans->add(handle);
+  CHECK_EQUAL(orphans->count(), OrphanHandles::countMax);
+  CHECK(!orphans->contains(75));
+  CHECK_EQUAL(orphans->find(76), 0u);
+  CHECK_EQUAL(orphans->find(1099), OrphanHandles::countMax - 1);
+  CHECK_EQUAL(orphans->check(), 0);
+}
+
+void isAListInOrder() {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const int before = test::failureCount;
+    Random random(seed, 0);
+    const auto orphans = std::make_unique<OrphanHandles>();
+    std::vector<uint64_t> twin;
+    for (uint64_t handle = 0; handle < 4000; ++handle) {
+      if (random.below(8) > 0) {
+        orphans->add(handle);
+        twin.push_back(handle);
+        if (twin.size() > OrphanHandles::countMax) twin.erase(twin.begin());
+      }
+      const uint64_t used = random.below(static_cast<uint32_t>(handle) + 1);
+      const auto at = std::find(twin.begin(), twin.end(), used);
+      CHECK_EQUAL(orphans->contains(used), at != twin.end());
+      orphans->remove(used);
+      if (at != twin.end()) twin.erase(at);
+      CHECK_EQUAL(size_t{orphans->count()}, twin.size());
+    }
+    CHECK(std::equal(twin.begin(), twin.end(), orphans->handles()));
+    CHECK_EQUAL(orphans->check(), 0);
+    if (test::failureCount != before) {
+      std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  keepsTheNewest();
+  isAListInOrder();
+  return test::checkResult("orphan_handles");
+}
