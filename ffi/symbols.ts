@@ -123,6 +123,22 @@ export const symbols = {
   exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
   /** `(replay, table, events, event_count, read_count)` */
   exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, edges, edge_count, counts, summary, summary_count)` */
+  exrp_record_ages: {
+    parameters: ["u32", "buffer", "u32", "buffer", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(replay, selector, edges, edge_count, counts, summary, summary_count)` */
+  exrp_selector_weights: {
+    parameters: ["u32", "u32", "buffer", "u32", "buffer", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(replay, log, episodes, positions, count)` */
+  exrp_draws_note: { parameters: ["u32", "u32", "buffer", "buffer", "u32"], result: "i32" },
+  /** `(replay, log, info, info_count)` */
+  exrp_draws_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, log, draws, draws_count)` */
+  exrp_draws_read: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, section, info, info_count)` */
   exrp_section_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, section, first, count, items, items_size)` */
@@ -161,6 +177,8 @@ export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
 export const EXRP_LIMIT_SELECTORS = 64;
 export const EXRP_LIMIT_TABLES = 16;
+export const EXRP_LIMIT_LOGS = 128;
+export const EXRP_LIMIT_NOTED = 4096;
 export const EXRP_LIMIT_ORDERS = 32;
 export const EXRP_LIMIT_KEPT = 8;
 export const EXRP_LIMIT_N_STEPS = 8;
@@ -278,6 +296,16 @@ export const EXRP_BATCH_N_STEP_RETURN = 0;
 export const EXRP_BATCH_N_STEP_STATE = 1;
 export const EXRP_BATCH_N_STEP_DISCOUNT = 2;
 export const EXRP_BATCH_N_STEP_PARTS = 3;
+export const EXRP_SUMMARY_COUNT = 0;
+export const EXRP_SUMMARY_SUM = 1;
+export const EXRP_SUMMARY_SQUARES = 2;
+export const EXRP_SUMMARY_SMALLEST = 3;
+export const EXRP_SUMMARY_LARGEST = 4;
+export const EXRP_SUMMARY_EXISTS = 5;
+export const EXRP_SUMMARY_NUMBERS = 6;
+export const EXRP_DRAWS_DRAWN_COUNT = 0;
+export const EXRP_DRAWS_NOTED_COUNT = 1;
+export const EXRP_DRAWS_INFO_COUNT = 2;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;

@@ -112,6 +112,8 @@ int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
     found.replay.info(info);
+    info[EXRP_INFO_INDEX_BYTES] += found.looking.memoryBytes();
+    info[EXRP_INFO_MEMORY_BYTES] += found.looking.memoryBytes();
     return Status::ok;
   });
 }
@@ -302,6 +304,37 @@ int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uin
     *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
+}
+
+int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,
+                         uint32_t summary_count) {
+  return withWhole(replay, [&](Instance& found) {
+    if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
+    return found.looking.recordAges({edges, edge_count, counts}, summary);
+  });
+}
+
+int32_t exrp_selector_weights(uint32_t replay, uint32_t selector, const double* edges, uint32_t edge_count, double* counts,
+                              double* summary, uint32_t summary_count) {
+  return withWhole(replay, [&](Instance& found) {
+    if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
+    return found.looking.weights(found.lane, selector, {edges, edge_count, counts}, summary);
+  });
+}
+
+int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
+  return withWhole(replay, [&](Instance& found) { return found.looking.noteAt(log, episodes, positions, count); });
+}
+
+int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_DRAWS_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DRAWS_INFO_COUNT);
+    return found.looking.info(log, info);
+  });
+}
+
+int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count) {
+  return withReplay(replay, [&](Instance& found) { return found.looking.read(log, draws, draws_count); });
 }
 
 int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {

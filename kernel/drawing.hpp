@@ -10,13 +10,14 @@
 
 #include "kernel/base/cpu.hpp"
 #include "kernel/lane.hpp"
+#include "kernel/looking.hpp"
 #include "kernel/replay.hpp"
 
 namespace exrp {
 
 class Drawing {
  public:
-  explicit Drawing(Replay& replay) : replay_(replay) {}
+  Drawing(Replay& replay, Looking& looking) : replay_(replay), looking_(looking) {}
 
   Status batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const;
   Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
@@ -37,10 +38,11 @@ class Drawing {
   Status layOut(Lane& lane, const Table& table, uint32_t count) const;
   Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
   void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
-                   double probabilityMin, bool weighted, uint8_t* batch);
+                   double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
   bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
 
   Replay& replay_;
+  Looking& looking_;
   bool avx2_ = hasAvx2();
 };
 

@@ -75,6 +75,8 @@ extern "C" {
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_TABLES 16
+#define EXRP_LIMIT_LOGS 128      /* logs of draws: those of the selectors, then the caller's own from EXRP_LIMIT_SELECTORS on */
+#define EXRP_LIMIT_NOTED 4096    /* draws that a log keeps */
 #define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
@@ -223,6 +225,20 @@ extern "C" {
 #define EXRP_BATCH_N_STEP_DISCOUNT 2    /* float [batch, rows] */
 #define EXRP_BATCH_N_STEP_PARTS 3
 
+/* Indices into the numbers of a summary. With picks of no weight, SMALLEST is the smallest above 0. */
+#define EXRP_SUMMARY_COUNT 0
+#define EXRP_SUMMARY_SUM 1
+#define EXRP_SUMMARY_SQUARES 2  /* the sum of the squares */
+#define EXRP_SUMMARY_SMALLEST 3 /* the smallest above 0, or 0 */
+#define EXRP_SUMMARY_LARGEST 4
+#define EXRP_SUMMARY_EXISTS 5   /* of weights: 1, or 0 where the rule draws by no weights; else 1 */
+#define EXRP_SUMMARY_NUMBERS 6
+
+/* Indices into the numbers of exrp_draws_read. */
+#define EXRP_DRAWS_DRAWN_COUNT 0 /* picks drawn since the replay was created */
+#define EXRP_DRAWS_NOTED_COUNT 1 /* picks noted now */
+#define EXRP_DRAWS_INFO_COUNT 2
+
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
@@ -363,6 +379,26 @@ EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* c
 /* Takes up to event_count of the oldest events. (NONE, i): pick i was added. (j, i): pick j moved to i. (i, NONE): pick i was removed.
  * (i, i): pick i got a priority. The next event holds the 64 bits of that priority, a double, low half first. */
 EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
+
+/* ---- looking inside ---- */
+
+/* Each fills a summary, and counts values into bins. Edges rise. `counts` has edge_count + 1 elements: values below the first edge, values
+ * from edge k up to edge k + 1, and values from the last edge on. The bins of all values are edge_count 0 and one count. */
+/* The ages of all records: how many records were written after each. The kernel keeps the time of each block's first record, so a record
+ * may be younger than it says by what other episodes got since then. */
+EXRP_API int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,
+                                  uint32_t summary_count);
+/* The weights that a selector draws by, of all picks of its table. */
+EXRP_API int32_t exrp_selector_weights(uint32_t replay, uint32_t selector, const double* edges, uint32_t edge_count, double* counts,
+                                       double* summary, uint32_t summary_count);
+/* Notes `count` picks as one batch in a log of the caller's, EXRP_LIMIT_SELECTORS..EXRP_LIMIT_LOGS - 1. Evicted picks only count. */
+EXRP_API int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count);
+/* The numbers of a log, EXRP_DRAWS_*. Snapshots have no logs. */
+EXRP_API int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count);
+/* The latest noted draws of a log, in no order: triples (slot; number of the record, modulo 2^32; its age when it was drawn, at most
+ * 2^32 - 1). No two picks have the same first two numbers. Which draws are noted: kernel/draw_log.hpp. There are as many triples as
+ * EXRP_DRAWS_NOTED_COUNT says, at most EXRP_LIMIT_NOTED; `draws` has at least three numbers for each. */
+EXRP_API int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count);
 
 /* ---- snapshots ---- */
 

@@ -7,6 +7,7 @@
 #include "kernel/batch_orders.hpp"
 #include "kernel/drawing.hpp"
 #include "kernel/lane.hpp"
+#include "kernel/looking.hpp"
 #include "kernel/recording.hpp"
 #include "kernel/replay.hpp"
 #include "kernel/snapshot.hpp"
@@ -54,7 +55,8 @@ class Instance {
 
   Replay replay;
   Recording recording{replay};
-  Drawing drawing{replay};
+  Looking looking{replay};
+  Drawing drawing{replay, looking};
   Snapshot snapshot{replay};
   Lane lane;
   /// Threads that are in runOrder(), and the thread that made the replay: both are the registry's business.

@@ -336,6 +336,7 @@ void Replay::publish(uint32_t* episode, uint32_t count, const uint8_t* prioritie
       initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : priorityAt(priorities, k));
     }
   }
+  if (store_.within(countBefore) == 0) store_.setBirth(entry.lastBlock, recordedCount_);
   bytes_.recordAdded(countBefore);  // where it matters, they come one by one
   entry.count += count;
   recordCount_ += count;
@@ -419,6 +420,18 @@ Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, u
   bytes_.episodeAdded(count, ended);
   if (ended && eviction_ != nullptr) eviction_->ended(episode, endedPickCount(count));
   return Status::ok;
+}
+
+void Replay::restoreBirths() {
+  uint64_t birth = recordedCount_ - recordCount_;
+  for (uint32_t at = episodes_.oldest(); at != episodeNone; at = episodes_[at].newer) {
+    uint32_t position = 0;
+    for (uint32_t block = episodes_[at].firstBlock; block != blockNone; block = store_.block(block).next) {
+      store_.setBirth(block, birth + position);
+      position += store_.blockLength();
+    }
+    birth += episodes_[at].count;
+  }
 }
 
 // ---- invariants ----

@@ -191,6 +191,8 @@ class Replay {
   void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
   /// Adds an episode with room for its records, which are not there yet. `birth` is read where there is a limit of age.
   Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, uint64_t birth);
+  /// Gives the blocks births, as if the records were the last ones written, in the order of the episodes.
+  void restoreBirths();
 
  private:
   /// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state, for the episode

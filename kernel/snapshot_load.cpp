@@ -222,6 +222,7 @@ Status Snapshot::end() {
     if (status != Status::ok) return status;
   }
   if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
+  replay_.restoreBirths();
   loadSection_ = 0;
   loadItem_ = 0;
   return Status::ok;

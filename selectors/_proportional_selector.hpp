@@ -83,6 +83,10 @@ class ProportionalSelector : public PickSelector {
   }
 
   bool weighted() const override { return true; }
+  bool drawsByWeights() const override { return true; }
+  void weights(uint32_t first, uint32_t count, double* weight) override {
+    for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
+  }
   double memoryBytes() const override { return sizeof(*this) + tree_.memoryBytes(count_); }
 
   uint32_t headerBytes() const override { return Random::stateBytes + 8; }

@@ -108,6 +108,10 @@ class CuriousSelector final : public PickSelector {
 
   double probabilityMin() override { return probabilityMin_; }
   bool weighted() const override { return true; }
+  bool drawsByWeights() const override { return true; }
+  void weights(uint32_t first, uint32_t count, double* weight) override {
+    for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
+  }
   double memoryBytes() const override {
     return sizeof(*this) + picks_.takenBytes(count_) + tree_.memoryBytes(count_);
   }

@@ -110,6 +110,11 @@ class RankBasedSelector final : public PickSelector {
   }
 
   bool weighted() const override { return true; }
+  bool drawsByWeights() const override { return true; }
+  void weights(uint32_t first, uint32_t count, double* weight) override {
+    weigh();
+    for (uint32_t k = 0; k < count; ++k) weight[k] = weights_.get(first + k);
+  }
   double memoryBytes() const override {
     return sizeof(*this) + keys_.takenBytes(count_) + weights_.memoryBytes(count_) + tree_.memoryBytes();
   }

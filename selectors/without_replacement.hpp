@@ -46,6 +46,7 @@ class WithoutReplacementSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
+  bool drawsByWeights() const override { return true; }
   double memoryBytes() const override { return sizeof(*this) + count_ / 8.0; }
 
   uint32_t headerBytes() const override { return Random::stateBytes; }

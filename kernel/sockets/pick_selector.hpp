@@ -70,6 +70,14 @@ class PickSelector {
   /// True when importance weights are (N P)^-beta; false when the rule defines none and they are 1.
   virtual bool weighted() const = 0;
 
+  /// Whether each pick has a weight, and is drawn with the probability weight / sum of all weights.
+  virtual bool drawsByWeights() const { return false; }
+  /// The weights of `count` picks from `first` on. A rule that weighs ranks may give the weights in the order of the ranks. Only where
+  /// drawsByWeights().
+  virtual void weights(uint32_t, uint32_t count, double* weight) {
+    for (uint32_t k = 0; k < count; ++k) weight[k] = 1.0;
+  }
+
   /// Bytes of memory in use for `count` picks, index structures included.
   virtual double memoryBytes() const = 0;
 

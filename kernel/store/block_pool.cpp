@@ -6,14 +6,14 @@ namespace exrp {
 
 Status BlockPool::create(uint32_t countMax) {
   countMax_ = countMax;
-  if (blocks_.create(countMax) && heads_.create(countMax)) return Status::ok;
-  return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead)));
+  if (blocks_.create(countMax) && heads_.create(countMax) && births_.create(countMax)) return Status::ok;
+  return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t)));
 }
 
 Status BlockPool::prepare(uint32_t count) {
   const uint32_t needed = preparedCount(count);
-  if (blocks_.commit(needed) && heads_.commit(needed)) return Status::ok;
-  return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead)));
+  if (blocks_.commit(needed) && heads_.commit(needed) && births_.commit(needed)) return Status::ok;
+  return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t)));
 }
 
 uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {

@@ -12,6 +12,7 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
 
 namespace exrp {
 
@@ -63,16 +64,22 @@ class BlockPool {
   /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
   const BlockHead* heads() const { return heads_.data(); }
 
+  /// How many records had been written to the replay before the block's first one.
+  uint64_t birth(uint32_t index) const { return births_[index]; }
+  void setBirth(uint32_t index, uint64_t birth) { births_[index] = birth; }
+  void prefetchBirth(uint32_t index) const { prefetchLine(&births_[index]); }
+
   uint32_t countMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
-  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
+  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_) + births_.takenBytes(highWater_); }
 
   int32_t check() const;
 
  private:
   ReservedArray<Block> blocks_;
   ReservedArray<BlockHead> heads_;
+  ReservedArray<uint64_t> births_;
   uint32_t countMax_ = 0;
   uint32_t highWater_ = 0;
   uint32_t freeHead_ = blockNone;

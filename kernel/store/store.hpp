@@ -89,6 +89,11 @@ class Store {
   }
   uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
 
+  /// How many records had been written before the block's first one.
+  uint64_t birth(uint32_t block) const { return pool_.birth(block); }
+  void setBirth(uint32_t block, uint64_t birth) { pool_.setBirth(block, birth); }
+  void prefetchBirth(uint32_t block) const { pool_.prefetchBirth(block); }
+
   Block& block(uint32_t index) { return pool_[index]; }
   const Block& block(uint32_t index) const { return pool_[index]; }
   const BlockHead* heads() const { return pool_.heads(); }

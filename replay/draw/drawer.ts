@@ -162,7 +162,10 @@ export class Drawer {
 
   /** Draws `count` picks into the places of a batch from `first` on. */
   #fill(entry: SelectorEntry, filling: Filling, first: number, count: number): void {
-    if (entry.composed !== undefined) return this.#compose(entry, filling, first, count);
+    if (entry.composed !== undefined) {
+      this.#compose(entry, filling, first, count);
+      return this.#note(entry, filling, first, count);
+    }
     const core = this.#core;
     const { layout, batch, beta } = filling;
     const { table } = entry.selector;
@@ -194,10 +197,22 @@ export class Drawer {
         lengthOf(bytes),
       );
     if (status !== 0) throw this.#error("getBatch()", status, table);
+    if (draws !== undefined) this.#note(entry, filling, first, count);
     const { eviction } = this.#rules;
     if (eviction === undefined) return;
     const all = count === layout.size;
     eviction.sampled(all ? batch.pickEpisode : batch.pickEpisode.slice(first, first + count));
+  }
+
+  /** Tells the kernel's log what a rule in TypeScript drew; the kernel's own rules do so themselves. */
+  #note({ log }: SelectorEntry, { batch, layout }: Filling, first: number, count: number): void {
+    const { kernel: { symbols }, id } = this.#core;
+    const all = count === layout.size;
+    const end = first + count;
+    const episodes = all ? batch.pickEpisode : batch.pickEpisode.subarray(first, end);
+    const positions = all ? batch.pickPosition : batch.pickPosition.subarray(first, end);
+    const status = symbols.exrp_draws_note(id, log, episodes, positions, count);
+    this.#core.check("getBatch()", status);
   }
 
   /** Lets a composition fill the places. */

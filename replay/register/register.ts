@@ -7,7 +7,11 @@
 import { showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
+  EXRP_DRAWS_DRAWN_COUNT,
+  EXRP_DRAWS_INFO_COUNT,
   EXRP_INFO_SEGMENT_LENGTH,
+  EXRP_LIMIT_LOGS,
+  EXRP_LIMIT_SELECTORS,
   EXRP_TABLE_INFO_COUNT,
   EXRP_TABLE_PICK_COUNT,
 } from "../../ffi/symbols.ts";
@@ -38,6 +42,8 @@ export interface SelectorEntry {
   readonly native: NativeSelector | undefined;
   /** The selector's number in the kernel; -1 for a rule in TypeScript. */
   readonly nativeId: number;
+  /** The number of the kernel's log of its draws. */
+  readonly log: number;
   /** The rule in TypeScript that draws by itself. */
   readonly custom: CustomSelector | undefined;
   /** The rule that draws by means of others. */
@@ -55,6 +61,7 @@ export class Register {
   readonly #customs: CustomSelectors;
   readonly #owner = Symbol("replay");
   #tables: readonly PickTable[] = [];
+  #drawnBefore: readonly number[] = [];
   readonly #number = new Uint32Array(1);
 
   /** Enters the first pick table of `core`; `customs` serves the rules in TypeScript. */
@@ -172,14 +179,41 @@ export class Register {
   }
 
   #add(
-    entry: Omit<SelectorEntry, "selector">,
+    entry: Omit<SelectorEntry, "selector" | "log">,
     kind: string,
     table: number,
     parts: readonly Selector[] = [],
   ): Selector {
     const selector = new OwnedSelector(this.#owner, this.entries.length, kind, table, parts);
-    this.entries.push({ ...entry, selector });
+    this.entries.push({ ...entry, selector, log: this.#logOf(entry) });
     return selector;
+  }
+
+  /** A selector in the kernel has the log of its number. The others share what is left, and the last log serves all that come late. */
+  #logOf({ nativeId }: Omit<SelectorEntry, "selector" | "log">): number {
+    if (nativeId >= 0) return nativeId;
+    const others = this.entries.filter((entry) => entry.nativeId < 0).length;
+    return Math.min(EXRP_LIMIT_SELECTORS + others, EXRP_LIMIT_LOGS - 1);
+  }
+
+  /** How many picks a selector had drawn when the snapshot was saved that this replay was loaded from; 0 if it was not loaded. */
+  drawnBefore(selector: number): number {
+    return this.#drawnBefore[selector] ?? 0;
+  }
+
+  /** How many picks each selector has drawn. */
+  drawnCounts(operation: string): number[] {
+    const core = this.#core;
+    const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
+    return this.entries.map(({ selector, log }) => {
+      core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, info.length));
+      return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
+    });
+  }
+
+  /** A snapshot was loaded whose selectors had drawn so many picks. */
+  setDrawnBefore(counts: readonly number[]): void {
+    this.#drawnBefore = counts;
   }
 
   /** The entry of a selector. Refuses a value that is not a selector of this replay. */

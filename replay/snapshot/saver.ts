@@ -123,6 +123,7 @@ export class Saver {
   ): Omit<SnapshotSchema, "sections"> {
     const { config, seed } = this.#core;
     const { eviction } = config;
+    const drawn = this.#register.drawnCounts("serialize()");
     return {
       library: VERSION,
       capacity: config.capacity,
@@ -143,7 +144,9 @@ export class Saver {
         options: "native" in eviction ? eviction.options : {},
         bytes: evictionBytes,
       },
-      selectors: this.#register.entries.map((entry) => selectorSchema(entry, rules)),
+      selectors: this.#register.entries.map((entry, k) =>
+        selectorSchema(entry, rules, drawn[k] ?? 0)
+      ),
       side: { bytes: 0 },
     };
   }
@@ -168,6 +171,7 @@ export class Saver {
       throw error;
     }
     core.adopt(handle, schema.seed);
+    this.#register.setDrawnBefore(schema.selectors.map(({ drawnCount }) => drawnCount));
     takeSide();
     for (const policy of schema.tables.slice(this.#register.tables.length)) {
       this.#register.addTable(policy);
@@ -239,6 +243,7 @@ function refusable(name: string, load: () => void): void {
 function selectorSchema(
   { selector, native, custom, composed }: SelectorEntry,
   rules: ReadonlyMap<number, Uint8Array>,
+  drawnCount: number,
 ): SelectorSchema {
   return {
     runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
@@ -249,5 +254,6 @@ function selectorSchema(
     options: native?.options ?? composed?.rule.options ?? {},
     numbers: native?.numbers ?? [],
     bytes: rules.get(selector.id)?.length ?? 0,
+    drawnCount,
   };
 }

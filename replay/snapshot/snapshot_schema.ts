@@ -31,6 +31,8 @@ export interface SelectorSchema extends RuleSchema {
   readonly numbers: readonly number[];
   /** Bytes of a TypeScript rule's own section. */
   readonly bytes: number;
+  /** How many picks it ever drew. */
+  readonly drawnCount: number;
 }
 
 /** A kernel section. */
@@ -132,6 +134,8 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         options: options(`${where}.options`, selector.options),
         numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
         bytes: count(`${where}.bytes`, selector.bytes),
+        // Older versions did not count.
+        drawnCount: count(`${where}.drawnCount`, selector.drawnCount ?? 0),
       };
     }),
     // The field is missing if there is no extra state.

@@ -1,6 +1,7 @@
 /**
  * The parts depend on each other in one direction only:
- * examples, bench, testing → the public doors → replay → schema → selectors, eviction → ffi → base. Returns knows no other part but base.
+ * examples, bench, testing → the public doors → replay → schema → selectors, eviction → ffi → base. Returns and stats know no other part
+ * but base.
  * Within the kernel, includes run down its floors.
  */
 import { assertEquals } from "@std/assert";
@@ -19,12 +20,14 @@ import {
 const allowed: Record<string, readonly string[]> = {
   "mod.ts": ["replay", "schema", "selectors", "eviction", "base"],
   "types.ts": ["replay", "schema"],
-  replay: ["schema", "selectors", "eviction", "ffi", "base"],
+  replay: ["schema", "selectors", "eviction", "stats", "ffi", "base"],
   schema: ["selectors", "eviction", "ffi", "base"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi", "base"],
   eviction: ["ffi", "base"],
   returns: ["base"],
+  // What stats() returns, and its picture: pure data.
+  stats: ["base"],
   ffi: ["base"],
   base: [],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
@@ -64,8 +67,9 @@ const rooms: Record<string, readonly string[]> = {
   "experience_replay.ts": [
     ...["replay_view.ts", "snapshot", "read", "draw", "record", "register", "rules", "core.ts"],
   ],
-  "replay_view.ts": ["describe.ts", "record", "register", "core.ts"],
+  "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
   "describe.ts": ["register", "core.ts"],
+  stats: ["register", "core.ts"],
   snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
   read: ["draw", "record", "rules", "core.ts"],
   draw: ["register", "rules", "core.ts"],
@@ -112,6 +116,7 @@ Deno.test("the library imports no package", async () => {
         "selectors",
         "eviction",
         "returns",
+        "stats",
         "testing",
         "ffi",
       ],
@@ -152,7 +157,8 @@ Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
 const floors: readonly (readonly string[])[] = [
   ["kernel/abi.", "kernel/registry.", "kernel/instance."],
   ["kernel/snapshot", "kernel/recording.", "kernel/drawing.", "kernel/rows."],
-  ["kernel/replay", "kernel/lane.", "kernel/batch_orders.", "kernel/rules."],
+  ["kernel/looking."],
+  ["kernel/replay", "kernel/lane.", "kernel/batch_orders.", "kernel/rules.", "kernel/draw_log."],
   ["kernel/batches/"],
   ["kernel/store/"],
   ["kernel/sockets/"],

@@ -3,7 +3,18 @@ import { assert, assertEquals } from "@std/assert";
 import { findCircle, importGraph, listImports, resolveImport } from "./_imports.ts";
 
 const library = [
-  ...["mod.ts", "types.ts", "base", "ffi", "schema", "selectors", "eviction", "returns", "replay"],
+  ...[
+    "mod.ts",
+    "types.ts",
+    "base",
+    "ffi",
+    "schema",
+    "selectors",
+    "eviction",
+    "returns",
+    "stats",
+    "replay",
+  ],
   "testing",
 ];
 

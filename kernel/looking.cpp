@@ -1,0 +1,135 @@
+#include "kernel/looking.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace exrp {
+namespace {
+
+/// Adds up values, and counts them into bins.
+class Summary {
+ public:
+  explicit Summary(const Histogram& histogram) : histogram_(histogram) {
+    std::fill(histogram.counts, histogram.counts + histogram.edgeCount + 1, 0.0);
+  }
+
+  void add(double value) {
+    count_ += 1;
+    sum_ += value;
+    squares_ += value * value;
+    if (value > 0 && (smallest_ == 0 || value < smallest_)) smallest_ = value;
+    if (value > largest_) largest_ = value;
+    const double* const end = histogram_.edges + histogram_.edgeCount;
+    histogram_.counts[std::upper_bound(histogram_.edges, end, value) - histogram_.edges] += 1;
+  }
+
+  void write(double* summary) const {
+    summary[EXRP_SUMMARY_COUNT] = count_;
+    summary[EXRP_SUMMARY_SUM] = sum_;
+    summary[EXRP_SUMMARY_SQUARES] = squares_;
+    summary[EXRP_SUMMARY_SMALLEST] = smallest_;
+    summary[EXRP_SUMMARY_LARGEST] = largest_;
+  }
+
+ private:
+  Histogram histogram_;
+  double count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+  double smallest_ = 0;
+  double largest_ = 0;
+};
+
+Status checkEdges(const Histogram& histogram) {
+  for (uint32_t k = 1; k < histogram.edgeCount; ++k) {
+    if (!(histogram.edges[k - 1] < histogram.edges[k])) return fail(Status::argument, 3, histogram.edges[k]);
+  }
+  return Status::ok;
+}
+
+}  // namespace
+
+Status Looking::recordAges(const Histogram& histogram, double* summary) const {
+  if (const Status status = checkEdges(histogram); status != Status::ok) return status;
+  Summary ages(histogram);
+  const Store& store = replay_.store();
+  const EpisodeTable& episodes = replay_.episodes();
+  for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) {
+    const Episode& episode = episodes[at];
+    uint32_t position = 0;
+    for (uint32_t block = episode.firstBlock; block != blockNone; block = store.block(block).next) {
+      const uint64_t birth = store.birth(block);
+      for (uint32_t k = 0; k < store.blockLength() && position < episode.count; ++k, ++position) {
+        ages.add(static_cast<double>(replay_.recordedCount() - birth - k - 1));
+      }
+    }
+  }
+  ages.write(summary);
+  summary[EXRP_SUMMARY_EXISTS] = 1;
+  return Status::ok;
+}
+
+Status Looking::weights(Lane& lane, uint32_t selector, const Histogram& histogram, double* summary) const {
+  Status status = replay_.checkSelector(selector);
+  if (status == Status::ok) status = checkEdges(histogram);
+  if (status != Status::ok) return status;
+  constexpr uint32_t piece = 1024;
+  if (!lane.numbers.commit(piece)) return fail(Status::memory, 8.0 * piece);
+  Summary weights(histogram);
+  PickSelector& rule = replay_.selector(selector);
+  const uint32_t pickCount = rule.drawsByWeights() ? replay_.tableOf(selector).picks.count() : 0;
+  for (uint32_t first = 0; first < pickCount; first += piece) {
+    const uint32_t count = std::min(piece, pickCount - first);
+    rule.weights(first, count, lane.numbers.data());
+    for (uint32_t k = 0; k < count; ++k) weights.add(lane.numbers.data()[k]);
+  }
+  weights.write(summary);
+  summary[EXRP_SUMMARY_EXISTS] = rule.drawsByWeights() ? 1 : 0;
+  return Status::ok;
+}
+
+Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count) {
+  if (log < EXRP_LIMIT_SELECTORS || log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
+  for (uint32_t k = 0; k < count; ++k) {
+    if (const Status status = replay_.checkHandle(handles[k]); status != Status::ok) return status;
+    if (positions[k] < 0) return fail(Status::argument, 4, positions[k]);
+  }
+  DrawLog& draws = logs_[log];
+  const uint32_t noted = draws.begin(count);
+  const uint64_t step = DrawLog::stepOf(noted, count);
+  const Store& store = replay_.store();
+  const auto positionOf = [&](uint32_t k) { return static_cast<uint32_t>(positions[k * step >> DrawLog::stepShift]); };
+  replay_.blocks().findMany(
+      store, noted, [&](uint32_t k) { return static_cast<uint64_t>(handles[k * step >> DrawLog::stepShift]); },
+      [&](uint32_t k) { return store.ordinalOf(positionOf(k)); },
+      [&](uint32_t k, uint32_t block) {
+        if (block == blockNone) return;
+        const uint32_t slot = store.slotAt(block, positionOf(k));
+        draws.add(slot, store.birth(block) + store.within(slot), replay_.recordedCount());
+      });
+  return Status::ok;
+}
+
+Status Looking::info(uint32_t log, double* info) const {
+  if (log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
+  info[EXRP_DRAWS_DRAWN_COUNT] = static_cast<double>(logs_[log].drawnCount());
+  info[EXRP_DRAWS_NOTED_COUNT] = logs_[log].count();
+  return Status::ok;
+}
+
+Status Looking::read(uint32_t log, uint32_t* draws, uint32_t drawsCount) const {
+  static_assert(sizeof(NotedPick) == 3 * sizeof(uint32_t));
+  if (log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
+  const uint32_t count = logs_[log].count();
+  if (drawsCount < 3 * count) return fail(Status::bufferSize, drawsCount, 3 * count);
+  if (count > 0) memcpy(draws, logs_[log].picks(), sizeof(NotedPick) * count);
+  return Status::ok;
+}
+
+double Looking::memoryBytes() const {
+  double bytes = 0;
+  for (const DrawLog& log : logs_) bytes += log.memoryBytes();
+  return bytes;
+}
+
+}  // namespace exrp

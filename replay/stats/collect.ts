@@ -1,0 +1,287 @@
+/**
+ * Collects the numbers of `stats()`. It changes nothing.
+ *
+ * @module
+ */
+
+import {
+  EXRP_DRAWS_DRAWN_COUNT,
+  EXRP_DRAWS_INFO_COUNT,
+  EXRP_DRAWS_NOTED_COUNT,
+  EXRP_EPISODE_OPEN,
+  EXRP_INFO_EPISODE_COUNT,
+  EXRP_INFO_EVICTED_COUNT,
+  EXRP_INFO_MEMORY_BYTES,
+  EXRP_INFO_RECORD_COUNT,
+  EXRP_INFO_RECORDED_COUNT,
+  EXRP_INFO_STORED_BYTES,
+  EXRP_SUMMARY_COUNT,
+  EXRP_SUMMARY_EXISTS,
+  EXRP_SUMMARY_LARGEST,
+  EXRP_SUMMARY_NUMBERS,
+  EXRP_SUMMARY_SMALLEST,
+  EXRP_SUMMARY_SQUARES,
+  EXRP_SUMMARY_SUM,
+} from "../../ffi/symbols.ts";
+import {
+  type AgeStats,
+  type NotedDraws,
+  type ReplayStats,
+  type SelectorStats,
+  type WeightStats,
+  withText,
+} from "../../stats/replay_stats.ts";
+import type { ReplayCore } from "../core.ts";
+import type { Register, SelectorEntry } from "../register/register.ts";
+import { ageEdges, logEdges } from "./edges.ts";
+
+const OPERATION = "stats()";
+
+/** `repeats` has as many elements. */
+const REPEATS = 8;
+
+/** How many bins one search for a median has. */
+const SEARCH_BINS = 256;
+
+/** What the kernel says of many values: its summary, and the counts between the edges. */
+interface Summed {
+  readonly summary: Float64Array;
+  readonly counts: Float64Array;
+}
+
+/** A call that sums values up. */
+type Sum = (edges: Float64Array<ArrayBuffer>) => Summed;
+
+/** The noted draws of a selector, as the kernel has them. */
+interface Log {
+  readonly drawnCount: number;
+  readonly ages: Float64Array;
+  /** One number for each pick that was drawn; the same pick has the same number. */
+  readonly picks: BigUint64Array;
+}
+
+/** Collects the numbers of a replay. */
+export function collectStats(core: ReplayCore, register: Register): ReplayStats {
+  const info = core.info(OPERATION);
+  const number = (index: number): number => info[index] ?? 0;
+  const stored = number(EXRP_INFO_RECORD_COUNT);
+  const written = number(EXRP_INFO_RECORDED_COUNT);
+  const { capacity, capacityBytes } = core.config;
+  const logs = register.entries.map((entry) => readLog(core, register, entry));
+  const sumAges = agesOf(core);
+  const all = sumAges(new Float64Array(0)).summary;
+  const oldest = logs.reduce(
+    (largest, { ages }) => ages.reduce((a, b) => Math.max(a, b), largest),
+    all[EXRP_SUMMARY_LARGEST] ?? 0,
+  );
+  const edges = ageEdges(oldest);
+  const perRecord = (count: number): number => written === 0 ? 0 : count / written;
+  const parts = new Set(register.entries.flatMap(({ selector }) => selector.parts));
+  const drawnCount = logs.reduce(
+    (sum, log, k) => {
+      const entry = register.entries[k];
+      return entry === undefined || parts.has(entry.selector) ? sum : sum + log.drawnCount;
+    },
+    0,
+  );
+  return withText({
+    records: { stored, capacity, fill: stored / capacity, written },
+    bytes: {
+      stored: number(EXRP_INFO_STORED_BYTES),
+      capacity: capacityBytes === 0 ? undefined : capacityBytes,
+      memory: number(EXRP_INFO_MEMORY_BYTES),
+    },
+    episodes: {
+      ...episodeStats(core, number(EXRP_INFO_EPISODE_COUNT)),
+      evicted: number(EXRP_INFO_EVICTED_COUNT),
+    },
+    ages: storedAges(sumAges, all, edges),
+    drawnCount,
+    drawsPerRecord: perRecord(drawnCount),
+    selectors: register.entries.map((entry, k): SelectorStats => {
+      const { id, kind, table } = entry.selector;
+      const log = logs[k] ??
+        { drawnCount: 0, ages: new Float64Array(0), picks: new BigUint64Array(0) };
+      return {
+        id,
+        kind,
+        table,
+        parts: entry.selector.parts.map((part) => part.id),
+        pickCount: register.pickCount(table),
+        drawnCount: log.drawnCount,
+        drawsPerRecord: perRecord(log.drawnCount),
+        noted: notedDraws(log, edges),
+        weights: entry.native === undefined ? undefined : weightStats(core, entry.nativeId),
+      };
+    }),
+  });
+}
+
+function episodeStats(
+  core: ReplayCore,
+  count: number,
+): Omit<ReplayStats["episodes"], "evicted"> {
+  const handles = core.episodes(OPERATION, count);
+  const [lengths, states] = [
+    new Uint32Array(Math.max(1, count)),
+    new Uint32Array(Math.max(1, count)),
+  ];
+  const { symbols } = core.kernel;
+  core.check(OPERATION, symbols.exrp_episode_counts(core.id, handles, count, lengths, states));
+  const sorted = lengths.subarray(0, count).sort();
+  const open = states.subarray(0, count).filter((state) => state === EXRP_EPISODE_OPEN).length;
+  return {
+    stored: count,
+    open,
+    ended: count - open,
+    meanLength: meanOf(sorted),
+    medianLength: medianOf(sorted),
+    longestLength: sorted[count - 1] ?? 0,
+  };
+}
+
+function readLog(core: ReplayCore, register: Register, { selector, log }: SelectorEntry): Log {
+  const before = register.drawnBefore(selector.id);
+  const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
+  const { symbols } = core.kernel;
+  core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, info.length));
+  const count = info[EXRP_DRAWS_NOTED_COUNT] ?? 0;
+  const draws = new Uint32Array(3 * Math.max(1, count));
+  core.check(OPERATION, symbols.exrp_draws_read(core.id, log, draws, draws.length));
+  const picks = BigUint64Array.from(
+    { length: count },
+    (_, k) => BigInt(draws[3 * k] ?? 0) << 32n | BigInt(draws[3 * k + 1] ?? 0),
+  );
+  const ages = Float64Array.from({ length: count }, (_, k) => draws[3 * k + 2] ?? 0).sort();
+  return { drawnCount: before + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0), ages, picks };
+}
+
+function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
+  const times = new Map<bigint, number>();
+  for (const pick of picks) times.set(pick, (times.get(pick) ?? 0) + 1);
+  const repeats = Array.from({ length: REPEATS }, () => 0);
+  let mostCount = 0;
+  for (const count of times.values()) {
+    mostCount = Math.max(mostCount, count);
+    const at = Math.min(count, REPEATS) - 1;
+    repeats[at] = (repeats[at] ?? 0) + 1;
+  }
+  const counts = Array.from({ length: edges.length - 1 }, () => 0);
+  const width = edges[1] ?? 1;
+  for (const age of ages) {
+    const at = Math.floor(age / width);
+    counts[at] = (counts[at] ?? 0) + 1;
+  }
+  return {
+    count: picks.length,
+    distinctCount: times.size,
+    mostCount,
+    repeats,
+    ages: {
+      count: ages.length,
+      mean: meanOf(ages),
+      median: medianOf(ages),
+      largest: ages.at(-1) ?? 0,
+      histogram: { edges: [...edges], counts },
+    },
+  };
+}
+
+/** Sums up the ages of all records. */
+function agesOf(core: ReplayCore): Sum {
+  const { symbols } = core.kernel;
+  return (edges) =>
+    summed(
+      core,
+      edges,
+      (counts, summary) =>
+        symbols.exrp_record_ages(core.id, edges, edges.length, counts, summary, summary.length),
+    );
+}
+
+function storedAges(
+  sum: Sum,
+  summary: Float64Array,
+  edges: Float64Array<ArrayBuffer>,
+): AgeStats {
+  const count = summary[EXRP_SUMMARY_COUNT] ?? 0;
+  const { counts } = sum(edges);
+  return {
+    count,
+    mean: count === 0 ? 0 : (summary[EXRP_SUMMARY_SUM] ?? 0) / count,
+    median: count === 0 ? 0 : medianBySearch(sum, count, summary[EXRP_SUMMARY_LARGEST] ?? 0),
+    largest: summary[EXRP_SUMMARY_LARGEST] ?? 0,
+    histogram: { edges: [...edges], counts: [...counts.subarray(1, edges.length)] },
+  };
+}
+
+/** The smallest whole value that half of `count` values, of at most `largest`, do not exceed. */
+function medianBySearch(sum: Sum, count: number, largest: number): number {
+  let [first, end] = [0, largest + 1];
+  while (end - first > 1) {
+    const width = Math.ceil((end - first) / SEARCH_BINS);
+    const bins = Math.ceil((end - first) / width);
+    const { counts } = sum(Float64Array.from({ length: bins }, (_, k) => first + k * width));
+    let below = counts[0] ?? 0;
+    let bin = 0;
+    while (2 * (below + (counts[bin + 1] ?? 0)) < count) below += counts[++bin] ?? 0;
+    first += bin * width;
+    end = first + width;
+  }
+  return first;
+}
+
+/** What the weights of a selector in the kernel are, if it draws by weights. */
+function weightStats(core: ReplayCore, selector: number): WeightStats | undefined {
+  const { symbols } = core.kernel;
+  const sum: Sum = (edges) =>
+    summed(core, edges, (counts, summary) =>
+      symbols.exrp_selector_weights(
+        core.id,
+        selector,
+        edges,
+        edges.length,
+        counts,
+        summary,
+        summary.length,
+      ));
+  const { summary, counts } = sum(new Float64Array(0));
+  if (summary[EXRP_SUMMARY_EXISTS] === 0) return undefined;
+  const [smallest, largest] = [
+    summary[EXRP_SUMMARY_SMALLEST] ?? 0,
+    summary[EXRP_SUMMARY_LARGEST] ?? 0,
+  ];
+  const [total, squares] = [summary[EXRP_SUMMARY_SUM] ?? 0, summary[EXRP_SUMMARY_SQUARES] ?? 0];
+  const edges = logEdges(smallest, largest);
+  const binned = sum(edges).counts;
+  return {
+    sum: total,
+    largest,
+    smallest,
+    zeroCount: edges.length === 0 ? counts[0] ?? 0 : binned[0] ?? 0,
+    effectiveCount: squares === 0 ? 0 : total * total / squares,
+    histogram: { edges: [...edges], counts: [...binned.subarray(1, edges.length)] },
+  };
+}
+
+function summed(
+  core: ReplayCore,
+  edges: Float64Array,
+  call: (counts: Float64Array<ArrayBuffer>, summary: Float64Array<ArrayBuffer>) => number,
+): Summed {
+  const counts = new Float64Array(edges.length + 1);
+  const summary = new Float64Array(EXRP_SUMMARY_NUMBERS);
+  core.check(OPERATION, call(counts, summary));
+  return { summary, counts };
+}
+
+function meanOf(values: Float64Array | Uint32Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return values.length === 0 ? 0 : sum / values.length;
+}
+
+/** The smallest of the sorted values that at least half of them do not exceed. */
+function medianOf(sorted: Float64Array | Uint32Array): number {
+  return sorted[Math.ceil(sorted.length / 2) - 1] ?? 0;
+}

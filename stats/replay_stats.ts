@@ -1,0 +1,240 @@
+/**
+ * What `stats()` returns: what is in a replay, and what its selectors draw, in numbers.
+ *
+ * @module
+ */
+
+/** How many values lie between which edges. */
+export interface Histogram {
+  /** `[bins + 1]`, rising. */
+  readonly edges: readonly number[];
+  /** `[bins]`: `counts[k]` values are at least `edges[k]` and less than `edges[k + 1]`. */
+  readonly counts: readonly number[];
+}
+
+/**
+ * Ages, in records: how many records were written to the replay after one was. The newest record has age 0.
+ *
+ * The replay knows the time of the first record of each block of records. So if episodes are recorded in turn, an age is an upper bound:
+ * with 16 records a block and m open episodes, it is too high by at most 15 · (m - 1). If one episode is recorded at a time, it is exact.
+ */
+export interface AgeStats {
+  /** How many ages these are. */
+  readonly count: number;
+  /** Their mean; 0 if there are none. */
+  readonly mean: number;
+  /** The smallest age that at least half of them do not exceed; 0 if there are none. */
+  readonly median: number;
+  /** The largest; 0 if there are none. */
+  readonly largest: number;
+  /** Bins of equal width. All ages of one `stats()` have the same edges. */
+  readonly histogram: Histogram;
+}
+
+/** The weights that a selector draws by: a pick is drawn with the probability weight / sum. */
+export interface WeightStats {
+  /** The sum of all weights. */
+  readonly sum: number;
+  /** The largest weight; 0 if there is none. */
+  readonly largest: number;
+  /** The smallest weight above 0; 0 if there is none. */
+  readonly smallest: number;
+  /** How many weights are 0. Such picks are drawn only if all weights are 0. */
+  readonly zeroCount: number;
+  /**
+   * The effective sample size, (Σw)² / Σw², in picks. Uniform draws from that many picks would repeat picks as often as these draws do.
+   * It is the number of picks if all weights are equal, and 1 if one pick has all the weight.
+   */
+  readonly effectiveCount: number;
+  /** The weights above 0. Bins are equal steps of the logarithm: 1, 2, 4 or 8 for each factor of ten. */
+  readonly histogram: Histogram;
+}
+
+/**
+ * The latest draws of a selector, by a sample. The replay notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks
+ * of a selector, it notes up to 8 of every fourth batch. It keeps the newest 4,096.
+ */
+export interface NotedDraws {
+  /** How many draws were noted. */
+  readonly count: number;
+  /** How many different picks they are. */
+  readonly distinctCount: number;
+  /** How often the pick that was noted most was noted. */
+  readonly mostCount: number;
+  /** `repeats[k]` different picks were noted k + 1 times; the last element is of those noted 8 times or more. */
+  readonly repeats: readonly number[];
+  /** The age of each pick's first record when the pick was drawn. */
+  readonly ages: AgeStats;
+}
+
+/** One selector in numbers. */
+export interface SelectorStats {
+  /** Its number. */
+  readonly id: number;
+  /** The rule's name. */
+  readonly kind: string;
+  /** The number of its pick table. */
+  readonly table: number;
+  /** The numbers of the selectors that it draws with. */
+  readonly parts: readonly number[];
+  /** How many picks its table has. */
+  readonly pickCount: number;
+  /** How many picks it ever drew. Of a composed selector they are those of its batches; its parts count their own draws. */
+  readonly drawnCount: number;
+  /** The sample-to-insert ratio: picks drawn for each record ever written. 0 if none was written. */
+  readonly drawsPerRecord: number;
+  /** Its latest draws. */
+  readonly noted: NotedDraws;
+  /** What it draws by; undefined if its rule draws by no fixed weights, is composed of others, or is written in TypeScript. */
+  readonly weights: WeightStats | undefined;
+}
+
+/** A replay in numbers. `String(stats)` is a table for people. */
+export interface ReplayStats {
+  /** Records. */
+  readonly records: {
+    /** How many are stored. */
+    readonly stored: number;
+    /** How many can be stored. */
+    readonly capacity: number;
+    /** `stored` / `capacity`, 0 to 1. */
+    readonly fill: number;
+    /** How many were ever written. */
+    readonly written: number;
+  };
+  /** Bytes. */
+  readonly bytes: {
+    /** Those of the records and final states that are stored. */
+    readonly stored: number;
+    /** `capacityBytes`; undefined without this limit. */
+    readonly capacity: number | undefined;
+    /** All memory that the replay takes in the kernel. */
+    readonly memory: number;
+  };
+  /** Episodes. */
+  readonly episodes: {
+    /** How many are stored. */
+    readonly stored: number;
+    /** How many of them go on. */
+    readonly open: number;
+    /** How many of them have ended. */
+    readonly ended: number;
+    /** How many were ever evicted. */
+    readonly evicted: number;
+    /** Stored records of an episode: their mean; 0 without episodes. */
+    readonly meanLength: number;
+    /** The smallest length that at least half of the episodes do not exceed; 0 without episodes. */
+    readonly medianLength: number;
+    /** The most; 0 without episodes. */
+    readonly longestLength: number;
+  };
+  /** The ages of the stored records. */
+  readonly ages: AgeStats;
+  /** How many picks were drawn in all. Draws that a composed selector made by its parts count once. */
+  readonly drawnCount: number;
+  /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
+  readonly drawsPerRecord: number;
+  /** The selectors, in order of creation. */
+  readonly selectors: readonly SelectorStats[];
+}
+
+/** Adds the text for people, which loops, JSON and comparisons don't see. */
+export function withText(stats: ReplayStats): ReplayStats {
+  const text = (): string => textOf(stats);
+  const keys = ["toString", Symbol.for("Deno.customInspect"), INSPECT_NODE];
+  for (const key of keys) Object.defineProperty(stats, key, { value: text });
+  return Object.freeze(stats);
+}
+
+const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
+
+/** The rows of the table: a name and a text. */
+export function statsRows(stats: ReplayStats): [string, string][] {
+  const { records, bytes, episodes, ages } = stats;
+  return [
+    [
+      "records",
+      `${group(records.stored)} of ${group(records.capacity)} (${percent(records.fill)}); ${
+        group(records.written)
+      } written`,
+    ],
+    [
+      "bytes",
+      `${group(bytes.stored)}${
+        bytes.capacity === undefined ? "" : ` of ${group(bytes.capacity)}`
+      } of records; ${group(bytes.memory)} of memory`,
+    ],
+    [
+      "episodes",
+      `${group(episodes.ended)} ended, ${group(episodes.open)} open, ${
+        group(episodes.evicted)
+      } evicted; length: mean ${short(episodes.meanLength)}, median ${
+        short(episodes.medianLength)
+      }, longest ${short(episodes.longestLength)}`,
+    ],
+    ["ages", `stored records: ${agesText(ages)}`],
+    ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
+    ...stats.selectors.map((each): [string, string] => [`selector ${each.id}`, selectorText(each)]),
+  ];
+}
+
+function textOf(stats: ReplayStats): string {
+  const rows = statsRows(stats);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return ["ReplayStats", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
+    .join("\n");
+}
+
+function selectorText(stats: SelectorStats): string {
+  const { noted, weights, pickCount } = stats;
+  const parts = stats.parts.length === 0 ? "" : ` of selectors ${stats.parts.join(", ")}`;
+  const texts = [
+    `${stats.kind}${parts}${stats.table === 0 ? "" : ` on pick table ${stats.table}`}: ${
+      drawsText(stats.drawnCount, stats.drawsPerRecord)
+    }`,
+  ];
+  if (noted.count > 0) {
+    texts.push(
+      `drawn ages: ${agesText(noted.ages)}`,
+      `${group(noted.distinctCount)} different picks among ${group(noted.count)} draws`,
+    );
+  }
+  if (weights !== undefined && pickCount > 0) {
+    texts.push(
+      `weights: sum ${short(weights.sum)}, largest ${short(weights.largest)}, effective ${
+        short(weights.effectiveCount)
+      } of ${group(pickCount)} picks`,
+    );
+  }
+  return texts.join("; ");
+}
+
+function agesText({ count, mean, median, largest }: AgeStats): string {
+  if (count === 0) return "none";
+  return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
+}
+
+function drawsText(drawnCount: number, drawsPerRecord: number): string {
+  return `${group(drawnCount)} ${drawnCount === 1 ? "pick" : "picks"} drawn, ${
+    short(drawsPerRecord)
+  } for each record written`;
+}
+
+/** A whole number in groups of three digits. */
+export function group(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
+}
+
+/** A number with three digits that count. */
+export function short(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  const size = Math.abs(value);
+  if (size >= 1000 && size < 1e9) return group(Math.round(value));
+  if (Number.isInteger(value) && size < 1000) return String(value);
+  return String(Number(value.toPrecision(3)));
+}
+
+/** A share of one, in percent. */
+export function percent(share: number): string {
+  return `${short(100 * share)} %`;
+}
