@@ -25,7 +25,7 @@ LIMIT_API uint32_t limit_selector_create(uint32_t count) {
   delete random_;
   random_ = new exrp::Random(2, 0);
   selector = new exrp::PrioritizedSelector({}, exrp::Random(1, 0), count);
-  if (selector->create() != exrp::Status::ok) return 0;
+  if (selector->create() != exrp::Status::ok || !selector->prepare(count)) return 0;
   picks = count;
   for (uint32_t index = 0; index < count; ++index) {
     const double priority = 0.5 + random_->uniform();

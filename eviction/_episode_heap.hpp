@@ -33,7 +33,7 @@ class EpisodeHeap {
   explicit EpisodeHeap(uint32_t countMax) {
     if (countMax > countLimit) return;
     const size_t entryCount = size_t{countMax} + heapRoot;
-    if (entries_.create(countMax) && entries_.commit(countMax) && heap_.create(entryCount) && heap_.commit(entryCount)) {
+    if (entries_.create(countMax) && heap_.create(entryCount) && heap_.commit(heapRoot)) {
       countMax_ = countMax;
     } else {
       heap_.destroy();
@@ -42,6 +42,8 @@ class EpisodeHeap {
 
   /// False when there was no memory at creation; nothing else may be called then.
   bool valid() const { return heap_.data() != nullptr; }
+  /// Takes the memory for episodes below `count`. False for want of it.
+  bool prepare(uint32_t count) { return entries_.commit(count) && heap_.commit(size_t{count} + heapRoot); }
   uint32_t count() const { return count_; }
   size_t memoryBytes() const {
     return static_cast<size_t>(entries_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot));

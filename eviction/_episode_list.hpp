@@ -34,7 +34,7 @@ class EpisodeList {
 
   explicit EpisodeList(uint32_t countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
-    if (countMax <= countLimit && links_.create(nodeCount) && links_.commit(nodeCount) && ended_.create(nodeCount) && ended_.commit(nodeCount)) {
+    if (countMax <= countLimit && links_.create(nodeCount) && links_.commit(1) && ended_.create(nodeCount) && ended_.commit(1)) {
       countMax_ = countMax;
     } else {
       links_.destroy();
@@ -46,6 +46,8 @@ class EpisodeList {
 
   /// False when there was no memory at creation; nothing else may be called then.
   bool valid() const { return links_.data() != nullptr; }
+  /// Takes the memory for episodes below `count`. False for want of it.
+  bool prepare(uint32_t count) { return links_.commit(size_t{count} + 1) && ended_.commit(size_t{count} + 1); }
   uint32_t count() const { return count_; }
   uint32_t endedCount() const { return endedCount_; }
   uint32_t countMax() const { return countMax_; }

@@ -32,11 +32,13 @@ class AfterDraws final : public EvictionPolicy {
 
   /// `draws` is 1..countLargest.
   AfterDraws(uint32_t countMax, uint32_t draws) : spent_(countMax), others_(countMax), draws_(draws) {
-    if (spent_.valid() && others_.valid() && uses_.create(countMax) && uses_.commit(countMax) && marks_.create(countMax)) {
-      if (!marks_.commit(countMax)) marks_.destroy();
-    }
+    if (spent_.valid() && others_.valid() && uses_.create(countMax)) marks_.create(countMax);
   }
   bool valid() const { return marks_.data() != nullptr; }
+
+  bool prepare(uint32_t count) override {
+    return spent_.prepare(count) && others_.prepare(count) && uses_.commit(count) && marks_.commit(count);
+  }
 
   void created(uint32_t episode) override {
     if (episode >= indexCount_) indexCount_ = episode + 1;
@@ -70,8 +72,7 @@ class AfterDraws final : public EvictionPolicy {
   uint32_t victim() override { return (spent_.count() > 0 ? spent_ : others_).firstEnded(); }
 
   double memoryBytes() const override {
-    return static_cast<double>(spent_.memoryBytes() + others_.memoryBytes() +
-                               size_t{indexCount_} * (sizeof(Use) + sizeof(uint8_t)));
+    return static_cast<double>(spent_.memoryBytes() + others_.memoryBytes()) + uses_.takenBytes(indexCount_);
   }
 
   /// In the order in which they would go, were nothing drawn any more and all ended.

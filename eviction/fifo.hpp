@@ -17,6 +17,8 @@ class Fifo final : public EvictionPolicy {
   explicit Fifo(uint32_t countMax) : list_(countMax) {}
   bool valid() const { return list_.valid(); }
 
+  bool prepare(uint32_t count) override { return list_.prepare(count); }
+
   void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
   void sampled(const uint32_t*, uint32_t) override {}
   void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }

@@ -44,7 +44,7 @@ class Lfu final : public EvictionPolicy {
   explicit Lfu(uint32_t countMax) {
     if (countMax > countLimit) return;
     const size_t entryCount = size_t{countMax} + heapRoot;
-    if (!uses_.create(countMax) || !uses_.commit(countMax) || !heap_.create(entryCount) || !heap_.commit(entryCount)) {
+    if (!uses_.create(countMax) || !heap_.create(entryCount) || !heap_.commit(heapRoot)) {
       heap_.destroy();
       return;
     }
@@ -52,6 +52,8 @@ class Lfu final : public EvictionPolicy {
   }
   /// False when there was no memory at creation; nothing else may be called then.
   bool valid() const { return heap_.data() != nullptr; }
+
+  bool prepare(uint32_t count) override { return uses_.commit(count) && heap_.commit(size_t{count} + heapRoot); }
 
   void created(uint32_t episode) override {
     assert(episode < countMax_ && !isMember(episode));
@@ -104,7 +106,7 @@ class Lfu final : public EvictionPolicy {
   }
 
   double memoryBytes() const override {
-    return static_cast<double>(size_t{indexCount_} * (sizeof(Use) + sizeof(Filed)) + heapRoot * sizeof(Filed));
+    return uses_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot);
   }
 
   /// In the order in which they would go, had all ended.

@@ -31,11 +31,11 @@ namespace exrp {
 class LowestPriorityFirst final : public EvictionPolicy {
  public:
   explicit LowestPriorityFirst(uint32_t countMax) : heap_(countMax) {
-    if (heap_.valid() && sums_.create(countMax) && sums_.commit(countMax) && counts_.create(countMax)) {
-      if (!counts_.commit(countMax)) counts_.destroy();
-    }
+    if (heap_.valid() && sums_.create(countMax)) counts_.create(countMax);
   }
   bool valid() const { return counts_.data() != nullptr; }
+
+  bool prepare(uint32_t count) override { return heap_.prepare(count) && sums_.commit(count) && counts_.commit(count); }
 
   void created(uint32_t episode) override {
     if (episode >= indexCount_) indexCount_ = episode + 1;
@@ -69,7 +69,7 @@ class LowestPriorityFirst final : public EvictionPolicy {
   uint32_t victim() override { return heap_.first(); }
 
   double memoryBytes() const override {
-    return static_cast<double>(heap_.memoryBytes() + size_t{indexCount_} * (sizeof(double) + sizeof(uint32_t)));
+    return static_cast<double>(heap_.memoryBytes()) + sums_.takenBytes(indexCount_) + counts_.takenBytes(indexCount_);
   }
 
   uint32_t headerBytes() const override { return 8; }

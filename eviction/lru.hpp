@@ -19,6 +19,8 @@ class Lru final : public EvictionPolicy {
   explicit Lru(uint32_t countMax) : list_(countMax) {}
   bool valid() const { return list_.valid(); }
 
+  bool prepare(uint32_t count) override { return list_.prepare(count); }
+
   void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
 
   void sampled(const uint32_t* episode, uint32_t count) override { list_.moveToBack(episode, count); }

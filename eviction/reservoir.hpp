@@ -27,6 +27,8 @@ class Reservoir final : public EvictionPolicy {
   Reservoir(uint32_t countMax, Random random) : heap_(countMax), random_(random) {}
   bool valid() const { return heap_.valid(); }
 
+  bool prepare(uint32_t count) override { return heap_.prepare(count); }
+
   void created(uint32_t episode) override { heap_.add(episode, 0, ++now_); }
   void sampled(const uint32_t*, uint32_t) override {}
   void ended(uint32_t episode, uint32_t) override {

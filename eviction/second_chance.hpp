@@ -27,9 +27,11 @@ class SecondChance final : public EvictionPolicy {
  public:
   explicit SecondChance(uint32_t countMax) : list_(countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
-    if (!list_.valid() || !flags_.create(nodeCount) || !flags_.commit(nodeCount)) flags_.destroy();
+    if (list_.valid()) flags_.create(nodeCount);
   }
   bool valid() const { return flags_.data() != nullptr; }
+
+  bool prepare(uint32_t count) override { return list_.prepare(count) && flags_.commit(size_t{count} + 1); }
 
   void created(uint32_t episode) override {
     const uint32_t node = EpisodeList::nodeOf(episode);
@@ -61,7 +63,7 @@ class SecondChance final : public EvictionPolicy {
   }
 
   double memoryBytes() const override {
-    return static_cast<double>(list_.memoryBytes() + (size_t{list_.indexCount()} + 1) * sizeof(uint8_t));
+    return static_cast<double>(list_.memoryBytes()) + flags_.takenBytes(size_t{list_.indexCount()} + 1);
   }
 
   /// From the hand once round, each with its flag.

@@ -22,8 +22,8 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     return fail(Status::memory, recordBytes * config.capacity, available);
   }
   const uint32_t blockCountMax = config.blockCountMax();
-  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax);
-  if (status == Status::ok) status = blocks_.create(config.capacity / config.blockLength + 1, blockCountMax);
+  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, config.capacity / config.blockLength);
+  if (status == Status::ok) status = blocks_.create(blockCountMax);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
   // Selectors draw from streams 1, 2, ...
   const Random random(config.seed, 0);
@@ -38,7 +38,9 @@ void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + blocks_.memoryBytes() + episodes_.memoryBytes();
   for (uint32_t table = 0; table < tableCount_; ++table) indexBytes += tables_[table]->picks.memoryBytes();
   indexBytes += initial_.memoryBytes();
-  for (uint32_t index = 0; index < selectorCount_; ++index) indexBytes += selectors_[index]->memoryBytes();
+  for (uint32_t index = 0; index < selectorCount_; ++index) {
+    indexBytes += selectors_[index]->memoryBytes(selectorTables_[index]->picks.countHighWater());
+  }
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
   indexBytes += ages_.memoryBytes(episodes_.highWater());
   // Some parts take a bit for each pick: a part of a byte does not count.
@@ -108,6 +110,7 @@ Status Replay::createSelector(uint32_t table, uint32_t kind, const double* optio
   const Status status = createPickSelector(kind, options, optionCount, random, config_.capacity, &made);
   if (status != Status::ok) return status;
   PickTable& picks = found->picks;
+  if (!made->prepare(picks.preparedCount())) return fail(Status::memory, 4.0 * picks.preparedCount());
   for (uint32_t index = 0; index < picks.count(); ++index) {
     made->pushed(index);
     const double priority = initial_.get(picks.slot(index));
@@ -147,6 +150,10 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   Status status = store_.prepareBlocks(blockCount);
   if (status == Status::ok) status = blocks_.prepare(blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
+  if (status == Status::ok) status = ages_.prepare(episodes_.preparedCount(episodeCount));
+  if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodes_.preparedCount(episodeCount))) {
+    status = fail(Status::memory, 32.0 * episodes_.preparedCount(episodeCount));
+  }
   if (status != Status::ok) return status;
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
   const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());

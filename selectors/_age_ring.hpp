@@ -24,11 +24,30 @@ class AgeRing {
   static constexpr uint32_t none = 0xffffffffu;
 
   bool create(uint32_t countMax) {
-    blockCount_ = (countMax + countMax / 2) / blockLength + 1;
-    span_ = blockCount_ * blockLength;
+    blockCountMax_ = blocksFor(countMax);
+    const uint32_t spanMax = blockCountMax_ * blockLength;
+    return slots_.create(spanMax) && slotOf_.create(countMax) && live_.create(spanMax / 64) && sums_.create(blockCountMax_ + 1) &&
+           prepare(0);
+  }
+
+  /// Takes what `count` picks need. False for want of memory. The ring is made twice as long, so that this is rare: the picks from the
+  /// tail on move up where others have gone round to the beginning.
+  bool prepare(uint32_t count) {
+    if (blocksFor(count) <= blockCount_) return slotOf_.commit(count);
+    const uint32_t twice = blockCount_ < blockCountMax_ / 2 ? 2 * blockCount_ : blockCountMax_;
+    const uint32_t blocks = blocksFor(count) > twice ? blocksFor(count) : twice;
+    const uint32_t span = blocks * blockLength;
+    if (!slots_.commit(span) || !slotOf_.commit(count) || !live_.commit(span / 64) || !sums_.commit(blocks + 1)) return false;
+    const uint32_t further = span - span_;
+    if (used_ > span_ - tail_) {
+      for (uint32_t slot = span_; slot-- > tail_;) moveUp(slot, slot + further);
+      tail_ += further;
+    }
+    blockCount_ = blocks;
+    span_ = span;
     while (topStep_ * 2 <= blockCount_) topStep_ *= 2;
-    return slots_.create(span_) && slots_.commit(span_) && slotOf_.create(countMax) && slotOf_.commit(countMax) &&
-           live_.create(span_ / 64) && live_.commit(span_ / 64) && sums_.create(blockCount_ + 1) && sums_.commit(blockCount_ + 1);
+    addUp();
+    return true;
   }
 
   uint32_t count() const { return count_; }
@@ -39,6 +58,7 @@ class AgeRing {
     const uint32_t slot = slotAfter(used_++);
     slots_[slot] = index;
     slotOf_[index] = slot;
+    if (slot >= slotHighWater_) slotHighWater_ = slot + 1;
     live_[slot / 64] |= uint64_t{1} << (slot % 64);
     add(slot / blockLength, 1);
     ++count_;
@@ -89,6 +109,7 @@ class AgeRing {
   void loadBegin(uint32_t count) {
     tail_ = 0;
     used_ = count_ = count;
+    if (count > slotHighWater_) slotHighWater_ = count;
     for (uint32_t slot = 0; slot < count; ++slot) slots_[slot] = none;
   }
   /// False if the rank can't be, or another pick has it.
@@ -105,7 +126,11 @@ class AgeRing {
     return true;
   }
 
-  double memoryBytes() const { return 4.0 * count_ + used_ * (4.0 + 1.0 / 8 + 4.0 / blockLength); }
+  /// Bytes of the pages in use, when there were `countHighWater` picks at most: the ring goes round through all it has.
+  double memoryBytes(uint32_t countHighWater) const {
+    return slotOf_.takenBytes(countHighWater) + slots_.takenBytes(slotHighWater_) + live_.takenBytes(span_ / 64) +
+           sums_.takenBytes(blockCount_ + 1);
+  }
 
   int32_t check() const {
     uint32_t living = 0;
@@ -128,6 +153,8 @@ class AgeRing {
 
  private:
   static constexpr uint32_t blockLength = 512;
+
+  static uint32_t blocksFor(uint32_t count) { return (count + count / 2) / blockLength + 1; }
 
   bool lives(uint32_t slot) const { return (live_[slot / 64] >> (slot % 64) & 1) != 0; }
   uint32_t livingIn(uint32_t word) const { return static_cast<uint32_t>(std::popcount(live_[word])); }
@@ -185,15 +212,29 @@ class AgeRing {
     markTogether();
   }
 
+  /// The slot's pick, if it has one that lives, goes to `to`, a free slot further up.
+  void moveUp(uint32_t slot, uint32_t to) {
+    slots_[to] = slots_[slot];
+    if (!lives(slot)) return;
+    live_[slot / 64] &= ~(uint64_t{1} << (slot % 64));
+    live_[to / 64] |= uint64_t{1} << (to % 64);
+    slotOf_[slots_[to]] = to;
+    if (to >= slotHighWater_) slotHighWater_ = to + 1;
+  }
+
   /// Sets bits and sums anew: the slots in use live, all of them.
   void markTogether() {
     for (uint32_t word = 0; word < span_ / 64; ++word) live_[word] = 0;
-    for (uint32_t block = 0; block <= blockCount_; ++block) sums_[block] = 0;
     for (uint32_t step = 0; step < used_; ++step) {
       const uint32_t slot = slotAfter(step);
       live_[slot / 64] |= uint64_t{1} << (slot % 64);
-      ++sums_[slot / blockLength + 1];
     }
+    addUp();
+  }
+  /// Makes the sums anew from the bits.
+  void addUp() {
+    for (uint32_t block = 0; block <= blockCount_; ++block) sums_[block] = 0;
+    for (uint32_t word = 0; word < span_ / 64; ++word) sums_[word * 64 / blockLength + 1] += livingIn(word);
     for (uint32_t block = 1; block <= blockCount_; ++block) {
       const uint32_t above = block + (block & (0u - block));
       if (above <= blockCount_) sums_[above] += sums_[block];
@@ -204,7 +245,9 @@ class AgeRing {
   ReservedArray<uint32_t> slotOf_;  // the slot of each pick
   ReservedArray<uint64_t> live_;    // a bit a slot
   ReservedArray<uint32_t> sums_;    // Fenwick tree over blocks, from 1
+  uint32_t blockCountMax_ = 0;
   uint32_t blockCount_ = 0;
+  uint32_t slotHighWater_ = 0;  // no slot at or above it was ever used
   uint32_t span_ = 0;     // slots there are
   uint32_t topStep_ = 1;  // the largest power of two that is at most blockCount_
   uint32_t tail_ = 0;     // the oldest living slot

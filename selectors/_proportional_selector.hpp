@@ -45,10 +45,12 @@ class ProportionalSelector : public PickSelector {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
     if (!isPriority(options_.epsilon)) return Status::argument;
     if (!isPriority(options_.initialPriority)) return Status::argument;
-    if (!tree_.create(countMax_, options_.normalizeTable) || !tree_.commit(countMax_)) return Status::memory;
+    if (!tree_.create(countMax_, options_.normalizeTable)) return Status::memory;
     weightOfNew_ = weightOf(priorityMax_);
     return Status::ok;
   }
+
+  bool prepare(uint32_t count) override { return tree_.commit(count); }
 
   void pushed(uint32_t index) override {
     tree_.set(index, weightOfNew_);
@@ -87,7 +89,7 @@ class ProportionalSelector : public PickSelector {
   void weights(uint32_t first, uint32_t count, double* weight) override {
     for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
   }
-  double memoryBytes() const override { return sizeof(*this) + tree_.memoryBytes(count_); }
+  double memoryBytes(uint32_t) const override { return sizeof(*this) + tree_.memoryBytes(); }
 
   uint32_t headerBytes() const override { return Random::stateBytes + 8; }
   uint32_t itemBytes() const override { return 4; }

@@ -38,16 +38,23 @@ class RankTree {
   };
 
   bool create(uint32_t countMax) {
-    // Leaves have 8 or more, but for the root and those of one flight; each level above has at most an eighth as many nodes.
-    const size_t leafMax = size_t{countMax} / poor + 2 * flight + 2;
-    const size_t nodeMax = leafMax / (poor - 1) + 2 * levelMax;
-    if (!leaves_.create(leafMax) || !leaves_.commit(leafMax) || !nodes_.create(nodeMax) || !nodes_.commit(nodeMax)) return false;
-    if (!freeLeaves_.create(leafMax) || !freeLeaves_.commit(leafMax)) return false;
-    if (!freeNodes_.create(nodeMax) || !freeNodes_.commit(nodeMax)) return false;
+    const size_t leafMax = leavesFor(countMax);
+    const size_t nodeMax = nodesFor(countMax);
+    // Half as many leaves as there can be are in use when all are as full as random keys leave them.
+    if (!leaves_.create(leafMax, Pages::huge, leafMax / 4) || !nodes_.create(nodeMax, Pages::huge, nodeMax / 4)) return false;
+    if (!freeLeaves_.create(leafMax, Pages::small) || !freeNodes_.create(nodeMax, Pages::small)) return false;
+    if (!prepare(0)) return false;
     clear();
     return true;
   }
+  /// Takes what changes need while there are at most `count` values. False for want of memory.
+  bool prepare(uint32_t count) {
+    return leaves_.commit(leavesFor(count)) && nodes_.commit(nodesFor(count)) && freeLeaves_.commit(leavesFor(count)) &&
+           freeNodes_.commit(nodesFor(count));
+  }
   void clear() {
+    if (leafEnd_ > leafHighWater_) leafHighWater_ = leafEnd_;
+    if (nodeEnd_ > nodeHighWater_) nodeHighWater_ = nodeEnd_;
     leafEnd_ = nodeEnd_ = freeLeafCount_ = freeNodeCount_ = 0;
     count_ = 0;
     depth_ = 0;
@@ -110,7 +117,9 @@ class RankTree {
   }
 
   double memoryBytes() const {
-    return double{sizeof(RankLeaf)} * (leafEnd_ - freeLeafCount_) + double{sizeof(Node)} * (nodeEnd_ - freeNodeCount_);
+    const uint32_t leafEnd = leafEnd_ > leafHighWater_ ? leafEnd_ : leafHighWater_;
+    const uint32_t nodeEnd = nodeEnd_ > nodeHighWater_ ? nodeEnd_ : nodeHighWater_;
+    return leaves_.takenBytes(leafEnd) + nodes_.takenBytes(nodeEnd);
   }
 
   int32_t check() const {
@@ -123,6 +132,10 @@ class RankTree {
   static constexpr uint32_t levelBits = 5;
   static constexpr uint32_t width = 1u << levelBits;
   static constexpr uint32_t poor = 8;
+  /// Leaves have 8 or more, but for the root and those of one flight.
+  static size_t leavesFor(uint32_t count) { return size_t{count} / poor + 2 * flight + 2; }
+  /// Each level above has at most an eighth as many nodes.
+  static size_t nodesFor(uint32_t count) { return leavesFor(count) / (poor - 1) + 2 * levelMax; }
   static constexpr uint32_t flight = 32;
   static constexpr uint32_t levelMax = 12;  // 8^11 > 2^32
   static constexpr uint64_t noBound = ~uint64_t{0};
@@ -389,6 +402,8 @@ class RankTree {
   uint32_t depth_ = 0;  // levels above the leaves
   uint32_t count_ = 0;
   uint32_t leafEnd_ = 0;
+  uint32_t leafHighWater_ = 0;  // of leafEnd_, before clear()
+  uint32_t nodeHighWater_ = 0;
   uint32_t nodeEnd_ = 0;
   uint32_t freeLeafCount_ = 0;
   uint32_t freeNodeCount_ = 0;

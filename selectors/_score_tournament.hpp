@@ -86,7 +86,7 @@ class ScoreTournament {
     return nodes_[1].winner;
   }
 
-  double memoryBytes() const { return leafCount_ * double{sizeof(Line) + sizeof(Node) + sizeof(uint32_t)}; }
+  double memoryBytes() const { return lines_.takenBytes(leafCount_) + nodes_.takenBytes(leafCount_) + scratch_.takenBytes(leafCount_); }
 
   bool holds(uint32_t slot, double q, uint64_t n) const { return lines_[slot].q == q && lines_[slot].n == n; }
   bool absent(uint32_t slot) const { return slot >= leafCount_ || lines_[slot].n == 0; }

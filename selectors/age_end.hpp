@@ -25,7 +25,9 @@ class AgeEndSelector final : public PickSelector {
  public:
   AgeEndSelector(bool newest, bool distinct, uint32_t countMax) : newest_(newest), distinct_(distinct), countMax_(countMax) {}
 
-  Status create() { return links_.create(countMax_) && links_.commit(countMax_) ? Status::ok : Status::memory; }
+  Status create() { return links_.create(countMax_) ? Status::ok : Status::memory; }
+
+  bool prepare(uint32_t count) override { return links_.commit(count); }
 
   void pushed(uint32_t index) override {
     links_[index] = {ends_.newest, none};
@@ -61,7 +63,7 @@ class AgeEndSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + links_.takenBytes(count_); }
+  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + links_.takenBytes(countHighWater); }
 
   // Saved: the oldest; then of each pick the one that is next in age.
   uint32_t headerBytes() const override { return 4; }

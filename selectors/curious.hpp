@@ -53,11 +53,12 @@ class CuriousSelector final : public PickSelector {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
     if (!isPriority(options_.epsilon)) return Status::argument;
     if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
-    if (!tree_.create(countMax_, options_.normalizeTable) || !tree_.commit(countMax_)) return Status::memory;
-    if (!picks_.create(countMax_) || !picks_.commit(countMax_)) return Status::memory;
+    if (!tree_.create(countMax_, options_.normalizeTable) || !picks_.create(countMax_)) return Status::memory;
     for (uint32_t draws = 0; draws < novelties; ++draws) novelty_[draws] = reckonNovelty(draws);
     return Status::ok;
   }
+
+  bool prepare(uint32_t count) override { return tree_.commit(count) && picks_.commit(count); }
 
   void pushed(uint32_t index) override {
     picks_[index] = {0, unknown};
@@ -112,8 +113,8 @@ class CuriousSelector final : public PickSelector {
   void weights(uint32_t first, uint32_t count, double* weight) override {
     for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
   }
-  double memoryBytes() const override {
-    return sizeof(*this) + picks_.takenBytes(count_) + tree_.memoryBytes(count_);
+  double memoryBytes(uint32_t countHighWater) const override {
+    return sizeof(*this) + picks_.takenBytes(countHighWater) + tree_.memoryBytes();
   }
 
   // Saved: the random state; then of each pick how often it was drawn, and its loss's term.

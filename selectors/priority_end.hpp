@@ -35,9 +35,10 @@ class PriorityEndSelector final : public PickSelector {
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!isPriority(initialPriority_)) return Status::argument;
-    if (!heap_.create(countMax_) || !heap_.commit(countMax_)) return Status::memory;
-    return positions_.create(countMax_) && positions_.commit(countMax_) ? Status::ok : Status::memory;
+    return heap_.create(countMax_) && positions_.create(countMax_) ? Status::ok : Status::memory;
   }
+
+  bool prepare(uint32_t count) override { return heap_.commit(count) && positions_.commit(count); }
 
   void pushed(uint32_t index) override {
     put(count_, {priorityMax_, stampNext_++, index});
@@ -70,7 +71,9 @@ class PriorityEndSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + heap_.takenBytes(count_) + positions_.takenBytes(count_); }
+  double memoryBytes(uint32_t countHighWater) const override {
+    return sizeof(*this) + heap_.takenBytes(countHighWater) + positions_.takenBytes(countHighWater);
+  }
 
   // Saved: the running maximum and the next stamp; then of each pick its priority and stamp.
   uint32_t headerBytes() const override { return 16; }

@@ -48,7 +48,7 @@ class PserSelector final : public ProportionalSelector {
     const Status status = ProportionalSelector::create();
     if (status != Status::ok) return status;
     const size_t wordCount = (size_t{countMax()} + 63) / 64;
-    if (!named_.create(wordCount) || !named_.commit(wordCount)) return Status::memory;
+    if (!named_.create(wordCount)) return Status::memory;
     retained_ = portablePow(options_.retain, alpha());
     double share = 1.0;
     for (uint32_t i = 0; i < window_; ++i) {
@@ -56,6 +56,10 @@ class PserSelector final : public ProportionalSelector {
       decayed_[i] = portablePow(share, alpha());
     }
     return Status::ok;
+  }
+
+  bool prepare(uint32_t count) override {
+    return ProportionalSelector::prepare(count) && named_.commit((size_t{count} + 63) / 64);
   }
 
   void setPriorityInOrder(const uint32_t* index, double* priority, uint32_t count, const PickOrder& order) override {
@@ -75,8 +79,9 @@ class PserSelector final : public ProportionalSelector {
     }
   }
 
-  double memoryBytes() const override {
-    return ProportionalSelector::memoryBytes() + sizeof(*this) - sizeof(ProportionalSelector) + 0.125 * count();
+  double memoryBytes(uint32_t countHighWater) const override {
+    const size_t words = (size_t{countHighWater} + 63) / 64;
+    return ProportionalSelector::memoryBytes(countHighWater) + sizeof(*this) - sizeof(ProportionalSelector) + named_.takenBytes(words);
   }
 
   int32_t check() const override {

@@ -48,10 +48,13 @@ class RankBasedSelector final : public PickSelector {
   Status create() {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
     if (!isPriority(options_.initialPriority)) return Status::argument;
-    if (!keys_.create(countMax_) || !keys_.commit(countMax_)) return Status::memory;
-    if (!scratch_.create(countMax_) || !scratch_.commit(countMax_)) return Status::memory;
-    if (!weights_.create(countMax_, options_.normalizeTable) || !weights_.commit(countMax_)) return Status::memory;
+    if (!keys_.create(countMax_) || !scratch_.create(countMax_)) return Status::memory;
+    if (!weights_.create(countMax_, options_.normalizeTable)) return Status::memory;
     return tree_.create(countMax_) ? Status::ok : Status::memory;
+  }
+
+  bool prepare(uint32_t count) override {
+    return keys_.commit(count) && scratch_.commit(count) && weights_.commit(count) && tree_.prepare(count);
   }
 
   void pushed(uint32_t index) override {
@@ -115,8 +118,9 @@ class RankBasedSelector final : public PickSelector {
     weigh();
     for (uint32_t k = 0; k < count; ++k) weight[k] = weights_.get(first + k);
   }
-  double memoryBytes() const override {
-    return sizeof(*this) + keys_.takenBytes(count_) + weights_.memoryBytes(count_) + tree_.memoryBytes();
+  double memoryBytes(uint32_t countHighWater) const override {
+    return sizeof(*this) + keys_.takenBytes(countHighWater) + scratch_.takenBytes(sortedHighWater_) + weights_.memoryBytes() +
+           tree_.memoryBytes();
   }
 
   // Saved: the random state, the next birth, the running maximum; then of each pick its key.
@@ -167,7 +171,7 @@ class RankBasedSelector final : public PickSelector {
       if (!tree_.has(keys_[index], index)) return 2;
       if (!keyPossible(keys_[index])) return 3;
     }
-    for (uint32_t rank = 0; rank < countMax_ && rank < weighed_ + 64; ++rank)
+    for (uint32_t rank = 0; rank < keys_.committed() && rank < weighed_ + 64; ++rank)
       if (weights_.get(rank) != (rank < weighed_ ? portablePow(rank + 1.0, -options_.alpha) : 0.0)) return 4;
     return 0;
   }
@@ -203,6 +207,7 @@ class RankBasedSelector final : public PickSelector {
 
   /// Into scratch_: each pick's birth above its index, in order.
   void sortBirths() {
+    if (count_ > sortedHighWater_) sortedHighWater_ = count_;
     for (uint32_t index = 0; index < count_; ++index) scratch_[index] = uint64_t{birthOf(keys_[index])} << 32 | index;
     std::sort(scratch_.data(), scratch_.data() + count_);
   }
@@ -233,6 +238,7 @@ class RankBasedSelector final : public PickSelector {
   bool avx2_ = hasAvx2();
   uint32_t countMax_;
   uint32_t count_ = 0;
+  uint32_t sortedHighWater_ = 0;  // of scratch_
   uint32_t weighed_ = 0;       // ranks that have their weight
   uint32_t movedFrom_ = none;  // between moved() and popped()
   uint32_t birthNext_ = 0;

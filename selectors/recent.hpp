@@ -45,6 +45,8 @@ class RecentSelector final : public PickSelector {
     return ring_.create(countMax_) ? Status::ok : Status::memory;
   }
 
+  bool prepare(uint32_t count) override { return ring_.prepare(count); }
+
   void pushed(uint32_t index) override { ring_.push(index); }
   void moved(uint32_t from, uint32_t to) override {
     ring_.erase(to);
@@ -70,7 +72,7 @@ class RecentSelector final : public PickSelector {
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes() const override { return sizeof(*this) + ring_.memoryBytes(); }
+  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + ring_.memoryBytes(countHighWater); }
 
   // Saved: the random state and the batches drawn since k was last 1; then of each pick how many are older.
   uint32_t headerBytes() const override { return Random::stateBytes + 4; }

@@ -46,7 +46,7 @@ namespace exrp {
 template <typename Leaf>
 class SumTree {
  public:
-  /// Takes address space for `countMax` weights; all but the leaves is usable at once. Results don't depend on `avx2`.
+  /// Takes address space for `countMax` weights. Results don't depend on `avx2`.
   bool create(uint32_t countMax, bool trackMin = false, bool avx2 = hasAvx2()) {
     trackMin_ = trackMin;
     avx2_ = avx2;
@@ -71,15 +71,22 @@ class SumTree {
     }
     const uint64_t farEnd = topLevel_ > 2 ? offset_[2] * nodeWidth : 0;
     const uint64_t nearEnd = topLevel_ >= 2 ? padded(nodeCount_[2]) * nodeWidth : 0;
-    if (!leaves_.create(leaves) || !sums_.create(end) || !far_.create(farEnd) || !near_.create(nearEnd)) return false;
-    if (!bits_.create(bitEnd) || !noted_.create(nodeCount_[1])) return false;
-    if (trackMin_ && !(mins_.create(end) && mins_.commit(end))) return false;
-    if (!sums_.commit(end) || !far_.commit(farEnd) || !near_.commit(nearEnd)) return false;
-    return bits_.commit(bitEnd) && noted_.commit(nodeCount_[1]);
+    if (!leaves_.create(leaves) || !near_.create(nearEnd) || !noted_.create(nodeCount_[1])) return false;
+    // Small counts use the beginning of each level: most of a huge page would stay empty.
+    if (!sums_.create(end, Pages::small) || !far_.create(farEnd, Pages::small) || !bits_.create(bitEnd, Pages::small)) return false;
+    if (trackMin_ && !mins_.create(end, Pages::small)) return false;
+    return commit(1);
   }
 
-  /// Makes the weights of indices 0..count-1 settable.
-  bool commit(uint32_t count) { return leaves_.commit(padded(count)); }
+  /// Makes the weights of indices 0..count-1 settable. False for want of memory.
+  bool commit(uint32_t count) {
+    if (count == 0) return true;
+    const uint64_t sumEnd = offset_[1] + padded(nodesFor(1, count));
+    if (!leaves_.commit(padded(count)) || !sums_.commit(sumEnd) || (trackMin_ && !mins_.commit(sumEnd))) return false;
+    if (topLevel_ >= 2 && !near_.commit(padded(nodesFor(2, count)) * nodeWidth)) return false;
+    if (topLevel_ > 2 && !far_.commit((offset_[3] + nodesFor(3, count)) * nodeWidth)) return false;
+    return bits_.commit(bitOffset_[1] + (nodesFor(1, count) + 63) / 64) && noted_.commit(nodesFor(1, count));
+  }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
   void prefetch(uint32_t index) const { prefetchLineFar(&leaves_[index]); }
@@ -119,11 +126,21 @@ class SumTree {
     findBy<NodePlain>(search);
   }
 
-  /// Bytes in use for `count` weights.
-  double memoryBytes(uint32_t count) const {
-    const double nodes = static_cast<double>(count) / (nodeWidth - 1);
-    const double nodeBytes = sizeof(double) + sizeof(float) + sizeof(uint32_t) + 0.125 + (trackMin_ ? sizeof(Leaf) : 0);
-    return leaves_.takenBytes(count) + nodes * nodeBytes;
+  /// Bytes of the pages in use.
+  double memoryBytes() const {
+    if (used_ == 0) return 0.0;
+    double bytes = leaves_.takenBytes(used_) + noted_.takenBytes(nodesFor(1, used_));
+    if (depth_ >= 2) bytes += near_.takenBytes(nodesFor(2, used_) * nodeWidth);
+    double sumEnd = 0;  // the ends of the pages that are counted
+    double farEnd = 0;
+    for (uint32_t level = depth_; level >= 1; --level) {
+      const auto nodes = static_cast<double>(nodesFor(level, used_));
+      const auto first = static_cast<double>(offset_[level]);
+      const double sums = pagesFrom(sizeof(double) * first, sizeof(double) * (first + nodes), &sumEnd);
+      bytes += sums + (trackMin_ ? sums * sizeof(Leaf) / sizeof(double) : 0.0);
+      if (level > 2) bytes += pagesFrom(sizeof(double) * nodeWidth * first, sizeof(double) * nodeWidth * (first + nodes), &farEnd);
+    }
+    return bytes + bits_.takenBytes(nodesFor(1, used_) / 64 + 1);
   }
 
   int32_t check() const {
@@ -146,6 +163,20 @@ class SumTree {
   static constexpr uint32_t levelMax = 8;  // 16^8 = 2^32
   static constexpr uint32_t flight = 64;
   static uint64_t padded(uint64_t count) { return (count + nodeWidth - 1) / nodeWidth * nodeWidth; }
+
+  /// How many nodes of a level `count` weights need.
+  static uint64_t nodesFor(uint32_t level, uint64_t count) {
+    return (count + (uint64_t{1} << (nodeBits * level)) - 1) >> (nodeBits * level);
+  }
+  /// Bytes of the pages that hold the bytes from `first` to before `last`, but for those up to `*counted`.
+  double pagesFrom(double first, double last, double* counted) const {
+    const double page = sums_.takenBytes(1);
+    const double begin = std::floor(first / page) * page;
+    const double end = std::ceil(last / page) * page;
+    const double from = begin > *counted ? begin : *counted;
+    *counted = end > *counted ? end : *counted;
+    return end > from ? end - from : 0.0;
+  }
 
   const Leaf* leavesBelow(uint32_t node) const { return &leaves_[size_t{node} << nodeBits]; }
   const double* sumsBelow(uint32_t level, uint32_t node) const {
@@ -355,8 +386,10 @@ class SumTree {
 
   bool notedConsistent() const {
     uint64_t bitCount = 0;
+    // Bits beyond those that have memory are not set.
+    const uint64_t leastCount = (bits_.committed() - bitOffset_[1]) * 64;
     for (uint32_t level = 1; level <= topLevel_; ++level)
-      for (uint64_t node = 0; node < nodeCount_[level]; ++node)
+      for (uint64_t node = 0; node < nodeCount_[level] && (level > 1 || node < leastCount); ++node)
         if (noted(level, static_cast<uint32_t>(node))) {
           if (level > 1) return false;
           ++bitCount;

@@ -60,12 +60,16 @@ class UcbSelector final : public PickSelector {
   Status create() {
     if (!(options_.c >= 0.0 && options_.c <= 1e100)) return Status::argument;
     if (!isPriority(options_.initialPriority)) return Status::argument;
-    if (!picks_.create(countMax_) || !picks_.commit(countMax_)) return Status::memory;
+    if (!picks_.create(countMax_)) return Status::memory;
     if (!groups_.create(countMax_, !options_.proportional)) return Status::memory;
     const uint32_t slotMax = countMax_ + 2;
     if (!options_.proportional) return tournament_.create(slotMax, options_.c) ? Status::ok : Status::memory;
-    if (!priorities_.create(countMax_) || !priorities_.commit(countMax_)) return Status::memory;
+    if (!priorities_.create(countMax_)) return Status::memory;
     return bonuses_.create(slotMax) ? Status::ok : Status::memory;
+  }
+
+  bool prepare(uint32_t count) override {
+    return picks_.commit(count) && (!options_.proportional || priorities_.commit(count));
   }
 
   void pushed(uint32_t index) override {
@@ -140,11 +144,11 @@ class UcbSelector final : public PickSelector {
   }
 
   bool weighted() const override { return options_.proportional; }
-  double memoryBytes() const override {
-    double bytes = sizeof(*this) + picks_.takenBytes(count_) + groups_.memoryBytes();
+  double memoryBytes(uint32_t countHighWater) const override {
+    double bytes = sizeof(*this) + picks_.takenBytes(countHighWater) + groups_.memoryBytes();
     bytes += static_cast<double>(removals_.committed() * sizeof(DrawGroups::Removal));
     if (!options_.proportional) return bytes + tournament_.memoryBytes();
-    return bytes + priorities_.memoryBytes(count_) + bonuses_.memoryBytes(groups_.slotEnd());
+    return bytes + priorities_.memoryBytes() + bonuses_.memoryBytes();
   }
 
   uint32_t headerBytes() const override { return Random::stateBytes + 20; }

@@ -34,7 +34,7 @@ class UniformSelector final : public PickSelector {
 
   bool weighted() const override { return false; }
   bool drawsByWeights() const override { return true; }
-  double memoryBytes() const override { return sizeof(*this); }
+  double memoryBytes(uint32_t) const override { return sizeof(*this); }
 
   uint32_t headerBytes() const override { return Random::stateBytes; }
   uint32_t itemBytes() const override { return 0; }

@@ -23,7 +23,9 @@ namespace exrp {
 class WithoutReplacementSelector final : public PickSelector {
  public:
   WithoutReplacementSelector(Random random, uint32_t countMax) : random_(random), words_(countMax / 64 + 1) {}
-  Status create() { return taken_.create(words_) && taken_.commit(words_) ? Status::ok : Status::memory; }
+  Status create() { return taken_.create(words_) ? Status::ok : Status::memory; }
+
+  bool prepare(uint32_t count) override { return taken_.commit(count / 64 + 1); }
 
   void pushed(uint32_t) override { ++count_; }
   void moved(uint32_t, uint32_t) override {}
@@ -47,7 +49,7 @@ class WithoutReplacementSelector final : public PickSelector {
 
   bool weighted() const override { return false; }
   bool drawsByWeights() const override { return true; }
-  double memoryBytes() const override { return sizeof(*this) + count_ / 8.0; }
+  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + taken_.takenBytes(countHighWater / 64 + 1); }
 
   uint32_t headerBytes() const override { return Random::stateBytes; }
   uint32_t itemBytes() const override { return 0; }
@@ -57,7 +59,7 @@ class WithoutReplacementSelector final : public PickSelector {
   Status loadItems(uint32_t, uint32_t, const uint8_t*) override { return Status::ok; }
   Status loadEnd() override { return Status::ok; }
   int32_t check() const override {
-    for (size_t word = 0; word < words_; ++word)
+    for (size_t word = 0; word < taken_.committed(); ++word)
       if (taken_[word] != 0) return 1;
     return 0;
   }

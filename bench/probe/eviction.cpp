@@ -112,7 +112,7 @@ Times worst(uint32_t episodeCount, uint32_t pickCount, Options... options) {
 template <typename Policy, typename... Options>
 void measure(const char* name, uint32_t episodeCount, uint32_t pickCount, Options... options) {
   Policy policy(episodeCount, options...);
-  if (!policy.valid()) std::exit(1);
+  if (!policy.valid() || !policy.prepare(episodeCount)) std::exit(1);
   exrp::Random random(7, episodeCount);
   exrp::EvictionPolicy& rule = policy;
   for (uint32_t episode = 0; episode < episodeCount; ++episode) begin(rule, episode, pickCount);

@@ -36,7 +36,7 @@ void prioritizedProbe(bool table) {
   options.normalizeTable = table;
   options.epsilon = 1e-6;
   PrioritizedSelector selector(options, Random(1, 0), pool);
-  if (selector.create() != Status::ok) return;
+  if (selector.create() != Status::ok || !selector.prepare(pool)) return;
   std::printf("prioritized, normalize %s, N = 2^20\n", table ? "table" : "batch");
   const double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -88,14 +88,14 @@ void prioritizedProbe(bool table) {
     selector.setPriority(index.data(), value.data(), 256);
     selector.select(256, index.data(), value.data());
   });
-  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes(pool) / pool);
 }
 
 void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t warmUp) {
   UcbOptions options;
   options.proportional = proportional;
   UcbSelector selector(options, Random(1, 0), picks);
-  if (selector.create() != Status::ok) return;
+  if (selector.create() != Status::ok || !selector.prepare(picks)) return;
   std::printf("ucb %s, priorities %s, N = %u, after %u batches more than one draw each\n", proportional ? "proportional" : "greedy",
               prioritiesSet ? "random" : "equal", picks, warmUp);
   Random random(2, 0);
@@ -123,12 +123,12 @@ void ucbProbe(bool proportional, bool prioritiesSet, uint32_t picks, uint32_t wa
       selector.pushed(picks - 1);
     }
   });
-  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / picks);
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes(picks) / picks);
 }
 
 void rankBasedProbe() {
   RankBasedSelector selector({}, Random(1, 0), pool);
-  if (selector.create() != Status::ok) return;
+  if (selector.create() != Status::ok || !selector.prepare(pool)) return;
   std::printf("rank-based, N = 2^20\n");
   double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -160,12 +160,12 @@ void rankBasedProbe() {
       selector.pushed(pool - 1);
     }
   });
-  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes(pool) / pool);
 }
 
 void curiousProbe() {
   CuriousSelector selector({}, Random(1, 0), pool);
-  if (selector.create() != Status::ok) return;
+  if (selector.create() != Status::ok || !selector.prepare(pool)) return;
   std::printf("curious, N = 2^20\n");
   double start = nowUs();
   for (uint32_t i = 0; i < pool; ++i) selector.pushed(i);
@@ -189,7 +189,7 @@ void curiousProbe() {
     update();
     draw();
   });
-  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes() / pool);
+  std::printf("%-58s %9.3f bytes\n", "memory a pick", selector.memoryBytes(pool) / pool);
 }
 
 /// A learner's turn, 256 draws and as many updates of what was drawn, with one selector and the other in turn.
@@ -205,6 +205,7 @@ void turnsProbe() {
   PrioritizedSelector proportional({}, Random(1, 0), pool);
   RankBasedSelector ranks({}, Random(1, 0), pool);
   if (proportional.create() != Status::ok || ranks.create() != Status::ok) return;
+  if (!proportional.prepare(pool) || !ranks.prepare(pool)) return;
   PickSelector* const selectors[] = {&proportional, &ranks};
   for (PickSelector* selector : selectors) {
     for (uint32_t i = 0; i < pool; ++i) selector->pushed(i);

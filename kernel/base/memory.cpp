@@ -45,14 +45,14 @@ namespace {
 constexpr size_t smallPageBytes = 4096;
 }
 
-void* reserveMemory(size_t* bytes, Pages) {
-  return isGranted() ? VirtualAlloc(nullptr, *bytes, MEM_RESERVE, PAGE_READWRITE) : nullptr;
+void* reserveMemory(Reservation* reservation) {
+  return isGranted() ? VirtualAlloc(nullptr, reservation->reservedBytes, MEM_RESERVE, PAGE_READWRITE) : nullptr;
 }
-bool commitMemory(void* base, size_t, size_t to, size_t, Pages) {
+bool commitMemory(void* base, size_t, size_t to, const Reservation&) {
   return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
-double pagesBytes(size_t used, size_t, Pages) { return static_cast<double>(roundUp(used, smallPageBytes)); }
+double pagesBytes(size_t used, size_t, const Reservation&) { return static_cast<double>(roundUp(used, smallPageBytes)); }
 
 double physicalMemoryBytes() {
   MEMORYSTATUSEX status = {};
@@ -83,28 +83,61 @@ size_t smallPageBytes() {
   return bytes;
 }
 
-bool isHuge([[maybe_unused]] size_t committed, [[maybe_unused]] Pages pages) {
 #if defined(MADV_HUGEPAGE)
-  return pages == Pages::huge && committed >= hugeFromBytes;
+/// Whether the first line of a file has `text` in it; `unread` where there is no such file.
+bool lineHas(const char* path, const char* text, bool unread) {
+  FILE* const file = fopen(path, "re");
+  if (file == nullptr) return unread;
+  char line[128] = {};
+  const bool isRead = fgets(line, sizeof line, file) != nullptr;
+  fclose(file);
+  return isRead ? strstr(line, text) != nullptr : unread;
+}
+
+/// Whether the system gives huge pages at all.
+bool isHugeOffered() {
+  static const bool isOffered = !lineHas("/sys/kernel/mm/transparent_hugepage/enabled", "[never]", true);
+  return isOffered;
+}
 #else
-  return false;
+constexpr bool isHugeOffered() { return false; }
 #endif
+
+size_t wholeHuge(size_t bytes) { return bytes / hugePageBytes * hugePageBytes; }
+
+/// Whether the byte at `at` is to lie in a huge page, where `committed` bytes are committed.
+bool isHuge(size_t at, size_t committed, const Reservation& reservation) {
+  if (reservation.pages == Pages::small || committed < hugeFromBytes) return false;
+  return (at < wholeHuge(reservation.expectedBytes) || at >= hugeAnywayBytes) && isHugeOffered();
 }
 
 /// The end of the usable bytes, where `committed` bytes are committed.
-size_t usableEnd(size_t committed, size_t reservedBytes, Pages pages) {
-  const size_t end = roundUp(committed, isHuge(committed, pages) ? hugePageBytes : smallPageBytes());
-  return end < reservedBytes ? end : reservedBytes;
+size_t usableEnd(size_t committed, const Reservation& reservation) {
+  if (committed == 0) return 0;
+  const size_t end = roundUp(committed, isHuge(committed - 1, committed, reservation) ? hugePageBytes : smallPageBytes());
+  return end < reservation.reservedBytes ? end : reservation.reservedBytes;
 }
 
 #if defined(MADV_HUGEPAGE)
+/// Whether any of the first `count` bytes has a page: not, where they were committed and never used.
+bool isTouched(void* bytes, size_t count) {
+  unsigned char pages[hugeFromBytes / 4096] = {};
+  if (count == 0 || mincore(bytes, count, pages) != 0) return count > 0;
+  for (const unsigned char page : pages) {
+    if ((page & 1) != 0) return true;
+  }
+  return false;
+}
+
 /// The first bytes of an array were written to small pages, and a huge page can't come where small ones were. So this maps the first
 /// 2 MiB anew and writes the bytes again. Without memory for the copy they stay in small pages.
 void moveToHugePage(uint8_t* bytes, size_t count) {
-  void* const kept = count == 0 ? nullptr : std::malloc(count);
+  static const bool isStrict = lineHas("/proc/sys/vm/overcommit_memory", "2", false);
+  void* const kept = isStrict || !isTouched(bytes, count) ? nullptr : std::malloc(count);
   if (kept == nullptr) return;
   memcpy(kept, bytes, count);
-  // It fails only before it takes the old pages away: where the process has as many mappings as it may have.
+  // Where the system doesn't promise more memory than there is, this could fail after it took the old pages away. So it is not tried
+  // there. Elsewhere it fails only before that: where the process has as many mappings as it may have.
   void* const fresh = mmap(bytes, hugePageBytes, PROT_READ | PROT_WRITE, reservedFlags | MAP_FIXED, -1, 0);
   if (fresh != MAP_FAILED) {
     madvise(fresh, hugePageBytes, MADV_HUGEPAGE);
@@ -116,16 +149,17 @@ void moveToHugePage(uint8_t* bytes, size_t count) {
 
 }  // namespace
 
-void* reserveMemory(size_t* bytes, Pages pages) {
+void* reserveMemory(Reservation* reservation) {
   if (!isGranted()) return nullptr;
-  const int access = *bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
-  if (pages == Pages::small || *bytes < hugeFromBytes) {
-    void* mapped = mmap(nullptr, *bytes, access, reservedFlags, -1, 0);
+  const size_t bytes = reservation->reservedBytes;
+  const int access = bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
+  if (reservation->pages == Pages::small || bytes < hugePageBytes) {
+    void* mapped = mmap(nullptr, bytes, access, reservedFlags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
   // Whole huge pages, and one more, so that the reservation can begin at a multiple of 2 MiB.
-  if (*bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
-  const size_t whole = roundUp(*bytes, hugePageBytes);
+  if (bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
+  const size_t whole = roundUp(bytes, hugePageBytes);
   const size_t taken = whole + hugePageBytes;
   void* mapped = mmap(nullptr, taken, access, reservedFlags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -135,23 +169,25 @@ void* reserveMemory(size_t* bytes, Pages pages) {
   const size_t head = aligned - address;
   if (head > 0) munmap(mapped, head);
   if (head < hugePageBytes) munmap(reinterpret_cast<void*>(aligned + whole), hugePageBytes - head);
-  *bytes = whole;
+  reservation->reservedBytes = whole;
   return reinterpret_cast<void*>(aligned);
 }
 
-bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages) {
+bool commitMemory(void* base, size_t from, size_t to, const Reservation& reservation) {
   if (!isGranted()) return false;
   auto* const bytes = static_cast<uint8_t*>(base);
-  const size_t begin = usableEnd(from, reservedBytes, pages);
-  const size_t end = usableEnd(to, reservedBytes, pages);
-  if (end > begin && reservedBytes >= openBelowBytes && mprotect(bytes + begin, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
+  const size_t begin = usableEnd(from, reservation);
+  const size_t end = usableEnd(to, reservation);
+  const bool isClosed = end > begin && reservation.reservedBytes >= openBelowBytes;
+  if (isClosed && mprotect(bytes + begin, end - begin, PROT_READ | PROT_WRITE) != 0) return false;
 #if defined(MADV_HUGEPAGE)
-  // This is advice only: the array works without it.
-  if (isHuge(to, pages)) {
-    const bool wasHuge = isHuge(from, pages);
-    const size_t first = wasHuge ? begin : 0;
-    madvise(bytes + first, end - first, MADV_HUGEPAGE);
-    if (!wasHuge) moveToHugePage(bytes, from);
+  // This is advice only: the array works without it. It is given once for all that may come.
+  if (from < hugeFromBytes && isHuge(0, to, reservation)) {
+    madvise(bytes, wholeHuge(reservation.expectedBytes), MADV_HUGEPAGE);
+    moveToHugePage(bytes, from);
+  }
+  if (from < hugeAnywayBytes && to > hugeAnywayBytes && isHuge(hugeAnywayBytes, to, reservation)) {
+    madvise(bytes + hugeAnywayBytes, wholeHuge(reservation.reservedBytes) - hugeAnywayBytes, MADV_HUGEPAGE);
   }
 #endif
   return true;
@@ -159,8 +195,9 @@ bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Page
 
 void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
 
-double pagesBytes(size_t used, size_t committed, Pages pages) {
-  return static_cast<double>(roundUp(used, isHuge(committed, pages) ? hugePageBytes : smallPageBytes()));
+double pagesBytes(size_t used, size_t committed, const Reservation& reservation) {
+  if (used == 0) return 0.0;
+  return static_cast<double>(roundUp(used, isHuge(used - 1, committed, reservation) ? hugePageBytes : smallPageBytes()));
 }
 
 namespace {

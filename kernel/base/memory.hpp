@@ -5,8 +5,8 @@
 //   1. data() never moves between create() and destroy().
 //   2. Elements below committed() may be read and written; they start as zero bytes. The others may be out of reach.
 //   3. T is trivially copyable, so zero bytes are a valid T.
-// Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() grows
-// an array by half of its committed size, so that growth in small steps takes few calls.
+// Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() takes somewhat more than
+// it is asked for (growthBytes), so that growth in small steps takes few calls.
 // It does not run constructors or destructors, or throw. Failure is `false` and changes nothing.
 #pragma once
 
@@ -18,17 +18,25 @@
 namespace exrp {
 
 /// Pages::huge uses huge pages for a large array, where the platform has them (measured in docs/performance.md). Pages::small is for an
-/// array that reserves much and uses little.
+/// array whose elements are not used from the first one on.
 enum class Pages { huge, small };
 
 /// An array takes huge pages from this many committed bytes on. In a smaller one, most of a 2 MiB page would stay empty.
 constexpr size_t hugeFromBytes = size_t{1} << 20;
+/// From this byte on every page is huge: the last one, which may be nearly empty, is then a small part of the array.
+constexpr size_t hugeAnywayBytes = size_t{16} << 20;
 
-/// Reserves address space of `bytes` and writes the reserved size back to `bytes`; null on failure. Do not touch the memory before
-/// commitMemory().
-void* reserveMemory(size_t* bytes, Pages pages);
+/// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages.
+struct Reservation {
+  size_t reservedBytes;
+  size_t expectedBytes;
+  Pages pages;
+};
+
+/// Reserves address space and writes the reserved size back; null on failure. Do not touch the memory before commitMemory().
+void* reserveMemory(Reservation* reservation);
 /// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already.
-bool commitMemory(void* base, size_t from, size_t to, size_t reservedBytes, Pages pages);
+bool commitMemory(void* base, size_t from, size_t to, const Reservation& reservation);
 /// Gives back a reservation. `bytes` is the size that reserveMemory wrote back.
 void releaseMemory(void* base, size_t bytes);
 /// Makes the memory at `old` (null: none) `bytes` long and keeps what it held, as far as that fits. The memory may move. On failure it
@@ -39,7 +47,14 @@ void* resizeMemory(void* old, size_t bytes);
 void grantMemory(uint64_t count);
 #endif
 /// The bytes of the pages that hold the first `used` of `committed` bytes, once these were touched.
-double pagesBytes(size_t used, size_t committed, Pages pages);
+double pagesBytes(size_t used, size_t committed, const Reservation& reservation);
+/// How many bytes an array of `committed` bytes grows by when a byte more is needed: half as many, and a sixteenth once it is large. So
+/// what is committed, and counted where the system promises no more memory than there is, stays close to what is used.
+constexpr size_t growthBytes(size_t committed) {
+  constexpr size_t most = size_t{256} << 10;
+  const size_t least = committed / 2 < most ? committed / 2 : most;
+  return committed / 16 > least ? committed / 16 : least;
+}
 
 /// The bytes of memory that this process may have, without swap: the machine's memory, or the limit of its control group. 0 where the
 /// system does not say.
@@ -58,21 +73,21 @@ class ReservedArray {
   ReservedArray& operator=(const ReservedArray&) = delete;
   ~ReservedArray() { destroy(); }
 
-  /// Reserves room for `countMax` elements, all zero; none is committed yet.
-  bool create(size_t countMax, Pages pages = Pages::huge) {
+  /// Reserves room for `countMax` elements, all zero; none is committed yet. `countExpected` of them will be used one day.
+  bool create(size_t countMax, Pages pages = Pages::huge, size_t countExpected = SIZE_MAX) {
     destroy();
     if (countMax == 0) countMax = 1;
     if (countMax > SIZE_MAX / sizeof(T)) return false;
-    reservedBytes_ = countMax * sizeof(T);
-    pages_ = pages;
-    data_ = static_cast<T*>(reserveMemory(&reservedBytes_, pages));
+    if (countExpected > countMax) countExpected = countMax;
+    reservation_ = {countMax * sizeof(T), countExpected * sizeof(T), pages};
+    data_ = static_cast<T*>(reserveMemory(&reservation_));
     if (data_ == nullptr) return false;
     countMax_ = countMax;
     return true;
   }
 
   void destroy() {
-    if (data_ != nullptr) releaseMemory(data_, reservedBytes_);
+    if (data_ != nullptr) releaseMemory(data_, reservation_.reservedBytes);
     data_ = nullptr;
     countMax_ = 0;
     committed_ = 0;
@@ -82,22 +97,21 @@ class ReservedArray {
   bool commit(size_t count) {
     if (count <= committed_) return true;
     if (count > countMax_) return false;
-    size_t ample = committed_ + committed_ / 2;
+    size_t ample = committed_ + growthBytes(committed_ * sizeof(T)) / sizeof(T);
     if (ample > countMax_) ample = countMax_;
     return (ample > count && commitTo(ample)) || commitTo(count);
   }
 
   /// Bytes of memory that the array takes when elements 0..count-1 were touched.
   double takenBytes(size_t count) const {
-    return pagesBytes((count < committed_ ? count : committed_) * sizeof(T), committed_ * sizeof(T), pages_);
+    return pagesBytes((count < committed_ ? count : committed_) * sizeof(T), committed_ * sizeof(T), reservation_);
   }
 
   void swap(ReservedArray& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(countMax_, other.countMax_);
-    std::swap(reservedBytes_, other.reservedBytes_);
+    std::swap(reservation_, other.reservation_);
     std::swap(committed_, other.committed_);
-    std::swap(pages_, other.pages_);
   }
 
   T* data() { return data_; }
@@ -109,16 +123,15 @@ class ReservedArray {
 
  private:
   bool commitTo(size_t count) {
-    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), reservedBytes_, pages_)) return false;
+    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), reservation_)) return false;
     committed_ = count;
     return true;
   }
 
   T* data_ = nullptr;
   size_t countMax_ = 0;
-  size_t reservedBytes_ = 0;
   size_t committed_ = 0;
-  Pages pages_ = Pages::huge;
+  Reservation reservation_ = {};
 };
 
 }  // namespace exrp

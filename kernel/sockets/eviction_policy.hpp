@@ -4,7 +4,7 @@
 // of open episodes too, because what they were drawn and what priorities they got count once they have ended.
 //
 // A policy knows an episode by a small dense index, which is used again after removal and is below the `countMax` given at creation. The
-// replay tells it of every change, in order. Nothing here fails: all memory was reserved at creation.
+// replay tells it of every change, in order. Nothing but prepare() fails: it takes what the others need.
 //
 // Thread safety: none of its own. Invariants a policy keeps:
 //   1. It knows exactly the episodes that were created and not removed.
@@ -39,6 +39,9 @@ class EvictionPolicy {
   EvictionPolicy& operator=(const EvictionPolicy&) = delete;
   virtual ~EvictionPolicy() = default;
 
+  /// Takes the memory for episodes below `count`, of which there were never so many before. False for want of memory: nothing has changed.
+  virtual bool prepare(uint32_t count) = 0;
+
   /// A new episode, the youngest of all.
   virtual void created(uint32_t episode) = 0;
   /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
@@ -61,6 +64,7 @@ class EvictionPolicy {
   /// The ended episode to forget now, or none where no episode has ended.
   virtual uint32_t victim() = 0;
 
+  /// Bytes of the pages of memory in use.
   virtual double memoryBytes() const = 0;
 
   /// Bytes of what a policy keeps that belongs to no episode: a multiple of an item's. loadHeader() comes before load().

@@ -2,8 +2,8 @@
 //
 // A selector knows dense indices 0..count-1 only; what they stand for is the pick table's business. The table tells it of every change,
 // in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the index of a removed one. popped(last)
-// comes right after that, or alone. Runs of them come in one call. A selector never fails on those three: it reserved what they
-// need at creation, for `countMax` picks.
+// comes right after that, or alone. Runs of them come in one call. A selector never fails on those three: prepare() took what
+// they need before.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants a selector keeps:
@@ -28,6 +28,12 @@ class PickSelector {
   PickSelector(const PickSelector&) = delete;
   PickSelector& operator=(const PickSelector&) = delete;
   virtual ~PickSelector() = default;
+
+  /// Takes the memory for picks below `count`, of which there were never so many before. False for want of memory: nothing has changed then.
+  virtual bool prepare(uint32_t count) {
+    (void)count;
+    return true;
+  }
 
   /// A pick was added at `index`, which is the count before the call.
   virtual void pushed(uint32_t index) = 0;
@@ -78,8 +84,9 @@ class PickSelector {
     for (uint32_t k = 0; k < count; ++k) weight[k] = 1.0;
   }
 
-  /// Bytes of memory in use for `count` picks, index structures included.
-  virtual double memoryBytes() const = 0;
+  /// Bytes of the pages of memory in use, index structures included. `countHighWater` is the most picks that there ever were: what was
+  /// used once stays.
+  virtual double memoryBytes(uint32_t countHighWater) const = 0;
 
   // Saving: a header of headerBytes(), then one item of itemBytes() for each index in order, all little-endian.
   // Loading happens into a selector made with the same options that already saw `count` pushes.

@@ -21,8 +21,11 @@ class AgeLimit {
   /// For up to `countMax` episodes; `ageMax` 0 is no limit.
   Status create(uint32_t countMax, uint64_t ageMax) {
     ageMax_ = ageMax;
-    if (ageMax == 0 || (births_.create(countMax, Pages::small) && births_.commit(countMax))) return Status::ok;
-    return fail(Status::memory, double{8} * countMax);
+    return ageMax == 0 || births_.create(countMax, Pages::small) ? Status::ok : fail(Status::memory, double{8} * countMax);
+  }
+  /// Takes the memory for episodes below `count`.
+  Status prepare(uint32_t count) {
+    return !isSet() || births_.commit(count) ? Status::ok : fail(Status::memory, double{8} * count);
   }
 
   bool isSet() const { return ageMax_ != 0; }
@@ -46,7 +49,7 @@ class AgeLimit {
     return birth >= birthBefore && birth <= recordedCount && recordCount <= recordedCount - birth && recordedCount - birth <= ageMax_;
   }
 
-  double memoryBytes(uint32_t episodeCount) const { return isSet() ? double{8} * episodeCount : 0; }
+  double memoryBytes(uint32_t episodeCount) const { return isSet() ? births_.takenBytes(episodeCount) : 0; }
 
  private:
   static constexpr uint64_t never = UINT64_MAX;

@@ -1,14 +1,10 @@
 #include "kernel/store/block_index.hpp"
 
-#include "kernel/base/portable_math.hpp"
-
 namespace exrp {
 
-Status BlockIndex::create(uint32_t blockCount, uint32_t blockCountMax) {
+Status BlockIndex::create(uint32_t blockCountMax) {
   blockCountMax_ = blockCountMax;
-  size_t tableCount = 16;
-  while (tableCount * 5 / 8 < blockCount) tableCount *= 2;
-  return makeTable(tableCount);
+  return makeTable(entryCountMin);
 }
 
 Status BlockIndex::prepare(uint32_t count) {
@@ -27,7 +23,6 @@ Status BlockIndex::prepare(uint32_t count) {
   for (size_t at = 0; at < oldCount; ++at) {
     if (old[at].number != 0) insert(old[at]);
   }
-  addedCount_ = count_;
   return Status::ok;
 }
 
@@ -39,15 +34,6 @@ Status BlockIndex::makeTable(size_t tableCount) {
   mask_ = tableCount - 1;
   shift_ = static_cast<uint32_t>(32 - __builtin_ctzll(tableCount));
   return Status::ok;
-}
-
-double BlockIndex::memoryBytes() const {
-  const double whole = table_.takenBytes(table_.committed());
-  const double page = table_.takenBytes(1);
-  // Of p pages n entries touch p (1 - (1 - 1 / p)^n), which is near p (1 - e^(-n / p)).
-  const double share = static_cast<double>(addedCount_) * page / whole;
-  const double touched = share > 30 ? whole : whole * (1 - portablePow(2.718281828459045, -share));
-  return touched < page && addedCount_ > 0 ? page : touched;
 }
 
 void BlockIndex::remove(const Block& key, uint32_t block) {

@@ -9,7 +9,7 @@
 //   1. Every taken block is found by its key; nothing else is. The bits of the hash are its key's.
 //   2. At most 5/8 of the table is used, and the table is no larger than all blocks need.
 // Cost: O(1): one miss of the cache in the table and, for find(), one in the block. An entry has 8 bytes. The table doubles when needed
-// (amortised O(1)).
+// (amortised O(1)): the order of the old table is that of the new one, so both are gone through once from end to end.
 #pragma once
 
 #include "kernel/store/store.hpp"
@@ -18,15 +18,14 @@ namespace exrp {
 
 class BlockIndex {
  public:
-  /// Room for about `blockCount` blocks before the first growth. There are never more than `blockCountMax`.
-  Status create(uint32_t blockCount, uint32_t blockCountMax);
+  /// There are never more than `blockCountMax` blocks.
+  Status create(uint32_t blockCountMax);
   /// Makes sure that the next `count` add() calls cannot fail, whatever is removed between them.
   Status prepare(uint32_t count);
 
   void add(const Block& key, uint32_t block) {
     insert({block + 1, hashOf(key.handle, key.ordinal)});
     ++count_;
-    ++addedCount_;
   }
   void remove(const Block& key, uint32_t block);
 
@@ -65,8 +64,8 @@ class BlockIndex {
   }
 
   uint32_t count() const { return count_; }
-  /// Entries lie anywhere in the table: pages are counted as if each of those ever added had chosen one by chance.
-  double memoryBytes() const;
+  /// Entries lie anywhere in the table, so all its pages are in use.
+  double memoryBytes() const { return table_.takenBytes(table_.committed()); }
   int32_t check(const Store& store) const;
 
  private:
@@ -74,6 +73,8 @@ class BlockIndex {
     uint32_t number;  // the block + 1; 0 is free
     uint32_t hash;    // of its key
   };
+
+  static constexpr size_t entryCountMin = 256;  // half a page
 
   size_t home(uint32_t hash) const { return hash >> shift_; }
   Status makeTable(size_t tableCount);
@@ -88,7 +89,6 @@ class BlockIndex {
   uint32_t shift_ = 0;
   uint32_t count_ = 0;
   uint32_t blockCountMax_ = 0;
-  uint64_t addedCount_ = 0;  // to this table; a larger one begins with those that it took over
 };
 
 }  // namespace exrp

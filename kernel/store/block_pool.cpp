@@ -4,9 +4,10 @@
 
 namespace exrp {
 
-Status BlockPool::create(uint32_t countMax) {
+Status BlockPool::create(uint32_t countMax, uint32_t count) {
   countMax_ = countMax;
-  if (blocks_.create(countMax) && heads_.create(countMax) && births_.create(countMax)) return Status::ok;
+  const bool isReserved = blocks_.create(countMax, Pages::huge, count) && heads_.create(countMax, Pages::huge, count);
+  if (isReserved && births_.create(countMax, Pages::huge, count)) return Status::ok;
   return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t)));
 }
 

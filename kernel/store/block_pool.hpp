@@ -36,7 +36,8 @@ struct BlockHead {
 
 class BlockPool {
  public:
-  Status create(uint32_t countMax);
+  /// `count` blocks are expected to be in use one day; there are never more than `countMax`.
+  Status create(uint32_t countMax, uint32_t count);
 
   /// Takes the memory that the next `count` calls of take() need, for as many blocks as there are.
   Status prepare(uint32_t count);

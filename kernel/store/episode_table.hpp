@@ -33,9 +33,13 @@ class EpisodeTable {
   }
   /// Takes the memory that the next `count` add() calls need, for as many episodes as there can be.
   Status prepare(uint32_t count) {
+    const uint32_t needed = preparedCount(count);
+    return episodes_.commit(needed) ? Status::ok : fail(Status::memory, double{1} * needed * sizeof(Episode));
+  }
+  /// Episodes below this index have memory after prepare(count).
+  uint32_t preparedCount(uint32_t count) const {
     const size_t needed = size_t{highWater_} + count;
-    const size_t bounded = needed < episodes_.countMax() ? needed : episodes_.countMax();
-    return episodes_.commit(bounded) ? Status::ok : fail(Status::memory, double{1} * static_cast<double>(needed) * sizeof(Episode));
+    return static_cast<uint32_t>(needed < episodes_.countMax() ? needed : episodes_.countMax());
   }
 
   /// An open, empty episode, the youngest. `handle` is larger than that of any other.

@@ -5,7 +5,7 @@ namespace exrp {
 Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
-  if (!slots_.create(countMax) || !indices_.create(slotCountMax)) {
+  if (!slots_.create(countMax) || !indices_.create(slotCountMax, Pages::huge, countMax)) {
     return fail(Status::memory, double{4} * countMax + double{4} * slotCountMax);
   }
   return Status::ok;
@@ -14,12 +14,26 @@ Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t s
 Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   // A full table can be asked to take what eviction will make room for first.
   const auto needed = static_cast<size_t>(count_ + count < countMax_ ? count_ + count : countMax_);
-  if (!slots_.commit(needed) || !indices_.commit(slotCount)) {
+  if (!slots_.commit(needed) || !indices_.commit(slotCount) || !prepareSelectors(static_cast<uint32_t>(needed))) {
     return fail(Status::memory, double{4} * static_cast<double>(needed) + double{4} * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
   // Each pick that is there or comes can go again: two events. Coming is one event, and two more with a priority.
   return journal_.prepare(static_cast<size_t>(2 * (count_ + count) + 3 * count));
+}
+
+/// Takes what the selectors need for as many picks as slots_ has memory for, or for `count` picks where memory is short.
+bool PickTable::prepareSelectors(uint32_t count) {
+  if (count <= preparedCount_) return true;
+  const auto ample = static_cast<uint32_t>(slots_.committed());
+  const auto prepare = [this](uint32_t each) {
+    for (uint32_t selector = 0; selector < selectorCount_; ++selector) {
+      if (!selectors_[selector]->prepare(each)) return false;
+    }
+    preparedCount_ = each;
+    return true;
+  };
+  return prepare(ample) || prepare(count);
 }
 
 void PickTable::pushRun(uint32_t slot, uint32_t count) {

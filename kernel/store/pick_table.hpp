@@ -30,7 +30,9 @@ class PickTable {
   Status prepare(uint64_t count, uint32_t slotCount);
 
   /// Whether one push() needs no prepare(), on a slot that was prepared before.
-  bool hasRoomForOne() const { return !journal_.isOpen() && count_ < slots_.committed(); }
+  bool hasRoomForOne() const { return !journal_.isOpen() && count_ < preparedCount_; }
+  /// How many picks there is memory for.
+  uint32_t preparedCount() const { return preparedCount_; }
 
   void push(uint32_t slot) {
     const uint32_t index = count_;
@@ -62,11 +64,14 @@ class PickTable {
   void prefetchIndexOf(uint32_t slot) const { prefetchLineFar(&indices_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }
+  /// The most picks that there ever were.
+  uint32_t countHighWater() const { return countHighWater_; }
   double memoryBytes() const { return slots_.takenBytes(countHighWater_) + indices_.takenBytes(slotHighWater_) + journal_.memoryBytes(); }
 
   int32_t check(const Store& store) const;
 
  private:
+  bool prepareSelectors(uint32_t count);
   void prefetchRemoval(const Store& store, uint32_t block) const;
   void popLast();
   void moveLastTo(uint32_t index, uint32_t removed);
@@ -81,6 +86,7 @@ class PickTable {
   ReservedArray<uint32_t> indices_;  // by slot: index + 1, 0 for none
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
+  uint32_t preparedCount_ = 0;  // of picks that slots_ and all selectors have memory for
   uint32_t countHighWater_ = 0;
   uint32_t slotHighWater_ = 0;
   PickSelector* selectors_[EXRP_LIMIT_SELECTORS] = {};

@@ -2,7 +2,8 @@
 
 namespace exrp {
 
-Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax) {
+Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
+                     uint32_t blockCount) {
   columnCount_ = columnCount;
   blockLength_ = blockLength;
   while ((1u << blockShift_) < blockLength) ++blockShift_;
@@ -37,7 +38,8 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
 
   const double slotCount = double{1} * blockCountMax * blockLength;
   for (uint32_t group = 0; group < groupCount_; ++group) {
-    if (!groups_[group].create(size_t{blockCountMax} * blockLength * groupStride_[group])) {
+    const size_t blockBytes = size_t{blockLength} * groupStride_[group];
+    if (!groups_[group].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
       return fail(Status::memory, slotCount * groupStride_[group]);
     }
   }
@@ -48,7 +50,8 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
       column.group = keptCount_;
       keptRows_[keptCount_] = rows;
       keptColumns_[keptCount_] = index;
-      if (!kept_[keptCount_++].create(size_t{blockCountMax} * rows * column.bytes)) {
+      const size_t blockBytes = size_t{rows} * column.bytes;
+      if (!kept_[keptCount_++].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
         return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
       }
       continue;
@@ -56,7 +59,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
   }
-  return pool_.create(blockCountMax);
+  return pool_.create(blockCountMax, blockCount);
 }
 
 Status Store::prepareBlocks(uint32_t count) {

@@ -49,7 +49,8 @@ struct Column {
 class Store {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
-  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax);
+  /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full.
+  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0);
 
   /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);

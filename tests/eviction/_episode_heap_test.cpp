@@ -37,7 +37,7 @@ void keepsTheOrderOfKeysThatChange() {
     Random random(seed, 0);
     const uint32_t countMax = 1 + random.below(60);
     EpisodeHeap heap(countMax);
-    CHECK(heap.valid());
+    CHECK(heap.valid() && heap.prepare(countMax));
     std::vector<Member> members;
     for (uint64_t time = countMax + 1; time <= 460; ++time) {
       const uint32_t episode = random.below(countMax);
@@ -84,6 +84,7 @@ void keepsTheOrderOfKeysThatChange() {
 
 void fitsLeavesTheHeapAsItWas() {
   EpisodeHeap heap(5);
+  CHECK(heap.prepare(5));
   const uint32_t episodes[] = {4, 0, 2};
   for (uint32_t time = 1; time <= 3; ++time) heap.add(episodes[time - 1], 7, time);
   heap.file(0);

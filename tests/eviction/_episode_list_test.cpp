@@ -23,6 +23,7 @@ EpisodeList& push(EpisodeList& list, std::vector<uint32_t> episodes) {
 
 void knowsItsMembers() {
   EpisodeList list(4);
+  CHECK(list.prepare(4));
   CHECK(list.valid());
   CHECK_EQUAL(list.first(), EpisodeList::end);
   CHECK(!list.contains(EpisodeList::end));
@@ -39,6 +40,7 @@ void knowsItsMembers() {
 
 void movesToTheBackInOrder() {
   EpisodeList list(4);
+  CHECK(list.prepare(4));
   push(list, {0, 1, 2, 3});
   const uint32_t used[] = {3, 1, 1, 0, 1};
   list.moveToBack(used, 5);
@@ -67,6 +69,7 @@ void findsTheFirstThatHasEnded() {
 
 void holdsEachLeavesTheListAsItWas() {
   EpisodeList list(5);
+  CHECK(list.prepare(5));
   push(list, {4, 0, 2});
   const test::Items right{{2, 0}, {4, 0}, {0, 0}};
   CHECK(list.holdsEach(right.data(), 3));

@@ -71,6 +71,7 @@ void sample(AfterDraws& policy, std::vector<uint32_t> picks) { policy.sampled(pi
 
 void theFirstSpentGoesFirstAndThenTheOldest() {
   AfterDraws policy(4, 2);
+  CHECK(policy.prepare(4));
   for (const uint32_t episode : {0u, 1u, 2u, 3u}) policy.created(episode);
   for (const uint32_t episode : {3u, 1u, 2u}) policy.ended(episode, 1);
   CHECK_EQUAL(policy.victim(), 1u);  // 0 is older, but open
@@ -85,6 +86,7 @@ void theFirstSpentGoesFirstAndThenTheOldest() {
 
 void longEpisodesMustBeDrawnMore() {
   AfterDraws policy(3, 2);
+  CHECK(policy.prepare(3));
   for (const uint32_t episode : {0u, 1u}) {
     policy.created(episode);
     policy.ended(episode, 3 - episode);
@@ -97,6 +99,7 @@ void longEpisodesMustBeDrawnMore() {
 
 void drawsWhileOpenCountAtTheEnd() {
   AfterDraws policy(3, 2);
+  CHECK(policy.prepare(3));
   for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
   sample(policy, {1, 1, 1, 1});
   CHECK_EQUAL(policy.victim(), EvictionPolicy::none);  // an open one is not spent
@@ -111,6 +114,7 @@ void drawsWhileOpenCountAtTheEnd() {
 
 void countsStayAtTheirLargest() {
   AfterDraws policy(2, AfterDraws::countLargest);
+  CHECK(policy.prepare(2));
   policy.created(0);
   policy.created(1);
   policy.ended(1, 1000);
@@ -122,6 +126,7 @@ void countsStayAtTheirLargest() {
 
 void loadRefusesADuplicateAndWhatIsSpentAmongTheRest() {
   AfterDraws policy(3, 2);
+  CHECK(policy.prepare(3));
   for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
   policy.ended(1, 1);
   policy.ended(2, 1);

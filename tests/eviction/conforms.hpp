@@ -118,6 +118,7 @@ template <typename Policy>
 std::unique_ptr<Policy> fresh(const Members& members, uint32_t countMax) {
   auto policy = make<Policy>(countMax);
   CHECK(policy->valid());
+  CHECK(policy->prepare(countMax));
   for (const uint32_t episode : members.age) {
     policy->created(episode);
     if (const auto end = members.ended.find(episode); end != members.ended.end()) policy->ended(episode, end->second);
@@ -346,6 +347,7 @@ void countsItsMemory() {
   Policy& policy = *made;
   CHECK(policy.valid());
   constexpr uint32_t episodeCount = 20000;
+  CHECK(policy.prepare(episodeCount));
   constexpr double pagesBytes = 4 * 4096;  // a page of each array, used only in part
   const double empty = policy.memoryBytes();
   CHECK(empty < 256 + pagesBytes);

@@ -24,6 +24,7 @@ struct FifoTwin {
 
 void evictsTheOldestAfterOneInTheMiddleWasRemoved() {
   Fifo fifo(8);
+  CHECK(fifo.prepare(8));
   test::createEnded(fifo, {5, 2, 7, 0});
   fifo.removed(2);
   CHECK_EQUAL(fifo.victim(), 5u);
@@ -33,6 +34,7 @@ void evictsTheOldestAfterOneInTheMiddleWasRemoved() {
 
 void reusedIndexIsTheYoungest() {
   Fifo fifo(3);
+  CHECK(fifo.prepare(3));
   test::createEnded(fifo, {0, 1, 2});
   fifo.removed(0);
   test::createEnded(fifo, {0});
@@ -44,6 +46,7 @@ void reusedIndexIsTheYoungest() {
 
 void passesOverOpenEpisodes() {
   Fifo fifo(3);
+  CHECK(fifo.prepare(3));
   for (const uint32_t episode : {0u, 1u, 2u}) fifo.created(episode);
   CHECK_EQUAL(fifo.victim(), EvictionPolicy::none);
   fifo.ended(2, 1);
@@ -54,6 +57,7 @@ void passesOverOpenEpisodes() {
 
 void loadRefusesAnotherOrder() {
   Fifo fifo(3);
+  CHECK(fifo.prepare(3));
   test::createEnded(fifo, {0, 1, 2});
   CHECK_EQUAL(test::loaded(fifo, {{0, 0}, {1, 0}, {2, 0}}), Status::ok);
   CHECK_EQUAL(test::loaded(fifo, {{1, 0}, {0, 0}, {2, 0}}), Status::dataCorrupt);

@@ -41,6 +41,7 @@ void sample(Lfu& lfu, std::vector<uint32_t> picks) { lfu.sampled(picks.data(), s
 
 void equalCountsGoInOrderOfTheirLastUse() {
   Lfu lfu(4);
+  CHECK(lfu.prepare(4));
   test::createEnded(lfu, {0, 1, 2, 3});
   sample(lfu, {0, 3, 3, 1, 0, 2});  // counts 2 1 1 2; 0 came to 2 after 3
   for (const uint32_t episode : {1u, 2u, 3u, 0u}) {
@@ -51,6 +52,7 @@ void equalCountsGoInOrderOfTheirLastUse() {
 
 void reusedIndexCountsFromZero() {
   Lfu lfu(2);
+  CHECK(lfu.prepare(2));
   test::createEnded(lfu, {0, 1});
   sample(lfu, {0, 0, 0, 1, 1});
   lfu.removed(0);
@@ -62,6 +64,7 @@ void reusedIndexCountsFromZero() {
 
 void picksFromBeforeTheEndCount() {
   Lfu lfu(3);
+  CHECK(lfu.prepare(3));
   lfu.created(0);
   lfu.created(1);
   CHECK_EQUAL(lfu.victim(), EvictionPolicy::none);
@@ -76,6 +79,7 @@ void picksFromBeforeTheEndCount() {
 
 void countStaysAtItsLargest() {
   Lfu lfu(3);
+  CHECK(lfu.prepare(3));
   test::createEnded(lfu, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lfu, {{0, 0xFFFFFFFEu}, {1, 0xFFFFFFFFu}, {2, 0xFFFFFFFFu}}), Status::ok);
   sample(lfu, {1, 0, 0});
@@ -87,6 +91,7 @@ void countStaysAtItsLargest() {
 void atTheLargestCountTheLeastRecentlyUsedGoes() {
   constexpr uint32_t episodeCount = 64;
   Lfu lfu(episodeCount);
+  CHECK(lfu.prepare(episodeCount));
   test::Items items;
   for (uint32_t episode = 0; episode < episodeCount; ++episode) {
     test::createEnded(lfu, {episode});
@@ -108,6 +113,7 @@ void manyEpisodesSampledBetweenTwoVictims() {
   constexpr uint32_t episodeCount = 3000;
   Random random(5, 0);
   Lfu lfu(episodeCount);
+  CHECK(lfu.prepare(episodeCount));
   std::vector<uint32_t> batch(episodeCount);
   for (uint32_t episode = 0; episode < episodeCount; ++episode) test::createEnded(lfu, {batch[episode] = episode});
   for (uint32_t round = 0; round < 20; ++round) {
@@ -124,6 +130,7 @@ void manyEpisodesSampledBetweenTwoVictims() {
 
 void loadRefusesCountsThatFallAndADuplicate() {
   Lfu lfu(3);
+  CHECK(lfu.prepare(3));
   test::createEnded(lfu, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lfu, {{2, 3}, {0, 3}, {1, 7}}), Status::ok);
   CHECK_EQUAL(lfu.victim(), 2u);

@@ -66,6 +66,7 @@ void prioritize(LowestPriorityFirst& policy, std::vector<uint32_t> picks, std::v
 
 void takesTheMeanOfTheLastCall() {
   LowestPriorityFirst policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {0, 1, 2});
   prioritize(policy, {0, 1, 0, 2}, {4, 2.5, 2, 0.5});
   CHECK(test::equal(test::saved(policy, 3), {{2, bitsOf(0.5f)}, {1, bitsOf(2.5f)}, {0, bitsOf(3)}}));
@@ -75,6 +76,7 @@ void takesTheMeanOfTheLastCall() {
 
 void equalPrioritiesGoInTheOrderInWhichTheyWereGiven() {
   LowestPriorityFirst policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {3, 1, 2, 0});
   prioritize(policy, {2, 3}, {1, 1});  // now behind 1 and 0, which have had theirs longer
   for (const uint32_t episode : {1u, 0u, 2u, 3u}) {
@@ -85,6 +87,7 @@ void equalPrioritiesGoInTheOrderInWhichTheyWereGiven() {
 
 void newEpisodesHaveTheLargestPrioritySoFar() {
   LowestPriorityFirst policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {0});
   prioritize(policy, {0}, {7});
   policy.removed(0);
@@ -95,6 +98,7 @@ void newEpisodesHaveTheLargestPrioritySoFar() {
 
 void episodesWithoutAPickGoFirst() {
   LowestPriorityFirst policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {0});
   for (const uint32_t episode : {1u, 2u}) policy.created(episode);
   prioritize(policy, {0}, {1e-30});
@@ -105,6 +109,7 @@ void episodesWithoutAPickGoFirst() {
 
 void prioritiesGivenWhileOpenCountAtTheEnd() {
   LowestPriorityFirst policy(4);
+  CHECK(policy.prepare(4));
   for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
   CHECK_EQUAL(policy.victim(), EvictionPolicy::none);
   prioritize(policy, {0, 1, 2}, {3, 2, 1});
@@ -116,6 +121,7 @@ void prioritiesGivenWhileOpenCountAtTheEnd() {
 
 void loadRefusesWhatIsNoPriorityOrNotInOrder() {
   LowestPriorityFirst policy(3);
+  CHECK(policy.prepare(3));
   test::createEnded(policy, {0, 1, 2});
   CHECK_EQUAL(test::loaded(policy, {{2, 0}, {0, bitsOf(0.5f)}, {1, bitsOf(1)}}), Status::ok);
   CHECK_EQUAL(policy.victim(), 2u);

@@ -29,6 +29,7 @@ struct LruTwin {
 
 void drawsOfOneBatchCountInTheirOrder() {
   Lru lru(4);
+  CHECK(lru.prepare(4));
   test::createEnded(lru, {0, 1, 2, 3});
   const uint32_t picks[] = {1, 0, 3, 1, 1, 2, 0};
   lru.sampled(picks, 7);
@@ -43,6 +44,7 @@ void manyEpisodesAreInOrderOfTheirLastDraw() {
   constexpr uint32_t episodeCount = 40000;
   Random random(3, 0);
   Lru lru(episodeCount);
+  CHECK(lru.prepare(episodeCount));
   std::vector<uint32_t> lastUse(episodeCount);
   uint32_t now = 0;
   for (uint32_t episode = 0; episode < episodeCount; ++episode) {
@@ -61,6 +63,7 @@ void manyEpisodesAreInOrderOfTheirLastDraw() {
 
 void loadRefusesAValueAndADuplicate() {
   Lru lru(3);
+  CHECK(lru.prepare(3));
   test::createEnded(lru, {0, 1, 2});
   CHECK_EQUAL(test::loaded(lru, {{2, 0}, {0, 0}, {1, 0}}), Status::ok);
   CHECK_EQUAL(lru.victim(), 2u);

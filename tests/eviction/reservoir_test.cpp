@@ -50,6 +50,7 @@ struct ReservoirTwin {
 
 void openEpisodesHaveNoKey() {
   Reservoir policy(4, Random(1, 0));
+  CHECK(policy.prepare(4));
   for (const uint32_t episode : {0u, 1u, 2u, 3u}) policy.created(episode);
   CHECK_EQUAL(policy.victim(), EvictionPolicy::none);
   policy.ended(2, 1);
@@ -60,6 +61,7 @@ void openEpisodesHaveNoKey() {
 
 void loadRefusesAKeyOfAnOpenEpisodeAndARandomStateOfZeros() {
   Reservoir policy(3, Random(1, 0));
+  CHECK(policy.prepare(3));
   for (const uint32_t episode : {0u, 1u, 2u}) policy.created(episode);
   policy.ended(2, 1);
   policy.ended(1, 1);

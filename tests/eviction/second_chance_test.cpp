@@ -54,6 +54,7 @@ void sample(SecondChance& policy, std::vector<uint32_t> picks) {
 
 void sparesOnce() {
   SecondChance policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {0, 1, 2});
   sample(policy, {0, 0, 0});
   CHECK_EQUAL(policy.victim(), 1u);
@@ -65,6 +66,7 @@ void sparesOnce() {
 
 void allFlagsSetIsOneRoundAndThenTheOldest() {
   SecondChance policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {3, 1, 2});
   sample(policy, {1, 2, 3});
   CHECK_EQUAL(policy.victim(), 3u);
@@ -74,6 +76,7 @@ void allFlagsSetIsOneRoundAndThenTheOldest() {
 void handSurvivesRemovalOfAnyEpisode() {
   for (uint32_t gone = 0; gone < 4; ++gone) {
     SecondChance policy(4);
+    CHECK(policy.prepare(4));
     test::createEnded(policy, {0, 1, 2, 3});
     sample(policy, {0, 1});
     CHECK_EQUAL(policy.victim(), 2u);  // the hand stands on 2
@@ -85,6 +88,7 @@ void handSurvivesRemovalOfAnyEpisode() {
 
 void handGoesFromTheYoungestToTheOldestAtOnce() {
   SecondChance policy(4);
+  CHECK(policy.prepare(4));
   test::createEnded(policy, {0, 1, 2});
   sample(policy, {0, 1});
   policy.removed(policy.victim());  // 2, the youngest
@@ -94,6 +98,7 @@ void handGoesFromTheYoungestToTheOldestAtOnce() {
 
 void reusedIndexHasAClearFlag() {
   SecondChance policy(2);
+  CHECK(policy.prepare(2));
   test::createEnded(policy, {0, 1});
   sample(policy, {0, 1});
   policy.removed(0);
@@ -103,6 +108,7 @@ void reusedIndexHasAClearFlag() {
 
 void handPassesOverOpenEpisodesAndLeavesTheirFlags() {
   SecondChance policy(4);
+  CHECK(policy.prepare(4));
   policy.created(0);
   test::createEnded(policy, {1, 2});
   sample(policy, {0, 1});
@@ -114,6 +120,7 @@ void handPassesOverOpenEpisodesAndLeavesTheirFlags() {
 
 void loadRefusesAnotherOrderOrFlag() {
   SecondChance policy(3);
+  CHECK(policy.prepare(3));
   test::createEnded(policy, {0, 1, 2});
   CHECK_EQUAL(test::loaded(policy, {{1, 0}, {2, 1}, {0, 0}}), Status::ok);
   CHECK_EQUAL(policy.victim(), 1u);

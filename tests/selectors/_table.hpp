@@ -12,12 +12,18 @@
 
 namespace exrp::test {
 
+/// A pick is added at the end, with memory for it.
+inline void push(PickSelector& selector, uint32_t index) {
+  CHECK(selector.prepare(index + 1));
+  selector.pushed(index);
+}
+
 /// The picks in the table, each by a number that identifies it.
 struct Table {
   explicit Table(PickSelector& observer) : selector(&observer) {}
 
   void push() {
-    selector->pushed(count());
+    exrp::test::push(*selector, count());
     picks.push_back(next++);
   }
   void remove(uint32_t index) {
@@ -46,6 +52,7 @@ inline std::vector<uint8_t> save(const PickSelector& selector, uint32_t count) {
 
 /// Into a selector that has seen no pick yet.
 inline Status load(PickSelector& selector, uint32_t count, const std::vector<uint8_t>& bytes) {
+  CHECK(selector.prepare(count));
   for (uint32_t index = 0; index < count; ++index) selector.pushed(index);
   const uint32_t part = count / 3;
   const uint8_t* items = bytes.data() + selector.headerBytes();

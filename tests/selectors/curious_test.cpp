@@ -129,7 +129,7 @@ void probabilitiesAreThoseOfThePaper() {
     std::vector<double> loss(count);
     std::vector<uint32_t> draws(count);
     for (uint32_t i = 0; i < count; ++i) {
-      selector.pushed(i);
+      push(selector, i);
       loss[i] = (i % 37) * 0.1;
       selector.setPriority(&i, &loss[i], 1);
     }
@@ -168,7 +168,7 @@ void savedAndLoadedItDrawsTheSame() {
     uint32_t index[25];
     double probability[25];
     for (uint32_t i = 0; i < count; ++i) {
-      a.pushed(i);
+      push(a, i);
       const double loss = randomLoss(random);
       if (random.below(3) > 0) a.setPriority(&i, &loss, 1);
       CHECK_EQUAL(a.select(25, index, probability), Status::ok);
@@ -183,7 +183,7 @@ void countsStayAtTheirLargest() {
   options.pMax = 7.0;
   CuriousSelector selector(options, Random(1, 1), 1);
   CHECK_EQUAL(selector.create(), Status::ok);
-  selector.pushed(0);
+  push(selector, 0);
   std::vector<uint8_t> bytes = save(selector, 1);
   const uint32_t draws = UINT32_MAX - 1;
   std::memcpy(bytes.data() + selector.headerBytes(), &draws, 4);
@@ -202,7 +202,7 @@ void hostileBytes() {
   const CuriousOptions options;
   CuriousSelector a(options, Random(1, 1), 20);
   CHECK_EQUAL(a.create(), Status::ok);
-  for (uint32_t i = 0; i < 20; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 20; ++i) push(a, i);
   for (uint32_t i = 0; i < 10; ++i) {
     const double loss = i;
     a.setPriority(&i, &loss, 1);

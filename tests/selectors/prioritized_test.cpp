@@ -117,7 +117,7 @@ void probabilitiesAreThoseOfThePaper() {
   std::vector<double> paper(1000);
   double total = 0.0;
   for (uint32_t i = 0; i < 1000; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     const double priority = (i % 37) * 0.1;
     selector.setPriority(&i, &priority, 1);
     paper[i] = std::pow(priority + 0.01, 0.7);
@@ -153,7 +153,7 @@ void equalPrioritiesStarveNoPick(uint32_t count) {
   PrioritizedOptions options;
   PrioritizedSelector selector(options, Random(4, 0), count);
   CHECK_EQUAL(selector.create(), Status::ok);
-  for (uint32_t i = 0; i < count; ++i) selector.pushed(i);
+  for (uint32_t i = 0; i < count; ++i) push(selector, i);
   std::vector<uint32_t> index(count);
   std::vector<double> probability(count);
   CHECK_EQUAL(selector.select(count, index.data(), probability.data()), Status::ok);
@@ -169,7 +169,7 @@ double equalPrioritiesDeviation(uint32_t count, double halfRaised) {
   PrioritizedSelector selector(options, Random(5, 0), count);
   CHECK_EQUAL(selector.create(), Status::ok);
   for (uint32_t i = 0; i < count; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     const double priority = 1.0 + halfRaised;
     if (halfRaised > 0.0 && i < count / 2) selector.setPriority(&i, &priority, 1);
     // A later pick would get the raised priority as the largest so far.
@@ -206,7 +206,7 @@ void savedAndLoadedItDrawsTheSame() {
     CHECK_EQUAL(b.create(), Status::ok);
     const uint32_t count = 1 + random.below(100);
     for (uint32_t i = 0; i < count; ++i) {
-      a.pushed(i);
+      push(a, i);
       const double priority = randomPriority(random, false);
       a.setPriority(&i, &priority, 1);
     }
@@ -219,7 +219,7 @@ void hostileBytes() {
   PrioritizedOptions options;
   PrioritizedSelector a(options, Random(1, 1), 20);
   CHECK_EQUAL(a.create(), Status::ok);
-  for (uint32_t i = 0; i < 20; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 20; ++i) push(a, i);
   const auto make = [&] {
     auto* selector = new PrioritizedSelector(options, Random(1, 1), 20);
     CHECK_EQUAL(selector->create(), Status::ok);

@@ -74,7 +74,7 @@ void drawsAreTheEnd(bool lowest, uint64_t seed) {
 void fill(PriorityEndSelector& selector, uint32_t count, uint64_t seed) {
   Random random(seed, 3);
   for (uint32_t index = 0; index < count; ++index) {
-    selector.pushed(index);
+    push(selector, index);
     const double priority = random.below(6);
     if (random.below(2) == 0) selector.setPriority(&index, &priority, 1);
   }

@@ -260,7 +260,7 @@ void withoutDecayItIsPrioritized() {
     Episodes episodes(pser);
     for (uint32_t i = 0; i < 100; ++i) {
       episodes.push(i / 30);
-      prioritized.pushed(i);
+      push(prioritized, i);
     }
     for (int round = 0; round < 20; ++round) {
       uint32_t index[70];
@@ -301,7 +301,7 @@ void hostileBytes() {
   const PserOptions options;
   PserSelector a(options, Random(1, 1), 20);
   CHECK_EQUAL(a.create(), Status::ok);
-  for (uint32_t i = 0; i < 20; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 20; ++i) push(a, i);
   const auto make = [&] {
     auto* selector = new PserSelector(options, Random(1, 1), 20);
     CHECK_EQUAL(selector->create(), Status::ok);

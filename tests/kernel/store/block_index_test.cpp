@@ -18,7 +18,7 @@ struct Blocks {
     const Column column = {4, 1, 4, 1, 0, 0};
     CHECK_EQUAL(store.create(&column, 1, 2, countMax), Status::ok);
     CHECK_EQUAL(store.prepareBlocks(countMax), Status::ok);
-    CHECK_EQUAL(index.create(4, countMax), Status::ok);
+    CHECK_EQUAL(index.create(countMax), Status::ok);
   }
 
   uint32_t add(uint64_t handle, uint32_t ordinal) {
