@@ -45,6 +45,11 @@ export const symbols = {
     parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer"],
     result: "i32",
   },
+  /** `(replay, episode, steps, steps_size, count, flags, done, begun, begun_count)` */
+  exrp_record_flat: {
+    parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer", "buffer", "u32"],
+    result: "i32",
+  },
   /** `(replay, episode, final_state, final_state_size, flags, ended)` */
   exrp_episode_end: { parameters: ["u32", "f64", "buffer", "u32", "u32", "buffer"], result: "i32" },
   /** `(replay, episode)` */
@@ -245,6 +250,7 @@ export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;
 export const EXRP_RECORD_PRIORITY = 8;
+export const EXRP_RECORD_FINAL = 32;
 export const EXRP_INFO_CAPACITY = 0;
 export const EXRP_INFO_EPISODE_COUNT = 1;
 export const EXRP_INFO_RECORD_COUNT = 2;

@@ -165,6 +165,14 @@ int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* step
   });
 }
 
+int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
+                         uint32_t* done, double* begun, uint32_t begun_count) {
+  return withWhole(replay, [&](Instance& found) {
+    if (begun_count < 3) return fail(Status::bufferSize, begun_count, 3);
+    return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, begun);
+  });
+}
+
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
   return withWhole(replay, [&](Instance& found) {

@@ -156,6 +156,8 @@ extern "C" {
 #define EXRP_RECORD_TRUNCATED 2  /* with ENDS: truncated, not terminated */
 #define EXRP_RECORD_BEGINS 4     /* with ENDS: a new episode begins, and the kernel writes its handle back */
 #define EXRP_RECORD_PRIORITY 8   /* the row has a first priority, for the pick that begins at the record, in every selector */
+#define EXRP_RECORD_FINAL 32     /* of exrp_record_flat: the row is no record. Its state ends the episode, as truncated, and a new one
+                                    begins. An episode without records stays as it is */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
@@ -198,8 +200,8 @@ extern "C" {
 #define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
 
 /* Offsets, in bytes, in the `count` steps of exrp_record_many and exrp_record_batch. Each part starts at a multiple of 8.
- * The final states come last. The buffer holds as many as the call reads: none, one (many), or one per step (batch). */
-#define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; read by exrp_record_batch only */
+ * The final states come last. The buffer holds as many as the call reads: none, one (many), one per step (batch), or one per end (flat). */
+#define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; exrp_record_many does not read them */
 #define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
 #define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
 #define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
@@ -288,7 +290,7 @@ EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
 EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
 /* The offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
 EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
-/* exrp_record_many and exrp_record_batch do the work of exrp_record for each step. They begin at step `done`, which is 0 in the first
+/* exrp_record_many, exrp_record_batch and exrp_record_flat do the work of exrp_record for each step. They begin at step `done`, which is 0 in the first
  * call, and write back the number of steps stored so far. They check all steps before they store the first.
  * If `done` is less than `count` after a call, read the journal, where one is open, and call again with the values written back.
  * EXRP_STATUS_FULL means that no step could be stored: evict an episode first. */
@@ -300,6 +302,12 @@ EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_
  * flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
+/* Records consecutive steps of many episodes, one after the other. `flags` is 0 or PRIORITY. Each step has its own flags in the steps: 0,
+ * or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order. `episode` is in
+ * and out as in exrp_record_many. `begun` gets three numbers: the handle of the episode that got the first record, or -1; the handle of
+ * the first episode that began in this call; how many began. Their handles are consecutive. */
+EXRP_API int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
+                                  uint32_t flags, uint32_t* done, double* begun, uint32_t begun_count);
 /* Ends an open episode without another record. `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where there was nothing to
  * end: the episode was evicted before, or has no record, in which case the call removes it. */
 EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,

@@ -257,6 +257,103 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
   return Status::ok;
 }
 
+// ---- many records of many episodes, one after the other ----
+
+/// Checks the flags of `count` steps, and counts what those from `first` to `end` need.
+Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, FlatNeeds* needs) const {
+  constexpr uint32_t ends = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+  const uint32_t blockLength = replay_.config().blockLength;
+  uint32_t start = first;
+  for (uint32_t step = 0; step < count; ++step) {
+    const uint32_t own = flags[step];
+    if (own == 0) continue;
+    const bool isFinal = own == EXRP_RECORD_FINAL;
+    if (!isFinal && (own & ~uint32_t{EXRP_RECORD_TRUNCATED}) != ends) return fail(Status::argument, 3, own);
+    if (!isFinal) ++needs->ends;
+    if (!isFinal && step < first) ++needs->endsBefore;
+    if (step < first || step >= end) continue;
+    // The records and their final state.
+    needs->blockCount += (step + 1 - start + blockLength) / blockLength;
+    ++needs->episodeCount;
+    start = step + 1;
+  }
+  const uint32_t cuts = (end - first) / replay_.config().segmentLength;
+  needs->episodeCount += cuts;
+  needs->blockCount += (end - start) / blockLength + 2 * cuts + 2 + blocksPerRecordMax;
+  return Status::ok;
+}
+
+Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
+                             double* begun) {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const bool hasPriorities = flags == EXRP_RECORD_PRIORITY;
+  if (flags != 0 && !hasPriorities) return fail(Status::argument, 6, flags);
+  const StepsLayout layout = layoutSteps(count);
+  const size_t stateBytes = replay_.store().column(0).bytes;
+  const uint32_t first = *done;
+  Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
+  if (status != Status::ok) return status;
+  const uint32_t end = first + recordsAtOnce(count - first);
+  const uint8_t* const own = steps + layout.flags;
+  FlatNeeds needs;
+  status = readFlags(own, first, end, count, &needs);
+  if (status != Status::ok) return status;
+  status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState + needs.ends * stateBytes), first);
+  double current = *handle;
+  uint32_t episode = episodeNone;
+  if (status == Status::ok) status = replay_.openEpisode(current, &episode);
+  if (status == Status::ok && hasPriorities) {
+    status = checkPriorities(steps + layout.priorities, first, count);
+    if (status == Status::ok) status = replay_.reservePriorities();
+  }
+  if (status == Status::ok) status = replay_.prepareRecords(end - first, needs.episodeCount, needs.blockCount);
+  if (status != Status::ok) return status;
+
+  StepColumns columns;
+  findColumns(steps, layout, &columns);
+  const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
+  const uint8_t* finalState = steps + layout.finalState + needs.endsBefore * stateBytes;
+  double firstHandle = -1;
+  const uint64_t firstBegun = replay_.nextHandle();
+  uint32_t step = first;
+  uint32_t flagged = first;  // the next step with flags, or the end
+  while (step < end) {
+    const uint8_t* const state = steps + layout.columns[0] + size_t{step} * stateBytes;
+    status = own[step] == EXRP_RECORD_FINAL ? replay_.cutEpisode(current, state, &episode)
+                                            : replay_.makeRoomForRecord(current, own[step], &episode);
+    if (status != Status::ok && step == first) return status;
+    if (status != Status::ok) break;
+    if (own[step] == EXRP_RECORD_FINAL) {
+      if (episode != episodeNone) current = replay_.handleAt(episode);
+      flagged = ++step;
+      continue;
+    }
+    if (flagged <= step) {
+      flagged = step;
+      while (flagged < end && own[flagged] == 0) ++flagged;
+      prefetchBlocks(episode, flagged - step + 1);
+    }
+    if (hasPriorities) replay_.initialPriorities().begin();
+    const uint32_t slot = replay_.takeSlot(&episode, state);
+    if (firstHandle < 0) firstHandle = replay_.handleAt(episode);
+    const uint32_t run = own[step] != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
+    copySteps(episode, slot, columns, step, run);
+    replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own[step], finalState);
+    if (own[step] != 0) {
+      finalState += stateBytes;
+      flagged = step + 1;
+    }
+    current = replay_.handleAt(episode);
+    step += run;
+  }
+  *handle = current;
+  *done = step;
+  begun[0] = firstHandle;
+  begun[1] = static_cast<double>(firstBegun);
+  begun[2] = static_cast<double>(replay_.nextHandle() - firstBegun);
+  return Status::ok;
+}
+
 // ---- one record of each of many episodes ----
 
 /// Finds the episodes of a batch's handles, into the lane's environments. It fails when one can't be recorded into, or is there twice.

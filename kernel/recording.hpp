@@ -1,5 +1,5 @@
-// Recording: one record, many of one episode, and one of each of many episodes (Chen and Wang, section 3.2), from the caller's buffers
-// into the store.
+// Recording: one record, many of one episode, many of one episode after the other, and one of each of many episodes (Chen and Wang,
+// section 3.2), from the caller's buffers into the store.
 //
 // All go through the four steps of replay.hpp. So many records in one call leave exactly what as many calls would: the same handles,
 // picks, draws and victims. Everything is checked, and all memory taken, before the first record is stored.
@@ -27,6 +27,8 @@ class Recording {
   Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
   Status recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
                      uint32_t* done);
+  Status recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
+                    double* begun);
 
  private:
   /// Where the parts of many steps lie, in bytes.
@@ -55,6 +57,14 @@ class Recording {
   };
 
   StepsLayout layoutSteps(uint32_t count) const;
+  /// What the flags of many steps of many episodes ask for.
+  struct FlatNeeds {
+    uint32_t endsBefore = 0;    // final states before the first step
+    uint32_t ends = 0;          // final states in all
+    uint32_t episodeCount = 2;  // that the steps record into, or begin
+    uint32_t blockCount = 0;
+  };
+  Status readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, FlatNeeds* needs) const;
   Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
   Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
   uint32_t recordsAtOnce(uint32_t count) const;

@@ -293,6 +293,14 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   return Status::ok;
 }
 
+Status Replay::cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode) {
+  if (*episode == episodeNone || episodes_[*episode].count == 0) return Status::ok;
+  const Status status = makeRoom(needsBlock(episodes_[*episode]) ? 2 : 1, 0, bytes_.stateBytes(), *episode);
+  if (status != Status::ok) return status;
+  *episode = isLive(*episode, handle) ? continueEpisode(*episode, finalState) : episodeNone;
+  return Status::ok;
+}
+
 Status Replay::evictEpisode(double handle) {
   const Status status = checkHandle(handle);
   if (status != Status::ok) return status;

@@ -38,6 +38,7 @@ import {
 } from "./read/hindsight_options.ts";
 import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes } from "./record/episodes.ts";
+import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
@@ -57,6 +58,7 @@ interface Parts {
   readonly episodes: Episodes;
   readonly recorder: Recorder;
   readonly manyRecorder: ManyRecorder;
+  readonly flatRecorder: FlatRecorder;
   readonly drawer: Drawer;
   readonly priorities: Priorities;
   readonly saver: Saver;
@@ -124,6 +126,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   readonly #episodes: Episodes;
   readonly #recorder: Recorder;
   readonly #manyRecorder: ManyRecorder;
+  readonly #flatRecorder: FlatRecorder;
   readonly #drawer: Drawer;
   readonly #priorities: Priorities;
   readonly #saver: Saver;
@@ -139,6 +142,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#episodes = parts.episodes;
     this.#recorder = parts.recorder;
     this.#manyRecorder = parts.manyRecorder;
+    this.#flatRecorder = parts.flatRecorder;
     this.#drawer = parts.drawer;
     this.#priorities = parts.priorities;
     this.#saver = parts.saver;
@@ -196,6 +200,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const episodes = new Episodes(core, rules, row);
     const recorder = new Recorder(core, rules, row);
     const manyRecorder = new ManyRecorder(core, rules, row);
+    const flatRecorder = new FlatRecorder(core, rules);
     const drawer = new Drawer(core, register, rules);
     const priorities = new Priorities(core, register, rules.selectors);
     const reader = new RecordReader(core);
@@ -208,6 +213,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       episodes,
       recorder,
       manyRecorder,
+      flatRecorder,
       drawer,
       priorities,
       saver,
@@ -306,6 +312,55 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
     return this.#manyRecorder.recordMany(episode, steps);
+  }
+
+  /**
+   * Appends n consecutive steps from flat arrays, with flags that say where an episode ends and the next one begins. Data sets such as
+   * those of D4RL come so, and an actor's chunk. The result is that of `record` for each step, and of `newEpisode` after each end. All
+   * values are checked before the first step is stored.
+   *
+   * The first step goes to `episode`: a new one, or the one that the call before returned, so that an actor's chunk goes on where the
+   * last chunk stopped. Episodes that begin have the tag of the episode before.
+   *
+   * `steps` has one array for each column, `[n, ...shape]` in row-major order, with n from 1 to 2^24. `terminated` and `truncated` have a
+   * flag for each step. If both are set, the episode is terminated. `nextState` is the state that each step led to, and not the first
+   * state of the next episode. Only rows of steps that end an episode are read.
+   *
+   * Some data sets lack the states after the last steps. Then say `nextStateUnknown: true`. A truncated step gives its state as the final
+   * state of its episode, and is not recorded. A terminated step is recorded, and its own state stands in the place of the final state.
+   * No learner looks there, because the step's `discount` is 0.
+   *
+   * An episode without an end at the last step stays open. Go on with it, or end it by {@linkcode ExperienceReplay.endEpisode}.
+   *
+   * Cost: near that of `recordMany`.
+   *
+   * @returns The handle for the next step, the handles of all episodes that got records, and the number of records.
+   * @throws {TypeError} If values are of another kind than their column, or an option is unknown. Also if `nextState` is missing and a
+   * step ends an episode.
+   * @throws {RangeError} If a column has not n steps, or a number does not fit its dtype. The error names the step.
+   * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room. Steps that were stored
+   * before stay, as after single calls.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * const { episode, episodes } = replay.recordFlat(replay.newEpisode(), {
+   *   state: [0, 1, 2, 10, 11, 20],
+   *   action: [0, 0, 0, 0, 0, 0],
+   *   reward: [0, 0, 1, 0, 0, 0],
+   *   terminated: [0, 0, 1, 0, 0, 0],
+   *   truncated: [0, 0, 0, 0, 1, 0],
+   *   nextState: [1, 2, 3, 11, 12, 21],
+   * });
+   * assertEquals([...episodes], [0, 1, 2]);
+   * assertEquals(replay.episodeRecords(1).finalState, Float32Array.of(12));
+   * assertEquals(replay.episode(episode).recordCount, 1); // still open
+   * ```
+   */
+  recordFlat(episode: number, steps: FlatSteps<S>): FlatRecorded {
+    return this.#flatRecorder.record(episode, steps);
   }
 
   /**

@@ -26,8 +26,8 @@ export function canBeNaN(dtype: DType): boolean {
 }
 
 /**
- * Throws if one of the elements `from` to `to` is NaN or infinite. `ofMany` says that the call records many steps, so that the error
- * names the step.
+ * Throws if one of the elements `from` to `to` is NaN or infinite. In a call with many steps, the error names the step: that of the
+ * element plus `stepShift`.
  *
  * @throws {RangeError} When an element is not finite. The text has its column, step and place.
  */
@@ -36,7 +36,7 @@ export function checkFinite(
   values: StagedValues,
   from: number,
   to: number,
-  ofMany: boolean,
+  stepShift?: number,
 ): void {
   const { view } = values;
   let sum = 0;
@@ -50,17 +50,19 @@ export function checkFinite(
   if (k < to) sum += (view[k] as number) * 0;
   if (sum + other === 0) return;
   for (k = from; Number.isFinite(view[k]); k++);
-  throw finiteError(operation, values, k, ofMany);
+  throw finiteError(operation, values, k, stepShift);
 }
 
 function finiteError(
   operation: string,
   { name, dtype, view, elementCount }: StagedValues,
   index: number,
-  ofMany: boolean,
+  stepShift: number | undefined,
 ): RangeError {
   const element = index % elementCount;
-  const step = ofMany ? ` of step ${(index - element) / elementCount}` : "";
+  const step = stepShift === undefined
+    ? ""
+    : ` of step ${(index - element) / elementCount + stepShift}`;
   const place = elementCount > 1 ? `element ${element} of ${name}${step}` : `${name}${step}`;
   return new RangeError(
     `${operation}: ${place} is ${

@@ -122,9 +122,10 @@ const BATCH_OPTIONS = [
 ] as const;
 
 /** The staging rows are kept for the next call if they have at most this many bytes. */
-const KEPT_BYTES_MAX = 2 ** 22;
+export const KEPT_BYTES_MAX = 2 ** 22;
 
-type Loose = Readonly<Record<string, unknown>>;
+/** The parts of a call before they are checked. */
+export type Loose = Readonly<Record<string, unknown>>;
 
 /** A call of the kernel that stores steps; there are two, with the same parameters. */
 type Store = (
@@ -165,7 +166,7 @@ export class ManyRecorder {
     let steps = this.#many;
     if (steps?.count !== count) steps = new ManyRows(this.#core, MANY, count, "finalState", 1);
     this.#many = undefined;
-    this.#writeColumns(MANY, steps, loose);
+    writeColumns(MANY, steps, loose, this.#core.config.extraNames);
     const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
     if (this.#row.isFinite) checkFiniteSteps(steps);
     const { symbols } = this.#core.kernel;
@@ -195,7 +196,7 @@ export class ManyRecorder {
     let steps = this.#batch;
     if (steps?.count !== count) steps = new ManyRows(this.#core, BATCH, count, "nextState", count);
     this.#batch = undefined;
-    this.#writeColumns(BATCH, steps, loose);
+    writeColumns(BATCH, steps, loose, this.#core.config.extraNames);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
     writeFinalStates(steps, loose.nextState, doneCount);
     const flags = writePriorities(BATCH, steps, loose.priority);
@@ -208,20 +209,6 @@ export class ManyRecorder {
     this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#batch = steps;
     return doneCount;
-  }
-
-  #writeColumns(operation: string, steps: ManyRows, loose: Loose): void {
-    const [state, action, reward, ...extras] = steps.columns;
-    state?.write(loose.state);
-    action?.write(loose.action);
-    reward?.write(loose.reward);
-    const names = this.#core.config.extraNames;
-    if (loose.extras === undefined && names.length === 0) return;
-    const values = checkExtras(operation, loose.extras, names);
-    for (const [k, name] of names.entries()) {
-      extras[k]?.write(extraOf(operation, values, name));
-    }
-    refuseUnknownExtras(operation, values, names);
   }
 
   #writeEnd(steps: ManyRows, { finalState, truncated }: Loose): number {
@@ -267,8 +254,27 @@ export class ManyRecorder {
   }
 }
 
+/** Writes the values of all columns; `names` are those of the extras. */
+export function writeColumns(
+  operation: string,
+  steps: ManyRows,
+  loose: Loose,
+  names: readonly string[],
+): void {
+  const [state, action, reward, ...extras] = steps.columns;
+  state?.write(loose.state);
+  action?.write(loose.action);
+  reward?.write(loose.reward);
+  if (loose.extras === undefined && names.length === 0) return;
+  const values = checkExtras(operation, loose.extras, names);
+  for (const [k, name] of names.entries()) {
+    extras[k]?.write(extraOf(operation, values, name));
+  }
+  refuseUnknownExtras(operation, values, names);
+}
+
 /** Refuses NaN and infinite values in the states, actions and rewards. */
-function checkFiniteSteps({ columns, count }: ManyRows): void {
+export function checkFiniteSteps({ columns, count }: ManyRows): void {
   for (const column of columns.slice(0, 3)) column.checkFinite(0, count);
 }
 
@@ -279,7 +285,7 @@ function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
 }
 
 /** Writes the priorities of all steps; returns the flag that tells the kernel so. */
-function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
+export function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
   if (!isNumeric(value) && !Array.isArray(value)) {
@@ -301,18 +307,19 @@ function writePriorities(operation: string, steps: ManyRows, value: unknown): nu
 }
 
 /** Calls `each` with the index of each flag that is set. */
-function forEachDone(
+export function forEachDone(
+  operation: string,
   name: string,
   value: unknown,
   count: number,
   each: (index: number) => void,
 ): void {
-  const flags = checkFlags(name, value, count);
+  const flags = checkFlags(operation, name, value, count);
   if (isKind("Uint8Array", flags)) {
     for (let k = 0; k < count; k++) {
       const flag = flags[k];
       if (flag === 0) continue;
-      if (flag !== 1) throw flagError(`${BATCH}: ${name}[${k}]`, flag);
+      if (flag !== 1) throw flagError(`${operation}: ${name}[${k}]`, flag);
       each(k);
     }
     return;
@@ -320,28 +327,29 @@ function forEachDone(
   for (let k = 0; k < count; k++) {
     const flag = flags[k];
     if (flag === false || flag === 0) continue;
-    if (flag !== true && flag !== 1) throw flagError(`${BATCH}: ${name}[${k}]`, flag);
+    if (flag !== true && flag !== 1) throw flagError(`${operation}: ${name}[${k}]`, flag);
     each(k);
   }
 }
 
 function checkFlags(
+  operation: string,
   name: string,
   value: unknown,
   count: number,
 ): Float64Array | readonly unknown[] {
   if (!isNumeric(value) && !Array.isArray(value)) {
-    checkHonest(`${BATCH}: ${name}`, value);
+    checkHonest(`${operation}: ${name}`, value);
     throw new TypeError(
-      `${BATCH}: ${name} must be a plain or typed array of booleans or of 0 and 1, got ${
+      `${operation}: ${name} must be a plain or typed array of booleans or of 0 and 1, got ${
         show(value)
       }`,
     );
   }
   if (countOf(value) === count) return value;
-  checkHonest(`${BATCH}: ${name}`, value);
+  checkHonest(`${operation}: ${name}`, value);
   throw new RangeError(
-    `${BATCH}: ${name} takes ${count} values for ${count} steps, got ${countOf(value)}`,
+    `${operation}: ${name} takes ${count} values for ${count} steps, got ${countOf(value)}`,
   );
 }
 
@@ -352,13 +360,13 @@ function writeFlags(steps: ManyRows, terminated: unknown, truncated: unknown): n
   let doneCount = 0;
   // If both are set the task has ended the episode, and there is nothing to bootstrap from.
   if (truncated !== undefined) {
-    forEachDone("truncated", truncated, count, (k) => {
+    forEachDone(BATCH, "truncated", truncated, count, (k) => {
       flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS | EXRP_RECORD_TRUNCATED;
       doneCount++;
     });
   }
   if (terminated !== undefined) {
-    forEachDone("terminated", terminated, count, (k) => {
+    forEachDone(BATCH, "terminated", terminated, count, (k) => {
       if (flags[k] === 0) doneCount++;
       flags[k] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
     });

@@ -32,6 +32,9 @@ import type { ReplayCore } from "../core.ts";
 import { canBeNaN, checkFinite } from "./finite.ts";
 import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 
+/** `set` is faster than a loop for this many elements or more. */
+const SET_COUNT_MIN = 48;
+
 /** The values of a column, in any kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
 
@@ -90,6 +93,7 @@ export class ManyRowsColumn {
       name: named.name,
       dtype,
       shapeText: String(named.column),
+      stepElements: elementCount,
     };
   }
 
@@ -126,16 +130,33 @@ export class ManyRowsColumn {
     this.#copy(values, step * elementCount, (step + 1) * elementCount);
   }
 
+  /** Writes the values of step `from` as those of step `to`, from what `check` of a column of the same kind gave. */
+  writeStepTo(values: Values, from: number, to: number): void {
+    const { elementCount, dtype } = this.#named.column;
+    const view = this.#view;
+    const [first, at] = [from * elementCount, to * elementCount];
+    const isOwn = dtype !== "bool" && kindOf(values) === kindOf(view);
+    if (isOwn && elementCount >= SET_COUNT_MIN) {
+      view.set(this.#part(values as ArrayOfDType[DType], first, first + elementCount), at);
+    } else if (isOwn) {
+      for (let k = 0; k < elementCount; k++) view[at + k] = values[first + k] as number;
+    } else {
+      for (let k = 0; k < elementCount; k++) {
+        view[at + k] = checkElement(this.#place, values[first + k], first + k);
+      }
+    }
+  }
+
   /**
-   * Refuses NaN and infinite values of steps `first` to `end`, which were written.
+   * Refuses NaN and infinite values of steps `first` to `end`, which were written. The error counts the steps from `-shift`.
    *
    * @throws {RangeError} When there is one.
    */
-  checkFinite(first: number, end: number): void {
+  checkFinite(first: number, end: number, shift = 0): void {
     if (!this.#isFloat) return;
     const { elementCount, dtype } = this.#named.column;
     const values = { name: this.#named.name, dtype, elementCount, view: this.#view };
-    checkFinite(this.#operation, values, first * elementCount, end * elementCount, true);
+    checkFinite(this.#operation, values, first * elementCount, end * elementCount, shift);
   }
 
   #copy(values: Values, from: number, to: number): void {
@@ -167,6 +188,8 @@ export class ManyRowsColumn {
 export class ManyRows {
   /** How many. */
   readonly count: number;
+  /** For how many final states there is room. */
+  readonly finalCount: number;
   /** All bytes that the kernel reads. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** The `EXRP_RECORD_` flags of each step. */
@@ -198,6 +221,7 @@ export class ManyRows {
     const finalSize = finalCount * state.elementBytes * state.elementCount;
     const buffer = new ArrayBuffer(finalOffset + finalSize);
     this.count = count;
+    this.finalCount = finalCount;
     this.bytes = new Uint8Array(buffer);
     this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
     this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);

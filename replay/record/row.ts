@@ -58,6 +58,8 @@ export interface ColumnPlace {
   readonly dtype: DType;
   /** The column as its schema has it: `float32(4)`. */
   readonly shapeText: string;
+  /** In a call with many steps: how many elements a step has. Errors then say which step it is. */
+  readonly stepElements?: number;
 }
 
 /** One element as the number to store. `index` is its place in an array; a single number has a negative one. */
@@ -94,8 +96,10 @@ export function nestedHint(element: unknown): string {
     : "";
 }
 
-function placeText({ operation, name }: ColumnPlace, index: number): string {
-  return `${operation.name}: ${index < 0 ? name : `${name}[${index}]`}`;
+function placeText({ operation, name, stepElements = 1 }: ColumnPlace, index: number): string {
+  if (index < 0) return `${operation.name}: ${name}`;
+  const step = stepElements > 1 ? ` (step ${Math.floor(index / stepElements)})` : "";
+  return `${operation.name}: ${name}[${index}]${step}`;
 }
 
 /** One column's place in the row. */
@@ -307,6 +311,6 @@ export class Row {
 
   /** The same for one column, such as the final state. */
   checkFiniteOf(operation: string, { staged }: RowColumn): void {
-    checkFinite(operation, staged, 0, staged.elementCount, false);
+    checkFinite(operation, staged, 0, staged.elementCount);
   }
 }

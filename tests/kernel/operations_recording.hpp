@@ -253,6 +253,12 @@ inline bool Recording::call(const std::string& name) {
     auto* handles = buffer<double>(1);
     status_ = (many ? exrp_record_many : exrp_record_batch)(id, handles, buffer<const uint8_t>(2), f64(3), u32(4), u32(5), stored);
     if (status_ == 0) hash_ = fnv(stored, 4, fnv(handles, size_t{8} * (many ? 1 : u32(4))));
+  } else if (name == "record_flat") {
+    auto* stored = buffer<uint32_t>(6);
+    auto* handle = buffer<double>(1);
+    double begun[3] = {};
+    status_ = exrp_record_flat(id, handle, buffer<const uint8_t>(2), f64(3), u32(4), u32(5), stored, begun, 3);
+    if (status_ == 0) hash_ = fnv(begun, sizeof begun, fnv(stored, 4, fnv(handle, 8)));
   } else if (name == "episode_end") {
     uint32_t ended = 0;
     const int32_t status = exrp_episode_end(id, f64(1), buffer<const uint8_t>(2), u32(3), u32(4), &ended);

@@ -35,8 +35,9 @@ class Refused {
       if (choice < 10) EXRP_CARRY(begin());
       else if (choice < 35) EXRP_CARRY(record());
       else if (choice < 50) EXRP_CARRY(recordSteps(random_.below(2) == 0));
-      else if (choice < 55) EXRP_CARRY(endEpisode());
-      else if (choice < 59) EXRP_CARRY(evict());
+      else if (choice < 56) EXRP_CARRY(recordFlat());
+      else if (choice < 60) EXRP_CARRY(endEpisode());
+      else if (choice < 64) EXRP_CARRY(evict());
       else if (choice < 82) EXRP_CARRY(batch());
       else if (choice < 95) EXRP_CARRY(setPriority());
       else if (choice < 97) EXRP_CARRY(addTable());
@@ -164,6 +165,31 @@ class Refused {
     return {};
   }
 
+  Failure recordFlat() {
+    if (lastHandle_ < 0) return begin();
+    const uint32_t count = 1 + random_.below(60);
+    std::vector<double> layout(EXRP_STEPS_COLUMN + setup_.columnCount());
+    EXRP_REQUIRE(exrp_steps_layout(replay_, count, layout.data(), static_cast<uint32_t>(layout.size())) == 0);
+    std::vector<double> steps(static_cast<size_t>(layout[EXRP_STEPS_FINAL_STATE] + count * setup_.stateBytes()) / sizeof(double) + 1);
+    for (double& number : steps) number = random_.uniform();
+    auto* const bytes = reinterpret_cast<uint8_t*>(steps.data());
+    constexpr uint32_t ends = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    const uint32_t kinds[] = {0, 0, 0, 0, 0, ends, ends | EXRP_RECORD_TRUNCATED, EXRP_RECORD_FINAL};
+    for (uint32_t step = 0; step < count; ++step) {
+      bytes[static_cast<size_t>(layout[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(kinds[random_.below(8)]);
+    }
+    const uint32_t flags = random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0;
+    std::vector<double> results(5);  // the handle, what began, and how many steps are done
+    results[0] = handle();
+    EXRP_CARRY(attempt("record_flat", &results, [&](uint32_t replay, auto& out) {
+      auto* const done = reinterpret_cast<uint32_t*>(out.data() + 4);
+      return exrp_record_flat(replay, out.data(), bytes, static_cast<double>(steps.size() * sizeof(double)), count, flags, done,
+                              out.data() + 1, 3);
+    }));
+    lastHandle_ = results[0] > lastHandle_ ? results[0] : lastHandle_;
+    return {};
+  }
+
   Failure endEpisode() {
     if (lastHandle_ < 0) return begin();
     const double ending = handle();
@@ -280,7 +306,7 @@ int main() {
   }
   for (const auto& [name, count] : refusals) std::printf("%s: %d refused\n", name.c_str(), count);
   for (const char* name : {"batch_get", "episode_create", "episode_end", "episode_evict", "priority_set", "record", "record_batch",
-                           "record_many", "replay_create", "section_write, snapshot_end", "selector_create", "table_create"}) {
+                           "record_flat", "record_many", "replay_create", "section_write, snapshot_end", "selector_create", "table_create"}) {
     CHECK(refusals[name] > 0);
   }
   return checkResult("refused_memory_test");

@@ -147,6 +147,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, B, B, N, N, N, B],
     written: (args) => [bytesOf(args[1], 8 * Number(args[4])), bytesOf(args[6], 4)],
   },
+  exrp_record_flat: {
+    roles: [R, B, B, N, N, N, B, O, N],
+    written: (args) => [bytesOf(args[1], 8), bytesOf(args[6], 4), bytesOf(args[7], 24)],
+  },
   exrp_episode_end: { roles: [R, N, B, N, N, O], written: (args) => [bytesOf(args[5], 4)] },
   exrp_episode_evict: { roles: [R, N], written: nothing },
   exrp_episode_info: {
