@@ -37,7 +37,7 @@ class Refused {
       else if (choice < 50) EXRP_CARRY(recordSteps(random_.below(2) == 0));
       else if (choice < 56) EXRP_CARRY(recordFlat());
       else if (choice < 60) EXRP_CARRY(endEpisode());
-      else if (choice < 64) EXRP_CARRY(evict());
+      else if (choice < 68) EXRP_CARRY(evict());
       else if (choice < 82) EXRP_CARRY(batch());
       else if (choice < 95) EXRP_CARRY(setPriority());
       else if (choice < 97) EXRP_CARRY(addTable());

@@ -114,7 +114,7 @@ const BATCH: [string, unknown[], RegExp][] = [
   [
     "a next state of text",
     [[0, 2], { ...good, nextState: [1, 2, 3, "4"], terminated: [0, 1] }],
-    /nextState\[3\] must be a number/,
+    /nextState\[3\] \(step 1\) must be a number/,
   ],
   [
     "an unknown option",
