@@ -288,8 +288,10 @@ function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
 export function writePriorities(operation: string, steps: ManyRows, value: unknown): number {
   if (value === undefined) return 0;
   const { priorities, count } = steps;
-  if (!isNumeric(value) && !Array.isArray(value)) {
+  if (!isKind("Float64Array", value) && !isKind("Float32Array", value)) {
     checkHonest(`${operation}: priority`, value);
+  }
+  if (!isNumeric(value) && !Array.isArray(value)) {
     throw new TypeError(
       `${operation}: priority must be a plain or typed array of numbers, got ${show(value)}`,
     );
@@ -338,8 +340,8 @@ function checkFlags(
   value: unknown,
   count: number,
 ): Float64Array | readonly unknown[] {
+  if (!isKind("Uint8Array", value)) checkHonest(`${operation}: ${name}`, value);
   if (!isNumeric(value) && !Array.isArray(value)) {
-    checkHonest(`${operation}: ${name}`, value);
     throw new TypeError(
       `${operation}: ${name} must be a plain or typed array of booleans or of 0 and 1, got ${
         show(value)

@@ -38,14 +38,29 @@ const SET_COUNT_MIN = 48;
 /** The values of a column, in any kind of array. */
 export type Values = ArrayOfDType[DType] | readonly unknown[];
 
+/** The kind of typed array that holds each dtype. */
+const KINDS: Readonly<Record<DType, string>> = {
+  uint8: "Uint8Array",
+  int8: "Int8Array",
+  int16: "Int16Array",
+  int32: "Int32Array",
+  float16: "Float16Array",
+  float32: "Float32Array",
+  float64: "Float64Array",
+  bool: "Uint8Array",
+};
+
 /** The values, which must be a plain or typed array of numbers. */
 export function checkValues(
   operation: string,
   { name, column }: NamedColumn,
   value: unknown,
 ): Values {
-  if (Array.isArray(value) || isNumeric(value)) return value;
+  if (Array.isArray(value)) return value;
+  // Only an array of the column's own kind may have another prototype or length than its memory says.
+  if (isNumeric(value) && kindOf(value) === KINDS[column.dtype]) return value;
   checkHonest(`${operation}: ${name}`, value);
+  if (isNumeric(value)) return value;
   throw new TypeError(
     `${operation}: ${name} is ${column} and takes the values of all steps as one plain or typed array of numbers, got ${
       show(value)

@@ -214,6 +214,17 @@ function batchEntry(honest: Honest, part: string): Entry {
   };
 }
 
+function flatEntry(honest: Honest, part: string): Entry {
+  return {
+    honest,
+    call: (replay, value) => {
+      const ends = { terminated: [true, false], nextState: new Float32Array(2 * COUNT) };
+      const steps = { ...many(), ...ends, [part]: value };
+      return replay.recordFlat(replay.newEpisode(), steps as never);
+    },
+  };
+}
+
 const handles = new Float64Array(2);
 const positions = Int32Array.of(1, 2);
 const priorities = new Float32Array([3, 5]);
@@ -273,6 +284,10 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   "recordBatch(): terminated": batchEntry(new Uint8Array(2), "terminated"),
   "recordBatch(): truncated": batchEntry(new Uint8Array(2), "truncated"),
   "recordBatch(): priority": batchEntry(new Float64Array(2), "priority"),
+  "recordFlat(): state": flatEntry(new Float32Array(2 * COUNT), "state"),
+  "recordFlat(): nextState": flatEntry(new Float32Array(2 * COUNT), "nextState"),
+  "recordFlat(): terminated": flatEntry(new Uint8Array(2), "terminated"),
+  "recordFlat(): priority": flatEntry(new Float64Array(2), "priority"),
   "setPriority(): pickEpisode": {
     honest: handles,
     call: (replay, value) => prioritize(replay, value, positions, priorities),
