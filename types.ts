@@ -55,6 +55,7 @@ export type {
   StateShape,
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
+export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type { DrainedColumnShape, DrainedColumnShapes } from "./replay/read/drained.ts";
 export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
 export type {
@@ -63,4 +64,5 @@ export type {
   RecordMeta,
   RecordRest,
 } from "./replay/record/recorder.ts";
+export type { NewEpisodeOptions } from "./replay/record/episodes.ts";
 export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_recorder.ts";

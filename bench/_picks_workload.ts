@@ -47,7 +47,9 @@ export async function fillVectors(capacity: number): Promise<Replay15> {
 export function nStepSelector(
   replay: Replay15,
   nStep: number,
-): Selector<{ state: Column<"float32", [15]>; action: Column<"float32", [3]> }> {
+): Selector<
+  { state: Column<"float32", [15]>; action: Column<"float32", [3]>; pick: { nStep: number } }
+> {
   const selector = replay.newPickTable({ nStep, discount: 0.5 }).newPickSelector(uniform());
   const { pickPosition, nStep: [part] } = replay.getBatch(500, selector);
   for (const [pick, position] of pickPosition.entries()) {

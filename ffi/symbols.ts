@@ -31,6 +31,8 @@ export const symbols = {
   exrp_row_layout: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, episode)` */
   exrp_episode_create: { parameters: ["u32", "buffer"], result: "i32" },
+  /** `(replay, episode, tag)` */
+  exrp_episode_tag: { parameters: ["u32", "f64", "i32"], result: "i32" },
   /** `(replay, row, row_size, flags)` */
   exrp_record: { parameters: ["u32", "buffer", "u32", "u32"], result: "i32" },
   /** `(replay, count, offsets, offset_count)` */
@@ -60,6 +62,8 @@ export const symbols = {
   exrp_episode_list: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count, record_counts, states)` */
   exrp_episode_counts: { parameters: ["u32", "buffer", "u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, episodes, count, tags)` */
+  exrp_episode_tags: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, column, episodes, positions, count, run_length, rows, rows_size)` */
   exrp_rows_get: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
@@ -187,6 +191,7 @@ export const EXRP_LIMIT_NOTED = 4096;
 export const EXRP_LIMIT_ORDERS = 32;
 export const EXRP_LIMIT_KEPT = 8;
 export const EXRP_LIMIT_N_STEPS = 8;
+export const EXRP_LIMIT_TAGS = 16;
 export const EXRP_LIMIT_WINDOW = 65536;
 export const EXRP_LIMIT_REPLAYS = 65536;
 export const EXRP_CONFIG_CAPACITY = 0;
@@ -207,7 +212,9 @@ export const EXRP_POLICY_STACK = 5;
 export const EXRP_POLICY_NEXT_STATE = 6;
 export const EXRP_POLICY_REWARD_TYPE = 7;
 export const EXRP_POLICY_N_STEP = 8;
-export const EXRP_POLICY_COUNT = 16;
+export const EXRP_POLICY_TAG_COUNT = 16;
+export const EXRP_POLICY_TAG = 17;
+export const EXRP_POLICY_COUNT = 33;
 export const EXRP_PICK_ALLOW_SHORT = 1;
 export const EXRP_PICK_ALLOW_OPEN_END = 2;
 export const EXRP_PICK_WHOLE = 4;
@@ -273,7 +280,8 @@ export const EXRP_TABLE_SELECTOR_COUNT = 1;
 export const EXRP_TABLE_INFO_COUNT = 2;
 export const EXRP_EPISODE_STATE = 0;
 export const EXRP_EPISODE_RECORD_COUNT = 1;
-export const EXRP_EPISODE_INFO_COUNT = 2;
+export const EXRP_EPISODE_TAG = 2;
+export const EXRP_EPISODE_INFO_COUNT = 3;
 export const EXRP_EPISODE_EVICTED = 0;
 export const EXRP_EPISODE_OPEN = 1;
 export const EXRP_EPISODE_TERMINATED = 2;

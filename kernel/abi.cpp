@@ -138,6 +138,10 @@ int32_t exrp_episode_create(uint32_t replay, double* episode) {
   return withWhole(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
 }
 
+int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.tagEpisode(episode, tag); });
+}
+
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
   return withWhole(replay, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
@@ -199,6 +203,10 @@ int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
 
 int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* states) {
   return withReplay(replay, [&](Instance& found) { return exrp::countRecords(found.replay, episodes, count, record_counts, states); });
+}
+
+int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags) {
+  return withReplay(replay, [&](Instance& found) { return exrp::listTags(found.replay, episodes, count, tags); });
 }
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,

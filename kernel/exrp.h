@@ -80,6 +80,7 @@ extern "C" {
 #define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
+#define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick table takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_REPLAYS 65536
 
@@ -106,7 +107,9 @@ extern "C" {
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
 #define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; as many bytes as an element of the column */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
-#define EXRP_POLICY_COUNT 16
+#define EXRP_POLICY_TAG_COUNT 16  /* how many tags follow; 0: the table has picks of all episodes */
+#define EXRP_POLICY_TAG 17        /* EXRP_LIMIT_TAGS numbers, int32, rising: only episodes with one of these tags have picks */
+#define EXRP_POLICY_COUNT 33
 
 #define EXRP_PICK_ALLOW_SHORT 1
 #define EXRP_PICK_ALLOW_OPEN_END 2
@@ -186,7 +189,8 @@ extern "C" {
 /* Indices into the numbers of exrp_episode_info. */
 #define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
 #define EXRP_EPISODE_RECORD_COUNT 1
-#define EXRP_EPISODE_INFO_COUNT 2
+#define EXRP_EPISODE_TAG 2 /* 0 for an evicted episode */
+#define EXRP_EPISODE_INFO_COUNT 3
 
 #define EXRP_EPISODE_EVICTED 0
 #define EXRP_EPISODE_OPEN 1
@@ -250,7 +254,7 @@ extern "C" {
 #define EXRP_SECTION_RECORDS 2   /* an item per record or final state, in order of episode and time */
 #define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item per episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
-#define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64 */
+#define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64, and its tag */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
 #define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its table) */
@@ -286,6 +290,10 @@ EXRP_API int32_t exrp_replay_check(uint32_t replay, int32_t* broken);
 /* The offsets of a row: EXRP_ROW_COLUMN + columns elements. */
 EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count);
 EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
+/* Gives an open episode without records a tag, an int32. A new episode has tag 0. Where an episode follows on another (after a cut, by
+ * EXRP_RECORD_BEGINS, or because that one was evicted while it was open), it takes the tag of that one. If the episode has a record or
+ * is gone, the status is EXRP_STATUS_ARGUMENT. */
+EXRP_API int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag);
 /* Appends the row to the episode whose handle it carries, and writes back the handle of the episode that stores it. */
 EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
 /* The offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
@@ -322,6 +330,8 @@ EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t c
 /* The record count and the state (EXRP_EPISODE_*) of each of `count` episodes. An evicted episode has 0 records. */
 EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
                                      uint32_t* states);
+/* The tag of each of `count` episodes; 0 for an evicted one. */
+EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags);
 /* Copies rows of one column: `run_length` (>= 1) rows from each of `count` pairs (episode, position) on, in the order of the pairs.
  * The state column of an ended episode has one row more: the final state, at the position after the last record.
  * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */

@@ -133,6 +133,7 @@ Status Replay::episodeInfo(double handle, double* info) const {
   const uint32_t episode = findEpisode(handle);
   info[EXRP_EPISODE_STATE] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes_[episode].state;
   info[EXRP_EPISODE_RECORD_COUNT] = episode == episodeNone ? 0 : episodes_[episode].count;
+  info[EXRP_EPISODE_TAG] = episode == episodeNone ? 0 : episodes_.tag(episode);
   return Status::ok;
 }
 
@@ -214,15 +215,16 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
   if (status != Status::ok) return status;
   // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
   if (*episode != episodeNone && !isLive(*episode, handle)) *episode = episodeNone;
-  if (*episode == episodeNone) orphans_.remove(static_cast<uint64_t>(handle));
+  if (*episode == episodeNone) *episode = addEpisode(orphans_.remove(static_cast<uint64_t>(handle)));
   return Status::ok;
 }
 
 // ---- episodes begin, end and go ----
 
-uint32_t Replay::addEpisode() {
+uint32_t Replay::addEpisode(int32_t tag) {
   const uint64_t handle = nextHandle_++;
   const uint32_t episode = episodes_.add(handle, blockNone);
+  episodes_.setTag(episode, tag);
   const uint32_t block = store_.takeBlock(handle, 0, episode);
   episodes_[episode].firstBlock = block;
   episodes_[episode].lastBlock = block;
@@ -242,17 +244,27 @@ void Replay::appendBlock(uint32_t episode, uint32_t ordinal) {
   blocks_.add(store_.block(block), block);
 }
 
-/// The episode that follows on one that is as long as one may be, or that is gone: one with no records.
+/// The episode that follows on one that is as long as one may be: one with no records, and the same tag.
 uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
-  if (episode != episodeNone) endEpisodeAt(episode, state, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED);
-  return addEpisode();
+  endEpisodeAt(episode, state, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED);
+  return addEpisode(episodes_.tag(episode));
 }
 
 Status Replay::createEpisode(double* handle) {
   Status status = prepareRecord();
   if (status == Status::ok) status = makeRoom(1, 0, 0, EvictionPolicy::none);
   if (status != Status::ok) return status;
-  *handle = static_cast<double>(episodes_[addEpisode()].handle);
+  *handle = static_cast<double>(episodes_[addEpisode(0)].handle);
+  return Status::ok;
+}
+
+Status Replay::tagEpisode(double handle, int32_t tag) {
+  uint32_t episode = episodeNone;
+  const Status status = openEpisode(handle, &episode);
+  if (status != Status::ok) return status;
+  if (episode == episodeNone || episodes_[episode].count > 0) return fail(Status::argument, 2, handle);
+  episodes_.setTag(episode, tag);
+  ++changeCount_;
   return Status::ok;
 }
 
@@ -263,7 +275,7 @@ void Replay::endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t 
   episodes_[episode].state = isTruncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED;
   pushPicks(episode, episodes_[episode].count);
   bytes_.finalStateAdded();
-  if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episodes_[episode].count));
+  if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode, episodes_[episode].count));
   ++changeCount_;
 }
 
@@ -322,6 +334,7 @@ void Replay::removeEpisode(uint32_t episode) {
     blocks_.prefetchTable(entry.handle, store_.block(block).ordinal);
   }
   for (uint32_t table = 0; table < tableCount_; ++table) {
+    if (!hasPicks(tables_[table]->picks.policy(), episode)) continue;
     tables_[table]->picks.removeEpisode(store_, episode, entry.firstBlock, entry.count);
   }
   uint32_t blockCount = 0;
@@ -331,7 +344,7 @@ void Replay::removeEpisode(uint32_t episode) {
   }
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(episode);
-  if (!entry.ended()) orphans_.add(entry.handle);
+  if (!entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
   episodes_.remove(episode);
   bytes_.episodeRemoved(entry.count, entry.ended());
   ages_.follow(episodes_);
@@ -358,7 +371,7 @@ void Replay::publish(uint32_t* episode, uint32_t count, const uint8_t* prioritie
   recordedCount_ += count;
   pushPicks(*episode, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(*episode, finalState, flags);
-  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = addEpisode();
+  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = addEpisode(episodes_.tag(*episode));
 }
 
 /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
@@ -373,7 +386,7 @@ void Replay::pushPicks(uint32_t episode, uint32_t countBefore) {
 void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore) {
   const Episode& entry = episodes_[episode];
   const uint32_t valid = picks.policy().validEnd(entry.count, entry.ended());
-  if (validBefore >= valid) return;
+  if (validBefore >= valid || !hasPicks(picks.policy(), episode)) return;
   const uint32_t stride = picks.policy().stride;
   uint32_t position = validBefore;
   if (stride > 1) position = (validBefore + stride - 1) / stride * stride;
@@ -413,7 +426,7 @@ void Replay::restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t
   evictedCount_ = evictedCount;
 }
 
-Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, uint64_t birth) {
+Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, int32_t tag, uint64_t birth) {
   const bool ended = state != EXRP_EPISODE_OPEN;
   const uint32_t rows = count + (ended ? 1 : 0);
   const uint32_t blockCount = rows == 0 ? 1 : store_.ordinalOf(rows - 1) + 1;
@@ -422,7 +435,7 @@ Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, u
   if (status != Status::ok) return status;
   const uint64_t nextHandle = nextHandle_;
   nextHandle_ = handle;  // addEpisode() gives this one out
-  const uint32_t episode = addEpisode();
+  const uint32_t episode = addEpisode(tag);
   nextHandle_ = nextHandle;
   for (uint32_t ordinal = 1; ordinal < blockCount; ++ordinal) appendBlock(episode, ordinal);
   episodes_[episode].count = count;
@@ -433,7 +446,7 @@ Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, u
     ages_.follow(episodes_);
   }
   bytes_.episodeAdded(count, ended);
-  if (ended && eviction_ != nullptr) eviction_->ended(episode, endedPickCount(count));
+  if (ended && eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode, count));
   return Status::ok;
 }
 
@@ -489,7 +502,7 @@ int32_t Replay::check() const {
     if (ordinal != blockCount || last != entry.lastBlock) return 2;
     for (uint32_t table = 0; table < tableCount_; ++table) {
       const PickTable& picks = tables_[table]->picks;
-      const uint32_t valid = picks.policy().validEnd(entry.count, entry.ended());
+      const uint32_t valid = hasPicks(picks.policy(), episode) ? picks.policy().validEnd(entry.count, entry.ended()) : 0;
       uint32_t block = entry.firstBlock;
       for (uint32_t position = 0; position < valid; ++position) {
         if (position > 0 && store_.within(position) == 0) block = store_.block(block).next;

@@ -9,7 +9,7 @@
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
 //   1. recordCount() is the sum of the episodes' counts, and at most what the capacity and the limit of bytes allow.
 //   2. Each episode's chain has the blocks that its records and its final state need, at least one, with ordinals 0, 1, 2, ...
-//   3. Each pick table holds each pick of each episode that is valid by its policy, and nothing else.
+//   3. Each pick table holds each pick of each episode that is valid by its policy, tags included, and nothing else.
 //   4. Every handle is below nextHandle().
 //   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
 //   6. Handles of OrphanHandles were given out and have no episode.
@@ -113,6 +113,10 @@ class Replay {
   }
   /// By way of a signed number, as handles are below 2^53: one instruction instead of many.
   double handleAt(uint32_t episode) const { return static_cast<double>(static_cast<int64_t>(episodes_[episode].handle)); }
+  /// Whether a table of this policy has picks of the episode, by the episode's tag.
+  bool hasPicks(const PickPolicy& policy, uint32_t episode) const {
+    return policy.tagCount == 0 || policy.takes(episodes_.tag(episode));
+  }
   /// The rows that an episode has in the state's column: its records, and its final state.
   uint32_t stateRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
 
@@ -122,6 +126,8 @@ class Replay {
   // ---- episodes begin, end and go ----
 
   Status createEpisode(double* handle);
+  /// Gives an open episode its tag, as long as it has no record. The episodes that follow on it have this tag too.
+  Status tagEpisode(double handle, int32_t tag);
   /// Ends an open episode; `ended` is 0 where there was nothing to end.
   Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
   /// Ends an open episode as truncated, with this final state, and begins another after it; `episode` is then that one. An episode
@@ -164,13 +170,13 @@ class Replay {
     return true;
   }
 
-  /// Evicts what has to go for a record. `episode` is episodeNone afterwards where it was gone or had to go: then a new one begins.
+  /// Evicts what has to go for a record. Where `episode` was gone or had to go, a new one begins, of the same tag.
   Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode) {
     return fitsAsItIs(*episode, flags) ? Status::ok : evictForRecord(handle, flags, episode);
   }
   /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
   uint32_t takeSlot(uint32_t* episode, const uint8_t* state) {
-    if (*episode == episodeNone || episodes_[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
+    if (episodes_[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
     return appendSlot(*episode);
   }
   /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
@@ -193,7 +199,7 @@ class Replay {
 
   void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
   /// Adds an episode with room for its records, which are not there yet. `birth` is read where there is a limit of age.
-  Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, uint64_t birth);
+  Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, int32_t tag, uint64_t birth);
   /// Gives the blocks births, as if the records were the last ones written, in the order of the episodes.
   void restoreBirths();
 
@@ -223,13 +229,16 @@ class Replay {
     return store_.slotAt(entry.lastBlock, entry.count);
   }
   /// The picks that an ended episode of `count` records has in the first table.
-  uint32_t endedPickCount(uint32_t count) const { return tables_[0]->picks.policy().validCount(count, true); }
+  uint32_t endedPickCount(uint32_t episode, uint32_t count) const {
+    const PickPolicy& policy = tables_[0]->picks.policy();
+    return hasPicks(policy, episode) ? policy.validCount(count, true) : 0;
+  }
 
   Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
   uint32_t oldestBut(uint32_t spared) const;
   Status evictAged();
-  uint32_t addEpisode();
+  uint32_t addEpisode(int32_t tag);
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);

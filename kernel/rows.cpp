@@ -79,6 +79,18 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
 
 }  // namespace
 
+Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags) {
+  for (uint32_t index = 0; index < count; ++index) {
+    const Status status = replay.checkHandle(handles[index]);
+    if (status != Status::ok) return status;
+  }
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.findEpisode(handles[index]);
+    tags[index] = episode == episodeNone ? 0 : replay.episodes().tag(episode);
+  }
+  return Status::ok;
+}
+
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states) {
   for (uint32_t index = 0; index < count; ++index) {
     const Status status = replay.checkHandle(handles[index]);

@@ -12,6 +12,8 @@
 
 namespace exrp {
 
+/// The tag of each of `count` episodes; 0 for an evicted one.
+Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags);
 /// The records of each episode, and its state. An evicted one has none.
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states);
 

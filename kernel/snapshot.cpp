@@ -25,7 +25,7 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
     case EXRP_SECTION_PRIORITIES:
       return {replay_.initialPriorities().inUse() ? static_cast<double>(replay_.recordCount()) : 0, sizeof(double)};
     case EXRP_SECTION_ORPHANS:
-      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.orphans().count(), sizeof(uint64_t)};
+      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.orphans().count(), sizeof(OrphanItem)};
     default: break;
   }
   if (section < EXRP_SECTION_KEPT) return {0, 0};
@@ -57,7 +57,7 @@ double Snapshot::validPicks(const PickPolicy& policy) const {
   const EpisodeTable& episodes = replay_.episodes();
   double count = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    count += policy.validCount(episodes[episode].count, episodes[episode].ended());
+    if (replay_.hasPicks(policy, episode)) count += policy.validCount(episodes[episode].count, episodes[episode].ended());
   }
   return count;
 }
@@ -194,7 +194,7 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
       });
       return Status::ok;
     case EXRP_SECTION_ORPHANS:
-      memcpy(items, replay_.orphans().handles() + from, size_t{count} * sizeof(uint64_t));
+      readOrphans(from, count, items);
       return Status::ok;
     default: break;
   }
@@ -233,11 +233,19 @@ void Snapshot::readCounters(uint8_t* items) const {
   memcpy(items, &item, sizeof item);
 }
 
+void Snapshot::readOrphans(uint32_t first, uint32_t count, uint8_t* items) const {
+  const OrphanHandles& orphans = replay_.orphans();
+  for (uint32_t item = 0; item < count; ++item) {
+    const OrphanItem saved = {orphans.handles()[first + item], orphans.tag(first + item), 0};
+    memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
+  }
+}
+
 void Snapshot::readEpisodes(uint32_t first, uint32_t count, uint8_t* items) const {
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t episode = numbered_[first + item];
     const Episode& entry = replay_.episodes()[episode];
-    const EpisodeItem saved = {entry.handle, entry.count, entry.state};
+    const EpisodeItem saved = {entry.handle, entry.count, entry.state, replay_.episodes().tag(episode), 0};
     memcpy(items, &saved, sizeof saved);
     items += sizeof saved;
     if (!replay_.ages().isSet()) continue;

@@ -61,6 +61,7 @@ class Snapshot {
   Status readPiece(uint32_t section, double first, uint32_t count, uint8_t* items);
   void readCounters(uint8_t* items) const;
   void readEpisodes(uint32_t first, uint32_t count, uint8_t* items) const;
+  void readOrphans(uint32_t first, uint32_t count, uint8_t* items) const;
   void readRecords(uint32_t count, uint8_t* items);
   void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
 

@@ -23,6 +23,13 @@ struct EpisodeItem {
   uint64_t handle;
   uint32_t count;
   uint32_t state;
+  int32_t tag;
+  uint32_t unused;  // 0
+};
+struct OrphanItem {
+  uint64_t handle;
+  int32_t tag;
+  uint32_t unused;  // 0
 };
 struct PickItem {
   uint32_t episode;  // ordinal by age
@@ -30,7 +37,7 @@ struct PickItem {
 };
 // With a limit of age, an episode's item is followed by its birth.
 constexpr uint32_t birthBytes = sizeof(uint64_t);
-static_assert(sizeof(CountersItem) == 72 && sizeof(EpisodeItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
+static_assert(sizeof(CountersItem) == 72 && sizeof(EpisodeItem) == 24 && sizeof(OrphanItem) == 16 && sizeof(PickItem) == 8 && sizeof(EvictionItem) == 8);
 
 template <typename Item>
 Item itemAt(const uint8_t* items, size_t index) {

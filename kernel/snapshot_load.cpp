@@ -116,7 +116,7 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
     if (!(open || ended) || (ended && item.count == 0) || !fits) return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
     // Whether a birth can be, check() says in the end.
     const uint64_t birth = replay_.ages().isSet() ? itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0) : 0;
-    const Status status = replay_.restoreEpisode(item.handle, item.count, item.state, birth);
+    const Status status = replay_.restoreEpisode(item.handle, item.count, item.state, item.tag, birth);
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
     if (status != Status::ok) return status;
   }
@@ -146,7 +146,7 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
     if (item.episode >= replay_.episodes().count()) return corrupt(section, first + at, rulePick);
     const Episode& episode = replay_.episodes()[numbered_[item.episode]];
     const PickPolicy& policy = picks.policy();
-    if (item.position >= policy.validEnd(episode.count, episode.ended()) || item.position % policy.stride != 0) {
+    if (!replay_.hasPicks(policy, numbered_[item.episode]) || item.position >= policy.validEnd(episode.count, episode.ended()) || item.position % policy.stride != 0) {
       return corrupt(section, first + at, rulePick);
     }
     const uint32_t block = replay_.blocks().find(store, episode.handle, store.ordinalOf(item.position));
@@ -171,10 +171,12 @@ Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* it
 Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
   OrphanHandles& orphans = replay_.orphans();
   for (uint32_t at = 0; at < count; ++at) {
-    const auto handle = itemAt<uint64_t>(items, at);
+    const auto item = itemAt<OrphanItem>(items, at);
     // Whether it has an episode, check() says in the end.
-    if (handle >= replay_.nextHandle() || orphans.contains(handle)) return corrupt(EXRP_SECTION_ORPHANS, first + at, ruleHandles);
-    orphans.add(handle);
+    if (item.handle >= replay_.nextHandle() || orphans.contains(item.handle)) {
+      return corrupt(EXRP_SECTION_ORPHANS, first + at, ruleHandles);
+    }
+    orphans.add(item.handle, item.tag);
   }
   return Status::ok;
 }

@@ -37,7 +37,7 @@ import {
   type HindsightOptions,
 } from "./read/hindsight_options.ts";
 import { type EpisodeRecords, RecordReader } from "./read/records.ts";
-import { type EndEpisodeOptions, Episodes } from "./record/episodes.ts";
+import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
@@ -226,7 +226,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /**
    * Begins an episode.
    *
+   * You may give it a `tag`, such as 1 for offline data. A pick table can then have the picks of some tags only: see `where` of
+   * {@linkcode PickOptions}. An episode that the replay begins by itself has the tag of the episode before it: after a cut, and after
+   * the end of an environment's episode in `recordStep` or `recordBatch`.
+   *
    * @returns The handle of the episode: a whole number from 0, which no other episode of this replay ever has.
+   * @throws {TypeError} For an unknown option or one of the wrong kind.
+   * @throws {RangeError} If `tag` is not a whole number from -2^31 to 2^31 - 1.
    * @throws {ReplayError} `disposed` or `busy`. `rule` if your own eviction policy makes no room.
    * @example
    * ```ts
@@ -236,10 +242,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
    * assertStrictEquals(replay.newEpisode(), 0);
    * assertStrictEquals(replay.newEpisode(), 1); // many episodes may be open at once
+   * assertStrictEquals(replay.episode(replay.newEpisode({ tag: 7 })).tag, 7);
    * ```
    */
-  newEpisode(): number {
-    return this.#episodes.begin();
+  newEpisode(options?: NewEpisodeOptions): number {
+    return this.#episodes.begin(options);
   }
 
   /**
@@ -267,7 +274,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * let episode = replay.newEpisode();
    * episode = replay.record(episode, new Float32Array([0, 1]), 1, 0.5);
    * episode = replay.record(episode, [2, 3], 0, 0.5, { finalState: [4, 5], truncated: true });
-   * assertEquals(replay.episode(episode), { handle: episode, ending: "truncated", recordCount: 2 });
+   * assertEquals(replay.episode(episode), { handle: episode, ending: "truncated", recordCount: 2, tag: 0 });
    * ```
    */
   record(
@@ -307,7 +314,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   reward: [0.5, 0.5, 1],
    *   finalState: [6, 7],
    * });
-   * assertEquals(replay.episode(episode), { handle: episode, ending: "terminated", recordCount: 3 });
+   * assertEquals(replay.episode(episode), { handle: episode, ending: "terminated", recordCount: 3, tag: 0 });
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
@@ -433,7 +440,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *     nextState: [state + 1],
    *   });
    * }
-   * assertEquals(replay.episode(0), { handle: 0, ending: "terminated", recordCount: 2 });
+   * assertEquals(replay.episode(0), { handle: 0, ending: "terminated", recordCount: 2, tag: 0 });
    * assertStrictEquals(episode, 1); // the new episode
    * ```
    */
@@ -471,8 +478,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Adds a pick table: another way to draw from the same records, with its own selectors. Stored records are in it at once. No record
    * is stored twice: a table costs 4 bytes for each pick and 4 bytes for each slot.
    *
-   * @param options Its pick policy. Options that you leave out have their defaults, and not the values of `pick` of `create`. `length`
-   * is at most `segmentLength`.
+   * @param options Its pick policy. Options that you leave out have their defaults, and not the values of `pick` of `create`. Only
+   * `discount` is then that of `pick`. `length` is at most `segmentLength`.
    * @throws {TypeError} For an unknown option, an option of the wrong kind, or options that exclude each other.
    * @throws {RangeError} For a number out of its range.
    * @throws {ReplayError} `limit` if the replay has 16 tables already.
@@ -517,7 +524,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * @param rule A rule of the library, such as `uniform()`, `prioritized()` or `mixture()`. Or a rule of your own: an object with the
    * methods of {@linkcode PickSelector} or {@linkcode ComposedSelector}.
-   * @throws {TypeError} If `rule` is not a rule.
+   * @throws {TypeError} If `rule` is not a rule. Also if it has a selector as a part, and the pick table of that selector differs from
+   * the first one in more than `where`.
    * @throws {ReplayError} `limit` if the replay has 64 selectors in the kernel already.
    * @example
    * ```ts

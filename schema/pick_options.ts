@@ -8,6 +8,7 @@ import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts
 import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
+import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
 
 /** What stands in a stack for frames before the start of the episode: its first frame, or zeros. */
 export type StackPadding = "repeat" | "zeros";
@@ -49,7 +50,10 @@ export interface PickOptions<
    * is then one less than `seqLen`.
    */
   readonly allowOpenEnd?: boolean;
-  /** Gamma of `batch.discount` and of n-step returns: 0 to 1; 1 by default. */
+  /**
+   * Gamma of `batch.discount` and of n-step returns: 0 to 1. By default it is 1 in `pick` of `create`. A table of `newPickTable` then
+   * has the discount of `pick`.
+   */
   readonly discount?: number;
   /** Whether a pick is a whole episode that has ended; false by default. An episode longer than `length` is no pick. */
   readonly whole?: boolean;
@@ -94,12 +98,19 @@ export interface PickOptions<
   readonly nextState?: NextStateMode;
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
+  /**
+   * Which episodes have picks in the table: those with this tag, or with one of up to 16 tags; all by default. An episode has the tag
+   * that you gave to `newEpisode`, and 0 without one.
+   */
+  readonly where?: PickWhere;
 }
 
 /** A pick policy, checked and filled in. */
-export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep">> & {
+export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">> & {
   /** n of each n-step return. */
   readonly nStep: readonly number[];
+  /** The tags of the episodes that have picks. It is missing if all episodes have. */
+  readonly where?: PolicyWhere;
 };
 
 const OPTIONS = [
@@ -118,6 +129,7 @@ const OPTIONS = [
   "nStep",
   "nextState",
   "masks",
+  "where",
 ] as const;
 
 /** Whether the pick policy has an option of this name. */
@@ -141,8 +153,16 @@ const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptio
     ],
   ];
 
-/** Checks a pick policy and fills it in; whole episodes are at most `lengthMax` records long. */
-export function checkPick(where: string, pick: PickOptions, lengthMax: number): PickPolicy {
+/**
+ * Checks a pick policy and fills it in. Whole episodes are at most `lengthMax` records long; `discount` is that of a policy which names
+ * none.
+ */
+export function checkPick(
+  where: string,
+  pick: PickOptions,
+  lengthMax: number,
+  discount = 1,
+): PickPolicy {
   checkOptions(where, pick, OPTIONS);
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
   const whole = flag(field, pick, "whole");
@@ -157,7 +177,7 @@ export function checkPick(where: string, pick: PickOptions, lengthMax: number): 
     stride: number(field, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
     allowShort: flag(field, pick, "allowShort"),
     allowOpenEnd: flag(field, pick, "allowOpenEnd"),
-    discount: checkNumber(`${field}discount`, pick.discount ?? 1, 0, 1),
+    discount: checkNumber(`${field}discount`, pick.discount ?? discount, 0, 1),
     whole,
     burnIn,
     before,
@@ -168,6 +188,7 @@ export function checkPick(where: string, pick: PickOptions, lengthMax: number): 
     nStep,
     nextState,
     masks: flag(field, pick, "masks", burnIn > 0 || before > 0),
+    ...(pick.where === undefined ? {} : { where: checkWhere(`${field}where`, pick.where) }),
   };
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
@@ -275,7 +296,24 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
     : abi.EXRP_NEXT_STATE_NONE;
   numbers[abi.EXRP_POLICY_REWARD_TYPE] = REWARD_TYPES[reward];
   numbers.set(policy.nStep, abi.EXRP_POLICY_N_STEP);
+  const tags = policy.where?.tag ?? [];
+  numbers[abi.EXRP_POLICY_TAG_COUNT] = tags.length;
+  numbers.set(tags, abi.EXRP_POLICY_TAG);
   return numbers;
+}
+
+/**
+ * The options in which two policies differ, apart from `where`, each with the value of both. Where there are none, the same episode has
+ * the same picks by both, and batches of both have the same layout.
+ */
+export function policyDifferences(
+  one: PickPolicy,
+  other: PickPolicy,
+): readonly { readonly option: string; readonly one: string; readonly other: string }[] {
+  const text = (policy: PickPolicy, option: keyof PickPolicy): string =>
+    JSON.stringify(policy[option]);
+  return OPTIONS.filter((option) => option !== "where" && text(one, option) !== text(other, option))
+    .map((option) => ({ option, one: text(one, option), other: text(other, option) }));
 }
 
 /** Rows that a pick has in a batch. */
@@ -286,6 +324,7 @@ export function rowCount(policy: PickPolicy): number {
 /** What of a policy is other than it is by default, in words; empty for none. */
 export function describePolicy(policy: PickPolicy): string {
   const words: string[] = [];
+  if (policy.where !== undefined) words.push(`of ${tagsText(policy.where)}`);
   if (policy.whole) words.push("whole episodes");
   if (policy.stride !== 1) words.push(`stride ${policy.stride}`);
   if (policy.allowShort) words.push("short ones too");

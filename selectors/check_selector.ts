@@ -5,7 +5,7 @@
  */
 
 import { show, showUnlike } from "../base/checks.ts";
-import type { ComposedSelector, SelectorRule } from "./composed_selector.ts";
+import type { ComposedSelector, SelectorPart, SelectorRule } from "./composed_selector.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
 
@@ -17,7 +17,8 @@ export function isComposed(rule: object): rule is ComposedSelector {
 }
 
 /** Whether a value is a selector of a replay, and so not a rule. This folder does not know the class `Selector`. */
-function isReference(value: object): boolean {
+export function isReference(value: unknown): value is SelectorPart {
+  if (typeof value !== "object" || value === null) return false;
   return !("name" in value) && "kind" in value && "table" in value && "parts" in value;
 }
 
@@ -72,7 +73,7 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
       throw new TypeError(`${where}: the selector ${rule.name} has no method begin()`);
     }
     for (const [k, part] of value.parts.entries()) {
-      checkSelectorRule(`${where}: part ${k} of ${rule.name}`, part);
+      if (!isReference(part)) checkSelectorRule(`${where}: part ${k} of ${rule.name}`, part);
     }
     return value;
   }

@@ -8,6 +8,25 @@ import type { NativeSelector, SelectorOption } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
 
+/** The key of {@linkcode SelectorPart}; nothing at run time. */
+export declare const drawn: unique symbol;
+
+/**
+ * A selector of a replay, which `newPickSelector` gave, as a part of another selector of this replay. `B` is the type of its batches.
+ */
+export interface SelectorPart<B = unknown> {
+  /** The selector's number. */
+  readonly id: number;
+  /** The rule's name. */
+  readonly kind: string;
+  /** The number of the pick table that it draws from. */
+  readonly table: number;
+  /** The selectors that it draws with. */
+  readonly parts: readonly SelectorPart<B>[];
+  /** The type of its batches, for TypeScript alone. */
+  [drawn]?(batch: B): void;
+}
+
 /** What a composition fills a batch with: place after place from 0 on, each once. `B` is the type of its batches. */
 export interface PartDrawer<B = unknown> {
   /** Draws the next `count` picks with part `part`; a count of 0 does nothing. */
@@ -42,6 +61,10 @@ export interface Composition<B = unknown> {
  * A rule that draws by means of others. {@linkcode combined}, {@linkcode mixture} and {@linkcode laber} make such rules, and you may
  * write more. `newPickSelector` makes a selector of each part first: they are `selector.parts`. `setPriority` sets the priorities of
  * every part.
+ *
+ * A part may also be a selector that the replay has already, even of another pick table. The options of the two tables must be the same
+ * apart from `where`. `setPriority` sets the priorities of those picks that are in the part's own table. A batch needs at least one pick
+ * in the table of every part.
  *
  * A draw may fail half way, because a part refuses its share or your code throws. The composition is then as it was before. Parts that
  * drew before the failure have drawn. Their random numbers and counts have moved on, and a batch given as `into` holds some of their
@@ -79,8 +102,8 @@ export interface Composition<B = unknown> {
 export interface ComposedSelector<B = unknown> {
   /** The rule's name. */
   readonly name: string;
-  /** The rules that it draws with, at least one. A part may be composed itself. */
-  readonly parts: readonly SelectorRule<B>[];
+  /** The rules that it draws with, at least one. A part may be composed itself, or be a selector of the replay. */
+  readonly parts: readonly (SelectorRule<B> | SelectorPart<B>)[];
   /** The options by name, for `describe()`. A snapshot can be loaded only if they are equal. */
   readonly options?: Readonly<Record<string, SelectorOption>>;
   /** A fresh state for one selector. */

@@ -6,29 +6,53 @@
 
 import { checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
-import type { ComposedSelector, Composition, SelectorRule } from "./composed_selector.ts";
+import { checkNoRule, checkSelectorRule, isReference } from "./check_selector.ts";
+import type {
+  ComposedSelector,
+  Composition,
+  SelectorPart,
+  SelectorRule,
+} from "./composed_selector.ts";
 
 /** Sums of shares are off by less. */
 const ROUNDING = 1e-9;
 
-/** One rule of a {@linkcode mixture}. */
-export interface MixturePart<B = unknown> {
+/** A rule as a part of a {@linkcode mixture}. It draws from the pick table of the mixture. */
+export interface MixtureRule<B = unknown> {
   /** The rule. */
   readonly rule: SelectorRule<B>;
   /** Its share, more than 0. Only the proportion to the other shares matters, so shares need not sum to 1. */
   readonly share: number;
 }
 
+/** A selector that the replay has already, as a part of a {@linkcode mixture}. It draws from its own pick table. */
+export interface MixtureSelector<B = unknown> {
+  /** The selector: what `newPickSelector` gave. */
+  readonly selector: SelectorPart<B>;
+  /** Its share, as in {@linkcode MixtureRule}. */
+  readonly share: number;
+}
+
+/** One part of a {@linkcode mixture}. */
+export type MixturePart<B = unknown> = MixtureRule<B> | MixtureSelector<B>;
+
 /**
  * Draws each batch with several rules, each for its share. In a batch of n picks, part j gets n times its share of the sum of shares.
  * If that is not a whole number, later batches make up for it. After any number of batches, every part is less than one pick away from
  * its exact share. The picks of the first part come first.
  *
- * `probability` and importance weights are those that each part gives to its own picks. `setPriority` sets priorities in every part.
- * All parts draw from the same pick table. To draw from two replays, such as offline and online data, call `getBatch` twice.
+ * A part is a rule, or a selector of the same replay. A rule draws from the pick table of the mixture, and a selector from its own.
+ * So one batch can have picks of several tables: half of it from offline data, half from online data. The options of these tables must
+ * be the same apart from `where`, and each must have a pick. To draw from two replays, call `getBatch` twice.
  *
- * @throws {TypeError} If there is no part. Also for an unknown option or one of the wrong kind.
+ * `probability` and importance weights are those that each part gives to its own picks: pick i of a part has the weight (N · P)^-beta.
+ * N is the number of picks in the part's table, and P is the probability of i in the part. It is divided by the largest weight of the
+ * part's picks in this batch, or with `normalize: "table"` in its table. A place of the batch has pick i with the probability share · P.
+ *
+ * `setPriority` sets priorities in every part, for those picks that are in the part's table.
+ *
+ * @throws {TypeError} If there is no part. Also for an unknown option or one of the wrong kind. `newPickSelector` throws it if the tables
+ * of the parts differ in more than `where`.
  * @throws {RangeError} For a share that is not a finite number above 0.
  * @example Half of each batch from the newest thousand picks, half from all
  * ```ts
@@ -44,18 +68,42 @@ export interface MixturePart<B = unknown> {
  * replay.record(replay.newEpisode(), [7], 0, 0, { finalState: [8] });
  * assertStrictEquals(replay.getBatch(256, selector).size, 256);
  * ```
+ * @example Half of each batch from offline data, half from online data, both by priority
+ * ```ts
+ * import { ExperienceReplay, float32, mixture, prioritized } from "@exrp/replay";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100_000, state: float32() });
+ * const online = replay.newPickTable({ where: { tag: 0 } }).newPickSelector(prioritized());
+ * const offline = replay.newPickTable({ where: { tag: 1 } }).newPickSelector(prioritized());
+ * const halves = replay.newPickSelector(mixture([
+ *   { selector: offline, share: 1 },
+ *   { selector: online, share: 1 },
+ * ]));
+ * const steps = { state: [1, 2, 3], action: [0, 0, 0], reward: [0, 0, 0] };
+ * replay.recordMany(replay.newEpisode({ tag: 1 }), { ...steps, finalState: 4 });
+ * replay.recordMany(replay.newEpisode(), { ...steps, finalState: 4 });
+ *
+ * const batch = replay.getBatch(32, halves, { beta: 0.4 });
+ * const tags = Array.from(batch.pickEpisode, (episode) => replay.episode(episode).tag);
+ * assertEquals(tags, [...new Array(16).fill(1), ...new Array(16).fill(0)]);
+ * // Each half gets the priorities of its own picks.
+ * assertStrictEquals(replay.setPriority(halves, batch, new Float32Array(32).fill(0.5)), 32);
+ * ```
  */
 export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): ComposedSelector<B> {
   if (!Array.isArray(parts) || parts.length === 0) {
     throw new TypeError(
-      `mixture() takes a list of one or more { rule, share }, got ${show(parts)}`,
+      `mixture() takes a list of one or more { rule, share } or { selector, share }, got ${
+        show(parts)
+      }`,
     );
   }
   const list: readonly MixturePart<B>[] = parts;
   const rules = list.map((part, k) => {
-    checkNoRule(`mixture(): part ${k}`, part, "must be { rule, share }");
-    checkOptions(`mixture(): part ${k}`, part, ["rule", "share"]);
-    return checkSelectorRule(`mixture(): the rule of part ${k}`, part.rule);
+    checkNoRule(`mixture(): part ${k}`, part, "must be { rule, share } or { selector, share }");
+    checkOptions(`mixture(): part ${k}`, part, ["rule", "selector", "share"]);
+    return checkPart(k, part);
   });
   const shares = list.map(({ share }, k) =>
     checkNumber(`mixture(): the share of part ${k}`, share, Number.MIN_VALUE, Number.MAX_VALUE)
@@ -69,6 +117,31 @@ export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): Composed
     options: { shares: shares.join(" : ") },
     begin: () => new Mixture(proportions),
   };
+}
+
+/** What part k draws with. */
+function checkPart(
+  k: number,
+  { rule, selector }: { readonly rule?: unknown; readonly selector?: unknown },
+): SelectorRule | SelectorPart {
+  if (selector === undefined) {
+    const where = `mixture(): the rule of part ${k}`;
+    if (isReference(rule)) {
+      throw new TypeError(
+        `${where} must be a rule such as uniform(), got a Selector; write { selector, share }`,
+      );
+    }
+    return checkSelectorRule(where, rule);
+  }
+  if (rule !== undefined) {
+    throw new TypeError(`mixture(): part ${k} has a rule or a selector, got both`);
+  }
+  if (isReference(selector)) return selector;
+  throw new TypeError(
+    `mixture(): the selector of part ${k} must be one that newPickSelector() gave, got ${
+      show(selector)
+    }`,
+  );
 }
 
 /**

@@ -39,7 +39,9 @@ export type { PickSelector, Selection } from "./pick_selector.ts";
 export type {
   ComposedSelector,
   Composition,
+  drawn,
   PartDrawer,
+  SelectorPart,
   SelectorRule,
 } from "./composed_selector.ts";
 export { RandomStream } from "./random_stream.ts";
@@ -57,4 +59,4 @@ export { recentCount } from "./recent.ts";
 export type { RecentOptions } from "./recent.ts";
 export type { CombinedOptions } from "./combined.ts";
 export type { LaberOptions } from "./laber.ts";
-export type { MixturePart } from "./mixture.ts";
+export type { MixturePart, MixtureRule, MixtureSelector } from "./mixture.ts";

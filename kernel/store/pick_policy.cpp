@@ -29,6 +29,16 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
     policy.nSteps[policy.nStepCount++] = n;
     if (n > policy.nStepMax) policy.nStepMax = n;
   }
+  policy.tagCount = whole(EXRP_POLICY_TAG_COUNT, 0, EXRP_LIMIT_TAGS);
+  double before = -0x1p31 - 1;
+  for (uint32_t at = 0; at < policy.tagCount; ++at) {
+    const double tag = numbers[EXRP_POLICY_TAG + at];
+    if (!(tag > before && tag < 0x1p31 && tag == static_cast<double>(static_cast<int32_t>(tag)))) {
+      return fail(Status::argument, argument, tag);
+    }
+    policy.tags[at] = static_cast<int32_t>(tag);
+    before = tag;
+  }
   policy.discount = numbers[EXRP_POLICY_DISCOUNT];
   if (!valid) return fail(Status::argument, argument, wrong);
   if (!(policy.discount >= 0 && policy.discount <= 1)) return fail(Status::argument, argument, policy.discount);

@@ -4,8 +4,9 @@
 // before it as `before` asks for, then its own. All numbers are checked once, by parse().
 //
 // Invariants:
-//   1. Whether a position is a pick depends on the episode's count and on whether it has ended. A position that is a pick stays one as
-//      long as the episode is stored.
+//   1. Whether a position is a pick depends on the episode's tag, on its count and on whether it has ended. A position that is a pick
+//      stays one as long as the episode is stored.
+//   2. The tags rise.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -22,6 +23,8 @@ struct PickPolicy {
   uint32_t nSteps[EXRP_LIMIT_N_STEPS] = {};
   uint32_t nStepCount = 0;
   uint32_t nStepMax = 0;
+  int32_t tags[EXRP_LIMIT_TAGS] = {};
+  uint32_t tagCount = 0;  // 0: episodes of any tag
   bool allowShort = false;
   bool allowOpenEnd = false;
   bool whole = false;
@@ -52,6 +55,13 @@ struct PickPolicy {
   }
   /// The most picks that an episode's end can complete.
   uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
+
+  /// Whether episodes of this tag have picks.
+  bool takes(int32_t tag) const {
+    uint32_t at = 0;
+    while (at < tagCount && tags[at] < tag) ++at;
+    return tagCount == 0 || (at < tagCount && tags[at] == tag);
+  }
 
   /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
   uint32_t validEnd(uint32_t count, bool ended) const {

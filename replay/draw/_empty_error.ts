@@ -12,12 +12,14 @@ import {
   EXRP_STATUS_EMPTY,
 } from "../../ffi/symbols.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
+import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 
 /** Says how many records the longest episode has, and how many a pick of this policy needs. */
 export function emptyError(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
   const info = core.info(operation);
-  const handles = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+  const all = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+  const handles = all.length === 0 ? all : taken(core, operation, all, policy);
   const counts = new Uint32Array(handles.length);
   const states = new Uint32Array(handles.length);
   if (handles.length > 0) {
@@ -27,23 +29,38 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
   }
   return new ReplayError(
     "empty",
-    `${operation}: there is no pick to draw yet: ${longestText(counts, states)}; ${
+    `${operation}: there is no pick to draw yet: ${longestText(counts, states, policy)}; ${
       needText(policy)
     }`,
     { status: EXRP_STATUS_EMPTY, detail: [info[EXRP_INFO_RECORD_COUNT] ?? 0] },
   );
 }
 
-function longestText(counts: Uint32Array, states: Uint32Array): string {
+/** The episodes that may have picks by their tags. */
+function taken(
+  core: ReplayCore,
+  operation: string,
+  handles: Float64Array<ArrayBuffer>,
+  { where }: PickPolicy,
+): Float64Array<ArrayBuffer> {
+  if (where === undefined) return handles;
+  const tags = new Int32Array(handles.length);
+  const { id, kernel: { symbols } } = core;
+  core.check(operation, symbols.exrp_episode_tags(id, handles, handles.length, tags));
+  return handles.filter((_, k) => where.tag.includes(tags[k] ?? 0));
+}
+
+function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPolicy): string {
+  const tagged = where === undefined ? "" : ` with ${tagsText(where)}`;
   let longest = 0;
   for (let k = 0; k < counts.length; k++) {
     if ((counts[k] ?? 0) > (counts[longest] ?? 0)) longest = k;
   }
   const count = counts[longest] ?? 0;
-  if (count === 0) return "no record is stored";
+  if (count === 0) return tagged ? `no record has an episode${tagged}` : "no record is stored";
   const which = counts.length === 1
-    ? "the only episode"
-    : `the longest of ${counts.length} episodes`;
+    ? `the only episode${tagged}`
+    : `the longest of ${counts.length} episodes${tagged}`;
   const state = states[longest] === EXRP_EPISODE_OPEN ? "is open" : "has ended";
   return `${which} has ${recordsText(count)} and ${state}`;
 }

@@ -217,15 +217,16 @@ export class Drawer {
 
   /** Lets a composition fill the places. */
   #compose(
-    { composed, selector }: SelectorEntry,
+    { composed, selector, tables }: SelectorEntry,
     filling: Filling,
     first: number,
     count: number,
   ): void {
     if (composed === undefined) return;
     const layouts = this.#layouts(selector.table);
-    if (this.#register.pickCount(selector.table) === 0) {
-      throw this.#error("getBatch()", EXRP_STATUS_EMPTY, selector.table);
+    for (const table of tables) {
+      if (this.#register.pickCount(table) > 0) continue;
+      throw this.#error("getBatch()", EXRP_STATUS_EMPTY, table);
     }
     composed.run(count, {
       draw: (part, from, size) => this.#fill(part, filling, first + from, size),

@@ -16,6 +16,7 @@ import {
 } from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Batch } from "../../schema/batch.ts";
+import { policyDifferences } from "../../schema/pick_options.ts";
 import { OwnedBatch } from "./owned_batch.ts";
 import type { Register } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
@@ -85,12 +86,12 @@ export class Priorities {
       );
     }
     if (entry.composed !== undefined) {
-      // Every part gets the same picks, so the counts are equal.
-      return Math.max(
-        ...entry.composed.parts.map((part) =>
-          this.#set(part.selector, episodes, positions, priorities)
-        ),
+      // Every part gets the same picks. Parts on one table have the same count.
+      const counts = entry.composed.parts.map((part) =>
+        this.#set(part.selector, episodes, positions, priorities)
       );
+      if (entry.tables.length === 1) return Math.max(...counts);
+      return this.#countIn(entry.tables, episodes, positions);
     }
     if (entry.custom !== undefined) {
       // The rule is the user's code and could take the arrays' memory away, so it gets copies.
@@ -112,14 +113,40 @@ export class Priorities {
     return this.#number[0] ?? 0;
   }
 
-  /** Refuses a batch of another replay or of another pick table: the same handles stand for other picks there. */
+  /** How many of the picks are in one of the tables, or in several. */
+  #countIn(
+    tables: readonly number[],
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+  ): number {
+    const core = this.#core;
+    const count = lengthOf(episodes);
+    const indices = new Uint32Array(count);
+    const isIn = new Uint8Array(count);
+    const { symbols } = core.kernel;
+    for (const table of tables) {
+      const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, indices);
+      core.check(OPERATION, status);
+      for (let k = 0; k < count; k++) if (indices[k] !== EXRP_INDEX_NONE) isIn[k] = 1;
+    }
+    return isIn.reduce((sum, each) => sum + each, 0);
+  }
+
+  /**
+   * Refuses a batch of another replay, and one of a pick table whose options differ in more than `where`: the same handles stand for
+   * other picks there.
+   */
   #checkTable(selector: Selector, batch: OwnedBatch): void {
     const { table } = selector;
     const policy = OwnedBatch.policyOf(batch);
     const { tables } = this.#register;
     // Each pick table has a policy object of its own, which its batches refer to.
-    if (tables[table]?.policy === policy) return;
+    const own = tables[table]?.policy;
+    if (own === policy) return;
     const from = tables.find((each) => each.policy === policy);
+    if (from !== undefined && own !== undefined) {
+      if (policyDifferences(own, from.policy).length === 0) return;
+    }
     throw new TypeError(
       from === undefined
         ? `${OPERATION}: the batch is one of another replay; give it to the replay that drew it`

@@ -11,6 +11,7 @@ import {
   EXRP_EPISODE_OPEN,
   EXRP_EPISODE_RECORD_COUNT,
   EXRP_EPISODE_STATE,
+  EXRP_EPISODE_TAG,
   EXRP_EPISODE_TERMINATED,
   EXRP_EPISODE_TRUNCATED,
   EXRP_INFO_EPISODE_COUNT,
@@ -18,6 +19,7 @@ import {
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
+import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
@@ -31,6 +33,14 @@ export interface EpisodeInfo {
   readonly ending: "open" | "terminated" | "truncated" | "evicted";
   /** How many records of it are stored. */
   readonly recordCount: number;
+  /** Its tag; 0 once it was forgotten. */
+  readonly tag: number;
+}
+
+/** How an episode begins. */
+export interface NewEpisodeOptions {
+  /** A whole number from -2^31 to 2^31 - 1; 0 by default. The option `where` of a pick table chooses episodes by it. */
+  readonly tag?: number;
 }
 
 /** How an episode ends without a further record. */
@@ -41,6 +51,7 @@ export type EndEpisodeOptions<S extends Schema> = Recordable<S, {
   readonly truncated?: boolean;
 }>;
 
+const NEW_OPTIONS = ["tag"] as const;
 const END_OPTIONS = ["finalState", "truncated"] as const;
 
 /** The episodes of one replay. */
@@ -60,9 +71,14 @@ export class Episodes {
   }
 
   /** Begins an episode. */
-  begin(): number {
+  begin(options: NewEpisodeOptions | undefined): number {
     const core = this.#core;
     const symbols = core.kernel.symbols;
+    let tag = 0;
+    if (options !== undefined) {
+      checkOptions("newEpisode()", options, NEW_OPTIONS);
+      if (options.tag !== undefined) tag = checkTag("newEpisode(): tag", options.tag);
+    }
     let status = symbols.exrp_episode_create(core.id, this.#number);
     const { eviction } = this.#rules;
     while (status === EXRP_STATUS_FULL && eviction !== undefined) {
@@ -71,6 +87,7 @@ export class Episodes {
     }
     core.check("newEpisode()", status);
     const [handle = 0] = this.#number;
+    if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));
     eviction?.seen(handle);
     return handle;
   }
@@ -132,6 +149,7 @@ export class Episodes {
       handle,
       ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
       recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
+      tag: info[EXRP_EPISODE_TAG] ?? 0,
     };
   }
 

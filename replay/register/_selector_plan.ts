@@ -8,18 +8,23 @@
 import { show } from "../../base/checks.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import { EXRP_LIMIT_SELECTORS, EXRP_STATUS_LIMIT } from "../../ffi/symbols.ts";
-import { isComposed } from "../../selectors/check_selector.ts";
+import { isComposed, isReference } from "../../selectors/check_selector.ts";
+import { policyDifferences } from "../../schema/pick_options.ts";
 import type {
   ComposedSelector,
   Composition,
+  SelectorPart,
   SelectorRule,
 } from "../../selectors/composed_selector.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { PickSelector } from "../../selectors/pick_selector.ts";
 import { isServing } from "../rules/serving.ts";
+import type { PickTable } from "./pick_table.ts";
+import type { Selector } from "./selector.ts";
 
-/** One selector to be added. */
+/** One selector to be added, or, as a part, one that is there already. */
 export type SelectorPlan =
+  | { readonly kind: "there"; readonly selector: Selector }
   | { readonly kind: "native"; readonly rule: NativeSelector }
   | { readonly kind: "custom"; readonly rule: PickSelector }
   | {
@@ -32,17 +37,40 @@ export type SelectorPlan =
 const OPERATION = "newPickSelector()";
 const METHODS = ["compose", "save", "load"] as const;
 
-/** Plans a checked rule, and begins each composition in it. */
-export function planSelector(rule: SelectorRule): SelectorPlan {
+/** Plans a checked rule, or a part that may be a selector, and begins each composition in it. */
+export function planSelector(rule: SelectorRule | SelectorPart): SelectorPlan {
+  if (isReference(rule)) return { kind: "there", selector: rule };
   if (rule instanceof NativeSelector) return { kind: "native", rule };
   if (!isComposed(rule)) return { kind: "custom", rule };
   const composition = checkComposition(rule.name, rule.begin());
   return { kind: "composed", rule, composition, parts: rule.parts.map(planSelector) };
 }
 
-/** The selectors of a plan in the order of adding them: parts first. */
+/** The selectors that a plan adds, in this order: parts first. */
 export function inOrder(plan: SelectorPlan): readonly SelectorPlan[] {
+  if (plan.kind === "there") return [];
   return plan.kind === "composed" ? [...plan.parts.flatMap(inOrder), plan] : [plan];
+}
+
+/** The selectors in a plan that are there already. */
+export function thereIn(plan: SelectorPlan): readonly Selector[] {
+  if (plan.kind === "there") return [plan.selector];
+  return plan.kind === "composed" ? plan.parts.flatMap(thereIn) : [];
+}
+
+/**
+ * Refuses a part that draws from a pick table of other options than the table of the whole: one batch can't hold the picks of both.
+ * `part` and `whole` are the two tables.
+ */
+export function checkSameLayout(kind: string, part: PickTable, whole: PickTable): void {
+  const differences = policyDifferences(part.policy, whole.policy);
+  if (differences.length === 0) return;
+  const text = differences.map(({ option, one, other }) => `${option} (${one}, not ${other})`);
+  throw new TypeError(
+    `${OPERATION}: the part ${kind} draws from pick table ${part.id}, which differs from pick table ${whole.id} in ${
+      text.join(", ")
+    }; the options of all tables in one selector must be the same apart from where`,
+  );
 }
 
 /**

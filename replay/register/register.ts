@@ -30,7 +30,14 @@ import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
 import { beginServing, endServing } from "../rules/serving.ts";
-import { checkPlans, inOrder, planSelector, type SelectorPlan } from "./_selector_plan.ts";
+import {
+  checkPlans,
+  checkSameLayout,
+  inOrder,
+  planSelector,
+  type SelectorPlan,
+  thereIn,
+} from "./_selector_plan.ts";
 import { OwnedPickTable, type PickTable } from "./pick_table.ts";
 import { OwnedSelector, type Selector } from "./selector.ts";
 
@@ -48,7 +55,11 @@ export interface SelectorEntry {
   readonly custom: CustomSelector | undefined;
   /** The rule that draws by means of others. */
   readonly composed: ComposedEntry<SelectorEntry> | undefined;
+  /** The numbers of the pick tables that it draws from, itself or by its parts. */
+  readonly tables: readonly number[];
 }
+
+const OPERATION = "newPickSelector()";
 
 /** An entry without a rule. */
 const NO_RULE = { native: undefined, nativeId: -1, custom: undefined, composed: undefined };
@@ -82,7 +93,7 @@ export class Register {
     const where = "newPickTable()";
     core.checkUsable(where);
     const segmentLength = core.info(where)[EXRP_INFO_SEGMENT_LENGTH] ?? 1;
-    const policy = checkPick(where, options, segmentLength);
+    const policy = checkPick(where, options, segmentLength, core.config.pick.discount);
     if (policy.length > segmentLength) {
       throw new RangeError(
         `${where}: length must be at most the replay's segmentLength, as no episode has more records: ${segmentLength}, got ${policy.length}`,
@@ -113,8 +124,13 @@ export class Register {
   /** Adds a selector; where it draws by means of others, they are added first. */
   newPickSelector(value: AnySelectorRule, table = 0): Selector {
     const core = this.#core;
-    core.checkUsable("newPickSelector()");
-    const plan = planSelector(checkSelectorRule("newPickSelector()", value));
+    core.checkUsable(OPERATION);
+    const plan = planSelector(checkSelectorRule(OPERATION, value));
+    for (const selector of thereIn(plan)) {
+      this.entry(OPERATION, selector);
+      const [own, whole] = [this.#tables[selector.table], this.#tables[table]];
+      if (own !== undefined && whole !== undefined) checkSameLayout(selector.kind, own, whole);
+    }
     const plans = inOrder(plan);
     const { entries } = this;
     const customs = this.#customs;
@@ -145,6 +161,7 @@ export class Register {
     table: number,
     customs: ReadonlyMap<SelectorPlan, CustomSelector>,
   ): Selector {
+    if (plan.kind === "there") return plan.selector;
     if (plan.kind === "native") return this.#createNative(plan.rule, table);
     const { name } = plan.rule;
     if (plan.kind === "custom") {
@@ -154,7 +171,8 @@ export class Register {
     const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
     const random = new RandomStream(this.#core.seed, this.entries.length);
     const composed = new ComposedEntry(plan.rule, plan.composition, entries, random);
-    return this.#add({ ...NO_RULE, composed }, name, table, parts);
+    const tables = [...new Set(entries.flatMap((entry) => entry.tables))];
+    return this.#add({ ...NO_RULE, composed, tables }, name, table, parts);
   }
 
   #createNative(rule: NativeSelector, table: number): Selector {
@@ -169,7 +187,7 @@ export class Register {
       rule.numbers.length,
       this.#number,
     );
-    core.check("newPickSelector()", status);
+    core.check(OPERATION, status);
     return this.addNative(rule, this.#number[0] ?? 0, table);
   }
 
@@ -179,18 +197,20 @@ export class Register {
   }
 
   #add(
-    entry: Omit<SelectorEntry, "selector" | "log">,
+    entry: Omit<SelectorEntry, "selector" | "log" | "tables"> & {
+      readonly tables?: readonly number[];
+    },
     kind: string,
     table: number,
     parts: readonly Selector[] = [],
   ): Selector {
     const selector = new OwnedSelector(this.#owner, this.entries.length, kind, table, parts);
-    this.entries.push({ ...entry, selector, log: this.#logOf(entry) });
+    this.entries.push({ tables: [table], ...entry, selector, log: this.#logOf(entry) });
     return selector;
   }
 
   /** A selector in the kernel has the log of its number. The others share what is left, and the last log serves all that come late. */
-  #logOf({ nativeId }: Omit<SelectorEntry, "selector" | "log">): number {
+  #logOf({ nativeId }: Pick<SelectorEntry, "nativeId">): number {
     if (nativeId >= 0) return nativeId;
     const others = this.entries.filter((entry) => entry.nativeId < 0).length;
     return Math.min(EXRP_LIMIT_SELECTORS + others, EXRP_LIMIT_LOGS - 1);

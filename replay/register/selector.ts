@@ -5,7 +5,9 @@
  */
 
 import { showAs } from "../../base/inspect.ts";
+import type { Batch } from "../../schema/batch.ts";
 import type { AnySchema, Known, known, Schema } from "../../schema/schema.ts";
+import type { drawn } from "../../selectors/composed_selector.ts";
 
 /**
  * A selector of one replay. `newPickSelector` makes it; `getBatch` and `setPriority` take it. It is immutable and lives as long as
@@ -35,6 +37,8 @@ export interface Selector<S extends Schema = AnySchema> {
   readonly table: number;
   /** The selectors that a composed selector draws with; none for any other. */
   readonly parts: readonly Selector<S>[];
+  /** The type of its batches where it is a part of another selector, for TypeScript alone. */
+  [drawn]?(batch: Batch<S>): void;
 }
 
 /** The object behind a {@linkcode Selector}, which knows its replay. */

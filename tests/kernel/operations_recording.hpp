@@ -240,6 +240,12 @@ inline bool Recording::call(const std::string& name) {
     double handle = 0;
     const int32_t status = exrp_episode_create(id, &handle);
     done(status, &handle, sizeof handle);
+  } else if (name == "episode_tag") {
+    done(exrp_episode_tag(id, f64(1), static_cast<int32_t>(f64(2))), nullptr, 0);
+  } else if (name == "episode_tags") {
+    std::vector<int32_t> tags(u32(2) + 1);
+    const int32_t status = exrp_episode_tags(id, buffer<const double>(1), u32(2), tags.data());
+    done(status, tags.data(), size_t{u32(2)} * 4);
   } else if (name == "record") {
     const int32_t status = exrp_record(id, buffer<uint8_t>(1), u32(2), u32(3));
     done(status, buffer<uint8_t>(1), u32(2));

@@ -136,6 +136,14 @@ struct Setup {
     config[EXRP_CONFIG_AGE_MAX] = smallest + random.below(2 * capacity);
   }
 
+  /// Gives a policy some of the tags -2 to 3.
+  static void takeTags(Random& random, Policy* policy) {
+    uint32_t count = 0;
+    for (int tag = -2; tag < 4; ++tag) {
+      if (random.below(2) == 0) (*policy)[EXRP_POLICY_TAG + count++] = tag;
+    }
+    (*policy)[EXRP_POLICY_TAG_COUNT] = count;
+  }
   /// A policy for a second table, with every part of a batch.
   static Policy randomPolicy(Random& random, uint32_t lengthMax) {
     Policy policy(EXRP_POLICY_COUNT);
@@ -153,6 +161,7 @@ struct Setup {
     policy[EXRP_POLICY_FLAGS] = flags;
     policy[EXRP_POLICY_NEXT_STATE] = nextState;
     for (uint32_t index = random.below(4); index > 0; --index) policy[EXRP_POLICY_N_STEP + index - 1] = 1 + random.below(12);
+    if (random.below(2) == 0) takeTags(random, &policy);
     return policy;
   }
 

@@ -90,7 +90,8 @@ struct Shadow {
     return {};
   }
 
-  Failure beginOn(uint32_t replay, double* made) {
+  Failure beginOn(uint32_t replay, double* made) { return beginOn(replay, made, static_cast<int32_t>(random.below(6)) - 2); }
+  Failure beginOn(uint32_t replay, double* made, int32_t tag) {
     double handle = -1;
     while (true) {
       const int32_t status = exrp_episode_create(replay, &handle);
@@ -102,6 +103,9 @@ struct Shadow {
     nextHandle += 1;
     EXRP_CARRY(forgetEvicted(replay));
     episodes[handle] = Episode{};
+    EXRP_REQUIRE(exrp_episode_tag(replay, handle, tag) == 0);
+    int32_t known = 99;
+    EXRP_REQUIRE(exrp_episode_tags(replay, &handle, 1, &known) == 0 && known == tag);
     *made = handle;
     return {};
   }

@@ -101,7 +101,10 @@ class ManySteps {
       double& handle = expected[many ? 0 : step];
       const uint32_t own = staged.flags[step] & ~uint32_t{EXRP_RECORD_BEGINS};
       EXRP_CARRY(shadow_.recordOn(twin, &handle, own, staged.stamps[step], staged.finalStamps[step]));
-      if (own != staged.flags[step]) EXRP_CARRY(shadow_.beginOn(twin, &handle));
+      if (own == staged.flags[step]) continue;
+      int32_t tag = 0;  // the next episode has that of the one before
+      EXRP_REQUIRE(exrp_episode_tags(twin, &handle, 1, &tag) == 0);
+      EXRP_CARRY(shadow_.beginOn(twin, &handle, tag));
     }
     const auto call = many ? exrp_record_many : exrp_record_batch;
     auto victim = shadow_.victims.begin();

@@ -37,6 +37,7 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
     const [seen, expected] = [replay.episode(handle), model.episode(handle)];
     same(`the ending of episode ${handle}`, seen.ending, expected.state);
     same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
+    same(`the tag of episode ${handle}`, seen.tag, expected.tag);
   }
   compareEpisode(sides, handles.at(-1));
   same("the invariant that broke", tap.check(id), 0);

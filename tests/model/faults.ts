@@ -17,6 +17,7 @@ export const FAULTS = {
   capacityPlusOne: "the store holds one record more than its capacity",
   cutForgetsState: "the final state of an episode that was cut is zeros",
   cutTerminates: "an episode that was cut counts as terminated",
+  tagsEnd: "an episode that follows on another has tag 0",
   batchGoesOn: "no episode begins where an environment of a batch is done",
   emptyEnds: "an episode without a record ends like any other",
   firstPrioritiesLost:

@@ -132,6 +132,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     ],
   },
   exrp_episode_create: { roles: [R, O], written: ([, handle]) => [bytesOf(handle, 8)] },
+  exrp_episode_tag: { roles: [R, N, N], written: nothing },
   exrp_record: { roles: [R, B, N, N], written: counted(1, 2, 1) },
   exrp_steps_layout: {
     roles: [R, N, O, N],
@@ -167,6 +168,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       bytesOf(counts, 4 * Number(count)),
       bytesOf(states, 4 * Number(count)),
     ],
+  },
+  exrp_episode_tags: {
+    roles: [R, B, N, O],
+    written: ([, , count, tags]) => [bytesOf(tags, 4 * Number(count))],
   },
   exrp_rows_get: {
     roles: [R, N, B, B, N, N, O, N],

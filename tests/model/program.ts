@@ -11,7 +11,7 @@ import { chooseConfig, type ProgramConfig } from "./program_config.ts";
 
 /** One step. `data` seeds whatever values it needs. */
 export type Operation =
-  | { readonly do: "newEpisode"; readonly actor: number }
+  | { readonly do: "newEpisode"; readonly actor: number; readonly tag: number }
   | {
     readonly do: "record";
     readonly actor: number;
@@ -112,7 +112,7 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       const actor = choice.below(actorCount);
       if (ended.has(actor) && !choice.oneIn(10)) {
         ended.delete(actor);
-        operations.push({ do: "newEpisode", actor });
+        operations.push({ do: "newEpisode", actor, tag: chooseTag(choice) });
       }
       const end = choice.oneIn(meanLength) ? choice.of(["terminated", "truncated"] as const) : "no";
       operations.push({
@@ -127,7 +127,7 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     } else if (roll < 61) {
       const actor = choice.below(actorCount);
       ended.delete(actor);
-      operations.push({ do: "newEpisode", actor });
+      operations.push({ do: "newEpisode", actor, tag: chooseTag(choice) });
     } else if (roll < 78) {
       const size = choice.oneIn(8) ? choice.within(30, 90) : choice.within(1, 12);
       const beta = choice.of([undefined, 0, 0.4, 0.5, 1, 2.3]);
@@ -168,6 +168,11 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
     }
   }
   return operations;
+}
+
+/** A tag; most episodes have none. */
+function chooseTag(choice: Choice): number {
+  return choice.oneIn(2) ? 0 : choice.of([1, 2, -1]);
 }
 
 /** One of the calls that record otherwise than by `record`. */

@@ -257,6 +257,7 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
       ? choice.of(["copy", false])
       : choice.of(["copy", "overlap", false]),
     masks: choice.oneIn(2),
+    ...(choice.oneIn(5) ? { where: { tag: choice.of([[0], [-1, 0, 2], [0, 1], [1, 2]]) } } : {}),
   };
 }
 

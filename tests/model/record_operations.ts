@@ -11,9 +11,9 @@ import { same, sameNumbers } from "./same.ts";
 import { both, type Sides } from "./sides.ts";
 import { priorityOf, Values } from "./values.ts";
 
-export function newEpisode(sides: Sides, actor: number): void {
-  const handle = sides.replay.newEpisode();
-  same("newEpisode()", handle, sides.model.newEpisode());
+export function newEpisode(sides: Sides, { actor, tag }: Operation & { do: "newEpisode" }): void {
+  const handle = sides.replay.newEpisode(tag === 0 ? undefined : { tag });
+  same("newEpisode()", handle, sides.model.newEpisode(tag));
   sides.actors.set(actor, handle);
 }
 
@@ -213,7 +213,7 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         terminated ? "terminated" : "truncated",
         options.priority,
       );
-      return ends ? sides.model.newEpisode() : after;
+      return ends ? sides.model.newEpisodeAfter(after) : after;
     },
   );
   if (outcome === undefined) return;

@@ -36,6 +36,8 @@ export class ReplayModel {
   #hindsight: HindsightModel;
   /** Handles of episodes that went while they were open: a record with one begins a new episode, once. Oldest first. */
   #orphans: readonly number[] = [];
+  /** The tag of each episode that there was. */
+  #tags = new Map<number, number>();
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
@@ -90,19 +92,27 @@ export class ReplayModel {
   picks(table: number): readonly Pick[] {
     return this.#tables.picks(table);
   }
-  episode(handle: number): { state: "open" | "evicted" | Ending; recordCount: number } {
+  episode(
+    handle: number,
+  ): { state: "open" | "evicted" | Ending; recordCount: number; tag: number } {
     this.#checkHandle(handle);
     const episode = this.#episodes.get(handle);
     return {
       state: episode === undefined ? "evicted" : episode.ending ?? "open",
       recordCount: episode?.records.length ?? 0,
+      tag: episode?.tag ?? 0,
     };
   }
 
   // ---- recording ----
 
-  newEpisode(): number {
-    return this.#begin().handle;
+  newEpisode(tag = 0): number {
+    return this.#begin(tag).handle;
+  }
+
+  /** The episode that begins where another one ends, or is gone: of the same tag. */
+  newEpisodeAfter(handle: number): number {
+    return this.#begin(this.#tagAfter(handle)).handle;
   }
 
   /** Returns the handle of the episode that the record went to. */
@@ -130,7 +140,7 @@ export class ReplayModel {
       episode = undefined;
     }
     if (episode === undefined) this.#useUp(handle);
-    episode ??= this.#begin();
+    episode ??= this.#begin(this.#tagAfter(handle));
     if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
       episode.birth = this.recordedCount;
     }
@@ -182,7 +192,9 @@ export class ReplayModel {
         end?.ending,
         priorities[k],
       );
-      return end === undefined || this.#fault === "batchGoesOn" ? after : this.newEpisode();
+      return end === undefined || this.#fault === "batchGoesOn"
+        ? after
+        : this.newEpisodeAfter(after);
     });
   }
 
@@ -294,6 +306,7 @@ export class ReplayModel {
     copy.#eviction = this.#eviction.clone();
     copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
     if (this.#fault !== "snapshotForgetsOrphans") copy.#orphans = this.#orphans;
+    copy.#tags = new Map(this.#tags);
     copy.nextHandle = this.nextHandle;
     copy.recordedCount = this.recordedCount;
     copy.evictedCount = this.evictedCount;
@@ -373,9 +386,15 @@ export class ReplayModel {
     }
   }
 
-  #begin(): Episode {
+  #tagAfter(handle: number): number {
+    return this.#fault === "tagsEnd" ? 0 : this.#tags.get(handle) ?? 0;
+  }
+
+  #begin(tag: number): Episode {
+    this.#tags.set(this.nextHandle, tag);
     const episode: Episode = {
       handle: this.nextHandle++,
+      tag,
       birth: this.recordedCount,
       records: [],
       priorities: [],

@@ -115,7 +115,7 @@ class Run implements Disposable {
     this.#sides.tally.operations++;
     switch (operation.do) {
       case "newEpisode":
-        return newEpisode(this.#sides, operation.actor);
+        return newEpisode(this.#sides, operation);
       case "record":
         return record(this.#sides, operation);
       case "recordMany":

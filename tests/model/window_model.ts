@@ -13,6 +13,7 @@ export type Ending = "terminated" | "truncated";
 /** An episode: the bytes of each column of each record. */
 export interface Episode {
   readonly handle: number;
+  readonly tag: number;
   /** How many records had been written when it began. */
   birth: number;
   readonly records: (readonly Uint8Array[])[];
@@ -50,10 +51,11 @@ export interface PickRows {
 /** Whether a pick may begin at `position`. */
 export function isPick(
   policy: PickPolicy,
-  { records, ending }: Episode,
+  { records, ending, tag }: Episode,
   position: number,
   fault?: Fault,
 ): boolean {
+  if (policy.where?.tag.includes(tag) === false) return false;
   const count = records.length;
   const ended = ending !== undefined;
   if (position >= count || position % policy.stride !== 0) return false;

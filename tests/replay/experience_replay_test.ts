@@ -35,8 +35,18 @@ Deno.test("an episode is cut at segmentLength, and goes on under another handle"
   let episode = first;
   for (let step = 0; step < 25; step++) episode = replay.record(episode, [step], 0, 0);
   assertStrictEquals(episode, first + 2);
-  assertEquals(replay.episode(first), { handle: first, ending: "truncated", recordCount: 10 });
-  assertEquals(replay.episode(episode), { handle: episode, ending: "open", recordCount: 5 });
+  assertEquals(replay.episode(first), {
+    handle: first,
+    ending: "truncated",
+    recordCount: 10,
+    tag: 0,
+  });
+  assertEquals(replay.episode(episode), {
+    handle: episode,
+    ending: "open",
+    recordCount: 5,
+    tag: 0,
+  });
   // The cut loses no next state: all but the newest record can be drawn, and no discount is 0.
   assertStrictEquals(replay.pickCount, 24);
   const batch = replay.getBatch(500, replay.newPickSelector(uniform()));

@@ -94,7 +94,7 @@ const CASES: Case[] = [
   [
     "a misspelt option",
     TypeError,
-    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, masks$/,
+    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, masks, where$/,
     {
       nstep: 3,
     },

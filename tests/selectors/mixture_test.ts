@@ -139,7 +139,7 @@ Deno.test("mixture: bad input", () => {
   assertThrows(
     () => loose([{ rule: recent({ newest: 1 }), share: 1 }, uniform()]),
     TypeError,
-    "mixture(): part 1 must be { rule, share }, got NativeSelector",
+    "mixture(): part 1 must be { rule, share } or { selector, share }, got NativeSelector",
   );
   assertThrows(() => loose([mixture([{ rule: uniform(), share: 1 }])]), TypeError, "got Object");
   assertThrows(() => loose([{ rule: uniform(), share: 0 }]), RangeError, "share of part 0");

@@ -13,9 +13,11 @@ using namespace exrp;
 
 namespace {
 
+int32_t tagOf(uint64_t handle) { return static_cast<int32_t>(handle % 7) - 3; }
+
 void keepsTheNewest() {
   const auto orphans = std::make_unique<OrphanHandles>();
-  for (uint64_t handle = 0; handle < 1100; ++handle) orphans->add(handle);
+  for (uint64_t handle = 0; handle < 1100; ++handle) orphans->add(handle, tagOf(handle));
   CHECK_EQUAL(orphans->count(), OrphanHandles::countMax);
   CHECK(!orphans->contains(75));
   CHECK_EQUAL(orphans->find(76), 0u);
@@ -31,18 +33,19 @@ void isAListInOrder() {
     std::vector<uint64_t> twin;
     for (uint64_t handle = 0; handle < 4000; ++handle) {
       if (random.below(8) > 0) {
-        orphans->add(handle);
+        orphans->add(handle, tagOf(handle));
         twin.push_back(handle);
         if (twin.size() > OrphanHandles::countMax) twin.erase(twin.begin());
       }
       const uint64_t used = random.below(static_cast<uint32_t>(handle) + 1);
       const auto at = std::find(twin.begin(), twin.end(), used);
       CHECK_EQUAL(orphans->contains(used), at != twin.end());
-      orphans->remove(used);
+      CHECK_EQUAL(orphans->remove(used), at != twin.end() ? tagOf(used) : 0);
       if (at != twin.end()) twin.erase(at);
       CHECK_EQUAL(size_t{orphans->count()}, twin.size());
     }
     CHECK(std::equal(twin.begin(), twin.end(), orphans->handles()));
+    for (uint32_t at = 0; at < orphans->count(); ++at) CHECK_EQUAL(orphans->tag(at), tagOf(twin[at]));
     CHECK_EQUAL(orphans->check(), 0);
     if (test::failureCount != before) {
       std::printf("seed %llu\n", static_cast<unsigned long long>(seed));

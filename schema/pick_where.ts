@@ -1,0 +1,51 @@
+/**
+ * The episodes whose picks a pick table has, by their tags.
+ *
+ * @module
+ */
+
+import { checkInteger, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { EXRP_LIMIT_TAGS } from "../ffi/symbols.ts";
+
+/** Which episodes have picks in a pick table. */
+export interface PickWhere {
+  /** The tag of these episodes, or a list of 1 to 16 tags; each a whole number from -2^31 to 2^31 - 1. */
+  readonly tag: number | readonly number[];
+}
+
+/** Which episodes have picks in a pick table, checked: the tags are a rising list. */
+export interface PolicyWhere {
+  /** The tags, in rising order, each once. */
+  readonly tag: readonly number[];
+}
+
+/** A tag, checked. */
+export function checkTag(name: string, value: unknown): number {
+  return checkInteger(name, value, -(2 ** 31), 2 ** 31 - 1);
+}
+
+/** The option `where`, checked; `name` is its name in errors. */
+export function checkWhere(name: string, value: unknown): PolicyWhere {
+  checkOptions(name, value, ["tag"]);
+  const { tag } = value as Partial<Record<"tag", unknown>>;
+  if (typeof tag !== "number" && !Array.isArray(tag)) {
+    throw new TypeError(
+      `${name}.tag must be a whole number or a list of whole numbers, got ${show(tag)}`,
+    );
+  }
+  const list: readonly unknown[] = Array.isArray(tag) ? tag : [tag];
+  if (list.length < 1 || list.length > EXRP_LIMIT_TAGS) {
+    throw new RangeError(`${name}.tag takes 1 to ${EXRP_LIMIT_TAGS} tags, got ${list.length}`);
+  }
+  const tags = list.map((each, k) =>
+    checkTag(Array.isArray(tag) ? `${name}.tag[${k}]` : `${name}.tag`, each)
+  );
+  const rising = [...new Set(tags)].sort((a, b) => a - b);
+  return Object.freeze({ tag: Object.freeze(rising) });
+}
+
+/** The tags in words, such as "tag 1" or "tag 1 or 2". */
+export function tagsText({ tag }: PolicyWhere): string {
+  return `tag ${tag.join(" or ")}`;
+}
