@@ -4,7 +4,7 @@
  * @module
  */
 
-import { kindOf } from "./typed_arrays.ts";
+import { kindOf, lengthOf } from "./typed_arrays.ts";
 
 /** The method that Deno calls on an object, and the method that Node and Bun call. */
 const KEYS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
@@ -26,15 +26,85 @@ export function showAs<T extends object>(
   }
 }
 
+/** Makes `console.log` show one plain object as `text`. Loops, JSON and comparisons don't see that. It never throws. */
+export function showOneAs<T extends object>(value: T, text: (value: T) => string): T {
+  const inspect = (): string => {
+    try {
+      return text(value);
+    } catch {
+      return "Object";
+    }
+  };
+  for (const key of KEYS) Object.defineProperty(value, key, { value: inspect, configurable: true });
+  return value;
+}
+
+/** A rule as the call that makes it, such as `prioritized({ alpha: 0.6 })`. */
+export function ruleText(
+  name: string,
+  options: Readonly<Record<string, number | string>> | undefined,
+  parts: readonly { readonly name?: string; readonly kind?: string }[] = [],
+): string {
+  const given = Object.entries(options ?? {}).map(([key, value]) =>
+    `${key}: ${typeof value === "string" ? JSON.stringify(value) : value}`
+  );
+  const made = parts.map(({ kind, name }) => kind ?? name ?? "?").join(", ");
+  return `${name}(${given.length === 0 ? "" : `{ ${given.join(", ")} }`})${
+    made === "" ? "" : ` of ${made}`
+  }`;
+}
+
+/** The arrays of an object by name, with their lengths, such as `{ advantage: float32[128], valueTarget: float32[128] }`. */
+export function arraysText(arrays: object): string {
+  const parts = Object.entries(arrays).map(([name, array]) =>
+    `${name}: ${arrayText(array, [lengthOf(array as ArrayBufferView)])}`
+  );
+  return `{ ${parts.join(", ")} }`;
+}
+
 /** A count with its noun, such as `1 step` or `2 steps`. */
 export function numberOf(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
 /** An array and its shape, such as `float32[32,8,4]`. */
-function arrayText(array: unknown, shape: readonly number[]): string {
+export function arrayText(array: unknown, shape: readonly number[]): string {
   const kind = kindOf(array) ?? "array";
   return `${kind.replace(/Array$/, "").toLowerCase()}[${shape.join(",")}]`;
+}
+
+/** Rows for a table of columns: name, dtype and shape, and the first numbers. */
+export function columnRows(
+  columns: Readonly<Record<"state" | "action" | "reward", unknown>> & { readonly extras: object },
+  shape: Readonly<Record<"state" | "action" | "reward", readonly number[]>> & {
+    readonly extras: object;
+  },
+): string[][] {
+  const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
+  const row = (name: string, array: unknown, of: readonly number[]): string[] => [
+    name,
+    arrayText(array, of),
+    firstNumbers(array),
+  ];
+  return [
+    row("state", columns.state, shape.state),
+    row("action", columns.action, shape.action),
+    row("reward", columns.reward, shape.reward),
+    ...Object.entries(columns.extras).map(([name, array]) => row(name, array, shapes[name] ?? [])),
+  ];
+}
+
+/** How many numbers a table shows of a column. */
+const SHOWN = 6;
+
+/** The first numbers of a typed array. */
+export function firstNumbers(array: unknown): string {
+  const numbers = array as ArrayLike<number>;
+  const first = Array.from(
+    { length: Math.min(SHOWN, numbers.length) },
+    (_, k) => String(Number((numbers[k] ?? NaN).toPrecision(4))),
+  );
+  return first.join(", ") + (numbers.length > SHOWN ? ", …" : "");
 }
 
 /** Columns by name, with their shapes, such as `{ state: float32[32,4], action: int32[32] }`. */

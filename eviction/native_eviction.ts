@@ -4,6 +4,8 @@
  * @module
  */
 
+import { ruleText, showAs } from "../base/inspect.ts";
+
 /**
  * An eviction policy that runs in the kernel, made by {@linkcode fifo} and the other policies of `@exrp/replay`. It holds
  * options only, so one value may serve many replays.
@@ -41,3 +43,5 @@ export class NativeEviction {
     Object.freeze(this);
   }
 }
+
+showAs(NativeEviction, ({ name, options }) => ruleText(name, options));

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
@@ -104,6 +105,7 @@ export interface ReplayDescription {
 }
 
 const INSPECT = Symbol.for("Deno.customInspect");
+const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
 
 /** Describes the replay of these parts. */
 export function describeReplay(core: ReplayCore, register: Register): ReplayDescription {
@@ -155,12 +157,27 @@ function withText(description: ReplayDescription): ReplayDescription {
   const text = (): string => textOf(description);
   Object.defineProperty(description, "toString", { value: text });
   Object.defineProperty(description, INSPECT, { value: text });
+  Object.defineProperty(description, INSPECT_NODE, { value: text });
+  displayAs(description, descriptionHtml);
   return Object.freeze(description);
 }
 
 function textOf(description: ReplayDescription): string {
+  const rows = rowsOf(description);
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return ["ExperienceReplay", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
+    .join("\n");
+}
+
+/** The table, for notebooks. */
+export function descriptionHtml(description: ReplayDescription): string {
+  return htmlTable("ExperienceReplay", rowsOf(description));
+}
+
+/** The rows of the table: a name and a text. */
+function rowsOf(description: ReplayDescription): [string, string][] {
   const { memory } = description;
-  const rows: [string, string][] = [
+  return [
     [
       "records",
       `${group(description.recordCount)} of ${group(description.capacity)} in ${
@@ -200,9 +217,6 @@ function textOf(description: ReplayDescription): string {
     ["seed", String(description.seed)],
     ["kernel", description.kernel],
   ];
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return ["ExperienceReplay", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
-    .join("\n");
 }
 
 function limitRows({ capacityBytes, maxAge, memory }: ReplayDescription): [string, string][] {

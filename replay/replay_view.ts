@@ -4,9 +4,10 @@
  * @module
  */
 
+import { displayAs } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
-import { describeReplay, type ReplayDescription } from "./describe.ts";
+import { describeReplay, descriptionHtml, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import type { AnyPick, AnySchema, Schema, TableSchema } from "../schema/schema.ts";
@@ -14,6 +15,7 @@ import type { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 import { collectStats } from "./stats/collect.ts";
 import type { ReplayStats } from "../stats/replay_stats.ts";
+import { statsSvg } from "../stats/stats_svg.ts";
 
 /** What a view looks at. */
 interface ViewParts {
@@ -184,6 +186,8 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
 
   /** The table of `describe()`. It never throws: if the replay can't be read now, the text says why. */
   toString(): string {
+    // A console may look at the prototype alone.
+    if (!(#core in this)) return "ExperienceReplay";
     if (this.isDisposed) return "ExperienceReplay (disposed)";
     const { busyWith } = this.#core;
     if (busyWith !== undefined) return `ExperienceReplay (busy until ${busyWith} is done)`;
@@ -215,3 +219,9 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
 function isViewParts(parts: Partial<ViewParts> | undefined): parts is ViewParts {
   return parts?.core instanceof ReplayCore;
 }
+
+// A replay that can't be read now is shown by its text.
+displayAs(ReplayView.prototype, (replay) => {
+  const stats = replay.stats();
+  return `${descriptionHtml(replay.describe())}${statsSvg(stats)}`;
+});

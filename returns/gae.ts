@@ -4,6 +4,7 @@
  * @module
  */
 
+import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
@@ -131,5 +132,5 @@ export function gae(options: GaeOptions): GaeResult {
       valueTarget[k] = later + here;
     }
   }
-  return into ?? { advantage, valueTarget };
+  return into ?? showOneAs({ advantage, valueTarget }, (result) => `gae ${arraysText(result)}`);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
@@ -181,5 +182,6 @@ export function vtrace(options: VtraceOptions): VtraceResult {
       valueTarget[k] = here + later;
     }
   }
-  return into ?? { valueTarget, policyAdvantage, rho };
+  return into ??
+    showOneAs({ valueTarget, policyAdvantage, rho }, (result) => `vtrace ${arraysText(result)}`);
 }

@@ -9,7 +9,12 @@ import { checkOptions } from "../base/option_names.ts";
 import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
 import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
-import { type ComposedSelector, type SelectorRule, stateless } from "./composed_selector.ts";
+import {
+  type ComposedSelector,
+  type SelectorRule,
+  showComposed,
+  stateless,
+} from "./composed_selector.ts";
 
 /** The options of {@linkcode combined}. */
 export interface CombinedOptions<B = unknown> {
@@ -49,7 +54,7 @@ export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSele
   checkOptions("combined()", options, ["newest", "rest"]);
   const newest = checkInteger("combined(): newest", options.newest ?? 1, 1, EXRP_LIMIT_BATCH);
   const rest = checkSelectorRule("combined(): rest", options.rest);
-  return {
+  return showComposed({
     name: "combined",
     parts: [newestRule({ distinct: true }), rest],
     options: { newest },
@@ -59,5 +64,5 @@ export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSele
         drawer.draw(0, fresh);
         drawer.draw(1, count - fresh);
       }),
-  };
+  });
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ruleText, showOneAs } from "../base/inspect.ts";
 import type { NativeSelector, SelectorOption } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
@@ -131,4 +132,9 @@ export function stateless<B>(compose: Composition<B>["compose"]): Composition<B>
       if (bytes.length > 0) throw new RangeError(`it keeps nothing, got ${bytes.length} bytes`);
     },
   };
+}
+
+/** Makes `console.log` show a composed rule of the library as one line. */
+export function showComposed<B>(rule: ComposedSelector<B>): ComposedSelector<B> {
+  return showOneAs(rule, ({ name, options, parts }) => ruleText(name, options, parts));
 }

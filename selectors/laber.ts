@@ -13,6 +13,7 @@ import {
   type ComposedSelector,
   type PartDrawer,
   type SelectorRule,
+  showComposed,
   stateless,
 } from "./composed_selector.ts";
 import type { RandomStream } from "./random_stream.ts";
@@ -81,7 +82,7 @@ export function laber<B>(options: LaberOptions<B>): ComposedSelector<B> {
   if (normalize !== "mean" && normalize !== "max") {
     throw new TypeError(`laber(): normalize must be "mean" or "max", got ${show(normalize)}`);
   }
-  return {
+  return showComposed({
     name: "laber",
     parts: [checkSelectorRule("laber(): rule", rule)],
     options: { factor, normalize },
@@ -96,7 +97,7 @@ export function laber<B>(options: LaberOptions<B>): ComposedSelector<B> {
         const scores = score(drawer.candidates(0, size));
         keepByScore(scoresOf(scores, size), count, normalize, drawer, random);
       }),
-  };
+  });
 }
 
 function scoresOf(value: ArrayLike<number>, size: number): Float64Array {

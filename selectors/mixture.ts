@@ -7,11 +7,12 @@
 import { checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkNoRule, checkSelectorRule, isReference } from "./check_selector.ts";
-import type {
-  ComposedSelector,
-  Composition,
-  SelectorPart,
-  SelectorRule,
+import {
+  type ComposedSelector,
+  type Composition,
+  type SelectorPart,
+  type SelectorRule,
+  showComposed,
 } from "./composed_selector.ts";
 
 /** Sums of shares are off by less. */
@@ -111,12 +112,12 @@ export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): Composed
   const largest = Math.max(...shares);
   const sum = shares.reduce((total, share) => total + share / largest, 0);
   const proportions = shares.map((share) => share / largest / sum);
-  return {
+  return showComposed({
     name: "mixture",
     parts: rules,
     options: { shares: shares.join(" : ") },
     begin: () => new Mixture(proportions),
-  };
+  });
 }
 
 /** What part k draws with. */

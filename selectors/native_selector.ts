@@ -4,6 +4,8 @@
  * @module
  */
 
+import { ruleText, showAs } from "../base/inspect.ts";
+
 /** A number or word among a selector's options, as `describe()` and snapshots show it. */
 export type SelectorOption = number | string;
 
@@ -46,3 +48,5 @@ export class NativeSelector {
     Object.freeze(this);
   }
 }
+
+showAs(NativeSelector, ({ kind, options }) => ruleText(kind, options));

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { displayAs, htmlTable } from "../base/notebook.ts";
+
 /** How many values lie between which edges. */
 export interface Histogram {
   /** `[bins + 1]`, rising. */
@@ -143,10 +145,16 @@ export function withText(stats: ReplayStats): ReplayStats {
   const text = (): string => textOf(stats);
   const keys = ["toString", Symbol.for("Deno.customInspect"), INSPECT_NODE];
   for (const key of keys) Object.defineProperty(stats, key, { value: text });
+  displayAs(stats, statsHtml);
   return Object.freeze(stats);
 }
 
 const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
+
+/** The table, for notebooks. */
+export function statsHtml(stats: ReplayStats): string {
+  return htmlTable("ReplayStats", statsRows(stats));
+}
 
 /** The rows of the table: a name and a text. */
 export function statsRows(stats: ReplayStats): [string, string][] {
@@ -196,7 +204,7 @@ function selectorText(stats: SelectorStats): string {
   if (noted.count > 0) {
     texts.push(
       `drawn ages: ${agesText(noted.ages)}`,
-      `${group(noted.distinctCount)} different picks among ${group(noted.count)} draws`,
+      `${count(noted.distinctCount, "different pick")} among ${group(noted.count)} draws`,
     );
   }
   if (weights !== undefined && pickCount > 0) {
@@ -209,20 +217,23 @@ function selectorText(stats: SelectorStats): string {
   return texts.join("; ");
 }
 
-function agesText({ count, mean, median, largest }: AgeStats): string {
-  if (count === 0) return "none";
+function agesText({ count: ageCount, mean, median, largest }: AgeStats): string {
+  if (ageCount === 0) return "none";
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
 }
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {
-  return `${group(drawnCount)} ${drawnCount === 1 ? "pick" : "picks"} drawn, ${
-    short(drawsPerRecord)
-  } for each record written`;
+  return `${count(drawnCount, "pick")} drawn, ${short(drawsPerRecord)} for each record written`;
 }
 
 /** A whole number in groups of three digits. */
 export function group(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
+}
+
+/** A count with its noun, such as `1 pick` or `1_000 picks`. */
+export function count(value: number, noun: string): string {
+  return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
 /** A number with three digits that count. */

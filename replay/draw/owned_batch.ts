@@ -5,7 +5,15 @@
  */
 
 import { showUnlike } from "../../base/checks.ts";
-import { columnsText, showAs } from "../../base/inspect.ts";
+import {
+  arrayText,
+  columnRows,
+  columnsText,
+  firstNumbers,
+  numberOf,
+  showAs,
+} from "../../base/inspect.ts";
+import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
@@ -240,16 +248,55 @@ function nStepPart(
     layout.stackCount,
     part + abi.EXRP_BATCH_N_STEP_STATE,
   );
-  return Object.freeze({
-    n,
-    reward: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, layout.count(2)),
-    nextState: state,
-    discount: layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length),
-    shape: layout.nStepShape,
-  });
+  const reward = layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, layout.count(2));
+  const discount = layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length);
+  return new OwnedNStepPart(n, reward, state, discount, layout.nStepShape);
 }
+
+/** The object behind a {@linkcode NStepPart}. */
+class OwnedNStepPart implements NStepPart {
+  /** You see it under this name. */
+  static readonly name = "NStepPart";
+
+  constructor(
+    readonly n: number,
+    readonly reward: NStepPart["reward"],
+    readonly nextState: NStepPart["nextState"],
+    readonly discount: NStepPart["discount"],
+    readonly shape: NStepPart["shape"],
+  ) {
+    Object.freeze(this);
+  }
+}
+
+showAs(OwnedNStepPart, ({ n, reward, nextState, discount, shape }) => {
+  const parts = [
+    `reward: ${arrayText(reward, shape.reward)}`,
+    `nextState: ${arrayText(nextState, shape.nextState)}`,
+    `discount: ${arrayText(discount, shape.discount)}`,
+  ];
+  return `NStepPart n = ${n} { ${parts.join(", ")} }`;
+});
 
 showAs(OwnedBatch, (batch) => {
   const gone = OwnedBatch.hasMemory(batch) ? "" : " (handed back)";
   return `Batch ${batch.size}×${batch.length}${gone} ${columnsText(batch, batch.shape)}`;
+});
+
+displayAs(OwnedBatch.prototype, (batch) => {
+  const { size, length, shape } = batch;
+  const gone = OwnedBatch.hasMemory(batch) ? "" : " (handed back)";
+  return htmlTable(`Batch of ${numberOf(size, "pick")} × ${numberOf(length, "row")}${gone}`, [
+    ...columnRows(batch, shape),
+    ["seqLen", arrayText(batch.seqLen, [size]), firstNumbers(batch.seqLen)],
+    ["discount", arrayText(batch.discount, [size, length]), firstNumbers(batch.discount)],
+    ["pickEpisode", arrayText(batch.pickEpisode, [size]), firstNumbers(batch.pickEpisode)],
+    ["pickPosition", arrayText(batch.pickPosition, [size]), firstNumbers(batch.pickPosition)],
+    ["probability", arrayText(batch.probability, [size]), firstNumbers(batch.probability)],
+    [
+      "importanceWeight",
+      arrayText(batch.importanceWeight, [size]),
+      firstNumbers(batch.importanceWeight),
+    ],
+  ], ["part", "type and shape", "first values"]);
 });

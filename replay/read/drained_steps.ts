@@ -4,7 +4,8 @@
  * @module
  */
 
-import { columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import { columnRows, columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import { displayAs, htmlTable } from "../../base/notebook.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { Drained } from "./drained.ts";
 import { extrasOf } from "./records.ts";
@@ -122,4 +123,13 @@ showAs(DrainedSteps, (drained) => {
   return `Drained ${numberOf(size, "step")} in ${numberOf(segmentCount, "segment")} ${
     columnsText(drained, shape)
   }`;
+});
+
+displayAs(DrainedSteps.prototype, (drained) => {
+  const { size, segmentCount, shape } = drained;
+  return htmlTable(
+    `Drained ${numberOf(size, "step")} in ${numberOf(segmentCount, "segment")}`,
+    columnRows(drained, shape),
+    ["column", "type and shape", "first values"],
+  );
 });

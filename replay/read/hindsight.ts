@@ -5,7 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { showAs } from "../../base/inspect.ts";
+import { numberOf, showAs, showOneAs } from "../../base/inspect.ts";
 import { isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
@@ -196,13 +196,17 @@ export class Relabeller {
   #relabel(batch: AnyBatch): Relabelled {
     const choice = this.#choose(batch);
     const { picks, episodes, positions, keptCount } = choice;
-    const result = {
-      count: picks.length,
-      keptCount,
-      mask: new Uint8Array(batch.size),
-      goalEpisode: new Float64Array(batch.size).fill(-1),
-      goalPosition: new Int32Array(batch.size).fill(-1),
-    };
+    const result = showOneAs(
+      {
+        count: picks.length,
+        keptCount,
+        mask: new Uint8Array(batch.size),
+        goalEpisode: new Float64Array(batch.size).fill(-1),
+        goalPosition: new Int32Array(batch.size).fill(-1),
+      },
+      ({ count, keptCount, mask }) =>
+        `Relabelled ${count} of ${numberOf(lengthOf(mask), "pick")}, ${keptCount} kept their goal`,
+    );
     if (picks.length === 0) return result;
     for (const [k, pick] of picks.entries()) {
       result.mask[pick] = 1;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { columnsText, numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -179,7 +180,22 @@ export class RecordReader {
     if (finalState) this.copyRun(operation, 0, [handle, size], 1, finalState, 0);
     const [state, action, reward] = arrays as [AnyColumnArray, AnyColumnArray, AnyColumnArray];
     const extras = extrasOf(core.config.extraNames, arrays);
-    return { handle, ending, size, state, action, reward, extras, finalState };
+    return showOneAs(
+      { handle, ending, size, state, action, reward, extras, finalState },
+      (records) => this.#recordsText(records),
+    );
+  }
+
+  /** What `console.log` shows of an episode's records. */
+  #recordsText(records: EpisodeRecords): string {
+    const { handle, ending, size } = records;
+    const shapes = this.#core.config.columns.map(({ column }) => [size, ...column.shape]);
+    const [state = [], action = [], reward = [], ...others] = shapes;
+    const { extraNames } = this.#core.config;
+    const extras = Object.fromEntries(extraNames.map((name, k) => [name, others[k] ?? []]));
+    return `EpisodeRecords of episode ${handle} (${ending}): ${numberOf(size, "record")} ${
+      columnsText(records, { state, action, reward, extras })
+    }`;
   }
 }
 

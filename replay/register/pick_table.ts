@@ -5,6 +5,7 @@
  */
 
 import { numberOf, showAs } from "../../base/inspect.ts";
+import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { describePolicy, type PickPolicy } from "../../schema/pick_options.ts";
 import type { AnySchema, Known, known, Schema } from "../../schema/schema.ts";
 import type { AnySelectorRule, SelectorRule } from "../../selectors/composed_selector.ts";
@@ -109,3 +110,14 @@ function countText(table: PickTable): string {
     return "picks";
   }
 }
+
+displayAs(
+  OwnedPickTable.prototype,
+  (table) =>
+    htmlTable(`PickTable ${table.id}: ${countText(table)}`, [
+      ...Object.entries(table.policy).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? `[${value.join(", ")}]` : String(value),
+      ]),
+    ], ["option", "value"]),
+);
