@@ -132,7 +132,7 @@ export interface ReplayStats {
   };
   /** The ages of the stored records. */
   readonly ages: AgeStats;
-  /** How many picks were drawn in all. Draws that a composed selector made by its parts count once. */
+  /** How many picks were drawn in all. What selectors drew as parts of others does not count besides. */
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;

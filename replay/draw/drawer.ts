@@ -229,7 +229,10 @@ export class Drawer {
       throw this.#error("getBatch()", EXRP_STATUS_EMPTY, table);
     }
     composed.run(count, {
-      draw: (part, from, size) => this.#fill(part, filling, first + from, size),
+      draw: (part, from, size) => {
+        this.#fill(part, filling, first + from, size);
+        this.#register.noteDrawnAsPart(part.selector.id, size);
+      },
       candidates: (part, size) => {
         const layout = layouts.of(size);
         const lent = this.#candidates.get(selector.id);
@@ -238,6 +241,7 @@ export class Drawer {
           : new OwnedBatch(layout);
         this.#candidates.set(selector.id, batch);
         this.#fill(part, { ...filling, layout, batch }, 0, size);
+        this.#register.noteDrawnAsPart(part.selector.id, size);
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {

@@ -73,6 +73,7 @@ export class Register {
   readonly #owner = Symbol("replay");
   #tables: readonly PickTable[] = [];
   #drawnBefore: readonly number[] = [];
+  #drawnAsPart: number[] = [];
   readonly #number = new Uint32Array(1);
 
   /** Enters the first pick table of `core`; `customs` serves the rules in TypeScript. */
@@ -221,19 +222,28 @@ export class Register {
     return this.#drawnBefore[selector] ?? 0;
   }
 
-  /** How many picks each selector has drawn. */
-  drawnCounts(operation: string): number[] {
-    const core = this.#core;
-    const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
-    return this.entries.map(({ selector, log }) => {
-      core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, info.length));
-      return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
-    });
+  /** How many picks a selector drew as a part of others; they are among those that it drew. */
+  drawnAsPart(selector: number): number {
+    return this.#drawnAsPart[selector] ?? 0;
   }
 
-  /** A snapshot was loaded whose selectors had drawn so many picks. */
-  setDrawnBefore(counts: readonly number[]): void {
+  /** A selector drew `count` picks as a part of another. */
+  noteDrawnAsPart(selector: number, count: number): void {
+    this.#drawnAsPart[selector] = this.drawnAsPart(selector) + count;
+  }
+
+  /** How many picks a selector ever drew. */
+  drawnCount(operation: string, { selector, log }: SelectorEntry): number {
+    const core = this.#core;
+    const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
+    core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, info.length));
+    return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
+  }
+
+  /** A snapshot was loaded whose selectors had drawn so many picks, and so many of them as parts. */
+  setDrawn(counts: readonly number[], asPart: readonly number[]): void {
     this.#drawnBefore = counts;
+    this.#drawnAsPart = [...asPart];
   }
 
   /** The entry of a selector. Refuses a value that is not a selector of this replay. */

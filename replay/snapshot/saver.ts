@@ -123,7 +123,6 @@ export class Saver {
   ): Omit<SnapshotSchema, "sections"> {
     const { config, seed } = this.#core;
     const { eviction } = config;
-    const drawn = this.#register.drawnCounts("serialize()");
     return {
       library: VERSION,
       capacity: config.capacity,
@@ -144,8 +143,8 @@ export class Saver {
         options: "native" in eviction ? eviction.options : {},
         bytes: evictionBytes,
       },
-      selectors: this.#register.entries.map((entry, k) =>
-        selectorSchema(entry, rules, drawn[k] ?? 0)
+      selectors: this.#register.entries.map((entry) =>
+        selectorSchema(entry, rules, this.#register)
       ),
       side: { bytes: 0 },
     };
@@ -171,7 +170,10 @@ export class Saver {
       throw error;
     }
     core.adopt(handle, schema.seed);
-    this.#register.setDrawnBefore(schema.selectors.map(({ drawnCount }) => drawnCount));
+    this.#register.setDrawn(
+      schema.selectors.map(({ drawnCount }) => drawnCount),
+      schema.selectors.map(({ drawnAsPart }) => drawnAsPart),
+    );
     takeSide();
     for (const policy of schema.tables.slice(this.#register.tables.length)) {
       this.#register.addTable(policy);
@@ -241,10 +243,11 @@ function refusable(name: string, load: () => void): void {
 }
 
 function selectorSchema(
-  { selector, native, custom, composed }: SelectorEntry,
+  entry: SelectorEntry,
   rules: ReadonlyMap<number, Uint8Array>,
-  drawnCount: number,
+  register: Register,
 ): SelectorSchema {
+  const { selector, native, custom, composed } = entry;
   return {
     runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
     table: selector.table,
@@ -254,6 +257,7 @@ function selectorSchema(
     options: native?.options ?? composed?.rule.options ?? {},
     numbers: native?.numbers ?? [],
     bytes: rules.get(selector.id)?.length ?? 0,
-    drawnCount,
+    drawnCount: register.drawnCount("serialize()", entry),
+    drawnAsPart: register.drawnAsPart(selector.id),
   };
 }

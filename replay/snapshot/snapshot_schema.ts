@@ -34,6 +34,8 @@ export interface SelectorSchema extends RuleSchema {
   readonly bytes: number;
   /** How many picks it ever drew. */
   readonly drawnCount: number;
+  /** How many of them it drew as a part of other selectors. */
+  readonly drawnAsPart: number;
 }
 
 /** A kernel section. */
@@ -137,6 +139,7 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
         bytes: count(`${where}.bytes`, selector.bytes),
         // Older versions did not count.
         drawnCount: count(`${where}.drawnCount`, selector.drawnCount ?? 0),
+        drawnAsPart: count(`${where}.drawnAsPart`, selector.drawnAsPart ?? 0),
       };
     }),
     // The field is missing if there is no extra state.

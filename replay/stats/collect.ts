@@ -5,7 +5,6 @@
  */
 
 import {
-  EXRP_DRAWS_DRAWN_COUNT,
   EXRP_DRAWS_INFO_COUNT,
   EXRP_DRAWS_NOTED_COUNT,
   EXRP_EPISODE_OPEN,
@@ -76,12 +75,8 @@ export function collectStats(core: ReplayCore, register: Register): ReplayStats 
   );
   const edges = ageEdges(oldest);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
-  const parts = new Set(register.entries.flatMap(({ selector }) => selector.parts));
-  const drawnCount = logs.reduce(
-    (sum, log, k) => {
-      const entry = register.entries[k];
-      return entry === undefined || parts.has(entry.selector) ? sum : sum + log.drawnCount;
-    },
+  const drawnCount = register.entries.reduce(
+    (sum, { selector }, k) => sum + (logs[k]?.drawnCount ?? 0) - register.drawnAsPart(selector.id),
     0,
   );
   return withText({
@@ -140,8 +135,8 @@ function episodeStats(
   };
 }
 
-function readLog(core: ReplayCore, register: Register, { selector, log }: SelectorEntry): Log {
-  const before = register.drawnBefore(selector.id);
+function readLog(core: ReplayCore, register: Register, entry: SelectorEntry): Log {
+  const { log } = entry;
   const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
   const { symbols } = core.kernel;
   core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, info.length));
@@ -153,7 +148,7 @@ function readLog(core: ReplayCore, register: Register, { selector, log }: Select
     (_, k) => BigInt(draws[3 * k] ?? 0) << 32n | BigInt(draws[3 * k + 1] ?? 0),
   );
   const ages = Float64Array.from({ length: count }, (_, k) => draws[3 * k + 2] ?? 0).sort();
-  return { drawnCount: before + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0), ages, picks };
+  return { drawnCount: register.drawnCount(OPERATION, entry), ages, picks };
 }
 
 function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {

@@ -331,6 +331,10 @@ Deno.test("draws are counted once in all, and saved; what was noted is not", asy
   assertEquals(loaded.selectors.map(({ noted }) => noted.count), counts.map(() => 0));
   assertEquals(loaded.ages, stats.ages);
   assertEquals(await other.serialize(), await replay.serialize());
+  // A selector that is part of a mixture, and is drawn from besides.
+  other.getBatch(4, other.selectors[0] ?? there[0] as never);
+  assertEquals([other.stats().drawnCount, other.stats().selectors[0]?.drawnCount], [36, 10]);
+
   other.getBatch(5, there[3] ?? there[0] as never);
   assertEquals(other.stats().selectors[6]?.drawnCount, 13);
 });
