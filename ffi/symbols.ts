@@ -83,6 +83,11 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "buffer", "u32", "u32", "buffer"],
     result: "i32",
   },
+  /** `(replay, selector, episodes, positions, count, priorities)` */
+  exrp_priority_get: {
+    parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   /** `(replay, table, count, offsets, offset_count)` */
   exrp_batch_layout: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, selector, first, count, total, beta, batch, batch_size)` */

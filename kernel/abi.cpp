@@ -243,6 +243,13 @@ int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* epis
   });
 }
 
+int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions, uint32_t count,
+                          double* priorities) {
+  return withWhole(replay, [&](Instance& found) {
+    return found.drawing.getPriority(found.lane, selector, episodes, positions, count, priorities);
+  });
+}
+
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
   return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
     const uint32_t needed = at.batches.partCount();

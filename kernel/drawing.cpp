@@ -1,6 +1,7 @@
 #include "kernel/drawing.hpp"
 
 #include <cstring>
+#include <limits>
 
 #include "kernel/batches/importance_weights.hpp"
 #include "kernel/store/episode_order.hpp"
@@ -172,6 +173,27 @@ Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t 
 }
 
 // ---- priorities ----
+
+Status Drawing::getPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
+                            double* priorities) const {
+  Status status = replay_.checkSelector(selector);
+  if (status != Status::ok) return status;
+  const PickSelector& rule = replay_.selector(selector);
+  if (!rule.getPriority(nullptr, 0, nullptr)) return fail(Status::argument, 2, selector);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!lane.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  uint32_t* const found = lane.indices.data();
+  status = findPicks(replay_.tableOf(selector).picks, handles, positions, count, found);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (found[index] == pickNone) {
+      priorities[index] = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      rule.getPriority(found + index, 1, priorities + index);
+    }
+  }
+  return Status::ok;
+}
 
 Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions,
                             const uint8_t* priorities, uint32_t prioritySize, uint32_t count, uint32_t* applied) {

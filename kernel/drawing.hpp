@@ -24,6 +24,9 @@ class Drawing {
   Status gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
+  /// Reads the priorities of picks; NaN for picks that are gone, or whose priority the rule does not know.
+  Status getPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
+                     double* priorities) const;
   /// Sets the priorities, floats or doubles, of those of the picks that are still there; `applied` counts them.
   Status setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                      uint32_t prioritySize, uint32_t count, uint32_t* applied);

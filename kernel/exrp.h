@@ -298,8 +298,8 @@ EXRP_API int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag);
 EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
 /* The offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
 EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
-/* exrp_record_many, exrp_record_batch and exrp_record_flat do the work of exrp_record for each step. They begin at step `done`, which is 0 in the first
- * call, and write back the number of steps stored so far. They check all steps before they store the first.
+/* exrp_record_many, exrp_record_batch and exrp_record_flat do the work of exrp_record for each step. They begin at step `done`, which
+ * is 0 in the first call, and write back the number of steps stored so far. They check all steps before they store the first.
  * If `done` is less than `count` after a call, read the journal, where one is open, and call again with the values written back.
  * EXRP_STATUS_FULL means that no step could be stored: evict an episode first. */
 /* Records consecutive steps of one episode. `flags` belong to the last step, except PRIORITY, which holds for all steps. Writes back
@@ -353,6 +353,11 @@ EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t 
  * priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
+
+/* The priorities of `count` picks as this selector keeps them: those set last, or those that new picks began with. NaN where the pick
+ * table does not hold the pick, or the rule does not know the priority. A rule that keeps none gives EXRP_STATUS_ARGUMENT [2, selector]. */
+EXRP_API int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
+                                   uint32_t count, double* priorities);
 
 /* ---- batches ---- */
 

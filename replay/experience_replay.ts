@@ -663,6 +663,49 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     return this.#priorities.set(selector, picks, second, priority);
   }
 
+  /** Reads the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
+  getPriority(selector: Selector, batch: Batch): Float64Array<ArrayBuffer>;
+  /**
+   * Reads priorities back: of the picks of a batch, or of picks by their episode and position. It changes nothing.
+   *
+   * You get the priority that was set last, or the one that the pick began with. `highestPriority` and `lowestPriority` keep it exactly,
+   * `rankBased` and `ucb` as float32. `prioritized`, `pser` and `curious` keep only weights, (priority + ε)^α as float32, of which the
+   * priority is reckoned. So priority + ε is exact to one part in 2^24 α, as long as the weight lies in the range of float32. Of `pser`
+   * it is the priority that the pick has now, after all decay.
+   *
+   * Of a rule made of others, you get the priority of the first part that knows it.
+   *
+   * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
+   * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it. n is at most 2^24.
+   * @returns `[n]`: the priorities. NaN for a pick that is not in the table, as after its eviction. NaN also with `alpha` 0, which keeps
+   * no priorities, and with `curious` before a pick's first loss.
+   * @throws {TypeError} For a rule that keeps no priorities, such as `uniform`, or one of your own without `getPriority()`. Also if an
+   * argument is not an array of numbers.
+   * @throws {ReplayError} `episode-unknown` for a handle that the replay never gave. `foreign-selector` for a selector of another replay.
+   * @throws {RangeError} If the lengths differ, or a position is negative.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, rankBased } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * const selector = replay.newPickSelector(rankBased());
+   * const episode = replay.newEpisode();
+   * replay.recordMany(episode, { state: [0, 1], action: [0, 0], reward: [0, 0], finalState: 2 });
+   * replay.setPriority(selector, [episode], [0], [2.5]);
+   * // A new pick begins with 1, and there is no pick at position 2.
+   * assertEquals([...replay.getPriority(selector, [0, 0, 0], [0, 1, 2])], [2.5, 1, NaN]);
+   * ```
+   */
+  getPriority(
+    selector: Selector,
+    pickEpisode: NumberArray,
+    pickPosition: NumberArray,
+  ): Float64Array<ArrayBuffer>;
+  getPriority(selector: never, picks: never, second?: NumberArray): Float64Array<ArrayBuffer> {
+    return this.#priorities.get(selector, picks, second);
+  }
+
   /**
    * Makes a {@linkcode Hindsight}, which relabels picks of a batch with goals that the agent achieved (Andrychowicz et al. 2017). So a
    * learner sees goals that are reached, even if the policy did not aim at them.

@@ -13,11 +13,13 @@
 //   3. The running maximum is finite and >= initialPriority.
 // Cost: pushed, moved, popped a few ns; O(log N) a draw and a priority (sums are added up when the next batch is drawn).
 // Memory: 5.1 bytes a pick, 5.4 with normalizeTable.
-// It keeps weights, not priorities: a priority can't be read back.
+// It keeps weights, not priorities. So a priority is read back as w^(1/alpha) - epsilon. As w is a float32, p + epsilon is then exact to
+// one part in 2^24 alpha, as long as w lies within the limits of float32. With alpha 0 all weights are 1, and nothing is known.
 #pragma once
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/priority.hpp"
@@ -70,6 +72,16 @@ class ProportionalSelector : public PickSelector {
       weigh(priority + first, n, weight);
       for (uint32_t k = 0; k < n; ++k) tree_.set(index[first + k], weight[k]);
     }
+  }
+
+  bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
+    for (uint32_t k = 0; k < count; ++k) {
+      const float weight = tree_.get(index[k]);
+      const double sum = weight > 0.0f ? portablePow(static_cast<double>(weight), 1.0 / options_.alpha) : 0.0;
+      priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
+      if (options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
+    }
+    return true;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {

@@ -21,6 +21,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/prefetch.hpp"
@@ -93,6 +94,17 @@ class CuriousSelector final : public PickSelector {
         tree_.set(index[first + k], weightOf(pick));
       }
     }
+  }
+
+  /// The loss, of its term: loss + epsilon is exact to one part in 2^24 alpha. NaN before the first loss, and with alpha 0.
+  bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
+    for (uint32_t k = 0; k < count; ++k) {
+      const float term = picks_[index[k]].lossTerm;
+      const double sum = term > 0.0f ? portablePow(static_cast<double>(term), 1.0 / options_.alpha) : 0.0;
+      priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
+      if (term == unknown || options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
+    }
+    return true;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {

@@ -70,6 +70,11 @@ export interface PickSelector {
    */
   setPriority(indices: Uint32Array<ArrayBuffer>, priorities: Float64Array<ArrayBuffer>): void;
   /**
+   * The priorities of picks in the table, for `getPriority` of the replay: one number for each index, and NaN where the rule does not
+   * know it. Without this method, `getPriority` is an error.
+   */
+  getPriority?(indices: Uint32Array<ArrayBuffer>): ArrayLike<number>;
+  /**
    * Draws `count` picks into `out`, whose arrays have that length. There is at least one pick. Take random numbers from `random`
    * only, so that the same seed gives the same draws.
    */

@@ -64,6 +64,11 @@ class PriorityEndSelector final : public PickSelector {
     }
   }
 
+  bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
+    for (uint32_t k = 0; k < count; ++k) priority[k] = heap_[positions_[index[k]]].priority;
+    return true;
+  }
+
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     for (uint32_t k = 0; k < count; ++k) index[k] = heap_[0].index;
     for (uint32_t k = 0; k < count; ++k) probability[k] = 1.0;

@@ -99,6 +99,11 @@ class RankBasedSelector final : public PickSelector {
     }
   }
 
+  bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
+    for (uint32_t k = 0; k < count; ++k) priority[k] = static_cast<double>(priorityOf(keys_[index[k]]));
+    return true;
+  }
+
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     weigh();
     drawProportional(weights_, count_, options_.independent, random_, count, index, probability);

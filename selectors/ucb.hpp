@@ -95,6 +95,11 @@ class UcbSelector final : public PickSelector {
     count_ = index;
   }
 
+  bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
+    for (uint32_t k = 0; k < count; ++k) priority[k] = static_cast<double>(picks_[index[k]].priority);
+    return true;
+  }
+
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
       UcbPick& pick = picks_[index[k]];

@@ -64,6 +64,15 @@ class PickSelector {
     setPriority(index, priority, count);
   }
 
+  /// Reads priorities back: what was set last, or what a new pick began with, as well as the rule keeps it. NaN where the rule does not
+  /// know it. False, and nothing is written, for a rule that keeps no priorities.
+  virtual bool getPriority(const uint32_t* index, uint32_t count, double* priority) const {
+    (void)index;
+    (void)count;
+    (void)priority;
+    return false;
+  }
+
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
   /// It fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many. Then nothing has changed
   /// that is saved or that later draws depend on.

@@ -1,5 +1,5 @@
 /**
- * Priorities: what `setPriority` takes, and which rules hear of them.
+ * Priorities: what `setPriority` takes, which rules hear of them, and how `getPriority` reads them back.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import type { ReplayCore } from "../core.ts";
 import type { Batch } from "../../schema/batch.ts";
 import { policyDifferences } from "../../schema/pick_options.ts";
 import { OwnedBatch } from "./owned_batch.ts";
-import type { Register } from "../register/register.ts";
+import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.ts";
 
@@ -26,8 +26,9 @@ import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.
 export type NumberArray = ArrayLike<number>;
 
 const OPERATION = "setPriority()";
+const GET = "getPriority()";
 
-/** Sets priorities of one replay's picks. */
+/** Sets and reads priorities of one replay's picks. */
 export class Priorities {
   readonly #core: ReplayCore;
   readonly #register: Register;
@@ -58,6 +59,110 @@ export class Priorities {
     return this.#set(selector, picks as NumberArray, second, third as NumberArray);
   }
 
+  /** Reads priorities of picks; NaN for those that are gone, or whose priority is not known. */
+  get(
+    selector: Selector,
+    picks: Batch | NumberArray,
+    second: NumberArray | undefined,
+  ): Float64Array<ArrayBuffer> {
+    const core = this.#core;
+    core.checkUsable(GET);
+    const entry = this.#register.entry(GET, selector);
+    let episodes: Float64Array<ArrayBuffer>;
+    let positions: Int32Array<ArrayBuffer>;
+    if (OwnedBatch.isOne(picks)) {
+      if (second !== undefined) {
+        throw new TypeError(`${GET} takes a batch alone, got a second argument after it`);
+      }
+      OwnedBatch.checkYours(`${GET}: batch`, picks);
+      this.#checkTable(GET, entry.selector, picks);
+      [episodes, positions] = [picks.pickEpisode, picks.pickPosition];
+    } else {
+      episodes = float64("pickEpisode", picks, GET);
+      positions = int32("pickPosition", second, GET);
+    }
+    const count = lengthOf(episodes);
+    if (lengthOf(positions) !== count) {
+      throw new RangeError(
+        `${GET} takes as many episodes as positions, got ${count} and ${lengthOf(positions)}`,
+      );
+    }
+    if (count > EXRP_LIMIT_BATCH) {
+      throw new RangeError(
+        `${GET} reads at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+      );
+    }
+    const found = this.#read(entry, episodes, positions);
+    if (found !== undefined) return found;
+    throw new TypeError(
+      `${GET}: ${
+        entry.custom === undefined
+          ? `the rule ${selector.kind} keeps no priorities`
+          : `the rule ${selector.kind} has no method getPriority()`
+      }, so there are none to read`,
+    );
+  }
+
+  /** The priorities that a selector keeps; undefined if it keeps none. */
+  #read(
+    { custom, composed, nativeId, selector }: SelectorEntry,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+  ): Float64Array<ArrayBuffer> | undefined {
+    if (composed !== undefined) {
+      let all: Float64Array<ArrayBuffer> | undefined;
+      for (const part of composed.parts) {
+        const own = this.#read(part, episodes, positions);
+        if (own === undefined) continue;
+        all ??= own;
+        for (let k = 0; k < all.length; k++) if (Number.isNaN(all[k])) all[k] = own[k] as number;
+      }
+      return all;
+    }
+    const core = this.#core;
+    const count = lengthOf(episodes);
+    const priorities = new Float64Array(count);
+    if (custom !== undefined) return this.#readCustom(custom, selector.table, episodes, positions);
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_priority_get(
+      core.id,
+      nativeId,
+      episodes,
+      positions,
+      count,
+      priorities,
+    );
+    if (status === EXRP_STATUS_ARGUMENT && positions.every((position) => position >= 0)) {
+      return undefined;
+    }
+    if (status !== 0) throw this.#priorityError(status, positions, GET);
+    return priorities;
+  }
+
+  #readCustom(
+    custom: CustomSelector,
+    table: number,
+    episodes: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+  ): Float64Array<ArrayBuffer> | undefined {
+    if (custom.rule.getPriority === undefined) return undefined;
+    const core = this.#core;
+    this.#customs.drain(core.id);
+    custom.checkSound();
+    const count = lengthOf(episodes);
+    const found = new Uint32Array(count);
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, found);
+    if (status !== 0) throw this.#priorityError(status, positions, GET);
+    const there = found.filter((index) => index !== EXRP_INDEX_NONE);
+    const known = custom.readPriorities(there);
+    let at = 0;
+    return Float64Array.from(
+      found,
+      (index) => index === EXRP_INDEX_NONE ? NaN : known[at++] ?? NaN,
+    );
+  }
+
   #set(
     selector: Selector,
     pickEpisode: NumberArray,
@@ -68,7 +173,7 @@ export class Priorities {
     const core = this.#core;
     core.checkUsable(OPERATION);
     const entry = this.#register.entry(OPERATION, selector);
-    if (batch !== undefined) this.#checkTable(entry.selector, batch);
+    if (batch !== undefined) this.#checkTable(OPERATION, entry.selector, batch);
     const episodes = float64("pickEpisode", pickEpisode);
     const positions = int32("pickPosition", pickPosition);
     const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
@@ -136,7 +241,7 @@ export class Priorities {
    * Refuses a batch of another replay, and one of a pick table whose options differ in more than `where`: the same handles stand for
    * other picks there.
    */
-  #checkTable(selector: Selector, batch: OwnedBatch): void {
+  #checkTable(operation: string, selector: Selector, batch: OwnedBatch): void {
     const { table } = selector;
     const policy = OwnedBatch.policyOf(batch);
     const { tables } = this.#register;
@@ -149,8 +254,8 @@ export class Priorities {
     }
     throw new TypeError(
       from === undefined
-        ? `${OPERATION}: the batch is one of another replay; give it to the replay that drew it`
-        : `${OPERATION}: the batch is one of pick table ${from.id}, but the selector ${selector.kind} ${selector.id} draws from pick table ${table}; use a selector of pick table ${from.id}, or name the picks by pickEpisode and pickPosition`,
+        ? `${operation}: the batch is one of another replay; give it to the replay that drew it`
+        : `${operation}: the batch is one of pick table ${from.id}, but the selector ${selector.kind} ${selector.id} draws from pick table ${table}; use a selector of pick table ${from.id}, or name the picks by pickEpisode and pickPosition`,
     );
   }
 
@@ -171,13 +276,13 @@ export class Priorities {
     );
   }
 
-  #priorityError(status: number, positions: Int32Array): Error {
+  #priorityError(status: number, positions: Int32Array, operation = OPERATION): Error {
     const negative = positions.findIndex((position) => position < 0);
     if (status !== EXRP_STATUS_ARGUMENT || negative < 0) {
-      return this.#core.error(OPERATION, status);
+      return this.#core.error(operation, status);
     }
     return new RangeError(
-      `${OPERATION}: pickPosition[${negative}] must not be negative, got ${positions[negative]}`,
+      `${operation}: pickPosition[${negative}] must not be negative, got ${positions[negative]}`,
     );
   }
 
@@ -254,36 +359,40 @@ function elementBytes(priorities: Float64Array | Float32Array): number {
   return isKind("Float32Array", priorities) ? 4 : 8;
 }
 
-function arrayLike(name: string, value: unknown): ArrayLike<unknown> {
-  checkHonest(`${OPERATION}: ${name}`, value);
+function arrayLike(name: string, value: unknown, operation: string): ArrayLike<unknown> {
+  checkHonest(`${operation}: ${name}`, value);
   if (Array.isArray(value) || kindOf(value) !== undefined) {
     return value as ArrayLike<unknown>;
   }
   throw new TypeError(
-    `${OPERATION}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
+    `${operation}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
   );
 }
 
-function float64(name: string, value: unknown): Float64Array<ArrayBuffer> {
+function float64(
+  name: string,
+  value: unknown,
+  operation = OPERATION,
+): Float64Array<ArrayBuffer> {
   if (isOwn("Float64Array", value)) return value;
-  const from = arrayLike(name, value);
+  const from = arrayLike(name, value, operation);
   const numbers = new Float64Array(from.length);
   for (let k = 0; k < from.length; k++) {
     const element = from[k];
     if (typeof element !== "number") {
-      throw new TypeError(`${OPERATION}: ${name}[${k}] must be a number, got ${show(element)}`);
+      throw new TypeError(`${operation}: ${name}[${k}] must be a number, got ${show(element)}`);
     }
     numbers[k] = element;
   }
   return numbers;
 }
 
-function int32(name: string, value: unknown): Int32Array<ArrayBuffer> {
+function int32(name: string, value: unknown, operation = OPERATION): Int32Array<ArrayBuffer> {
   if (isOwn("Int32Array", value)) return value;
-  const from = arrayLike(name, value);
+  const from = arrayLike(name, value, operation);
   const numbers = new Int32Array(from.length);
   for (let k = 0; k < from.length; k++) {
-    numbers[k] = checkInteger(`${OPERATION}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
+    numbers[k] = checkInteger(`${operation}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
   }
   return numbers;
 }

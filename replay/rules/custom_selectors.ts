@@ -5,7 +5,8 @@
  */
 
 import { ReplayError } from "../../base/errors.ts";
-import { lengthOf } from "../../base/typed_arrays.ts";
+import { show } from "../../base/checks.ts";
+import { checkHonest, countOf, isNumeric, lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_INDEX_NONE } from "../../ffi/symbols.ts";
 import type { PickSelector, Selection } from "../../selectors/pick_selector.ts";
@@ -82,6 +83,21 @@ export class CustomSelector {
       "rule",
       `the selector ${this.rule.name} threw in pushed(), moved() or popped(), and can't be used any more: ${this.#failure}`,
       { cause: this.#failure },
+    );
+  }
+
+  /** Asks the rule for the priorities of picks, and checks what it answers. */
+  readPriorities(indices: Uint32Array<ArrayBuffer>): ArrayLike<number> {
+    const count = indices.length;
+    const known: unknown = this.rule.getPriority?.(indices);
+    checkHonest(`the priorities of the selector ${this.rule.name}`, known);
+    const isArray = Array.isArray(known) || isNumeric(known);
+    if (isArray && countOf(known) === count) return known;
+    throw new ReplayError(
+      "rule",
+      `getPriority() of the selector ${this.rule.name} must return ${count} numbers, one for each index, got ${
+        show(known)
+      }`,
     );
   }
 

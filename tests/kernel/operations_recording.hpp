@@ -307,6 +307,10 @@ inline bool Recording::call(const std::string& name) {
     const int32_t status = exrp_selector_create(id, u32(1), u32(2), buffer<const double>(3), u32(4), &selector);
     if (status == 0) shape().tables.push_back(u32(1));
     done(status, &selector, sizeof selector);
+  } else if (name == "priority_get") {
+    std::vector<double> priorities(u32(4) + 1);
+    const int32_t status = exrp_priority_get(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), priorities.data());
+    done(status, priorities.data(), size_t{8} * u32(4));
   } else if (name == "priority_set") {
     uint32_t applied = 0;
     const int32_t status = exrp_priority_set(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), buffer<const uint8_t>(4),

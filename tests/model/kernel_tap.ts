@@ -198,6 +198,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       return [bytesOf(selector, 4)];
     },
   },
+  exrp_priority_get: {
+    roles: [R, N, B, B, N, O],
+    written: (args) => [bytesOf(args[5], 8 * Number(args[4]))],
+  },
   exrp_priority_set: {
     roles: [R, N, B, B, B, N, N, O],
     written: (args) => [bytesOf(args[7], 4)],
