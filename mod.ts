@@ -68,7 +68,7 @@ export type { FlatRecorded, FlatSteps } from "./replay/record/flat_recorder.ts";
 export type { BatchSteps, DoneFlags, ManySteps } from "./replay/record/many_recorder.ts";
 export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { EpisodeRecords } from "./replay/read/records.ts";
-export type { Drained } from "./replay/read/drained.ts";
+export type { Drained, Minibatch, MinibatchOptions, TimeMajor } from "./replay/read/drained.ts";
 export type { DrainOptions } from "./replay/read/drainer.ts";
 export type { Hindsight, Relabelled } from "./replay/read/hindsight.ts";
 export type {

@@ -56,7 +56,17 @@ export type {
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
-export type { DrainedColumnShape, DrainedColumnShapes } from "./replay/read/drained.ts";
+export type {
+  DrainedColumnShape,
+  DrainedColumnShapes,
+  NoOwnArrays,
+  OwnArrays,
+  TimeMajorColumnShape,
+  TimeMajorColumnShapes,
+  TimeMajorShape,
+} from "./replay/read/drained.ts";
+export type { EpochOptions } from "./replay/draw/epochs.ts";
+export type { PickMinibatchOptions } from "./replay/draw/minibatches.ts";
 export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
 export type {
   ExtraValues,

@@ -69,6 +69,13 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
     result: "i32",
   },
+  /** `(replay, episodes, count, there, next_states, next_states_size)` */
+  exrp_next_states_get: {
+    parameters: ["u32", "buffer", "u32", "buffer", "buffer", "f64"],
+    result: "i32",
+  },
+  /** `(replay, episodes, count, actors)` */
+  exrp_episode_actors: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, policy, policy_count, table)` */
   exrp_table_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, table, info, info_count)` */
@@ -262,6 +269,7 @@ export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;
 export const EXRP_RECORD_PRIORITY = 8;
+export const EXRP_RECORD_NEXT_STATE = 16;
 export const EXRP_RECORD_FINAL = 32;
 export const EXRP_INFO_CAPACITY = 0;
 export const EXRP_INFO_EPISODE_COUNT = 1;
@@ -332,6 +340,7 @@ export const EXRP_SECTION_RECORDS = 2;
 export const EXRP_SECTION_EVICTION = 3;
 export const EXRP_SECTION_PRIORITIES = 4;
 export const EXRP_SECTION_ORPHANS = 5;
+export const EXRP_SECTION_NEXT_STATES = 7;
 export const EXRP_SECTION_KEPT = 8;
 export const EXRP_SECTION_PICKS = 16;
 export const EXRP_SECTION_SELECTOR = 32;

@@ -216,6 +216,17 @@ int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, 
   });
 }
 
+int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
+                             double next_states_size) {
+  return withReplay(replay, [&](Instance& found) {
+    return exrp::getNextStates(found.replay, episodes, count, there, next_states, next_states_size);
+  });
+}
+
+int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors) {
+  return withReplay(replay, [&](Instance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
+}
+
 int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
   return withWhole(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;

@@ -159,6 +159,8 @@ extern "C" {
 #define EXRP_RECORD_TRUNCATED 2  /* with ENDS: truncated, not terminated */
 #define EXRP_RECORD_BEGINS 4     /* with ENDS: a new episode begins, and the kernel writes its handle back */
 #define EXRP_RECORD_PRIORITY 8   /* the row has a first priority, for the pick that begins at the record, in every selector */
+#define EXRP_RECORD_NEXT_STATE 16 /* the state after the record stands in the place of the final state. Where the episode goes on, the
+                                     kernel keeps it until the episode's next record: exrp_next_states_get reads it */
 #define EXRP_RECORD_FINAL 32     /* of exrp_record_flat: the row is no record. Its state ends the episode, as truncated, and a new one
                                     begins. An episode without records stays as it is */
 
@@ -199,14 +201,14 @@ extern "C" {
 
 /* Offsets, in bytes, in the row of exrp_record. The handle is at 0 (a double, in and out). Columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
-#define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS */
+#define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
 #define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
 
 /* Offsets, in bytes, in the `count` steps of exrp_record_many and exrp_record_batch. Each part starts at a multiple of 8.
  * The final states come last. The buffer holds as many as the call reads: none, one (many), one per step (batch), or one per end (flat). */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; exrp_record_many does not read them */
-#define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS */
+#define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
 #define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
 
@@ -255,6 +257,7 @@ extern "C" {
 #define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item per episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
 #define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64, and its tag */
+#define EXRP_SECTION_NEXT_STATES 7 /* an item per open episode that has a next state, in order of age: the state */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
 #define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its table) */
@@ -306,8 +309,8 @@ EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offs
  * the handle of the episode that the next step belongs to. */
 EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done);
-/* Records one step of each of `count` episodes. No open episode may be named twice. `flags` is 0 or PRIORITY; each step has its own
- * flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
+/* Records one step of each of `count` episodes. No open episode may be named twice. `flags` is 0, PRIORITY, NEXT_STATE, or both; each
+ * step has its own flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
 /* Records consecutive steps of many episodes, one after the other. `flags` is 0 or PRIORITY. Each step has its own flags in the steps: 0,
@@ -337,6 +340,14 @@ EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint
  * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */
 EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                uint32_t run_length, uint8_t* rows, double rows_size);
+
+/* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0. Row k of
+ * `next_states` is then that state; the other rows stay as they were. `next_states` may have no bytes: then only `there` is written. */
+EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
+                                      double next_states_size);
+/* The actor of each of `count` episodes; 0 for an evicted one. An episode that follows on another (by EXRP_RECORD_BEGINS, or after a cut)
+ * has the actor of that one; any other episode has one of its own: the low 32 bits of its handle. */
+EXRP_API int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors);
 
 /* ---- pick tables ---- */
 

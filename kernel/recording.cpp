@@ -110,7 +110,8 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   double handle = 0;
   memcpy(&handle, row, sizeof handle);
   const bool hasPriority = (flags & EXRP_RECORD_PRIORITY) != 0;
-  flags &= ~uint32_t{EXRP_RECORD_PRIORITY};
+  const bool hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0;
+  flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(handle, &episode);
@@ -118,8 +119,11 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     status = checkPriorities(row + rowPriorityOffset, 0, 1);
     if (status == Status::ok) status = replay_.reservePriorities();
   }
+  const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags) && replay_.hasRoomForOne();
+  NextStates& nextStates = replay_.nextStates();
+  if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(1);
   if (status != Status::ok) return status;
-  if (!replay_.fitsAsItIs(episode, flags) || !replay_.hasRoomForOne()) {
+  if (!asItIs) {
     status = replay_.prepareRecord();
     if (status == Status::ok) status = replay_.makeRoomForRecord(handle, flags, &episode);
     if (status != Status::ok) return status;
@@ -135,6 +139,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     copyKept(episode, column, row + rowColumns_[column]);
   }
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
+  if (hasNextState && flags == 0) nextStates.set(episode, replay_.episodes()[episode].count, row + rowFinalState_);
   handle = replay_.handleAt(episode);
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
@@ -404,8 +409,9 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
 Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
                               uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const bool hasPriorities = flags == EXRP_RECORD_PRIORITY;
-  if (flags != 0 && !hasPriorities) return fail(Status::argument, 6, flags);
+  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
+  const bool hasNextStates = (flags & EXRP_RECORD_NEXT_STATE) != 0;
+  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = replay_.store().column(0).bytes;
   const uint32_t first = *done;
@@ -417,7 +423,8 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
     if (!flagsPossible(own[step], endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 3, own[step]);
     any |= own[step];
   }
-  const double needed = static_cast<double>(layout.finalState) + (any != 0 ? double{1} * count * static_cast<double>(stateBytes) : 0);
+  const bool readsStates = any != 0 || hasNextStates;
+  const double needed = static_cast<double>(layout.finalState) + (readsStates ? double{1} * count * static_cast<double>(stateBytes) : 0);
   if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
   if (!lane.environments.commit(count)) return fail(Status::memory, 4.0 * count);
   status = findEnvironments(lane, handles, first, count);
@@ -428,6 +435,7 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint64_t blockCount = uint64_t{end - first} * blocksPerRecordMax;
   const auto blocks = static_cast<uint32_t>(blockCount < replay_.store().blockCountMax() ? blockCount : replay_.store().blockCountMax());
+  if (status == Status::ok && hasNextStates) status = replay_.reserveNextStates(end - first);
   if (status == Status::ok) status = replay_.prepareRecords(end - first, 2 * (end - first), blocks);
   if (status != Status::ok) return status;
 
@@ -445,7 +453,9 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
     const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + step * stateBytes);
     copyStep(episode, slot, columns, step);
     const uint8_t* const priority = hasPriorities ? steps + layout.priorities + size_t{step} * sizeof(double) : nullptr;
-    replay_.publish(&episode, 1, priority, own[step], steps + layout.finalState + step * stateBytes);
+    const uint8_t* const nextState = steps + layout.finalState + step * stateBytes;
+    replay_.publish(&episode, 1, priority, own[step], nextState);
+    if (hasNextStates && own[step] == 0) replay_.nextStates().set(episode, replay_.episodes()[episode].count, nextState);
     handles[step] = replay_.handleAt(episode);
   }
   *done = step;

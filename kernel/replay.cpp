@@ -30,6 +30,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, blockCountMax, &eviction_);
   if (status == Status::ok) status = ages_.create(blockCountMax, config.ageMax);
   bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
+  nextStates_.create(blockCountMax, config.columns[0].bytes);
   uint32_t table = 0;
   return status == Status::ok ? createTable(pick, &table) : status;
 }
@@ -37,7 +38,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
 void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + blocks_.memoryBytes() + episodes_.memoryBytes();
   for (uint32_t table = 0; table < tableCount_; ++table) indexBytes += tables_[table]->picks.memoryBytes();
-  indexBytes += initial_.memoryBytes();
+  indexBytes += initial_.memoryBytes() + nextStates_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) {
     indexBytes += selectors_[index]->memoryBytes(selectorTables_[index]->picks.countHighWater());
   }
@@ -221,6 +222,14 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
 
 // ---- episodes begin, end and go ----
 
+/// The episode that an actor goes on with.
+uint32_t Replay::addEpisodeAfter(uint32_t ended) {
+  const uint32_t actor = episodes_.actor(ended);
+  const uint32_t episode = addEpisode(episodes_.tag(ended));
+  episodes_.setActor(episode, actor);
+  return episode;
+}
+
 uint32_t Replay::addEpisode(int32_t tag) {
   const uint64_t handle = nextHandle_++;
   const uint32_t episode = episodes_.add(handle, blockNone);
@@ -247,7 +256,7 @@ void Replay::appendBlock(uint32_t episode, uint32_t ordinal) {
 /// The episode that follows on one that is as long as one may be: one with no records, and the same tag.
 uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
   endEpisodeAt(episode, state, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED);
-  return addEpisode(episodes_.tag(episode));
+  return addEpisodeAfter(episode);
 }
 
 Status Replay::createEpisode(double* handle) {
@@ -275,6 +284,7 @@ void Replay::endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t 
   episodes_[episode].state = isTruncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED;
   pushPicks(episode, episodes_[episode].count);
   bytes_.finalStateAdded();
+  nextStates_.release(episode);
   if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode, episodes_[episode].count));
   ++changeCount_;
 }
@@ -345,6 +355,7 @@ void Replay::removeEpisode(uint32_t episode) {
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(episode);
   if (!entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
+  nextStates_.release(episode);
   episodes_.remove(episode);
   bytes_.episodeRemoved(entry.count, entry.ended());
   ages_.follow(episodes_);
@@ -371,7 +382,7 @@ void Replay::publish(uint32_t* episode, uint32_t count, const uint8_t* prioritie
   recordedCount_ += count;
   pushPicks(*episode, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(*episode, finalState, flags);
-  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = addEpisode(episodes_.tag(*episode));
+  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = addEpisodeAfter(*episode);
 }
 
 /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
@@ -460,6 +471,13 @@ void Replay::restoreBirths() {
     }
     birth += episodes_[at].count;
   }
+}
+
+Status Replay::restoreNextState(uint32_t episode) {
+  const Status status = reserveNextStates(1);
+  // The bytes of any row of its own stand there until the state comes.
+  if (status == Status::ok) nextStates_.set(episode, episodes_[episode].count, store_.at(0, store_.firstSlot(episodes_[episode].lastBlock)));
+  return status;
 }
 
 // ---- invariants ----

@@ -28,6 +28,7 @@
 #include "kernel/store/episode_table.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/orphan_handles.hpp"
+#include "kernel/store/next_states.hpp"
 #include "kernel/store/pick_table.hpp"
 #include "kernel/store/store.hpp"
 
@@ -62,6 +63,8 @@ class Replay {
   const OrphanHandles& orphans() const { return orphans_; }
   InitialPriorities& initialPriorities() { return initial_; }
   const InitialPriorities& initialPriorities() const { return initial_; }
+  NextStates& nextStates() { return nextStates_; }
+  const NextStates& nextStates() const { return nextStates_; }
   /// Null where the caller chooses what to forget.
   EvictionPolicy* eviction() const { return eviction_.get(); }
 
@@ -158,6 +161,9 @@ class Replay {
     return initial_.reserve(size_t{store_.blockCountMax()} << shift, size_t{store_.highWater()} << shift);
   }
 
+  /// Takes the memory for next states that come with `count` records, whose episodes begin in the call or are there.
+  Status reserveNextStates(uint32_t count) { return nextStates_.prepare(episodes_.highWater() + 2 * count, count); }
+
   /// Whether a record fits where its episode is, with nothing to make room for, to cut or to end.
   bool fitsAsItIs(uint32_t episode, uint32_t flags) const {
     return flags == 0 && blocksNeeded(episode, flags) == 0 && hasBytesForOne(episode) && !ages_.isDue(recordedCount_);
@@ -202,6 +208,8 @@ class Replay {
   Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, int32_t tag, uint64_t birth);
   /// Gives the blocks births, as if the records were the last ones written, in the order of the episodes.
   void restoreBirths();
+  /// Gives an open episode that was just loaded a next state, which is not there yet.
+  Status restoreNextState(uint32_t episode);
 
  private:
   /// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state, for the episode
@@ -239,6 +247,7 @@ class Replay {
   uint32_t oldestBut(uint32_t spared) const;
   Status evictAged();
   uint32_t addEpisode(int32_t tag);
+  uint32_t addEpisodeAfter(uint32_t ended);
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
@@ -260,6 +269,7 @@ class Replay {
   ByteLimit bytes_;
   InitialPriorities initial_;
   OrphanHandles orphans_;
+  NextStates nextStates_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

@@ -9,13 +9,19 @@ namespace {
 
 constexpr uint32_t prefetchDistance = 16;  // rows ahead
 
-/// The slot of the first row of each pair, whose rows are all there.
-Status findRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
-                uint32_t runLength, uint32_t* slots) {
+Status checkHandles(const Replay& replay, const double* handles, uint32_t count) {
   for (uint32_t index = 0; index < count; ++index) {
     const Status status = replay.checkHandle(handles[index]);
     if (status != Status::ok) return status;
   }
+  return Status::ok;
+}
+
+/// The slot of the first row of each pair, whose rows are all there.
+Status findRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+                uint32_t runLength, uint32_t* slots) {
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
   const Store& store = replay.store();
   const EpisodeTable& episodes = replay.episodes();
   uint32_t blocks[BlockIndex::findPiece];
@@ -92,10 +98,8 @@ Status listTags(const Replay& replay, const double* handles, uint32_t count, int
 }
 
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states) {
-  for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay.checkHandle(handles[index]);
-    if (status != Status::ok) return status;
-  }
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
   const Store& store = replay.store();
   const EpisodeTable& episodes = replay.episodes();
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
@@ -130,6 +134,31 @@ Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* 
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
   else copyRuns(store, column, slots, count, runLength, rows);
+  return Status::ok;
+}
+
+Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
+  const NextStates& kept = replay.nextStates();
+  const double needed = double{1} * count * kept.stateBytes();
+  if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.findEpisode(handles[index]);
+    const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.episodes()[episode].count);
+    there[index] = state != nullptr ? 1 : 0;
+    if (state != nullptr && statesBytes > 0) memcpy(states + size_t{index} * kept.stateBytes(), state, kept.stateBytes());
+  }
+  return Status::ok;
+}
+
+Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.findEpisode(handles[index]);
+    actors[index] = episode == episodeNone ? 0 : replay.episodes().actor(episode);
+  }
   return Status::ok;
 }
 

@@ -21,4 +21,10 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
 Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                uint32_t runLength, uint8_t* rows, double rowsBytes);
 
+/// Whether each episode is open and has the next state of its newest record, and these states; only whether, where there are no bytes.
+Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes);
+
+/// The actor of each episode; 0 for an evicted one.
+Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors);
+
 }  // namespace exrp

@@ -26,6 +26,11 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
       return {replay_.initialPriorities().inUse() ? static_cast<double>(replay_.recordCount()) : 0, sizeof(double)};
     case EXRP_SECTION_ORPHANS:
       return {loading ? static_cast<double>(loadExpected_[2]) : replay_.orphans().count(), sizeof(OrphanItem)};
+    case EXRP_SECTION_NEXT_STATES: {
+      double count = 0;
+      visitNextStates(0, UINT32_MAX, [&](uint32_t) { ++count; });
+      return {count, store.column(0).bytes};
+    }
     default: break;
   }
   if (section < EXRP_SECTION_KEPT) return {0, 0};
@@ -196,6 +201,13 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
     case EXRP_SECTION_ORPHANS:
       readOrphans(from, count, items);
       return Status::ok;
+    case EXRP_SECTION_NEXT_STATES:
+      visitNextStates(first, count, [&](uint32_t episode) {
+        const NextStates& kept = replay_.nextStates();
+        memcpy(items, kept.find(episode, replay_.episodes()[episode].count), kept.stateBytes());
+        items += kept.stateBytes();
+      });
+      return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
@@ -245,7 +257,13 @@ void Snapshot::readEpisodes(uint32_t first, uint32_t count, uint8_t* items) cons
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t episode = numbered_[first + item];
     const Episode& entry = replay_.episodes()[episode];
-    const EpisodeItem saved = {entry.handle, entry.count, entry.state, replay_.episodes().tag(episode), 0};
+    const bool hasNextState = replay_.nextStates().find(episode, entry.count) != nullptr;
+    const EpisodeItem saved = {entry.handle,
+                               entry.count,
+                               static_cast<uint16_t>(entry.state),
+                               static_cast<uint16_t>(hasNextState ? 1 : 0),
+                               replay_.episodes().tag(episode),
+                               replay_.episodes().actor(episode)};
     memcpy(items, &saved, sizeof saved);
     items += sizeof saved;
     if (!replay_.ages().isSet()) continue;

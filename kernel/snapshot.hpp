@@ -76,6 +76,8 @@ class Snapshot {
   bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
 
   template <typename Visit>
+  void visitNextStates(double first, uint32_t count, Visit visit) const;
+  template <typename Visit>
   void visitRecords(double first, uint32_t count, Visit visit) const;
   template <typename Visit>
   void visitKept(uint32_t column, double first, uint32_t count, Visit visit) const;

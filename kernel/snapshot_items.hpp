@@ -22,9 +22,10 @@ struct CountersItem {
 struct EpisodeItem {
   uint64_t handle;
   uint32_t count;
-  uint32_t state;
+  uint16_t state;
+  uint16_t hasNextState;  // 1 or 0
   int32_t tag;
-  uint32_t unused;  // 0
+  uint32_t actor;
 };
 struct OrphanItem {
   uint64_t handle;
@@ -87,6 +88,18 @@ void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit vi
       const uint32_t position = row * every;
       visit(replay_.blocks().find(store, entry.handle, store.ordinalOf(position)), position);
     }
+  }
+}
+
+/// Calls `visit` with the episodes `first`..first + count - 1 of those that have a next state, in order of age.
+template <typename Visit>
+void Snapshot::visitNextStates(double first, uint32_t count, Visit visit) const {
+  const EpisodeTable& episodes = replay_.episodes();
+  double before = 0;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
+    if (replay_.nextStates().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
+    visit(episode);
+    --count;
   }
 }
 

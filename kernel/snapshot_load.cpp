@@ -52,6 +52,12 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
+    case EXRP_SECTION_NEXT_STATES:
+      visitNextStates(first, count, [&](uint32_t episode) {
+        replay_.nextStates().set(episode, replay_.episodes()[episode].count, items);
+        items += replay_.nextStates().stateBytes();
+      });
+      return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
@@ -113,12 +119,19 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
     const bool open = item.state == EXRP_EPISODE_OPEN;
     const bool ended = item.state == EXRP_EPISODE_TERMINATED || item.state == EXRP_EPISODE_TRUNCATED;
     const bool fits = item.count <= replay_.config().segmentLength && replay_.recordCount() + item.count <= loadExpected_[1];
-    if (!(open || ended) || (ended && item.count == 0) || !fits) return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
+    const bool nextState = item.hasNextState == 0 || (item.hasNextState == 1 && open && item.count > 0);
+    if (!(open || ended) || (ended && item.count == 0) || !fits || !nextState) return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
     // Whether a birth can be, check() says in the end.
     const uint64_t birth = replay_.ages().isSet() ? itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0) : 0;
     const Status status = replay_.restoreEpisode(item.handle, item.count, item.state, item.tag, birth);
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
     if (status != Status::ok) return status;
+    const uint32_t episode = replay_.episodes().newest();
+    replay_.episodes().setActor(episode, item.actor);
+    if (item.hasNextState == 1) {
+      const Status reserved = replay_.restoreNextState(episode);
+      if (reserved != Status::ok) return reserved;
+    }
   }
   return Status::ok;
 }

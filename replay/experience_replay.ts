@@ -27,6 +27,7 @@ import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
+import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
 import type { Drained } from "./read/drained.ts";
 import { Drainer, type DrainOptions } from "./read/drainer.ts";
@@ -128,6 +129,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   readonly #manyRecorder: ManyRecorder;
   readonly #flatRecorder: FlatRecorder;
   readonly #drawer: Drawer;
+  readonly #minibatches: PickMinibatches;
   readonly #priorities: Priorities;
   readonly #saver: Saver;
   readonly #reader: RecordReader;
@@ -144,6 +146,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#manyRecorder = parts.manyRecorder;
     this.#flatRecorder = parts.flatRecorder;
     this.#drawer = parts.drawer;
+    this.#minibatches = new PickMinibatches(parts.core, parts.register, parts.drawer);
     this.#priorities = parts.priorities;
     this.#saver = parts.saver;
     this.#reader = parts.reader;
@@ -619,6 +622,48 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: BatchesOptions = {},
   ): AsyncGenerator<Batch, void, void> {
     return streamBatches(this.#drawer.source(size, selector), options);
+  }
+
+  /**
+   * Goes through all picks of a pick table in random order, each once an epoch, batch after batch. Use it where you learn from the same
+   * records several times, such as behaviour cloning from a fixed data set.
+   *
+   * An epoch has the picks that are in the table when it begins. If you record or evict during an epoch, picks that are gone are passed
+   * over, and new ones come in the next epoch. Importance weights are 1.
+   *
+   * Without `seed`, the order follows from the replay's seed and from how many calls came before. Cost: that of `getBatch`, and the
+   * search of each pick if the table has changed; 16 bytes a pick during the epoch.
+   *
+   * @param size How many picks a batch has: 1 to 2^24. The last one of an epoch may have fewer.
+   * @throws {RangeError} For a number out of its range.
+   * @throws {TypeError} For an unknown option, one of the wrong kind, or a pick table of another replay.
+   * @throws {ReplayError} `record-unknown` if a snapshot was loaded during the epoch. `disposed`, `busy` or `memory`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(), seed: 1 });
+   * replay.recordMany(replay.newEpisode(), {
+   *   state: [0, 1, 2, 3, 4],
+   *   action: [0, 0, 0, 0, 0],
+   *   reward: [0, 0, 0, 0, 0],
+   *   finalState: 5,
+   * });
+   * const seen: number[] = [];
+   * for (const batch of replay.minibatches(2, { reuse: true })) seen.push(...batch.state);
+   * assertEquals(seen.sort(), [0, 1, 2, 3, 4]);
+   * ```
+   */
+  minibatches<T extends Schema = S>(
+    size: number,
+    options?: PickMinibatchOptions<T>,
+  ): Generator<Batch<T>, void, void>;
+  minibatches(
+    size: number,
+    options: PickMinibatchOptions = {},
+  ): Generator<Batch, void, void> {
+    return this.#minibatches.minibatches(size, options);
   }
 
   /** Sets the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */

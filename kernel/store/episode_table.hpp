@@ -4,7 +4,8 @@
 // Invariants:
 //   1. The list oldest()..newer() holds every live episode once, handles strictly rising.
 //   2. count() is its length.
-// Cost: all O(1); 4 bytes an episode for its tag, beside the episode itself, which batches read at random.
+// An episode also has the number of its actor: the chain of episodes that follow one on another, as an environment goes through them.
+// Cost: all O(1); 8 bytes an episode for its tag and actor, beside the episode itself, which batches read at random.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -29,13 +30,13 @@ struct Episode {
 class EpisodeTable {
  public:
   Status create(uint32_t countMax) {
-    const bool made = episodes_.create(countMax) && tags_.create(countMax, Pages::small);
+    const bool made = episodes_.create(countMax) && tags_.create(countMax, Pages::small) && actors_.create(countMax, Pages::small);
     return made ? Status::ok : fail(Status::memory, double{1} * countMax * sizeof(Episode));
   }
   /// Takes the memory that the next `count` add() calls need, for as many episodes as there can be.
   Status prepare(uint32_t count) {
     const uint32_t needed = preparedCount(count);
-    const bool taken = episodes_.commit(needed) && tags_.commit(needed);
+    const bool taken = episodes_.commit(needed) && tags_.commit(needed) && actors_.commit(needed);
     return taken ? Status::ok : fail(Status::memory, double{1} * needed * sizeof(Episode));
   }
   /// Episodes below this index have memory after prepare(count).
@@ -44,7 +45,7 @@ class EpisodeTable {
     return static_cast<uint32_t>(needed < episodes_.countMax() ? needed : episodes_.countMax());
   }
 
-  /// An open, empty episode with tag 0, the youngest. `handle` is larger than that of any other.
+  /// An open, empty episode with tag 0 and an actor of its own, the youngest. `handle` is larger than that of any other.
   uint32_t add(uint64_t handle, uint32_t firstBlock) {
     uint32_t index = unused_;
     if (index != episodeNone) {
@@ -54,6 +55,7 @@ class EpisodeTable {
     }
     episodes_[index] = Episode{handle, firstBlock, firstBlock, 0, EXRP_EPISODE_OPEN, newest_, episodeNone};
     tags_[index] = 0;
+    actors_[index] = static_cast<uint32_t>(handle);
     (newest_ == episodeNone ? oldest_ : episodes_[newest_].newer) = index;
     newest_ = index;
     ++count_;
@@ -74,11 +76,14 @@ class EpisodeTable {
   const Episode& operator[](uint32_t index) const { return episodes_[index]; }
   int32_t tag(uint32_t index) const { return tags_[index]; }
   void setTag(uint32_t index, int32_t tag) { tags_[index] = tag; }
+  /// The low half of the handle of the actor's first episode.
+  uint32_t actor(uint32_t index) const { return actors_[index]; }
+  void setActor(uint32_t index, uint32_t actor) { actors_[index] = actor; }
   uint32_t oldest() const { return oldest_; }
   uint32_t newest() const { return newest_; }
   uint32_t count() const { return count_; }
   uint32_t highWater() const { return highWater_; }
-  double memoryBytes() const { return episodes_.takenBytes(highWater_) + tags_.takenBytes(highWater_); }
+  double memoryBytes() const { return episodes_.takenBytes(highWater_) + tags_.takenBytes(highWater_) + actors_.takenBytes(highWater_); }
 
   int32_t check() const {
     uint32_t count = 0;
@@ -92,7 +97,8 @@ class EpisodeTable {
 
  private:
   ReservedArray<Episode> episodes_;
-  ReservedArray<int32_t> tags_;  // by the same index
+  ReservedArray<int32_t> tags_;     // by the same index
+  ReservedArray<uint32_t> actors_;  // likewise
   uint32_t oldest_ = episodeNone;
   uint32_t newest_ = episodeNone;
   uint32_t unused_ = episodeNone;

@@ -96,6 +96,39 @@ export class Drawer {
     return batch;
   }
 
+  /** A batch of the picks of a table at these indices, of which each was as likely; in the memory of another where it fits. */
+  gather(
+    operation: string,
+    table: number,
+    indices: Uint32Array<ArrayBuffer>,
+    probability: number,
+    into: OwnedBatch | undefined,
+  ): OwnedBatch {
+    const core = this.#core;
+    const count = indices.length;
+    const layout = this.#layouts(table).of(count, operation);
+    const fits = into !== undefined && OwnedBatch.misfit(into, layout) === undefined;
+    const batch = fits ? into : new OwnedBatch(layout);
+    const bytes = OwnedBatch.memoryOf(batch);
+    const status = core.kernel.symbols.exrp_batch_gather(
+      core.id,
+      table,
+      indices,
+      new Float64Array(count).fill(probability),
+      0,
+      count,
+      count,
+      0,
+      0,
+      0,
+      bytes,
+      lengthOf(bytes),
+    );
+    if (status !== 0) throw this.#error(operation, status, table);
+    this.#rules.eviction?.sampled(batch.pickEpisode);
+    return batch;
+  }
+
   /** What `batches` draws with, one batch after the other. Refuses a wrong selector or size at once. */
   source(size: number, selector: Selector): BatchStreamSource<OwnedBatch> {
     this.#core.checkUsable("batches()");

@@ -4,11 +4,24 @@
  * @module
  */
 
-import type { Column, ColumnArray, ColumnArrays, Columns } from "../../schema/columns.ts";
+import type {
+  AnyColumnArray,
+  Column,
+  ColumnArray,
+  ColumnArrays,
+  Columns,
+} from "../../schema/columns.ts";
+import type { EpochOptions } from "../draw/epochs.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 
 /** The shapes of the columns of drained steps: `[size, ...shape]`. */
 export type DrainedColumnShape<C extends Column> = readonly [number, ...C["shape"]];
+
+/** Arrays of your own beside drained steps, by name: a row for each step, `[n]` or `[n, …]`, such as advantages. */
+export type OwnArrays = Readonly<Record<string, AnyColumnArray>>;
+
+/** No arrays of your own. */
+export type NoOwnArrays = Readonly<Record<never, never>>;
 
 /** The shapes of columns of drained steps, by name. */
 export type DrainedColumnShapes<X extends Columns> = {
@@ -87,12 +100,19 @@ export interface Drained<S extends Schema = AnySchema> {
   readonly episode: Float64Array<ArrayBuffer>;
   /** `[m]`: the position of each segment's first step in its episode. */
   readonly position: Int32Array<ArrayBuffer>;
+  /**
+   * `[m]`: the index of each segment's actor, 0 to `actorCount - 1`. An actor is the chain of episodes that `recordStep` or `recordBatch`
+   * led from one to the next, as one environment goes through them. Actors are numbered in the order of their first episodes.
+   */
+  readonly actor: Int32Array<ArrayBuffer>;
+  /** How many actors took the steps. */
+  readonly actorCount: number;
   /** `[m, ...shape]`: the state after each segment's last step. */
   readonly lastNextState: ColumnArray<ColumnOf<S, "state">>;
   /**
-   * How many records were forgotten before they were handed out, since the last drain that handed out any. A number above 0 means
-   * that the capacity is too small for what you record between two drains, or that you called {@linkcode ExperienceReplay.evict}.
-   * It is 0 as long as fewer records came than you asked for.
+   * How many records were forgotten before they were handed out. Each is counted in one drain only, so the sum over all drains is what
+   * was lost. A number above 0 means that the capacity is too small for what you record between two drains, or that you called
+   * {@linkcode ExperienceReplay.evict}. As long as fewer records came than you asked for, it is 0, and a later drain counts them.
    */
   readonly lost: number;
   /** The shapes of the columns, `[n, ...shape]`. */
@@ -111,4 +131,166 @@ export interface Drained<S extends Schema = AnySchema> {
    * no memory if you need only `lastNextState`.
    */
   readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  /**
+   * The same steps as `[T, N]`: T steps of each of N actors, time by time, as PPO's buffers have them. The call copies them.
+   *
+   * Compute returns first, from the packed arrays, with the functions of `@exrp/replay/returns`. Then give the results as `own`. So they
+   * are right where an episode was cut off between two steps of a column, and the network looks at each state once.
+   *
+   * @param own Arrays of your own with a row for each step, which are arranged in the same way.
+   * @throws {RangeError} If the actors have not equally many steps, or an array of `own` has no whole number of elements a step.
+   * @throws {TypeError} If `own` has something else than numeric typed arrays.
+   * @example Two environments, three steps
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { gae } from "@exrp/replay/returns";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * const episodes = Float64Array.from({ length: 2 }, () => replay.newEpisode());
+   * for (let t = 0; t < 3; t++) {
+   *   replay.recordBatch(episodes, {
+   *     state: [t, 10 + t],
+   *     action: [0, 0],
+   *     reward: [1, 2],
+   *     nextState: [t + 1, 11 + t],
+   *     terminated: [t === 1, false],
+   *   });
+   * }
+   * const steps = replay.drain({ steps: 6 });
+   * const { advantage } = gae({
+   *   reward: steps.reward,
+   *   value: new Float32Array(steps.size), // of your network
+   *   nextValue: new Float32Array(steps.segmentCount),
+   *   discount: steps.discount,
+   *   seqLen: steps.seqLen,
+   *   packed: true,
+   *   lambda: 1,
+   * });
+   * const { state, first, own, shape } = steps.timeMajor({ advantage });
+   * assertEquals(shape.state, [3, 2]); // [T, N]
+   * assertEquals([...state], [0, 10, 1, 11, 2, 12]);
+   * assertEquals([...first], [1, 1, 0, 0, 1, 0]);
+   * assertEquals([...own.advantage], [2, 6, 1, 4, 1, 2]);
+   * ```
+   */
+  timeMajor<const O extends OwnArrays = NoOwnArrays>(own?: O): TimeMajor<S, O>;
+  /**
+   * The steps in random order, as minibatches: each step once an epoch. All minibatches use the same memory, so one is yours until you
+   * ask for the next.
+   *
+   * Without `seed`, the order follows from the replay's seed and from how many steps were drained before, and each call has another
+   * one. Cost: one copy of the rows; 4 bytes a step for the order.
+   *
+   * @param size How many steps a minibatch has: a whole number of at least 1. The last one of an epoch may have fewer.
+   * @throws {RangeError} For a number out of its range, or an array of `own` without a whole number of elements a step.
+   * @throws {TypeError} For an unknown option, or one of the wrong kind.
+   * @example Four epochs over 6 steps
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
+   * const episode = replay.newEpisode();
+   * replay.recordMany(episode, {
+   *   state: [0, 1, 2, 3, 4, 5],
+   *   action: [0, 0, 0, 0, 0, 0],
+   *   reward: [0, 10, 20, 30, 40, 50],
+   *   finalState: [6],
+   * });
+   * const steps = replay.drain();
+   * const advantage = steps.reward.map((reward) => reward / 10);
+   * const sizes: number[] = [];
+   * let sum = 0;
+   * for (const batch of steps.minibatches(4, { epochs: 4, own: { advantage } })) {
+   *   assertEquals([...batch.own.advantage], [...batch.state]); // rows stay together
+   *   sizes.push(batch.size);
+   *   for (const reward of batch.reward) sum += reward;
+   * }
+   * assertEquals(sizes, [4, 2, 4, 2, 4, 2, 4, 2]);
+   * assertEquals(sum, 4 * 150);
+   * ```
+   */
+  minibatches<const O extends OwnArrays = NoOwnArrays>(
+    size: number,
+    options?: MinibatchOptions<O>,
+  ): Generator<Minibatch<S, O>, void, void>;
+}
+
+/** The options of {@linkcode Drained.minibatches}. */
+export interface MinibatchOptions<O extends OwnArrays = OwnArrays> extends EpochOptions {
+  /** Arrays of your own with a row for each step. Each minibatch has the rows of its steps, as `own`. */
+  readonly own?: O;
+}
+
+/** Some drained steps in random order, with b rows; see {@linkcode Drained.minibatches}. */
+export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
+  /** b, the number of steps. */
+  readonly size: number;
+  /** The epoch: 0, 1, … */
+  readonly epoch: number;
+  /** `[b]`: the row of each step in the arrays of {@linkcode Drained}. */
+  readonly index: Int32Array<ArrayBuffer>;
+  /** `[b, ...shape]`: the states. */
+  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  /** `[b, ...shape]`: the actions. */
+  readonly action: ColumnArray<ColumnOf<S, "action">>;
+  /** `[b, ...shape]`: the rewards. */
+  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
+  /** `[b, ...shape]` of each extra, by name. */
+  readonly extras: ColumnArrays<ExtrasOf<S>>;
+  /** `[b, …]` of each array of your own, by name. */
+  readonly own: O;
+}
+
+/** Drained steps as `[T, N]`; see {@linkcode Drained.timeMajor}. Row t · N + n is step t of actor n. */
+export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
+  /** T, the number of steps of each actor. */
+  readonly length: number;
+  /** N, the number of actors, in the order of their first episodes. */
+  readonly actorCount: number;
+  /** `[T, N, ...shape]`: the states. */
+  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  /** `[T, N, ...shape]`: the actions. */
+  readonly action: ColumnArray<ColumnOf<S, "action">>;
+  /** `[T, N, ...shape]`: the rewards. */
+  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
+  /** `[T, N, ...shape]` of each extra, by name. */
+  readonly extras: ColumnArrays<ExtrasOf<S>>;
+  /** `[T, N]`: gamma, or 0 if the step terminated its episode. */
+  readonly discount: Float32Array<ArrayBuffer>;
+  /** `[T, N]`: 1 if the step is the first of its episode, else 0: reset the state of a recurrent network before it. */
+  readonly first: Uint8Array<ArrayBuffer>;
+  /** `[T, N]`: 1 if the step terminated its episode, else 0. */
+  readonly terminated: Uint8Array<ArrayBuffer>;
+  /** `[T, N]`: 1 if the episode was cut off after the step, else 0. */
+  readonly truncated: Uint8Array<ArrayBuffer>;
+  /** `[N, ...shape]`: the state after each actor's last step. */
+  readonly lastNextState: ColumnArray<ColumnOf<S, "state">>;
+  /** `[T, N]`: the row of each step in the packed arrays of {@linkcode Drained}. */
+  readonly index: Int32Array<ArrayBuffer>;
+  /** `[T, N, …]` of each array of your own, by name. */
+  readonly own: O;
+  /** The shapes of the columns, `[T, N, ...shape]`. */
+  readonly shape: TimeMajorShape<S>;
+}
+
+/** The shape of a column of {@linkcode TimeMajor}: `[T, N, ...shape]`. */
+export type TimeMajorColumnShape<C extends Column> = readonly [number, number, ...C["shape"]];
+
+/** The shapes of columns of {@linkcode TimeMajor}, by name. */
+export type TimeMajorColumnShapes<X extends Columns> = {
+  readonly [K in keyof X]: TimeMajorColumnShape<X[K]>;
+};
+
+/** The shapes of the columns of {@linkcode TimeMajor}. */
+export interface TimeMajorShape<S extends Schema = AnySchema> {
+  /** `[T, N, ...shape]` */
+  readonly state: TimeMajorColumnShape<ColumnOf<S, "state">>;
+  /** `[T, N, ...shape]` */
+  readonly action: TimeMajorColumnShape<ColumnOf<S, "action">>;
+  /** `[T, N, ...shape]` */
+  readonly reward: TimeMajorColumnShape<ColumnOf<S, "reward">>;
+  /** `[T, N, ...shape]` of each extra. */
+  readonly extras: TimeMajorColumnShapes<ExtrasOf<S>>;
 }

@@ -7,7 +7,18 @@
 import { columnRows, columnsText, numberOf, showAs } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
-import type { Drained } from "./drained.ts";
+import type { AnySchema } from "../../schema/schema.ts";
+import type { RandomStream } from "../../selectors/random_stream.ts";
+import { minibatchesOf } from "./_minibatches.ts";
+import { TimeMajorSteps } from "./_time_major.ts";
+import type {
+  Drained,
+  Minibatch,
+  MinibatchOptions,
+  NoOwnArrays,
+  OwnArrays,
+  TimeMajor,
+} from "./drained.ts";
 import { extrasOf } from "./records.ts";
 
 /** A run of steps of one episode, to be handed out. */
@@ -20,6 +31,8 @@ export interface Segment {
   readonly count: number;
   /** How the episode ended, if its last step is among them. */
   readonly ending: "terminated" | "truncated" | undefined;
+  /** Whether its last step is the newest of an open episode. */
+  readonly isNewest: boolean;
 }
 
 /** What drained steps are made of. */
@@ -34,6 +47,10 @@ export interface DrainedParts {
   readonly shapes: readonly (readonly number[])[];
   /** The state after each segment's last step. */
   readonly lastNextState: AnyColumnArray;
+  /** The number of each segment's actor, which rises with the first episodes of the actors. */
+  readonly actors: Uint32Array<ArrayBuffer>;
+  /** What the steps are shuffled with. */
+  readonly random: RandomStream;
   /** Gamma. */
   readonly discount: number;
   /** Records that were forgotten before they were handed out. */
@@ -57,9 +74,12 @@ export class DrainedSteps implements Drained {
   readonly offset: Int32Array<ArrayBuffer>;
   readonly episode: Float64Array<ArrayBuffer>;
   readonly position: Int32Array<ArrayBuffer>;
+  readonly actor: Int32Array<ArrayBuffer>;
+  readonly actorCount: number;
   readonly lastNextState: AnyColumnArray;
   readonly lost: number;
   readonly shape: Drained["shape"];
+  readonly #random: RandomStream;
   #nextState: AnyColumnArray | undefined;
 
   /** Puts the parts together; call `drain` instead. */
@@ -70,6 +90,11 @@ export class DrainedSteps implements Drained {
     this.seqLen = Int32Array.from(segments, (segment) => segment.count);
     this.episode = Float64Array.from(segments, (segment) => segment.handle);
     this.position = Int32Array.from(segments, (segment) => segment.position);
+    const actors = [...new Set(parts.actors)].sort((a, b) => a - b);
+    const numbers = new Map(actors.map((actor, k) => [actor, k]));
+    this.actor = Int32Array.from(parts.actors, (actor) => numbers.get(actor) ?? 0);
+    this.actorCount = actors.length;
+    this.#random = parts.random;
     this.offset = new Int32Array(count);
     let size = 0;
     for (let k = 0; k < count; k++) {
@@ -115,6 +140,19 @@ export class DrainedSteps implements Drained {
     }
     this.#nextState = next;
     return this.#nextState;
+  }
+
+  /** See {@linkcode Drained}. */
+  timeMajor<const O extends OwnArrays = NoOwnArrays>(own?: O): TimeMajor<AnySchema, O> {
+    return new TimeMajorSteps(this, own ?? {}) as TimeMajor<AnySchema, O>;
+  }
+
+  /** See {@linkcode Drained}. */
+  minibatches<const O extends OwnArrays = NoOwnArrays>(
+    size: number,
+    options: MinibatchOptions<O> = {},
+  ): Generator<Minibatch<AnySchema, O>, void, void> {
+    return minibatchesOf(this, this.#random, size, options);
   }
 }
 

@@ -3,8 +3,8 @@
  *
  * A count for each stored episode says how many of its first records were handed out. The number of lost records follows from the
  * counts: it is what was recorded, less what was handed out, less what is stored and waits.
- * Invariants: 1. a count is at most the number of its episode's records, and less while the episode is open; 2. after each drain
- * that hands out records, only stored episodes have counts.
+ * Invariants: 1. a count is at most the number of its episode's records, and less while the newest one's next state is not known;
+ * 2. after each drain that looks at the episodes, only stored ones have counts.
  *
  * @module
  */
@@ -17,6 +17,8 @@ import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_RECORDED_COUNT,
 } from "../../ffi/symbols.ts";
+import type { AnyColumnArray } from "../../schema/columns.ts";
+import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Episodes } from "../record/episodes.ts";
 import type { CustomSelectors } from "../rules/custom_selectors.ts";
@@ -44,7 +46,7 @@ import { allocateRows, type RecordReader } from "./records.ts";
  * }
  * const steps = replay.drain({ steps: 4 });
  * assertEquals([...steps.state], [0, 1, 10, 11]);
- * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state
+ * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state, which nobody gave
  * assertEquals([...steps.seqLen], [2, 2]);
  * assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
  * ```
@@ -52,7 +54,8 @@ import { allocateRows, type RecordReader } from "./records.ts";
 export interface DrainOptions {
   /**
    * Exactly this many steps or none, 1 to the capacity. They come from open episodes too, up to the last step whose next state is
-   * known. The last episode is cut to reach the number, and goes on with the next drain.
+   * known: the newest step, if `recordStep` or `recordBatch` recorded it with its next state. The last episode is cut to reach the
+   * number, and goes on with the next drain.
    */
   readonly steps?: number;
   /** At least this many steps or none, 1 to the capacity: every step whose next state is known, of open episodes too. */
@@ -65,7 +68,7 @@ export interface DrainOptions {
 export interface DrainCursor {
   /** Steps handed out. */
   readonly drained: number;
-  /** Steps that were lost before the latest drain that handed out steps. */
+  /** Steps that were lost before the latest drain that looked at the episodes. */
   readonly lost: number;
   /** How many records of each stored episode were handed out, by its handle. */
   readonly counts: ReadonlyMap<number, number>;
@@ -76,6 +79,9 @@ export const CURSOR_AT_FIRST: DrainCursor = { drained: 0, lost: 0, counts: new M
 
 const OPTIONS = ["steps", "minSteps", "keep"] as const;
 const OPERATION = "drain()";
+
+/** Random streams of this number and above shuffle drained steps; those of hindsights and selectors have other numbers. */
+const SHUFFLE_STREAM = 2 ** 30;
 
 /** What waits in the replay. */
 interface Waiting {
@@ -138,8 +144,7 @@ export class Drainer {
     }
     const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
     const waiting = this.#look(handles, recorded, asked !== undefined);
-    if (waiting.ready < wanted) return this.#read([], waiting.lost);
-    const segments = take(waiting.segments, steps ?? Infinity);
+    const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);
     this.#forget(segments, waiting, keep);
     this.cursor = {
@@ -152,6 +157,7 @@ export class Drainer {
 
   #look(handles: Float64Array<ArrayBuffer>, recorded: number, open: boolean): Waiting {
     const { counts, states } = this.#reader.counts(OPERATION, handles);
+    const nextStates = this.#reader.knownNextStates(OPERATION, handles);
     const segments: Segment[] = [];
     const stored = new Map<number, number>();
     let ready = 0;
@@ -164,12 +170,14 @@ export class Drainer {
       if (position > 0) stored.set(handle, position);
       waits += recordCount - position;
       const isOpen = state === EXRP_EPISODE_OPEN;
-      // The newest record of an open episode waits for its next state.
-      const known = isOpen ? (open ? recordCount - 1 : 0) : recordCount;
+      // The newest record of an open episode waits for its next state, unless that came with it.
+      const isWaiting = isOpen && nextStates[k] === 0;
+      const known = isOpen && !open ? 0 : isWaiting ? recordCount - 1 : recordCount;
       if (known <= position) continue;
       const terminated = state === EXRP_EPISODE_TERMINATED;
       const ending = isOpen ? undefined : terminated ? "terminated" : "truncated";
-      segments.push({ handle, position, count: known - position, ending });
+      const isNewest = isOpen && known === recordCount;
+      segments.push({ handle, position, count: known - position, ending, isNewest });
       ready += known - position;
     }
     const { drained, lost } = this.cursor;
@@ -191,21 +199,40 @@ export class Drainer {
       }
       return rows;
     });
-    const lastNextState = this.#reader.gather(
-      OPERATION,
-      0,
-      Float64Array.from(segments, ({ handle }) => handle),
-      Int32Array.from(segments, ({ position, count }) => position + count),
-    );
     return new DrainedSteps({
       segments,
       arrays,
       extraNames: config.extraNames,
       shapes: config.columns.map(({ column }) => column.shape),
-      lastNextState,
+      lastNextState: this.#lastNextState(segments),
+      actors: this.#reader.actors(OPERATION, handlesOf(segments)),
+      random: new RandomStream(this.#core.seed, SHUFFLE_STREAM + this.cursor.drained % 2 ** 29),
       discount: config.pick.discount,
       lost,
     });
+  }
+
+  /** The state after each segment's last step. That after an open episode's newest step stands apart. */
+  #lastNextState(segments: readonly Segment[]): AnyColumnArray {
+    const newest = segments.filter(({ isNewest }) => isNewest);
+    const others = segments.filter(({ isNewest }) => !isNewest);
+    const kept = this.#reader.nextStates(OPERATION, handlesOf(newest));
+    const stored = this.#reader.gather(
+      OPERATION,
+      0,
+      handlesOf(others),
+      Int32Array.from(others, ({ position, count }) => position + count),
+    );
+    if (others.length === 0) return kept;
+    if (newest.length === 0) return stored;
+    const width = this.#reader.column(0).elementCount;
+    const rows = allocateRows(OPERATION, this.#reader.column(0), segments.length);
+    const next = { kept: 0, stored: 0 };
+    for (const [k, { isNewest }] of segments.entries()) {
+      const from = (isNewest ? next.kept++ : next.stored++) * width;
+      rows.set((isNewest ? kept : stored).subarray(from, from + width), k * width);
+    }
+    return rows;
   }
 
   /** Moves the counts on, and forgets episodes that were handed out whole, unless `keep` is set. */
@@ -221,6 +248,10 @@ export class Drainer {
   }
 }
 
+function handlesOf(segments: readonly Segment[]): Float64Array<ArrayBuffer> {
+  return Float64Array.from(segments, ({ handle }) => handle);
+}
+
 /** The first `steps` steps. If the last run is cut, it has no ending. */
 function take(segments: readonly Segment[], steps: number): readonly Segment[] {
   const taken: Segment[] = [];
@@ -228,7 +259,8 @@ function take(segments: readonly Segment[], steps: number): readonly Segment[] {
   for (const segment of segments) {
     if (left === 0) break;
     const isWhole = segment.count <= left;
-    taken.push(isWhole ? segment : { ...segment, count: left, ending: undefined });
+    const cut = { ...segment, count: left, ending: undefined, isNewest: false };
+    taken.push(isWhole ? segment : cut);
     left -= isWhole ? segment.count : left;
   }
   return taken;

@@ -99,6 +99,50 @@ export class RecordReader {
     return { counts, states };
   }
 
+  /** For each episode 1 if it is open and the state after its newest record is known, else 0; in replay `id` of the kernel. */
+  knownNextStates(
+    operation: string,
+    handles: Float64Array<ArrayBuffer>,
+    id: number = this.#core.id,
+  ): Uint8Array<ArrayBuffer> {
+    const there = new Uint8Array(handles.length);
+    if (handles.length === 0) return there;
+    const { symbols } = this.#core.kernel;
+    const none = new Uint8Array(1);
+    const status = symbols.exrp_next_states_get(id, handles, handles.length, there, none, 0);
+    this.#core.check(operation, status);
+    return there;
+  }
+
+  /** The states after the newest records of open episodes, of which all are known. */
+  nextStates(operation: string, handles: Float64Array<ArrayBuffer>): AnyColumnArray {
+    const rows = allocateRows(operation, this.column(0), handles.length);
+    if (handles.length === 0) return rows;
+    const { symbols } = this.#core.kernel;
+    const there = new Uint8Array(handles.length);
+    const bytes = new Uint8Array(rows.buffer);
+    const status = symbols.exrp_next_states_get(
+      this.#core.id,
+      handles,
+      handles.length,
+      there,
+      bytes,
+      bytes.length,
+    );
+    this.#core.check(operation, status);
+    return rows;
+  }
+
+  /** The number of each episode's actor. */
+  actors(operation: string, handles: Float64Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+    const actors = new Uint32Array(handles.length);
+    if (handles.length === 0) return actors;
+    const { symbols } = this.#core.kernel;
+    const status = symbols.exrp_episode_actors(this.#core.id, handles, handles.length, actors);
+    this.#core.check(operation, status);
+    return actors;
+  }
+
   /** The rows of column k at pairs of episode and position, row after row. */
   gather(
     operation: string,

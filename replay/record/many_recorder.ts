@@ -19,6 +19,7 @@ import {
   EXRP_LIMIT_BATCH,
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
+  EXRP_RECORD_NEXT_STATE,
   EXRP_RECORD_PRIORITY,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
@@ -90,7 +91,11 @@ export type DoneFlags = NumericArray | readonly (boolean | number)[];
 export type BatchSteps<S extends Schema> = Recordable<
   S,
   StepColumns<S> & StepExtras<S> & {
-    /** `[m, ...shape]`: the states that the steps led to. Only those of environments that are done are read, as final states. */
+    /**
+     * `[m, ...shape]`: the states that the steps led to. You may leave them out if no environment is done. Those of environments that
+     * are done become final states. The replay keeps the others until the next step, so that `drain` can hand out the newest steps too.
+     * With {@linkcode CreateOptions.keepNextState} false, only the states of environments that are done are read.
+     */
     readonly nextState?: RecordArray<S, "state">;
     /** `[m]`: whether the task ended the episode. */
     readonly terminated?: DoneFlags;
@@ -198,12 +203,13 @@ export class ManyRecorder {
     this.#batch = undefined;
     writeColumns(BATCH, steps, loose, this.#core.config.extraNames);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
-    writeFinalStates(steps, loose.nextState, doneCount);
-    const flags = writePriorities(BATCH, steps, loose.priority);
+    const flags = this.#writeNextStates(steps, loose.nextState, doneCount) |
+      writePriorities(BATCH, steps, loose.priority);
     if (this.#row.isFinite) {
       checkFiniteSteps(steps);
+      const keeps = (flags & EXRP_RECORD_NEXT_STATE) !== 0;
       for (let k = 0; k < count; k++) {
-        if (steps.flags[k] !== 0) steps.finalState.checkFinite(k, k + 1);
+        if (keeps || steps.flags[k] !== 0) steps.finalState.checkFinite(k, k + 1);
       }
     }
     this.#store(BATCH, this.#core.kernel.symbols.exrp_record_batch, episodes, steps, flags);
@@ -221,6 +227,27 @@ export class ManyRecorder {
     if (row.isFinite) row.checkFiniteOf(MANY, row.finalState);
     steps.finalBytes.set(row.finalBytes);
     return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
+  }
+
+  /** Writes the next states that are kept; returns the flag that tells the kernel of those that are no final states. */
+  #writeNextStates(steps: ManyRows, nextState: unknown, doneCount: number): number {
+    const { flags, finalState } = steps;
+    if (nextState === undefined) {
+      if (doneCount === 0) return 0;
+      throw new TypeError(
+        `${BATCH}: nextState is missing: environment ${
+          flags.findIndex((flag) => flag !== 0)
+        } is done, and its next state is the episode's final state`,
+      );
+    }
+    if (this.#core.config.keepNextState) {
+      finalState.write(nextState);
+      return EXRP_RECORD_NEXT_STATE;
+    }
+    const values = finalState.check(nextState);
+    if (doneCount === 0) return 0;
+    for (let k = 0; k < flags.length; k++) if (flags[k] !== 0) finalState.writeStep(values, k);
+    return 0;
   }
 
   /** Calls the kernel until all steps are stored. One call does it, unless rules in TypeScript must be served in between. */
@@ -374,19 +401,4 @@ function writeFlags(steps: ManyRows, terminated: unknown, truncated: unknown): n
     });
   }
   return doneCount;
-}
-
-function writeFinalStates(steps: ManyRows, nextState: unknown, doneCount: number): void {
-  const { flags, finalState } = steps;
-  if (nextState === undefined && doneCount > 0) {
-    throw new TypeError(
-      `${BATCH}: nextState is missing: environment ${
-        flags.findIndex((flag) => flag !== 0)
-      } is done, and its next state is the episode's final state`,
-    );
-  }
-  if (nextState === undefined) return;
-  const values = finalState.check(nextState);
-  if (doneCount === 0) return;
-  for (let k = 0; k < flags.length; k++) if (flags[k] !== 0) finalState.writeStep(values, k);
 }

@@ -9,6 +9,7 @@ import { ReplayError } from "../../base/errors.ts";
 import {
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
+  EXRP_RECORD_NEXT_STATE,
   EXRP_RECORD_PRIORITY,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
@@ -83,8 +84,9 @@ export type Step<S extends Schema> = Recordable<
     /** Whether the episode was cut off, likewise. Learners then bootstrap. It counts only if `terminated` is false. */
     readonly truncated: boolean | number;
     /**
-     * `[...shape]`: the state that `step()` returned. Give it at every step. Its values are read only if the episode ended: every other
-     * one comes with the next step.
+     * `[...shape]`: the state that `step()` returned. Give it at every step. If the episode ended, it is the final state. If not, the
+     * replay keeps it until the next step, so that `drain` can hand out the newest step too. With {@linkcode
+     * CreateOptions.keepNextState} false, it is read only if the episode ended.
      */
     readonly nextState: RecordValue<S, "state">;
   }
@@ -119,6 +121,7 @@ export class Recorder {
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #extras: readonly RowColumn[];
+  readonly #keepsNextState: boolean;
 
   /** Records into the replay of `core`. `row` holds each record until the kernel has it. */
   constructor(core: ReplayCore, rules: UserRules, row: Row) {
@@ -126,6 +129,7 @@ export class Recorder {
     this.#rules = rules;
     this.#row = row;
     this.#extras = row.columns.slice(3);
+    this.#keepsNextState = core.config.keepNextState;
   }
 
   /** Writes one record. */
@@ -177,8 +181,10 @@ export class Recorder {
         `${operation}: nextState must be the state that step() returned, at every step; got undefined`,
       );
     }
-    if (!isTerminated && !isTruncated) return this.#store(operation, episode, turn, given);
+    const goesOn = !isTerminated && !isTruncated;
+    if (goesOn && !this.#keepsNextState) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
+    if (goesOn) return this.#store(operation, episode, turn, given | EXRP_RECORD_NEXT_STATE);
     const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
     return this.#store(
       operation,
@@ -228,8 +234,8 @@ export class Recorder {
   #checkFinite(operation: string, flags: number): void {
     const row = this.#row;
     row.checkFinite(operation);
-    if ((flags & EXRP_RECORD_ENDS) === 0) return;
-    const isStep = (flags & EXRP_RECORD_BEGINS) !== 0;
+    if ((flags & (EXRP_RECORD_ENDS | EXRP_RECORD_NEXT_STATE)) === 0) return;
+    const isStep = (flags & (EXRP_RECORD_BEGINS | EXRP_RECORD_NEXT_STATE)) !== 0;
     row.checkFiniteOf(operation, isStep ? row.nextState : row.finalState);
   }
 

@@ -128,11 +128,14 @@ export class ExtraState {
     const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
     const counts = pairs.filter((_, k) => k % 2 === 1);
     const found = this.#foundCounts(handles, id);
+    const nextStates = this.#reader.knownNextStates("unserialize()", handles, id);
     let before = -1;
     let sum = 0;
     for (const [k, handle] of handles.entries()) {
       const count = counts[k] as number;
-      const most = (found.counts[k] as number) - (found.states[k] === EXRP_EPISODE_OPEN ? 1 : 0);
+      // The newest record of an open episode can be drained only if its next state is known.
+      const isWaiting = found.states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
+      const most = (found.counts[k] as number) - (isWaiting ? 1 : 0);
       if (!(isCount(count) && count >= 1 && count <= most && handle > before)) {
         throw corrupt(
           `its extra state says that ${count} records of episode ${handle} were drained`,

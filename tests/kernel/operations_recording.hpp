@@ -286,6 +286,16 @@ inline bool Recording::call(const std::string& name) {
     std::vector<uint32_t> states(u32(2) + 1);
     status_ = exrp_episode_counts(id, buffer<const double>(1), u32(2), counts.data(), states.data());
     if (status_ == 0) hash_ = fnv(states.data(), size_t{u32(2)} * 4, fnv(counts.data(), size_t{u32(2)} * 4));
+  } else if (name == "next_states_get") {
+    std::vector<uint8_t> there(u32(2) + 1);
+    const auto size = static_cast<size_t>(f64(5));
+    bytes.assign(size + 1, 0);
+    status_ = exrp_next_states_get(id, buffer<const double>(1), u32(2), there.data(), bytes.data(), f64(5));
+    if (status_ == 0) hash_ = fnv(bytes.data(), size, fnv(there.data(), u32(2)));
+  } else if (name == "episode_actors") {
+    std::vector<uint32_t> actors(u32(2) + 1);
+    status_ = exrp_episode_actors(id, buffer<const double>(1), u32(2), actors.data());
+    if (status_ == 0) hash_ = fnv(actors.data(), size_t{u32(2)} * 4);
   } else if (name == "rows_get") {
     bytes.resize(static_cast<size_t>(f64(6)) + 1);
     const int32_t status = exrp_rows_get(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), u32(5), bytes.data(),

@@ -16,7 +16,7 @@ export class DrainModel {
   readonly #fault: Fault | undefined;
   /** How many of each stored episode's records were handed out, from the first on. */
   readonly #handedOut = new Map<number, number>();
-  /** Records evicted since the last drain that were never handed out. */
+  /** Records evicted that were never handed out, and that no drain has told of. */
   #lost = 0;
 
   constructor(config: ModelConfig, episodes: ReadonlyMap<number, Episode>, fault?: Fault) {
@@ -43,15 +43,19 @@ export class DrainModel {
       for (let position = 0; position < episode.records.length; position++) {
         if (position < (this.#handedOut.get(handle) ?? 0)) continue;
         const isNewest = position === episode.records.length - 1;
-        const known = episode.ending !== undefined || !isNewest || this.#fault === "drainsNewest";
+        const known = episode.ending !== undefined || !isNewest ||
+          episode.nextState !== undefined || this.#fault === "drainsNewest";
         if (known) ready.push({ episode, position });
       }
     }
     const lost = this.#fault === "drainForgetsLost" ? 0 : this.#lost;
-    if (ready.length < (steps ?? minSteps ?? 1)) return this.#drained([], lost);
+    const wanted = steps ?? minSteps ?? 1;
+    // Where fewer records came than are wanted, what was lost is told later.
+    if (this.#waiting() + this.#lost < wanted) return this.#drained([], 0);
+    if (this.#fault !== "lostTwice" || ready.length >= wanted) this.#lost = 0;
+    if (ready.length < wanted) return this.#drained([], lost);
     const taken = ready.slice(0, steps);
     const drained = this.#drained(taken, lost);
-    this.#lost = 0;
     for (const { episode, position } of taken) {
       if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
         this.#handedOut.set(episode.handle, position + 1);
@@ -60,6 +64,15 @@ export class DrainModel {
       if (isLast && !keep && this.#fault !== "drainKeeps") forget(episode.handle);
     }
     return drained;
+  }
+
+  /** Records that were not handed out. */
+  #waiting(): number {
+    let count = 0;
+    for (const [handle, { records }] of this.#episodes) {
+      count += records.length - (this.#handedOut.get(handle) ?? 0);
+    }
+    return count;
   }
 
   #drained(
@@ -82,7 +95,9 @@ export class DrainModel {
         columns[k]?.set(bytes, row * bytes.length);
       }
       const isLast = position === episode.records.length - 1;
-      const next = isLast ? episode.finalState : episode.records[position + 1]?.[0];
+      const next = isLast
+        ? episode.finalState ?? episode.nextState
+        : episode.records[position + 1]?.[0];
       nextState.set(next ?? episode.records[position]?.[0] ?? [], row * stateBytes);
       if (row === 0 || taken[row - 1]?.episode !== episode) {
         episodes.push(episode.handle);

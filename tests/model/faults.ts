@@ -53,8 +53,11 @@ export const FAULTS = {
   evictedPicksCount: "priorities for evicted picks count as applied",
   drainsNewest:
     "the newest record of an open episode is handed out with its own state as next state",
+  nextStateForgotten: "the next state that came with the newest record is not handed out",
+  nextStateStale: "the newest record counts as known though it came without a next state",
   drainsAgain: "an episode that was handed out in part is handed out from its first record again",
   drainForgetsLost: "records evicted before they were handed out are not counted",
+  lostTwice: "a drain that gives nothing tells of lost records, and the next one again",
   drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
   drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
   snapshotForgetsDrain: "a snapshot forgets what was handed out",

@@ -173,6 +173,17 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, B, N, O],
     written: ([, , count, tags]) => [bytesOf(tags, 4 * Number(count))],
   },
+  exrp_next_states_get: {
+    roles: [R, B, N, O, O, N],
+    written: ([, , count, there, rows, size]) => [
+      bytesOf(there, Number(count)),
+      bytesOf(rows, Number(size)),
+    ],
+  },
+  exrp_episode_actors: {
+    roles: [R, B, N, O],
+    written: ([, , count, actors]) => [bytesOf(actors, 4 * Number(count))],
+  },
   exrp_rows_get: {
     roles: [R, N, B, B, N, N, O, N],
     written: ([id, column, , , count, run, rows], tap) => {

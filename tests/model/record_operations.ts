@@ -180,7 +180,7 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
   const before = sides.model.evictedCount;
   const outcome = both(
     () => sides.replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
-    () => sides.model.recordBatch(handles, bytes, ends, priorities),
+    () => sides.model.recordBatch(handles, bytes, ends, priorities, next.bytes),
   );
   if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
   sameNumbers("recordBatch()", given, outcome.expected);
@@ -212,6 +212,7 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         ends ? last.bytes : undefined,
         terminated ? "terminated" : "truncated",
         options.priority,
+        last.bytes,
       );
       return ends ? sides.model.newEpisodeAfter(after) : after;
     },

@@ -122,6 +122,7 @@ export class ReplayModel {
     finalState?: Uint8Array,
     ending: Ending = "terminated",
     priority?: number,
+    nextState?: Uint8Array,
   ): number {
     this.#checkOpen(handle);
     this.#forgetAged(handle);
@@ -148,6 +149,11 @@ export class ReplayModel {
     episode.priorities.push(priority);
     this.recordedCount++;
     this.#tables.pushPicks(episode);
+    if (nextState === undefined || this.#fault === "nextStateForgotten") delete episode.nextState;
+    else episode.nextState = nextState;
+    if (this.#fault === "nextStateStale" && nextState === undefined) {
+      episode.nextState = columns[0] ?? new Uint8Array();
+    }
     if (finalState !== undefined) this.#end(episode, finalState, ending);
     return episode.handle;
   }
@@ -174,6 +180,7 @@ export class ReplayModel {
     steps: readonly (readonly Uint8Array[])[],
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
     priorities: readonly number[] = [],
+    nextStates: readonly Uint8Array[] = [],
   ): number[] {
     const seen = new Set<number>();
     for (const handle of handles) {
@@ -191,6 +198,7 @@ export class ReplayModel {
         end?.finalState,
         end?.ending,
         priorities[k],
+        nextStates[k],
       );
       return end === undefined || this.#fault === "batchGoesOn"
         ? after
@@ -406,6 +414,7 @@ export class ReplayModel {
 
   #end(episode: Episode, finalState: Uint8Array, ending: Ending): void {
     episode.finalState = finalState;
+    delete episode.nextState;
     episode.ending = ending;
     this.#tables.pushPicks(episode);
     this.#eviction.ended?.(episode.handle, this.#tables.firstTablePicks(episode));

@@ -273,10 +273,9 @@ class Run implements Disposable {
     if (outcome === undefined) return;
     const { actual, expected } = outcome;
     compareDrained(this.#sides, actual, expected);
-    // Where too few are ready, a drain need not have looked for what was lost.
-    if (actual.size > 0) same("the lost steps", actual.lost, expected.lost);
+    same("the lost steps", actual.lost, expected.lost);
     tally.stepsDrained += actual.size;
-    tally.stepsLost += actual.size > 0 ? actual.lost : 0;
+    tally.stepsLost += actual.lost;
   }
 
   #relabel({ nth }: Operation & { do: "relabel" }): void {

@@ -21,6 +21,8 @@ export interface Episode {
   readonly priorities: (number | undefined)[];
   ending?: Ending;
   finalState?: Uint8Array;
+  /** The state after the newest record, if it came with that record and the episode goes on. */
+  nextState?: Uint8Array;
 }
 
 /** The reward column, whose elements n-step returns add up. */

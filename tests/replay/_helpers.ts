@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 import { type ExperienceReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
 
@@ -52,6 +52,17 @@ export function visibleState(replay: ExperienceReplay): unknown {
     ...description,
     episodes: [...replay.episodes()].map((handle) => replay.episode(handle)),
   };
+}
+
+/**
+ * Asserts that two replays hold the same. Their snapshots may differ in the actors: an episode that a call of one step or of many began
+ * goes on from another, and one of `newEpisode()` does not.
+ */
+export function assertSameContents(one: ExperienceReplay, other: ExperienceReplay): void {
+  assertEquals(visibleState(one), visibleState(other));
+  for (const handle of one.episodes()) {
+    assertEquals(one.episodeRecords(handle), other.episodeRecords(handle));
+  }
 }
 
 /** A rule in TypeScript that always draws the first pick, and counts what it is told of. */

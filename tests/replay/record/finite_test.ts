@@ -120,14 +120,15 @@ for (const [name, method] of calls(NaN)) {
   });
 }
 
-Deno.test("checkFinite takes finite values, infinite extras, and next states that are not stored", async () => {
+Deno.test("checkFinite takes finite values, and infinite extras; a next state is kept, so it must be finite", async () => {
   const [made, episode] = await started(true);
   using replay = made;
   const record = loose(replay, "record");
   record(episode, [1, -3e38, 1e-40], [1e300, -0], 65504, { extras: { logits: NaN } });
   const step = { state: GOOD, action: TWO, reward: 0, extras, nextState: [NaN, 0, 0] };
-  loose(replay, "recordStep")(episode, { ...step, terminated: false, truncated: false });
-  assertStrictEquals(replay.recordCount, 3);
+  const goesOn = { ...step, terminated: false, truncated: false };
+  assertThrows(() => loose(replay, "recordStep")(episode, goesOn), RangeError, "nextState is NaN");
+  assertStrictEquals(replay.recordCount, 2);
 });
 
 Deno.test("checkFinite looks at what is stored: a number too large for the dtype is infinite", async () => {

@@ -57,7 +57,7 @@ Deno.test("recordMany() leaves what as many calls of record() leave", async () =
   }
 });
 
-Deno.test("recordBatch() leaves what record() and newEpisode() leave, one environment after the other", async () => {
+Deno.test("recordBatch() leaves what recordStep() leaves, one environment after the other", async () => {
   for (let seed = 1; seed <= 90; seed++) {
     const { one, many, random } = await twins(seed);
     const count = 1 + random(9);
@@ -71,22 +71,16 @@ Deno.test("recordBatch() leaves what record() and newEpisode() leave, one enviro
       const mask = numbers(2 * count, random, 2);
       const terminated = numbers(count, random, 6).map((roll) => roll === 0);
       const truncated = numbers(count, random, 6).map((roll) => roll === 0);
-      const expected = Array.from(episodes, (before, k) => {
-        const done = terminated[k] || truncated[k];
-        const handle = one.record(
-          before,
-          state.slice(3 * k, 3 * k + 3),
-          action[k] ?? 0,
-          reward[k] ?? 0,
-          {
-            extras: { mask: mask.slice(2 * k, 2 * k + 2) },
-            ...(done
-              ? { finalState: nextState.slice(3 * k, 3 * k + 3), truncated: !terminated[k] }
-              : {}),
-          },
-        );
-        return done ? one.newEpisode() : handle;
-      });
+      const expected = Array.from(episodes, (before, k) =>
+        one.recordStep(before, {
+          state: state.slice(3 * k, 3 * k + 3),
+          action: action[k] ?? 0,
+          reward: reward[k] ?? 0,
+          extras: { mask: mask.slice(2 * k, 2 * k + 2) },
+          nextState: nextState.slice(3 * k, 3 * k + 3),
+          terminated: terminated[k] ?? false,
+          truncated: truncated[k] ?? false,
+        }));
       const plain = random(2) === 0;
       const doneCount = many.recordBatch(episodes, {
         state: plain ? state : Float32Array.from(state),
@@ -156,7 +150,7 @@ Deno.test("a policy that throws in the middle leaves what single calls would lea
   });
 });
 
-Deno.test("recordBatch() of those environments that stepped leaves what single records leave", async () => {
+Deno.test("recordBatch() of those environments that stepped leaves what single steps leave", async () => {
   using replay = await smallReplay();
   using twin = await smallReplay();
   const episodes = Float64Array.from({ length: 3 }, () => replay.newEpisode());
@@ -178,9 +172,14 @@ Deno.test("recordBatch() of those environments that stepped leaves what single r
   for (const [t, stepped] of [[0, 1, 2], [0, 1, 2], [0, 2], [0, 3, 2]].entries()) {
     for (const episode of stepped) {
       const state = 10 * (episode === 3 ? 1 : episode) + t;
-      const ends = t === 1 && episode === 1;
-      twin.record(episode, [state], 0, 0, ends ? { finalState: [state + 1] } : {});
-      if (ends) twin.newEpisode();
+      twin.recordStep(episode, {
+        state: [state],
+        action: 0,
+        reward: 0,
+        nextState: [state + 1],
+        terminated: t === 1 && episode === 1,
+        truncated: false,
+      });
     }
   }
   assertEquals(await replay.serialize(), await twin.serialize());

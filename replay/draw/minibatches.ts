@@ -1,0 +1,188 @@
+/**
+ * Minibatches of a pick table: all its picks in random order, each once an epoch.
+ *
+ * An epoch notes the picks that are in the table when it begins, by episode and position. So it knows them again after the table has
+ * changed: picks that are gone are passed over.
+ *
+ * @module
+ */
+
+import { checkBoolean, showUnlike } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { checkOptions } from "../../base/option_names.ts";
+import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
+import type { AnySchema, Schema } from "../../schema/schema.ts";
+import { RandomStream } from "../../selectors/random_stream.ts";
+import type { ReplayCore } from "../core.ts";
+import { OwnedPickTable, type PickTable } from "../register/pick_table.ts";
+import type { Register } from "../register/register.ts";
+import type { Drawer } from "./drawer.ts";
+import {
+  checkEpochs,
+  type EpochOptions,
+  type Epochs,
+  MINIBATCHES,
+  rowsInOrder,
+  shuffle,
+} from "./epochs.ts";
+import type { OwnedBatch } from "./owned_batch.ts";
+
+/** The options of {@linkcode ExperienceReplay.minibatches}; `S` is the schema of its batches. */
+export interface PickMinibatchOptions<S extends Schema = AnySchema> extends EpochOptions {
+  /** The pick table; the first one by default. */
+  readonly table?: PickTable<S>;
+  /**
+   * Whether memory is used again (false by default). A batch is then yours until you ask for the next one, and nothing is allocated.
+   */
+  readonly reuse?: boolean;
+}
+
+/** Random streams of this number and above shuffle picks. */
+const SHUFFLE_STREAM = 2 ** 30 + 2 ** 29;
+
+/** Makes the minibatches of one replay's pick tables. */
+export class PickMinibatches {
+  readonly #core: ReplayCore;
+  readonly #register: Register;
+  readonly #drawer: Drawer;
+  #callCount = 0;
+
+  /** Goes through the pick tables of `register`. */
+  constructor(core: ReplayCore, register: Register, drawer: Drawer) {
+    this.#core = core;
+    this.#register = register;
+    this.#drawer = drawer;
+  }
+
+  /** Checks the options and goes through the picks. */
+  minibatches(
+    size: number,
+    options: PickMinibatchOptions,
+  ): Generator<OwnedBatch, void, void> {
+    this.#core.checkUsable(MINIBATCHES);
+    checkOptions(MINIBATCHES, options, ["table", "epochs", "dropLast", "seed", "reuse"]);
+    const { table, reuse = false } = options;
+    const stream = SHUFFLE_STREAM + this.#callCount % 2 ** 29;
+    const random = new RandomStream(this.#core.seed, stream);
+    const epochs = checkEpochs(size, options, EXRP_LIMIT_BATCH, random);
+    checkBoolean(`${MINIBATCHES}: reuse`, reuse);
+    const number = table === undefined ? 0 : this.#numberOf(table);
+    this.#callCount++;
+    return this.#run(number, epochs, reuse);
+  }
+
+  #numberOf(table: PickTable): number {
+    const number = this.#register.tables.indexOf(table);
+    if (number >= 0) return number;
+    throw new TypeError(
+      `${MINIBATCHES}: table must be a pick table of this replay, got ${
+        table instanceof OwnedPickTable ? "one of another" : showUnlike(table, OwnedPickTable)
+      }`,
+    );
+  }
+
+  *#run(
+    table: number,
+    { size, epochs, dropLast, random }: Epochs,
+    reuse: boolean,
+  ): Generator<OwnedBatch, void, void> {
+    const core = this.#core;
+    // The memory of whole batches; the last one of an epoch may be smaller.
+    let kept: OwnedBatch | undefined;
+    for (let epoch = 0; epoch < epochs; epoch++) {
+      core.checkUsable(MINIBATCHES);
+      const { id } = core;
+      const picks = new EpochPicks(core, table, this.#register.pickCount(table), size, random);
+      for (;;) {
+        core.checkUsable(MINIBATCHES);
+        if (core.id !== id) {
+          throw new ReplayError(
+            "record-unknown",
+            `${MINIBATCHES}: a snapshot was loaded during the epoch, so its picks are gone; begin anew`,
+          );
+        }
+        const found = picks.next();
+        if (found.length === 0 || (dropLast && found.length < size)) break;
+        const batch = this.#drawer.gather(MINIBATCHES, table, found, 1 / picks.count, kept);
+        if (reuse && found.length === size) kept = batch;
+        yield batch;
+      }
+    }
+  }
+}
+
+/** The picks of one epoch, in random order. */
+class EpochPicks {
+  /** How many there were when the epoch began. */
+  readonly count: number;
+  readonly #core: ReplayCore;
+  readonly #table: number;
+  readonly #order: Int32Array<ArrayBuffer>;
+  readonly #episodes: Float64Array<ArrayBuffer>;
+  readonly #positions: Int32Array<ArrayBuffer>;
+  readonly #pieceEpisodes: Float64Array<ArrayBuffer>;
+  readonly #piecePositions: Int32Array<ArrayBuffer>;
+  readonly #guesses: Uint32Array<ArrayBuffer>;
+  readonly #found: Uint32Array<ArrayBuffer>;
+  #at = 0;
+
+  constructor(core: ReplayCore, table: number, count: number, size: number, random: RandomStream) {
+    this.#core = core;
+    this.#table = table;
+    this.count = count;
+    this.#episodes = new Float64Array(Math.max(1, count));
+    this.#positions = new Int32Array(Math.max(1, count));
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_pick_list(
+      core.id,
+      table,
+      0,
+      count,
+      this.#episodes,
+      this.#positions,
+    );
+    core.check(MINIBATCHES, status);
+    this.#order = rowsInOrder(count);
+    shuffle(random, this.#order);
+    const piece = Math.max(1, Math.min(size, count));
+    this.#pieceEpisodes = new Float64Array(piece);
+    this.#piecePositions = new Int32Array(piece);
+    this.#guesses = new Uint32Array(piece);
+    this.#found = new Uint32Array(piece);
+  }
+
+  /** The indices in the table of the next picks that are still there. */
+  next(): Uint32Array<ArrayBuffer> {
+    const found = this.#found;
+    const [episodes, positions, guesses] = [
+      this.#pieceEpisodes,
+      this.#piecePositions,
+      this.#guesses,
+    ];
+    let foundCount = 0;
+    while (foundCount < found.length && this.#at < this.count) {
+      const wanted = Math.min(found.length - foundCount, this.count - this.#at);
+      for (let k = 0; k < wanted; k++) {
+        const pick = this.#order[this.#at + k] as number;
+        episodes[k] = this.#episodes[pick] as number;
+        positions[k] = this.#positions[pick] as number;
+        guesses[k] = pick; // where it was when the epoch began
+      }
+      this.#at += wanted;
+      const { kernel, id } = this.#core;
+      const status = kernel.symbols.exrp_pick_find(
+        id,
+        this.#table,
+        episodes,
+        positions,
+        wanted,
+        guesses,
+      );
+      this.#core.check(MINIBATCHES, status);
+      for (let k = 0; k < wanted; k++) {
+        if (guesses[k] !== EXRP_INDEX_NONE) found[foundCount++] = guesses[k] as number;
+      }
+    }
+    return found.subarray(0, foundCount);
+  }
+}
