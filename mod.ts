@@ -3,12 +3,13 @@
  * batches of short sequences. When it is full, it forgets whole episodes. You choose the rule that draws and the rule that forgets, or
  * write your own.
  *
- * What you need every day is here. There are five more entry points:
+ * What you need every day is here. There are six more entry points:
  *
  * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They work without a
  *   replay.
  * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the library's selectors.
  * - `@exrp/replay/eviction`: types for an eviction policy of your own.
+ * - `@exrp/replay/stats`: `statsSvg()`, a picture of what a learner sees, and the types of `stats()`.
  * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
  *

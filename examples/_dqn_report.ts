@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ReplayStats } from "@exrp/replay/stats";
 import process from "node:process";
 // @ts-types="@types/asciichart"
 import asciichart from "asciichart";
@@ -25,6 +26,8 @@ export interface LearningCurve {
   episodes: CurvePoint[];
   /** One point for each greedy evaluation. */
   evaluations: CurvePoint[];
+  /** What the replay held and drew, at the end of training. */
+  replay?: ReplayStats;
 }
 
 /** Adds up the time that calls take, by name. */

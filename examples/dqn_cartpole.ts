@@ -36,6 +36,7 @@ import {
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import { statsSvg } from "@exrp/replay/stats";
 import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
@@ -193,6 +194,7 @@ export async function train(
     const latest = curve.episodes.slice(-20).map((point) => point.return);
     progress.update(step, { return: mean(latest), loss, best: kept.evaluation });
   }
+  curve.replay = replay.stats();
   return kept;
 }
 
@@ -263,11 +265,15 @@ async function main(args: string[]): Promise<number> {
   await Deno.mkdir("out", { recursive: true });
   const title = `CartPole-v1, ${options.selector}, seed ${options.seed}`;
   await Deno.writeTextFile(`${name}.svg`, await curveSvg(curve, title));
+  if (curve.replay !== undefined) {
+    await Deno.writeTextFile(`${name}_replay.svg`, statsSvg(curve.replay, { title }));
+  }
   const trained = curve.evaluations.at(-1)?.step ?? 0;
   const solved = isSolved(curve);
   console.log(`\n${solved ? "Solved" : "Not solved"} after ${trained} steps of training.`);
   console.log(`Greedy return over those steps (picture: ${name}.svg):\n`);
   console.log(terminalChart(curve));
+  console.log(`\nWhat the replay held and drew (picture: ${name}_replay.svg):\n\n${curve.replay}`);
   console.log(`\nWhere the time went: ${replayShare.toFixed(1)} % to the replay\n\n${times}`);
 
   // Save the kept policy to a file, and load it from there. It plays new episodes, which had no part in any choice.

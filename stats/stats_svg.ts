@@ -226,7 +226,7 @@ function selectorRow(stats: SelectorStats, top: number, fill: string, theme: The
       `  median ${brief(noted.ages.median)}, largest ${brief(noted.ages.largest)}`,
     ]),
     ...(weights === undefined || pickCount === 0 ? [] : [
-      `effective ${brief(weights.effectiveCount)} picks (${
+      `effective sample size ${brief(weights.effectiveCount)} (${
         percent(weights.effectiveCount / pickCount)
       })`,
     ]),
@@ -265,7 +265,7 @@ function weightChart(
     title: `weight (logarithmic)${zeros}`,
   }, {
     ticks: roundTicks(most, 3),
-    title: "picks by weight",
+    title: "number of picks",
   }) + bars(box, counts.map((count) => count / most), fill);
 }
 
@@ -279,10 +279,10 @@ function repeatChart({ noted }: SelectorStats, box: Box, fill: string, theme: Th
   }));
   return frame(box, theme, {
     ticks,
-    title: `times drawn, among ${count(noted.count, "noted draw")}`,
+    title: `times, in ${count(noted.count, "noted draw")}`,
   }, {
     ticks: roundTicks(most, 3),
-    title: `${count(noted.distinctCount, "different pick")} by draws`,
+    title: `number of picks, ${group(noted.distinctCount)} in all`,
   }) + bars(box, noted.repeats.map((count) => count / most), fill, 6);
 }
 

@@ -6,6 +6,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { inRepository } from "../../tools/_repository.ts";
 import { ExperienceReplay, float32, newest, prioritized, ReplayError, uniform } from "@exrp/replay";
 import { type ReplayStats, statsSvg } from "@exrp/replay/stats";
 
@@ -134,4 +135,27 @@ Deno.test("statsSvg() takes a replay or its stats, knows its options, and says w
   replay[Symbol.dispose]();
   assertThrows(() => statsSvg(replay), ReplayError, "disposed");
   assertEquals(statsSvg(stats).length > 0, true); // they are numbers, which stay
+});
+
+Deno.test("docs/look_inside.md says the numbers of its picture", async () => {
+  const page = await Deno.readTextFile(inRepository("docs/look_inside.md"));
+  const svg = await Deno.readTextFile(inRepository("docs/images/look_inside.svg"));
+  check(svg);
+  const texts = textsOf(svg).join("\n");
+  const number = (of: RegExp): string => {
+    const found = of.exec(texts)?.[1]?.replaceAll("_", ",");
+    assert(found !== undefined, `${of} is not in ${texts}`);
+    return found;
+  };
+  for (
+    const [said, of] of [
+      [" of NUMBER picks:", /^([\d_]+) picks in pick table 0$/m],
+      [": NUMBER %.", /^effective sample size .*\(([\d.]+) %\)$/m],
+      ["of NUMBER noted draws", /^times, in ([\d_]+) noted draws$/m],
+      ["NUMBER were different picks", /^number of picks, ([\d_]+) in all$/m],
+      ["are NUMBER here", /^.* drawn, ([\d.]+) a record$/m],
+    ] as const
+  ) {
+    assertStringIncludes(page, said.replace("NUMBER", number(of)));
+  }
 });
