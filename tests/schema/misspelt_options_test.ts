@@ -19,6 +19,8 @@ const misspelt: readonly (readonly [code: string, meant: string])[] = [
   ],
   ["replay.newPickTable({ nstep: 3 });", "nStep"],
   ["replay.newPickTable({ stack: 4, stackCompakt: true });", "stackCompact"],
+  ["replay.newPickTable({ where: { tags: 1 } });", "tag"],
+  ["replay.newEpisode({ tags: 1 });", "tag"],
   ["replay.record(0, [1, 2], 0, 0, { finalSate: [1, 2] });", "finalState"],
   [
     "replay.recordMany(0, { state: [1, 2], action: [0], reward: [0], finalSate: [1, 2] });",

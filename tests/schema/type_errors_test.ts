@@ -7,7 +7,7 @@ import { inRepository } from "../../tools/_repository.ts";
 async function errorsOf(lines: readonly string[]): Promise<string[]> {
   const mod = new URL("../../mod.ts", import.meta.url).href;
   const head = [
-    `import { type Column, ExperienceReplay, float32, uniform, prioritized } from "${mod}";`,
+    `import { type Column, ExperienceReplay, float32, laber, mixture, uniform, prioritized } from "${mod}";`,
     "const replay = await ExperienceReplay.create({ capacity: 9, state: float32(1) });",
     "const returns = await ExperienceReplay.create({ capacity: 9, state: float32(1), pick: { nStep: [1, 3] } });",
     "const any: ExperienceReplay = replay;",
@@ -58,4 +58,25 @@ Deno.test("the n of n-step returns may be written as a list that can change", as
     "const wrong: ExperienceReplay<{ state: Column<'float32', [1]>; pick: { nStep: [1, 4] } }> = returns;",
   ]);
   assertEquals(errors.map((error) => error !== ""), [false, false, true], errors.join("\n"));
+});
+
+Deno.test("TypeScript knows the batches of a mixture of tables, and refuses one of tables that differ in them", async () => {
+  const errors = await errorsOf([
+    "const one = returns.newPickTable({ nStep: [1, 3], where: { tag: 1 } }).newPickSelector(prioritized());",
+    "const two = returns.newPickTable({ nStep: [1, 3], where: { tag: [0, 2] } }).newPickSelector(uniform());",
+    "const halves = returns.newPickSelector(mixture([{ selector: one, share: 1 }, { selector: two, share: 1 }]));",
+    "const three: 3 = returns.getBatch(3, halves).nStep[1].n as 3, part = halves.parts[0];",
+    "const count: 2 = returns.getBatch(3, halves).nStep.length;",
+    "returns.newPickSelector(mixture([{ rule: uniform(), share: 1 }, { selector: one, share: 1 }]));",
+    "returns.newPickSelector(laber({ rule: mixture([{ selector: one, share: 1 }]), score: ({ nStep }) => nStep[1].reward }));",
+    // The first table of `replay` has no n-step returns.
+    "const other = replay.newPickTable({ nStep: [1, 3] });",
+    "replay.newPickSelector(mixture([{ selector: other.newPickSelector(uniform()), share: 1 }]));",
+    "other.newPickSelector(mixture([{ selector: other.newPickSelector(uniform()), share: 1 }]));",
+    "mixture([{ share: 1 }]);",
+    "mixture([{ selector: uniform(), share: 1 }]);",
+  ]);
+  const isWrong = errors.map((error) => error !== "");
+  const wanted = [false, false, false, false, false, false, false, false, true, false, true, true];
+  assertEquals(isWrong, wanted, errors.join("\n"));
 });
