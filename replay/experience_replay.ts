@@ -674,10 +674,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Picks that were evicted in the meantime are skipped. If a pick comes twice, its last priority counts. Arrays of a batch are used as
    * they are, and so is a `Float32Array` or `Float64Array` of priorities. Other arrays are copied first.
    *
+   * A selector made of others sets the priorities in each part, for those picks that are in the pick table of the part.
+   *
    * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
    * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it.
    * @param priority `[n]`: the priority of each pick, finite and 0 or more. n is at most 2^24.
-   * @returns How many of the picks are in the table. A rule that ignores priorities returns the same number.
+   * @returns How many of the picks are in the table, or in at least one of the tables of the parts. A rule that ignores priorities
+   * returns the same number.
    * @throws {ReplayError} `invalid-priority` if a priority is NaN, negative or infinite. `episode-unknown` for a handle that the replay
    * never gave. `foreign-selector` for a selector of another replay.
    * @throws {RangeError} If the lengths differ, or a position is negative.

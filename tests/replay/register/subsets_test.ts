@@ -216,6 +216,7 @@ Deno.test("setPriority reaches, in each part, the picks of its table only, and c
     replay.setPriority(mixed, episodes, [0, 1, 1, 1, 0, 0], [3, 9, 3, 4, 5, 6]),
     4,
   );
+  assertEquals([...replay.getPriority(mixed, [zero, one, three], [1, 1, 0])], [9, 3, NaN]);
   const chances = (selector: Selector<{ state: Column<"float32", []> }>): string[] => {
     const { state, probability } = replay.getBatch(256, selector);
     return [...new Set(Array.from(state, (x, k) => `${x}: ${probability[k]?.toFixed(4)}`))].sort();
