@@ -1,7 +1,7 @@
 // OrphanHandles: the handles of episodes that went while they were open, and their tags.
 //
-// The actor of such an episode did not end it, so a record with its handle begins a new one, with the same tag. This works once: then the actor has the new
-// handle. Every other handle without an episode is that of one that has ended, and stays refused for ever.
+// The actor of such an episode did not end it, so a record with its handle begins a new one, with the same tag. This works once: then
+// the actor has the new handle. Every other handle without an episode is that of one that has ended, and stays refused for ever.
 //
 // Thread safety: none of its own.
 // Invariants:
