@@ -113,7 +113,7 @@ int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
     if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
     found.replay.info(info);
     info[EXRP_INFO_INDEX_BYTES] += found.looking.memoryBytes();
-    info[EXRP_INFO_MEMORY_BYTES] += found.looking.memoryBytes();
+    info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes();
     return Status::ok;
   });
 }

@@ -169,7 +169,7 @@ extern "C" {
 #define EXRP_INFO_EPISODE_COUNT 1
 #define EXRP_INFO_RECORD_COUNT 2
 #define EXRP_INFO_PICK_COUNT 3      /* of pick table 0 */
-#define EXRP_INFO_MEMORY_BYTES 4    /* COLUMN_BYTES, INDEX_BYTES and the tables of fixed size */
+#define EXRP_INFO_MEMORY_BYTES 4    /* all of the replay: COLUMN_BYTES, INDEX_BYTES, what has a fixed size, and scratch */
 #define EXRP_INFO_COLUMN_BYTES 5    /* slots ever used x bytes of a record */
 #define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick table, selectors, eviction */
 #define EXRP_INFO_BLOCK_LENGTH 7

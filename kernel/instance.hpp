@@ -50,6 +50,10 @@ class Instance {
     const bool isKnown = orders_.runFor(order, batch, [this](const BatchOrder& each) { return carryOut(each); });
     return isKnown ? Status::ok : fail(Status::argument, 2, order);
   }
+  /// Bytes of memory in use beside those of Replay::info().
+  double memoryBytes() const {
+    return static_cast<double>(sizeof(Instance)) + looking.memoryBytes() + lane.memoryBytes() + snapshot.memoryBytes();
+  }
   /// Lets other threads leave runOrder(), as the replay is about to go.
   void closeOrders() { orders_.close(); }
 

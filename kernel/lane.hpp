@@ -17,6 +17,13 @@ struct Lane {
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
   BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the table
+
+  /// Bytes beside the lane itself.
+  double memoryBytes() const {
+    double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes();
+    for (const BatchScratch& batch : batches) bytes += batch.window.slots.memoryBytes();
+    return bytes;
+  }
 };
 
 }  // namespace exrp

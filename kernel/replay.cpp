@@ -50,7 +50,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_EPISODE_COUNT] = episodes_.count();
   info[EXRP_INFO_RECORD_COUNT] = static_cast<double>(recordCount_);
   info[EXRP_INFO_PICK_COUNT] = tables_[0]->picks.count();
-  info[EXRP_INFO_MEMORY_BYTES] = store_.columnBytes() + indexBytes + static_cast<double>(sizeof(Replay));
+  info[EXRP_INFO_MEMORY_BYTES] = store_.columnBytes() + indexBytes + static_cast<double>(tableCount_ * sizeof(Table));
   info[EXRP_INFO_COLUMN_BYTES] = store_.columnBytes();
   info[EXRP_INFO_INDEX_BYTES] = indexBytes;
   info[EXRP_INFO_BLOCK_LENGTH] = config_.blockLength;

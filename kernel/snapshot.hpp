@@ -32,6 +32,12 @@ class Snapshot {
     return loadSection_ == 0 ? Status::ok : fail(Status::order, loadSection_ - 1, loadItem_, loadItem_);
   }
 
+  /// Bytes of the pages in use for numbers that were read.
+  double memoryBytes() const {
+    return ordinals_.takenBytes(ordinals_.committed()) + numbered_.takenBytes(numbered_.committed()) +
+           evictionItems_.takenBytes(evictionItems_.committed());
+  }
+
  private:
   struct Shape {
     double itemCount;

@@ -7,8 +7,15 @@
 import { ReplayError } from "../base/errors.ts";
 import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
-import { EXRP_INFO_COUNT, EXRP_STATUS_REPLAY_UNKNOWN } from "../ffi/symbols.ts";
+import {
+  EXRP_INFO_COUNT,
+  EXRP_INFO_MEMORY_BYTES,
+  EXRP_STATUS_REPLAY_UNKNOWN,
+} from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
+
+/** What the engine's objects of a replay take. (`tests/replay/memory_test.ts` measures it: 300 replays, each with one record.) */
+const OBJECT_BYTES = 18 * 1024;
 
 /** An id that no replay has. The kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0xffffffff;
@@ -25,6 +32,7 @@ export class ReplayCore {
   seed: number;
   #handle: ReplayHandle;
   #busyWith: string | undefined;
+  readonly #buffers: (() => number)[] = [];
 
   /** Creates the replay in the kernel. */
   constructor(kernel: Kernel, config: ReplayConfig) {
@@ -112,10 +120,20 @@ export class ReplayCore {
     if (status !== 0) throw this.error(operation, status);
   }
 
-  /** What the kernel tells about replay `id`; the `EXRP_INFO_` constants are the indices. */
+  /** From now on, `memoryBytes` has the bytes that `bytes` gives: of buffers that a part of the replay keeps for later calls. */
+  countBuffers(bytes: () => number): void {
+    this.#buffers.push(bytes);
+  }
+
+  /**
+   * What the kernel tells about replay `id`; the `EXRP_INFO_` constants are the indices. The memory also has the engine's objects and the
+   * buffers that the replay keeps.
+   */
   info(operation: string, id: number = this.id): Float64Array {
     const info = new Float64Array(EXRP_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, info.length));
+    const kept = this.#buffers.reduce((sum, bytes) => sum + bytes(), OBJECT_BYTES);
+    info[EXRP_INFO_MEMORY_BYTES] = (info[EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
     return info;
   }
 

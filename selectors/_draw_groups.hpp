@@ -196,7 +196,7 @@ class DrawGroups {
   int32_t check() const;
 
   double memoryBytes() const {
-    double bytes = groups_.takenBytes(slotEnd_) + used_.takenBytes(slotEnd_ / 64 + 1);
+    double bytes = groups_.takenBytes(slotEnd_) + used_.takenBytes((size_t{slotEnd_} + 63) / 64);
     for (uint32_t slot = first_; slot != none; slot = groups_[slot].next) bytes += double{sizeof(Member)} * groups_[slot].capacity;
     return bytes;
   }

@@ -86,7 +86,10 @@ class ScoreTournament {
     return nodes_[1].winner;
   }
 
-  double memoryBytes() const { return lines_.takenBytes(leafCount_) + nodes_.takenBytes(leafCount_) + scratch_.takenBytes(leafCount_); }
+  double memoryBytes() const {
+    if (leafCount_ < 2) return 0.0;
+    return lines_.takenBytes(leafCount_) + nodes_.takenBytes(leafCount_) + scratch_.takenBytes(leafCount_);
+  }
 
   bool holds(uint32_t slot, double q, uint64_t n) const { return lines_[slot].q == q && lines_[slot].n == n; }
   bool absent(uint32_t slot) const { return slot >= leafCount_ || lines_[slot].n == 0; }

@@ -34,6 +34,7 @@ class WithoutReplacementSelector final : public PickSelector {
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     if (count > count_) return fail(Status::batchSize, count, count_);
+    isDrawn_ = true;
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t last = count_ - count + k;
       const uint32_t one = random_.below(last + 1);
@@ -49,7 +50,9 @@ class WithoutReplacementSelector final : public PickSelector {
 
   bool weighted() const override { return false; }
   bool drawsByWeights() const override { return true; }
-  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + taken_.takenBytes(countHighWater / 64 + 1); }
+  double memoryBytes(uint32_t countHighWater) const override { 
+    return sizeof(*this) + (isDrawn_ ? taken_.takenBytes(countHighWater / 64 + 1) : 0.0);
+  }
 
   uint32_t headerBytes() const override { return Random::stateBytes; }
   uint32_t itemBytes() const override { return 0; }
@@ -76,6 +79,7 @@ class WithoutReplacementSelector final : public PickSelector {
   Random random_;
   size_t words_;
   uint32_t count_ = 0;
+  bool isDrawn_ = false;  // before that, the bits were not touched
   ReservedArray<uint64_t> taken_;
 };
 

@@ -42,6 +42,7 @@ class Scratch {
   T& operator[](size_t index) { return data_[index]; }
   const T& operator[](size_t index) const { return data_[index]; }
   size_t committed() const { return committed_; }
+  double memoryBytes() const { return static_cast<double>(committed_ * sizeof(T)); }
 
  private:
   bool grow(size_t count) {

@@ -46,7 +46,7 @@ class Journal {
     if (read_ == written_) read_ = written_ = 0;
     return given;
   }
-  double memoryBytes() const { return double{8} * static_cast<double>(written_); }
+  double memoryBytes() const { return isOpen_ ? events_.takenBytes(events_.committed()) : 0.0; }
 
  private:
   void compact() {

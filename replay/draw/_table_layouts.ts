@@ -32,6 +32,13 @@ export class TableLayouts {
     this.#key = `{ ${columns.join(", ")} } x ${rowCount(policy)}${layout && `, ${layout}`}`;
   }
 
+  /** The bytes of the spare buffers. */
+  get spareBytes(): number {
+    let bytes = 0;
+    for (const layout of this.#layouts.values()) bytes += layout.spareBytes;
+    return bytes;
+  }
+
   /** The layout of batches of `size`. */
   of(size: number, operation = "getBatch()"): BatchLayout {
     if (this.#latest?.size === size) return this.#latest;

@@ -105,6 +105,11 @@ export class BatchLayout {
     if (memory !== undefined && this.#spare.length < SPARE_MAX) this.#spare.push(memory);
   }
 
+  /** The bytes of the spare buffers. */
+  get spareBytes(): number {
+    return this.#spare.length * this.bytes;
+  }
+
   /** How many elements column k has. */
   count(k: number): number {
     return this.#counts[k] ?? 0;

@@ -61,6 +61,7 @@ export class Drawer {
     this.#core = core;
     this.#register = register;
     this.#rules = rules;
+    core.countBuffers(() => this.#tables.reduce((sum, layouts) => sum + layouts.spareBytes, 0));
   }
 
   /** Draws a batch. */

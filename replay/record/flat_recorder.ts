@@ -87,6 +87,7 @@ export class FlatRecorder {
     this.#core = core;
     this.#rules = rules;
     this.#isFinite = core.config.checkFinite;
+    core.countBuffers(() => this.#kept?.memoryBytes ?? 0);
   }
 
   /** Writes consecutive steps of many episodes, of which the first goes to `episode`. */

@@ -158,6 +158,7 @@ export class ManyRecorder {
     this.#core = core;
     this.#rules = rules;
     this.#row = row;
+    core.countBuffers(() => (this.#many?.memoryBytes ?? 0) + (this.#batch?.memoryBytes ?? 0));
   }
 
   /** Writes consecutive steps of one episode. */

@@ -199,6 +199,9 @@ export class ManyRowsColumn {
   }
 }
 
+/** What the views of a ManyRows take in the engine, about. */
+const VIEW_BYTES = 8 * 1024;
+
 /** Many records on their way to the kernel. */
 export class ManyRows {
   /** How many. */
@@ -217,6 +220,11 @@ export class ManyRows {
   readonly finalState: ManyRowsColumn;
   /** The bytes of the final states. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
+
+  /** The bytes of memory that it takes. */
+  get memoryBytes(): number {
+    return this.bytes.length + VIEW_BYTES;
+  }
 
   /** `count` steps in the layout of the kernel, with room for `finalCount` final states. */
   constructor(

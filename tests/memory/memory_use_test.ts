@@ -1,0 +1,135 @@
+/**
+ * Resident memory follows use, and `memoryBytes` tells it. Each test has a process of its own. The floors are those of issue 12.
+ */
+
+import { assert } from "@std/assert";
+import { CAN_MEASURE, measure } from "./_measure.ts";
+import type { Growth, Plan } from "./_program.ts";
+
+const KIBI = 1024;
+const RECORD_BYTES = 24;
+
+function test(name: string, run: () => Promise<void>): void {
+  Deno.test({ name, ignore: !CAN_MEASURE, fn: run });
+}
+
+/** `memoryBytes` is within 10 % of what the process grew by. `noise` is what the engine may have grown by besides. */
+function tellsTheTruth({ said, resident }: Growth, plan: Plan, noise: number): void {
+  const text = `${JSON.stringify(plan)}: says ${said / KIBI} KiB, takes ${resident / KIBI} KiB`;
+  assert(said <= 1.1 * resident + noise, text);
+  assert(resident <= 1.1 * said + noise, text);
+}
+
+test("a new replay of any capacity takes at most 256 KiB, and one with one record tells what it takes within 10 %", async () => {
+  const plans: Plan[] = [
+    { capacity: 1000 },
+    { capacity: 100_000, selectors: ["prioritized"] },
+    { capacity: 2 ** 20, selectors: ["uniform"], eviction: "lru" },
+    { capacity: 2 ** 20, state: 7056 / 4, selectors: ["uniform"], eviction: "secondChance" },
+    { capacity: 2 ** 28, selectors: ["uniform", "prioritized"], eviction: "lfu", maxAge: 2 ** 27 },
+    { capacity: 2 ** 28, selectors: ["ucb", "rankBased"], eviction: "afterDraws" },
+    { capacity: 2 ** 28, selectors: ["pser", "curious"], eviction: "reservoir", maxAge: 2 ** 20 },
+    { capacity: 2 ** 28, selectors: ["recent", "newest"], eviction: "lowestPriorityFirst" },
+    { capacity: 2 ** 28, selectors: ["highestPriority", "withoutReplacement"] },
+  ];
+  for (const each of plans) {
+    const plan: Plan = { ...each, replays: 100, records: 1 };
+    const { made, filled } = await measure(plan);
+    const text = `${JSON.stringify(plan)}: ${made.resident / 100 / KIBI} KiB each`;
+    assert(made.resident <= 100 * 256 * KIBI, text);
+    assert(made.said <= 100 * 256 * KIBI, text);
+    tellsTheTruth(filled, plan, 0);
+  }
+});
+
+for (const [count, share] of [[2 ** 16, 1.5], [2 ** 20, 1.3]] as const) {
+  test(`${count} full records of 24 bytes take at most ${share} times that, 8 bytes a record, and 8 for a prioritized table`, async () => {
+    for (const length of [0, 100, 1000]) {
+      for (const prioritized of [0, 1]) {
+        const selectors: Plan["selectors"] = prioritized === 0 ? [] : ["prioritized"];
+        // A tenth more than fits, so that old ones go.
+        const plan: Plan = { capacity: count, records: Math.ceil(1.1 * count), length, selectors };
+        const { filled } = await measure(plan);
+        // Blocks of 16 leave 11 of 112 slots empty behind 100 records and a final state. Where that is so it costs 2 bytes a record more.
+        const empty = length === 100 && prioritized === 0 ? 2 : 0;
+        const most = count * (share * RECORD_BYTES + 8 + 8 * prioritized + empty);
+        const text = `${JSON.stringify(plan)}: ${filled.resident / count} bytes a record`;
+        assert(filled.resident <= most, text);
+        tellsTheTruth(filled, plan, 96 * KIBI);
+        // What a system that overcommits nothing must promise follows use too.
+        assert(filled.promised <= 1.2 * filled.resident + 1024 * KIBI, text);
+      }
+    }
+  });
+}
+
+test("memoryBytes tells the truth with each selector and eviction policy", async () => {
+  const capacity = 2 ** 17;
+  const full: Plan = { capacity, records: Math.ceil(1.2 * capacity), length: 200 };
+  const plans: Plan[] = [
+    { ...full, selectors: ["rankBased"] },
+    { ...full, selectors: ["pser", "curious"], eviction: "reservoir" },
+    { ...full, selectors: ["ucb"], eviction: "lru" },
+    { ...full, selectors: ["recent", "newest"], eviction: "afterDraws", maxAge: 2 ** 16 },
+    { ...full, selectors: ["highestPriority"], eviction: "lfu" },
+    { ...full, selectors: ["withoutReplacement"], eviction: "lowestPriorityFirst" },
+    { ...full, length: 1, capacity: capacity / 16, eviction: "secondChance" },
+    { ...full, state: 1024, capacity: 4096, records: 3000, selectors: ["uniform"] },
+  ];
+  for (const plan of plans) tellsTheTruth((await measure(plan)).filled, plan, 128 * KIBI);
+});
+
+test("a replay that is full does not grow by recording, drawing, or saving and loading", async () => {
+  for (const eviction of ["fifo", "reservoir", "lru"] as const) {
+    const plan: Plan = {
+      capacity: 2 ** 16,
+      records: 2 ** 16,
+      selectors: ["prioritized"],
+      eviction,
+
+      // The engine keeps memory for the bytes of a snapshot, so what comes after the first one counts.
+      then: ["saveAndLoad", "churn", "churn", "churn", "saveAndLoad", "largeBatch"],
+    };
+    const { later } = await measure(plan);
+    const [, first, , third, loaded, drawn] = later;
+    assert(first && third && loaded && drawn);
+    const text = `${eviction}: ${later.map(({ resident }) => resident / KIBI)} KiB`;
+    assert(third.resident <= 1.03 * first.resident + 128 * KIBI, text);
+    assert(loaded.resident <= 1.03 * third.resident + 512 * KIBI, text);
+    // A batch's picks take 16 bytes each for its call, and stay.
+    assert(drawn.resident <= third.resident + 16 * 50_000 + 512 * KIBI, text);
+  }
+});
+
+test("recent() with a limit of age stays small however much is recorded", async () => {
+  const plan: Plan = {
+    capacity: 2 ** 24,
+    maxAge: 10_000,
+    records: 400_000,
+    selectors: ["recent"],
+  };
+  const { filled } = await measure(plan);
+  assert(filled.resident <= 3 * KIBI * KIBI, `${filled.resident / KIBI} KiB`);
+  tellsTheTruth(filled, plan, 256 * KIBI);
+});
+
+test("a replay reserves at most twice the address space that it may use", async () => {
+  // Most is used when each episode has one record: then each has a block.
+  const shapes: Plan[] = [
+    { capacity: 1000, selectors: ["prioritized"] },
+    { capacity: 2 ** 18, state: 1, selectors: ["prioritized"] },
+    { capacity: 2 ** 11, state: 7056 / 4, selectors: ["uniform"] },
+  ];
+  for (const shape of shapes) {
+    const most: Plan = { ...shape, records: Math.ceil(1.2 * shape.capacity), length: 1 };
+    const { made, filled } = await measure(most);
+    const text = `${JSON.stringify(shape)}: reserves ${made.space / KIBI} KiB, uses ${
+      filled.said / KIBI
+    }`;
+    assert(made.space <= 2 * filled.said + 512 * KIBI, text);
+    // A larger one of the kind reserves as much a record.
+    const times = Math.min(1024, 2 ** 28 / shape.capacity);
+    const larger = await measure({ ...shape, capacity: times * shape.capacity });
+    assert(larger.made.space <= 1.1 * times * made.space, text);
+  }
+});
