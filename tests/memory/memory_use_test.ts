@@ -86,7 +86,6 @@ test("a replay that is full does not grow by recording, drawing, or saving and l
       records: 2 ** 16,
       selectors: ["prioritized"],
       eviction,
-
       // The engine keeps memory for the bytes of a snapshot, so what comes after the first one counts.
       then: ["saveAndLoad", "churn", "churn", "churn", "saveAndLoad", "largeBatch"],
     };
