@@ -47,7 +47,7 @@ export const symbols = {
     parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, episode, steps, steps_size, count, flags, done, begun, begun_count)` */
+  /** `(replay, episode, steps, steps_size, count, flags, done, episodes, episode_count)` */
   exrp_record_flat: {
     parameters: ["u32", "buffer", "buffer", "f64", "u32", "u32", "buffer", "buffer", "u32"],
     result: "i32",
@@ -56,6 +56,8 @@ export const symbols = {
   exrp_episode_end: { parameters: ["u32", "f64", "buffer", "u32", "u32", "buffer"], result: "i32" },
   /** `(replay, episode)` */
   exrp_episode_evict: { parameters: ["u32", "f64"], result: "i32" },
+  /** `(replay)` */
+  exrp_replay_clear: { parameters: ["u32"], result: "i32" },
   /** `(replay, episode, info, info_count)` */
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count)` */

@@ -170,10 +170,10 @@ int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* step
 }
 
 int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
-                         uint32_t* done, double* begun, uint32_t begun_count) {
+                         uint32_t* done, double* episodes, uint32_t episode_count) {
   return withWhole(replay, [&](Instance& found) {
-    if (begun_count < 3) return fail(Status::bufferSize, begun_count, 3);
-    return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, begun);
+    if (episode_count < count) return fail(Status::bufferSize, episode_count, count);
+    return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes);
   });
 }
 
@@ -188,6 +188,10 @@ int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_s
 
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
   return withWhole(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
+}
+
+int32_t exrp_replay_clear(uint32_t replay) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.clear(); });
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {

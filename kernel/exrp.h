@@ -315,15 +315,17 @@ EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint
                                    uint32_t flags, uint32_t* done);
 /* Records consecutive steps of many episodes, one after the other. `flags` is 0 or PRIORITY. Each step has its own flags in the steps: 0,
  * or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order. `episode` is in
- * and out as in exrp_record_many. `begun` gets three numbers: the handle of the episode that got the first record, or -1; the handle of
- * the first episode that began in this call; how many began. Their handles are consecutive. */
+ * and out as in exrp_record_many. `done` has two numbers: the steps, and how many handles are in `episodes`, which gets those of the
+ * episodes that got records, in order. `episode_count` is at least `count`. */
 EXRP_API int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
-                                  uint32_t flags, uint32_t* done, double* begun, uint32_t begun_count);
+                                  uint32_t flags, uint32_t* done, double* episodes, uint32_t episode_count);
 /* Ends an open episode without another record. `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where there was nothing to
  * end: the episode was evicted before, or has no record, in which case the call removes it. */
 EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,
                                   uint32_t flags, uint32_t* ended);
 EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
+/* Evicts all episodes, the oldest first: the result is that of exrp_episode_evict for each. */
+EXRP_API int32_t exrp_replay_clear(uint32_t replay);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
 /* The handles of all episodes, oldest first. `count` is the number of elements of `episodes`, at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);

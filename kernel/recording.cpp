@@ -289,15 +289,17 @@ Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, 
 }
 
 Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
-                             double* begun) {
+                             double* episodes) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = flags == EXRP_RECORD_PRIORITY;
   if (flags != 0 && !hasPriorities) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = replay_.store().column(0).bytes;
-  const uint32_t first = *done;
+  const uint32_t first = done[0];
+  uint32_t episodeCount = done[1];
   Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
   if (status != Status::ok) return status;
+  if (episodeCount > first) return fail(Status::argument, 7, episodeCount);
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint8_t* const own = steps + layout.flags;
   FlatNeeds needs;
@@ -318,8 +320,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
   findColumns(steps, layout, &columns);
   const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
   const uint8_t* finalState = steps + layout.finalState + needs.endsBefore * stateBytes;
-  double firstHandle = -1;
-  const uint64_t firstBegun = replay_.nextHandle();
+  double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
   uint32_t step = first;
   uint32_t flagged = first;  // the next step with flags, or the end
   while (step < end) {
@@ -340,7 +341,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     }
     if (hasPriorities) replay_.initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, state);
-    if (firstHandle < 0) firstHandle = replay_.handleAt(episode);
+    if (replay_.handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.handleAt(episode);
     const uint32_t run = own[step] != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
     copySteps(episode, slot, columns, step, run);
     replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own[step], finalState);
@@ -352,10 +353,8 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     step += run;
   }
   *handle = current;
-  *done = step;
-  begun[0] = firstHandle;
-  begun[1] = static_cast<double>(firstBegun);
-  begun[2] = static_cast<double>(replay_.nextHandle() - firstBegun);
+  done[0] = step;
+  done[1] = episodeCount;
   return Status::ok;
 }
 

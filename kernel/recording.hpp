@@ -28,7 +28,7 @@ class Recording {
   Status recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
                      uint32_t* done);
   Status recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
-                    double* begun);
+                    double* episodes);
 
  private:
   /// Where the parts of many steps lie, in bytes.

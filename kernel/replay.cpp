@@ -328,12 +328,25 @@ Status Replay::evictEpisode(double handle) {
   if (status != Status::ok) return status;
   const uint32_t episode = findEpisode(handle);
   if (episode == episodeNone) return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+  const Status prepared = prepareRemoval();
+  if (prepared == Status::ok) removeEpisode(episode);
+  return prepared;
+}
+
+Status Replay::clear() {
+  const Status prepared = prepareRemoval();
+  if (prepared != Status::ok) return prepared;
+  while (episodes_.oldest() != episodeNone) removeEpisode(episodes_.oldest());
+  return Status::ok;
+}
+
+/// Takes the memory that the journals need if every pick goes.
+Status Replay::prepareRemoval() {
   for (uint32_t table = 0; table < tableCount_; ++table) {
     PickTable& picks = tables_[table]->picks;
     const Status prepared = picks.journal().prepare(size_t{2} * picks.count());
     if (prepared != Status::ok) return prepared;
   }
-  removeEpisode(episode);
   return Status::ok;
 }
 

@@ -137,6 +137,8 @@ class Replay {
   /// without records stays as it is. The memory for it was prepared.
   Status cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode);
   Status evictEpisode(double handle);
+  /// Evicts all episodes, the oldest first.
+  Status clear();
 
   // ---- a record comes ----
 
@@ -251,6 +253,7 @@ class Replay {
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
+  Status prepareRemoval();
   void removeEpisode(uint32_t episode);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);

@@ -905,6 +905,34 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
+   * Forgets all episodes, as {@linkcode ExperienceReplay.evict} does for each, the oldest first. The replay is then empty.
+   *
+   * Everything else stays: pick tables, selectors, options and counts, the random numbers of each rule, and the largest priority so
+   * far, with which new picks begin. Handles never come again. The handle of an episode that was open goes on: the next record with it
+   * begins a new episode. Records that you had not drained count as lost. The memory stays with the replay, for its next records.
+   *
+   * Cost: O(stored records).
+   *
+   * @throws {ReplayError} `disposed`, `busy` or `memory`. If your own eviction policy throws from `removed`, the episodes are gone.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertEquals, assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * let episode = replay.newEpisode();
+   * episode = replay.record(episode, 1, 0, 0);
+   * replay.clear();
+   * assertEquals([replay.recordCount, replay.episodeCount], [0, 0]);
+   * episode = replay.record(episode, 2, 0, 0); // a new episode
+   * assertStrictEquals(episode, 1);
+   * ```
+   */
+  clear(): void {
+    this.#episodes.clear();
+  }
+
+  /**
    * Returns all records of one episode. Each column is one typed array `[records, ...shape]`, which you own.
    *
    * @throws {ReplayError} `record-unknown` if the episode was evicted. `episode-unknown` for a handle that the replay never gave.

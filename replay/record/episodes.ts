@@ -159,6 +159,18 @@ export class Episodes {
     return this.#core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
   }
 
+  /** Forgets all episodes, the oldest first. */
+  clear(): void {
+    const core = this.#core;
+    const { eviction, selectors } = this.#rules;
+    core.checkUsable("clear()");
+    const handles = eviction === undefined ? [] : this.list();
+    core.check("clear()", core.kernel.symbols.exrp_replay_clear(core.id));
+    for (const handle of handles) eviction?.removed(handle);
+    // The journals have every pick now. Rules hear of it at once, so that the memory can be used again.
+    if (selectors.size > 0) selectors.drain(core.id);
+  }
+
   /** Forgets an episode; returns false if it was gone before. */
   evict(handle: number): boolean {
     if (this.info("evict()", handle).ending === "evicted") return false;

@@ -143,13 +143,16 @@ export class FlatRecorder {
   /** Calls the kernel until all steps are stored. One call does it, unless rules in TypeScript must be served in between. */
   #store(
     first: number,
-    { bytes, count, flags: own }: ManyRows,
+    { bytes, count }: ManyRows,
     flags: number,
   ): Pick<FlatRecorded, "episode" | "episodes"> {
     const { id, kernel: { symbols } } = this.#core;
     const { eviction, selectors } = this.#rules;
-    const [handle, done, begun] = [Float64Array.of(first), new Uint32Array(1), new Float64Array(3)];
-    const runs: Run[] = [];
+    const [handle, done, episodes] = [
+      Float64Array.of(first),
+      new Uint32Array(2),
+      new Float64Array(count),
+    ];
     for (;;) {
       const status = symbols.exrp_record_flat(
         this.#core.id,
@@ -159,44 +162,20 @@ export class FlatRecorder {
         count,
         flags,
         done,
-        begun,
-        begun.length,
+        episodes,
+        episodes.length,
       );
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(id);
       else if (status !== 0) this.#core.check(FLAT, status);
       else {
-        const [firstHandle = -1, firstBegun = 0, begunCount = 0] = begun;
-        runs.push({ firstHandle, firstBegun, begunCount });
-        for (let k = 0; k < begunCount; k++) eviction?.seen(firstBegun + k);
+        eviction?.seen(handle[0] as number);
         if (done[0] === count) break;
         if (selectors.size > 0) selectors.drain(id);
       }
     }
     if (selectors.size > 0) selectors.recorded(id, count);
-    const [episode = first] = handle;
-    return { episode, episodes: handlesOf(runs, own[count - 1] === 0 ? -1 : episode) };
+    return { episode: handle[0] as number, episodes: episodes.slice(0, done[1]) };
   }
-}
-
-/** Episodes of one call of the kernel: the one that got the first record, or -1, and those that began. */
-interface Run {
-  readonly firstHandle: number;
-  readonly firstBegun: number;
-  readonly begunCount: number;
-}
-
-/** The handles of the episodes that got records. Episode `empty` has none yet. */
-function handlesOf(runs: readonly Run[], empty: number): Float64Array<ArrayBuffer> {
-  const handles: number[] = [];
-  for (const { firstHandle, firstBegun, begunCount } of runs) {
-    // A run may go on with the last episode of the run before.
-    if (firstHandle >= 0 && firstHandle < firstBegun && firstHandle !== handles.at(-1)) {
-      handles.push(firstHandle);
-    }
-    for (let k = 0; k < begunCount; k++) handles.push(firstBegun + k);
-  }
-  if (handles.at(-1) === empty) handles.pop();
-  return Float64Array.from(handles);
 }
 
 /** Where episodes end. */

@@ -262,15 +262,17 @@ inline bool Recording::call(const std::string& name) {
   } else if (name == "record_flat") {
     auto* stored = buffer<uint32_t>(6);
     auto* handle = buffer<double>(1);
-    double begun[3] = {};
-    status_ = exrp_record_flat(id, handle, buffer<const uint8_t>(2), f64(3), u32(4), u32(5), stored, begun, 3);
-    if (status_ == 0) hash_ = fnv(begun, sizeof begun, fnv(stored, 4, fnv(handle, 8)));
+    auto* episodes = buffer<double>(7);
+    status_ = exrp_record_flat(id, handle, buffer<const uint8_t>(2), f64(3), u32(4), u32(5), stored, episodes, u32(8));
+    if (status_ == 0) hash_ = fnv(episodes, size_t{8} * u32(8), fnv(stored, 8, fnv(handle, 8)));
   } else if (name == "episode_end") {
     uint32_t ended = 0;
     const int32_t status = exrp_episode_end(id, f64(1), buffer<const uint8_t>(2), u32(3), u32(4), &ended);
     done(status, &ended, sizeof ended);
   } else if (name == "episode_evict") {
     done(exrp_episode_evict(id, f64(1)), nullptr, 0);
+  } else if (name == "replay_clear") {
+    done(exrp_replay_clear(id), nullptr, 0);
   } else if (name == "episode_info") {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);

@@ -179,12 +179,12 @@ class Refused {
       bytes[static_cast<size_t>(layout[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(kinds[random_.below(8)]);
     }
     const uint32_t flags = random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0;
-    std::vector<double> results(5);  // the handle, what began, and how many steps are done
+    std::vector<double> results(2 + count);  // the handle, how many steps and episodes are done, the episodes
     results[0] = handle();
     EXRP_CARRY(attempt("record_flat", &results, [&](uint32_t replay, auto& out) {
-      auto* const done = reinterpret_cast<uint32_t*>(out.data() + 4);
+      auto* const done = reinterpret_cast<uint32_t*>(out.data() + 1);
       return exrp_record_flat(replay, out.data(), bytes, static_cast<double>(steps.size() * sizeof(double)), count, flags, done,
-                              out.data() + 1, 3);
+                              out.data() + 2, count);
     }));
     lastHandle_ = results[0] > lastHandle_ ? results[0] : lastHandle_;
     return {};

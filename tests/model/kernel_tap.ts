@@ -149,11 +149,12 @@ const CALLS: Readonly<Record<string, Call>> = {
     written: (args) => [bytesOf(args[1], 8 * Number(args[4])), bytesOf(args[6], 4)],
   },
   exrp_record_flat: {
-    roles: [R, B, B, N, N, N, B, O, N],
-    written: (args) => [bytesOf(args[1], 8), bytesOf(args[6], 4), bytesOf(args[7], 24)],
+    roles: [R, B, B, N, N, N, B, B, N],
+    written: (args) => [bytesOf(args[1], 8), bytesOf(args[6], 8), bytesOf(args[7])],
   },
   exrp_episode_end: { roles: [R, N, B, N, N, O], written: (args) => [bytesOf(args[5], 4)] },
   exrp_episode_evict: { roles: [R, N], written: nothing },
+  exrp_replay_clear: { roles: [R], written: nothing },
   exrp_episode_info: {
     roles: [R, N, O, N],
     written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],

@@ -42,6 +42,16 @@ export type Operation =
     readonly priority: boolean;
   }
   | {
+    readonly do: "recordFlat";
+    readonly actor: number;
+    readonly count: number;
+    readonly data: number;
+    /** Which steps end their episode is chosen by `data`, one in so many. */
+    readonly endOneIn: number;
+    readonly plain: boolean;
+    readonly priority: boolean;
+  }
+  | {
     readonly do: "recordStep";
     readonly actor: number;
     readonly data: number;
@@ -74,6 +84,7 @@ export type Operation =
     readonly float32: boolean;
   }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
+  | { readonly do: "clear" }
   | {
     readonly do: "drain";
     /** How much: 0 for all that has ended, else a number of steps below or about the capacity. */
@@ -146,7 +157,9 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
         float32: choice.oneIn(2),
       });
     } else if (roll < 92) {
-      operations.push({ do: "evict", nth: choice.data(), gone: choice.oneIn(4) });
+      const nth = choice.data();
+      if (choice.oneIn(40)) operations.push({ do: "clear" });
+      else operations.push({ do: "evict", nth, gone: choice.oneIn(4) });
     } else if (roll < 93 && waiting > 0) {
       waiting--;
       operations.push({ do: "addSelector" });
@@ -187,7 +200,7 @@ function chooseSteps(
   const priority = priorities && choice.oneIn(2);
   const data = choice.data();
   const plain = choice.oneIn(3);
-  const kind = choice.below(8);
+  const kind = choice.below(10);
   if (kind < 3) {
     // Their episodes begin by themselves; now and then an actor has one that has ended, or two have the same.
     return {
@@ -207,6 +220,20 @@ function chooseSteps(
       ? choice.within(1, 2 * Math.min(capacity, 60))
       : choice.within(1, 9);
     return { do: "recordMany", actor, count, data, end, plain, priority };
+  }
+  if (kind > 7) {
+    const count = choice.oneIn(6)
+      ? choice.within(1, 2 * Math.min(capacity, 60))
+      : choice.within(1, 9);
+    return {
+      do: "recordFlat",
+      actor,
+      count,
+      data,
+      endOneIn: choice.of([1, 3, meanLength]),
+      plain,
+      priority,
+    };
   }
   if (kind === 6) {
     const [terminated, truncated] = [choice.oneIn(meanLength), choice.oneIn(meanLength)];

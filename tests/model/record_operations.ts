@@ -189,6 +189,40 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
   for (const [actor, handle] of given.entries()) sides.actors.set(actor, handle);
 }
 
+export function recordFlat(sides: Sides, operation: Operation & { do: "recordFlat" }): void {
+  const { actor, count, data, endOneIn, plain, priority } = operation;
+  const values = new Values(data);
+  const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
+  const { columns, bytes } = stepValues(sides, values, count, plain);
+  const next = values.columns(sides.config.state, count, plain);
+  const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
+  const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
+  const handle = sides.actors.get(actor) ?? 0;
+  const steps = {
+    ...columns,
+    nextState: next.value,
+    terminated: plain ? done : Uint8Array.from(done, Number),
+    truncated: plain ? cut.map(Number) : Float32Array.from(cut, Number),
+    ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
+  };
+  const ends = next.bytes.map((finalState, k) => {
+    if (!done[k] && !cut[k]) return undefined;
+    return { finalState, ending: done[k] ? "terminated" as const : "truncated" as const };
+  });
+  const before = sides.model.evictedCount;
+  const outcome = both(
+    () => sides.replay.recordFlat(handle, steps as Parameters<AnyReplay["recordFlat"]>[1]),
+    () => sides.model.recordFlat(handle, bytes, ends, priorities),
+  );
+  if (outcome === undefined) return;
+  const { episode, episodes, recordCount } = outcome.actual;
+  same("recordFlat()", episode, outcome.expected.episode);
+  sameNumbers("the episodes of recordFlat()", episodes, outcome.expected.episodes);
+  same("the count of records", recordCount, count);
+  sides.tally.evictions += sides.model.evictedCount - before;
+  sides.actors.set(actor, episode);
+}
+
 export function recordStep(sides: Sides, operation: Operation & { do: "recordStep" }): void {
   const { actor, terminated, truncated } = operation;
   const { state, action, reward, last, columns, options } = makeStep(sides, operation);

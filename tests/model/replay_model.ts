@@ -206,6 +206,24 @@ export class ReplayModel {
     });
   }
 
+  /** Steps of one episode after the other. The handle to go on with, and the handles of the episodes that got records. */
+  recordFlat(
+    handle: number,
+    steps: readonly (readonly Uint8Array[])[],
+    ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+    priorities: readonly number[] = [],
+  ): { readonly episode: number; readonly episodes: readonly number[] } {
+    let episode = handle;
+    const episodes = new Set<number>();
+    for (const [k, columns] of steps.entries()) {
+      const end = ends[k];
+      episode = this.record(episode, columns, end?.finalState, end?.ending, priorities[k]);
+      episodes.add(episode);
+      if (end !== undefined) episode = this.newEpisodeAfter(episode);
+    }
+    return { episode, episodes: [...episodes] };
+  }
+
   /** False when there was nothing to end. */
   endEpisode(handle: number, finalState: Uint8Array, ending: Ending): boolean {
     this.#checkOpen(handle);
@@ -235,6 +253,10 @@ export class ReplayModel {
     if (!this.#episodes.has(handle)) return false;
     this.#remove(handle);
     return true;
+  }
+
+  clear(): void {
+    for (const handle of this.handles) this.evict(handle);
   }
 
   // ---- drawing and draining ----

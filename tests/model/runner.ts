@@ -21,6 +21,7 @@ import {
   newEpisode,
   record,
   recordBatch,
+  recordFlat,
   recordMany,
   recordStep,
 } from "./record_operations.ts";
@@ -122,6 +123,8 @@ class Run implements Disposable {
         return recordMany(this.#sides, operation);
       case "recordBatch":
         return recordBatch(this.#sides, operation);
+      case "recordFlat":
+        return recordFlat(this.#sides, operation);
       case "recordStep":
         return recordStep(this.#sides, operation);
       case "endEpisode":
@@ -132,6 +135,9 @@ class Run implements Disposable {
         return this.#setPriority(operation);
       case "evict":
         return this.#evict(operation);
+      case "clear":
+        this.#sides.replay.clear();
+        return this.#sides.model.clear();
       case "drain":
         return this.#drain(operation);
       case "relabel":

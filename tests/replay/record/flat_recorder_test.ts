@@ -185,6 +185,22 @@ Deno.test("recordFlat() without next states: a truncated step ends its episode, 
   }
 });
 
+Deno.test("the episodes of recordFlat() have the tag of the first one, whatever ends them", async () => {
+  for (const nextStateUnknown of [false, true]) {
+    using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+    const { episodes } = replay.recordFlat(replay.newEpisode({ tag: 5 }), {
+      state: [0, 1, 2, 3, 4, 5],
+      action: [0, 0, 0, 0, 0, 0],
+      reward: [0, 0, 0, 0, 0, 0],
+      terminated: [0, 1, 0, 0, 0, 0],
+      truncated: [0, 0, 0, 1, 0, 0],
+      ...(nextStateUnknown ? { nextStateUnknown } : { nextState: [1, 2, 3, 4, 5, 6] }),
+    });
+    assertEquals([...episodes], [0, 1, 2]);
+    for (const handle of episodes) assertStrictEquals(replay.episode(handle).tag, 5);
+  }
+});
+
 Deno.test("recordFlat() with a user's policy leaves what single calls leave, and a policy that throws stops it there", async () => {
   for (const fails of [false, true]) {
     let victims = 0;
