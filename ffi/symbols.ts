@@ -151,9 +151,9 @@ export const symbols = {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "u32"],
     result: "i32",
   },
-  /** `(replay, selector, edges, edge_count, counts, summary, summary_count)` */
-  exrp_selector_weights: {
-    parameters: ["u32", "u32", "buffer", "u32", "buffer", "buffer", "u32"],
+  /** `(replay, selector, what, edges, edge_count, counts, summary, summary_count)` */
+  exrp_selector_sums: {
+    parameters: ["u32", "u32", "u32", "buffer", "u32", "buffer", "buffer", "u32"],
     result: "i32",
   },
   /** `(replay, log, episodes, positions, count)` */
@@ -332,6 +332,8 @@ export const EXRP_SUMMARY_SMALLEST = 3;
 export const EXRP_SUMMARY_LARGEST = 4;
 export const EXRP_SUMMARY_EXISTS = 5;
 export const EXRP_SUMMARY_NUMBERS = 6;
+export const EXRP_SUMS_WEIGHTS = 0;
+export const EXRP_SUMS_PRIORITIES = 1;
 export const EXRP_DRAWS_DRAWN_COUNT = 0;
 export const EXRP_DRAWS_NOTED_COUNT = 1;
 export const EXRP_DRAWS_INFO_COUNT = 2;

@@ -352,11 +352,12 @@ int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_cou
   });
 }
 
-int32_t exrp_selector_weights(uint32_t replay, uint32_t selector, const double* edges, uint32_t edge_count, double* counts,
-                              double* summary, uint32_t summary_count) {
+int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
+                           double* summary, uint32_t summary_count) {
   return withWhole(replay, [&](Instance& found) {
+    if (what > EXRP_SUMS_PRIORITIES) return fail(Status::argument, 3, what);
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
-    return found.looking.weights(found.lane, selector, {edges, edge_count, counts}, summary);
+    return found.looking.sums(found.lane, selector, what, {edges, edge_count, counts}, summary);
   });
 }
 

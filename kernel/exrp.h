@@ -239,8 +239,12 @@ extern "C" {
 #define EXRP_SUMMARY_SQUARES 2  /* the sum of the squares */
 #define EXRP_SUMMARY_SMALLEST 3 /* the smallest above 0, or 0 */
 #define EXRP_SUMMARY_LARGEST 4
-#define EXRP_SUMMARY_EXISTS 5   /* of weights: 1, or 0 where the rule draws by no weights; else 1 */
+#define EXRP_SUMMARY_EXISTS 5   /* 1, or 0 where the rule draws by no weights, or keeps no priorities */
 #define EXRP_SUMMARY_NUMBERS 6
+
+/* What exrp_selector_sums sums up. */
+#define EXRP_SUMS_WEIGHTS 0
+#define EXRP_SUMS_PRIORITIES 1
 
 /* Indices into the numbers of exrp_draws_read. */
 #define EXRP_DRAWS_DRAWN_COUNT 0 /* picks drawn since the replay was created */
@@ -424,9 +428,10 @@ EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* ev
  * may be younger than it says by what other episodes got since then. */
 EXRP_API int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,
                                   uint32_t summary_count);
-/* The weights that a selector draws by, of all picks of its table. */
-EXRP_API int32_t exrp_selector_weights(uint32_t replay, uint32_t selector, const double* edges, uint32_t edge_count, double* counts,
-                                       double* summary, uint32_t summary_count);
+/* What a selector keeps of all picks of its table: the weights that it draws by, or the priorities that exrp_priority_get would read.
+ * Priorities that the rule does not know are left out. */
+EXRP_API int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count,
+                                    double* counts, double* summary, uint32_t summary_count);
 /* Notes `count` picks as one batch in a log of the caller's, EXRP_LIMIT_SELECTORS..EXRP_LIMIT_LOGS - 1. Evicted picks only count. */
 EXRP_API int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count);
 /* The numbers of a log, EXRP_DRAWS_*. Snapshots have no logs. */

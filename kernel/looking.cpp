@@ -1,6 +1,7 @@
 #include "kernel/looking.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace exrp {
@@ -69,22 +70,33 @@ Status Looking::recordAges(const Histogram& histogram, double* summary) const {
   return Status::ok;
 }
 
-Status Looking::weights(Lane& lane, uint32_t selector, const Histogram& histogram, double* summary) const {
+Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const {
   Status status = replay_.checkSelector(selector);
   if (status == Status::ok) status = checkEdges(histogram);
   if (status != Status::ok) return status;
   constexpr uint32_t piece = 1024;
-  if (!lane.numbers.commit(piece)) return fail(Status::memory, 8.0 * piece);
-  Summary weights(histogram);
+  if (!lane.numbers.commit(piece) || !lane.indices.commit(piece)) return fail(Status::memory, 12.0 * piece);
+  Summary sums(histogram);
   PickSelector& rule = replay_.selector(selector);
-  const uint32_t pickCount = rule.drawsByWeights() ? replay_.tableOf(selector).picks.count() : 0;
+  double* const values = lane.numbers.data();
+  uint32_t* const indices = lane.indices.data();
+  const bool ofWeights = what == EXRP_SUMS_WEIGHTS;
+  const bool exists = ofWeights ? rule.drawsByWeights() : rule.getPriority(indices, 0, values);
+  const uint32_t pickCount = exists ? replay_.tableOf(selector).picks.count() : 0;
   for (uint32_t first = 0; first < pickCount; first += piece) {
     const uint32_t count = std::min(piece, pickCount - first);
-    rule.weights(first, count, lane.numbers.data());
-    for (uint32_t k = 0; k < count; ++k) weights.add(lane.numbers.data()[k]);
+    if (ofWeights) {
+      rule.weights(first, count, values);
+    } else {
+      for (uint32_t k = 0; k < count; ++k) indices[k] = first + k;
+      rule.getPriority(indices, count, values);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      if (!std::isnan(values[k])) sums.add(values[k]);
+    }
   }
-  weights.write(summary);
-  summary[EXRP_SUMMARY_EXISTS] = rule.drawsByWeights() ? 1 : 0;
+  sums.write(summary);
+  summary[EXRP_SUMMARY_EXISTS] = exists ? 1 : 0;
   return Status::ok;
 }
 

@@ -33,8 +33,8 @@ class Looking {
 
   /// The ages of all records: how many records were written after each. `summary` gets the EXRP_SUMMARY_* numbers.
   Status recordAges(const Histogram& histogram, double* summary) const;
-  /// The weights of all picks of a selector's table. Where the rule draws by no weights, `summary` says that there are none.
-  Status weights(Lane& lane, uint32_t selector, const Histogram& histogram, double* summary) const;
+  /// The weights or priorities (EXRP_SUMS_*) of all picks of a selector's table. `summary` says whether the rule has any.
+  Status sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
 
   // A batch that selector `log` draws is noted in three steps, between which other work of the batch hides the cache misses.
   /// Counts the batch, and chooses picks by their indices.

@@ -150,13 +150,13 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
 
   /**
    * Says in numbers what is in the replay, and what its selectors draw: fill, episodes, the ages of what is stored and of what is drawn,
-   * the weights that each selector draws by, and the sample-to-insert ratio. As a string, it is a table for people. It changes nothing.
+   * the weights and priorities of each selector, and the sample-to-insert ratio. As a string, it is a table for people. It changes nothing.
    *
    * The counts of draws are saved in snapshots. The noted draws, with their ages, are not: they begin anew after `unserialize`.
    *
    * Cost: it looks at every record and weight, which takes a few ms for each million.
    *
-   * @throws {ReplayError} `disposed` or `busy`.
+   * @throws {ReplayError} `disposed` or `busy`. `rule` if `getPriority()` of a rule of your own is wrong.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";

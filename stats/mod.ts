@@ -28,6 +28,8 @@ export type {
   AgeStats,
   Histogram,
   NotedDraws,
+  PickNumbers,
+  PriorityStats,
   ReplayStats,
   SelectorStats,
   WeightStats,

@@ -33,23 +33,36 @@ export interface AgeStats {
   readonly histogram: Histogram;
 }
 
-/** The weights that a selector draws by: a pick is drawn with the probability weight / sum. */
-export interface WeightStats {
-  /** The sum of all weights. */
+/** What a selector keeps for each pick: weights or priorities. */
+export interface PickNumbers {
+  /** The sum of all. */
   readonly sum: number;
-  /** The largest weight; 0 if there is none. */
+  /** The largest; 0 if there is none. */
   readonly largest: number;
-  /** The smallest weight above 0; 0 if there is none. */
+  /** The smallest above 0; 0 if there is none. */
   readonly smallest: number;
-  /** How many weights are 0. Such picks are drawn only if all weights are 0. */
+  /** How many are 0. */
   readonly zeroCount: number;
+  /** Those above 0. Bins are equal steps of the logarithm: 1, 2, 4 or 8 for each factor of ten. */
+  readonly histogram: Histogram;
+}
+
+/**
+ * The weights that a selector draws by: a pick is drawn with the probability weight / sum. A pick of weight 0 is drawn only if all
+ * weights are 0.
+ */
+export interface WeightStats extends PickNumbers {
   /**
    * The effective sample size, (Σw)² / Σw², in picks. Uniform draws from that many picks would repeat picks as often as these draws do.
    * It is the number of picks if all weights are equal, and 1 if one pick has all the weight.
    */
   readonly effectiveCount: number;
-  /** The weights above 0. Bins are equal steps of the logarithm: 1, 2, 4 or 8 for each factor of ten. */
-  readonly histogram: Histogram;
+}
+
+/** The priorities of a selector's picks, as `getPriority` reads them. */
+export interface PriorityStats extends PickNumbers {
+  /** How many picks have no priority that the rule knows. They are in none of the other numbers. */
+  readonly unknownCount: number;
 }
 
 /**
@@ -89,6 +102,8 @@ export interface SelectorStats {
   readonly noted: NotedDraws;
   /** What it draws by; undefined if its rule draws by no fixed weights, is composed of others, or is written in TypeScript. */
   readonly weights: WeightStats | undefined;
+  /** Its priorities; undefined if its rule keeps none, is composed of others, or is your own without `getPriority()`. */
+  readonly priorities: PriorityStats | undefined;
 }
 
 /** A replay in numbers. `String(stats)` is a table for people. */

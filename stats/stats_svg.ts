@@ -241,32 +241,30 @@ function selectorRow(stats: SelectorStats, top: number, fill: string, theme: The
 }
 
 function weightChart(
-  { weights, parts }: SelectorStats,
+  { weights, priorities, parts }: SelectorStats,
   box: Box,
   fill: string,
   theme: Theme,
 ): string {
-  if (weights === undefined) {
-    return nothing(
-      box,
-      parts.length > 0 ? "its parts have the weights" : "it draws by no fixed weights",
-      theme,
-    );
+  const kept = weights ?? priorities;
+  if (kept === undefined) {
+    const why = parts.length > 0 ? "its parts have the weights" : "it keeps no weights";
+    return nothing(box, why, theme);
   }
-  const { edges, counts } = weights.histogram;
-  if (edges.length === 0) return nothing(box, "no weight above 0", theme);
-  if (weights.smallest === weights.largest && weights.zeroCount === 0) {
-    return nothing(box, `all weights are ${brief(weights.largest)}`, theme);
+  const name = weights === undefined ? "priority" : "weight";
+  const { edges, counts } = kept.histogram;
+  if (edges.length < 2) return nothing(box, `no ${name} above 0`, theme);
+  if (kept.smallest === kept.largest && kept.zeroCount === 0) {
+    const all = weights === undefined ? "all priorities" : "all weights";
+    return nothing(box, `${all} are ${brief(kept.largest)}`, theme);
   }
-  const most = Math.max(...counts);
-  const zeros = weights.zeroCount === 0 ? "" : `, ${brief(weights.zeroCount)} more of weight 0`;
+  const most = Math.max(1, ...counts);
+  const zeros = kept.zeroCount === 0 ? "" : `; ${brief(kept.zeroCount)} more are 0`;
   return frame(box, theme, {
     ticks: logTicks(edges[0] ?? 1, edges.at(-1) ?? 10),
-    title: `weight (logarithmic)${zeros}`,
-  }, {
-    ticks: roundTicks(most, 3),
-    title: "number of picks",
-  }) + bars(box, counts.map((count) => count / most), fill);
+    title: `${name} (logarithmic)${zeros}`,
+  }, { ticks: roundTicks(most, 3), title: "number of picks" }) +
+    bars(box, counts.map((count) => count / most), fill);
 }
 
 function repeatChart({ noted }: SelectorStats, box: Box, fill: string, theme: Theme): string {

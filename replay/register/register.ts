@@ -222,6 +222,11 @@ export class Register {
     return this.#drawnBefore[selector] ?? 0;
   }
 
+  /** Tells the rules in TypeScript what happened to their tables. */
+  tellRules(): void {
+    if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
+  }
+
   /** How many picks a selector drew as a part of others; they are among those that it drew. */
   drawnAsPart(selector: number): number {
     return this.#drawnAsPart[selector] ?? 0;

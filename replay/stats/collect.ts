@@ -21,10 +21,14 @@ import {
   EXRP_SUMMARY_SMALLEST,
   EXRP_SUMMARY_SQUARES,
   EXRP_SUMMARY_SUM,
+  EXRP_SUMS_PRIORITIES,
+  EXRP_SUMS_WEIGHTS,
 } from "../../ffi/symbols.ts";
 import {
   type AgeStats,
   type NotedDraws,
+  type PickNumbers,
+  type PriorityStats,
   type ReplayStats,
   type SelectorStats,
   type WeightStats,
@@ -32,6 +36,7 @@ import {
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
+import type { CustomSelector } from "../rules/custom_selectors.ts";
 import { ageEdges, logEdges } from "./edges.ts";
 
 const OPERATION = "stats()";
@@ -61,6 +66,9 @@ interface Log {
 
 /** Collects the numbers of a replay. */
 export function collectStats(core: ReplayCore, register: Register): ReplayStats {
+  core.checkUsable(OPERATION);
+  // Rules in TypeScript hear of changes late.
+  register.tellRules();
   const info = core.info(OPERATION);
   const number = (index: number): number => info[index] ?? 0;
   const stored = number(EXRP_INFO_RECORD_COUNT);
@@ -95,6 +103,11 @@ export function collectStats(core: ReplayCore, register: Register): ReplayStats 
     drawsPerRecord: perRecord(drawnCount),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
+      const pickCount = register.pickCount(table);
+      const native = entry.native === undefined
+        ? undefined
+        : (what: number): Sum => nativeSums(core, entry.nativeId, what);
+      const told = native?.(EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
       const log = logs[k] ??
         { drawnCount: 0, ages: new Float64Array(0), picks: new BigUint64Array(0) };
       return {
@@ -102,11 +115,12 @@ export function collectStats(core: ReplayCore, register: Register): ReplayStats 
         kind,
         table,
         parts: entry.selector.parts.map((part) => part.id),
-        pickCount: register.pickCount(table),
+        pickCount,
         drawnCount: log.drawnCount,
         drawsPerRecord: perRecord(log.drawnCount),
         noted: notedDraws(log, edges),
-        weights: entry.native === undefined ? undefined : weightStats(core, entry.nativeId),
+        weights: native && weightStats(keptNumbers(native(EXRP_SUMS_WEIGHTS))),
+        priorities: told && priorityStats(keptNumbers(told), pickCount),
       };
     }),
   });
@@ -226,36 +240,89 @@ function medianBySearch(sum: Sum, count: number, largest: number): number {
   return first;
 }
 
-/** What the weights of a selector in the kernel are, if it draws by weights. */
-function weightStats(core: ReplayCore, selector: number): WeightStats | undefined {
+/** What a selector keeps for each pick of its table: undefined if it keeps no such numbers. */
+interface Kept {
+  readonly numbers: PickNumbers;
+  readonly count: number;
+  readonly squares: number;
+}
+
+/** Sums up the weights or priorities of a selector. */
+function keptNumbers(sum: Sum): Kept | undefined {
+  const { summary, counts } = sum(new Float64Array(0));
+  const at = (index: number): number => summary[index] ?? 0;
+  if (at(EXRP_SUMMARY_EXISTS) === 0) return undefined;
+  const [smallest, largest] = [at(EXRP_SUMMARY_SMALLEST), at(EXRP_SUMMARY_LARGEST)];
+  const edges = logEdges(smallest, largest);
+  const binned = edges.length === 0 ? counts : sum(edges).counts;
+  return {
+    count: at(EXRP_SUMMARY_COUNT),
+    squares: at(EXRP_SUMMARY_SQUARES),
+    numbers: {
+      sum: at(EXRP_SUMMARY_SUM),
+      largest,
+      smallest,
+      zeroCount: binned[0] ?? 0,
+      histogram: { edges: [...edges], counts: [...binned.subarray(1, edges.length)] },
+    },
+  };
+}
+
+function weightStats(kept: Kept | undefined): WeightStats | undefined {
+  if (kept === undefined) return undefined;
+  const { numbers, squares } = kept;
+  return { ...numbers, effectiveCount: squares === 0 ? 0 : numbers.sum ** 2 / squares };
+}
+
+function priorityStats(kept: Kept | undefined, pickCount: number): PriorityStats | undefined {
+  return kept && { ...kept.numbers, unknownCount: pickCount - kept.count };
+}
+
+/** Sums up what a selector in the kernel keeps. */
+function nativeSums(core: ReplayCore, selector: number, what: number): Sum {
   const { symbols } = core.kernel;
-  const sum: Sum = (edges) =>
+  return (edges) =>
     summed(core, edges, (counts, summary) =>
-      symbols.exrp_selector_weights(
+      symbols.exrp_selector_sums(
         core.id,
         selector,
+        what,
         edges,
         edges.length,
         counts,
         summary,
         summary.length,
       ));
-  const { summary, counts } = sum(new Float64Array(0));
-  if (summary[EXRP_SUMMARY_EXISTS] === 0) return undefined;
-  const [smallest, largest] = [
-    summary[EXRP_SUMMARY_SMALLEST] ?? 0,
-    summary[EXRP_SUMMARY_LARGEST] ?? 0,
-  ];
-  const [total, squares] = [summary[EXRP_SUMMARY_SUM] ?? 0, summary[EXRP_SUMMARY_SQUARES] ?? 0];
-  const edges = logEdges(smallest, largest);
-  const binned = sum(edges).counts;
-  return {
-    sum: total,
-    largest,
-    smallest,
-    zeroCount: edges.length === 0 ? counts[0] ?? 0 : binned[0] ?? 0,
-    effectiveCount: squares === 0 ? 0 : total * total / squares,
-    histogram: { edges: [...edges], counts: [...binned.subarray(1, edges.length)] },
+}
+
+/** Sums up the priorities that a rule in TypeScript tells. */
+function customSums(custom: CustomSelector): Sum | undefined {
+  if (custom.rule.getPriority === undefined) return undefined;
+  custom.checkSound();
+  const values = Float64Array.from(
+    custom.readPriorities(Uint32Array.from({ length: custom.count }, (_, k) => k)),
+  ).filter((value) => value >= 0 && value < Infinity);
+  return (edges) => {
+    const [summary, counts] = [
+      new Float64Array(EXRP_SUMMARY_NUMBERS),
+      new Float64Array(edges.length + 1),
+    ];
+    const add = (index: number, value: number): void => {
+      summary[index] = (summary[index] ?? 0) + value;
+    };
+    add(EXRP_SUMMARY_EXISTS, 1);
+    add(EXRP_SUMMARY_COUNT, values.length);
+    for (const value of values) {
+      add(EXRP_SUMMARY_SUM, value);
+      add(EXRP_SUMMARY_SQUARES, value * value);
+      summary[EXRP_SUMMARY_LARGEST] = Math.max(summary[EXRP_SUMMARY_LARGEST] ?? 0, value);
+      const least = summary[EXRP_SUMMARY_SMALLEST] ?? 0;
+      if (value > 0 && (least === 0 || value < least)) summary[EXRP_SUMMARY_SMALLEST] = value;
+      const above = edges.findIndex((edge) => value < edge);
+      const bin = above < 0 ? edges.length : above;
+      counts[bin] = (counts[bin] ?? 0) + 1;
+    }
+    return { summary, counts };
   };
 }
 

@@ -24,12 +24,15 @@ export function logEdges(smallest: number, largest: number): Float64Array<ArrayB
   if (!(smallest > 0)) return new Float64Array(0);
   const [low, high] = [Math.log10(smallest), Math.log10(largest)];
   const steps = [8, 4, 2].find((each) => (high - low) * each < LOG_BINS_MAX - 2) ?? 1;
-  const edge = (k: number): number => 10 ** (k / steps);
+  const edge = (k: number): number =>
+    Math.min(Number.MAX_VALUE, Math.max(Number.MIN_VALUE, 10 ** (k / steps)));
   let [first, last] = [Math.floor(low * steps), Math.floor(high * steps) + 1];
   // The logarithm is rounded.
   while (edge(first) > smallest) first--;
   while (edge(first + 1) <= smallest) first++;
-  while (edge(last) <= largest) last++;
+  while (edge(last) <= largest && edge(last) < Number.MAX_VALUE) last++;
   while (edge(last - 1) > largest) last--;
-  return Float64Array.from({ length: last - first + 1 }, (_, k) => edge(first + k));
+  const edges = Float64Array.from({ length: last - first + 1 }, (_, k) => edge(first + k));
+  // Among the very smallest numbers some edges are the same.
+  return edges.filter((value, k) => k === 0 || value > (edges[k - 1] ?? 0));
 }

@@ -80,19 +80,24 @@ void agesAndWeightsAreCountedBetweenEdges() {
   uint32_t applied = 0;
   const auto* bytes = reinterpret_cast<const uint8_t*>(priorities);
   CHECK_EQUAL(exrp_priority_set(replay, selectors[0], episodes, positions, bytes, 8, 2, &applied), EXRP_STATUS_OK);
-  CHECK_EQUAL(exrp_selector_weights(replay, selectors[0], edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
   CHECK(counts[0] == 99 && counts[1] == 1 && counts[2] == 0);
   CHECK(summary[EXRP_SUMMARY_COUNT] == 100 && summary[EXRP_SUMMARY_SUM] == 118 && summary[EXRP_SUMMARY_SQUARES] == 498);
   CHECK(summary[EXRP_SUMMARY_SMALLEST] == 1 && summary[EXRP_SUMMARY_LARGEST] == 20 && summary[EXRP_SUMMARY_EXISTS] == 1);
-  CHECK_EQUAL(exrp_selector_weights(replay, selectors[1], edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[1], EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
   CHECK(summary[EXRP_SUMMARY_EXISTS] == 0 && summary[EXRP_SUMMARY_COUNT] == 0);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_PRIORITIES, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 1 && summary[EXRP_SUMMARY_SUM] == 118 && counts[1] == 1);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[1], EXRP_SUMS_PRIORITIES, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 0);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], 2, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
 
   // What is wrong is refused, and changes nothing.
   const double falling[] = {50, 10};
   counts[0] = -1;
   CHECK_EQUAL(exrp_record_ages(replay, falling, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(exrp_record_ages(replay, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS - 1), EXRP_STATUS_BUFFER_SIZE);
-  CHECK_EQUAL(exrp_selector_weights(replay, 2, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_SELECTOR_UNKNOWN);
+  CHECK_EQUAL(exrp_selector_sums(replay, 2, EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_SELECTOR_UNKNOWN);
   CHECK(counts[0] == -1);
   CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_OK);
 }

@@ -7,8 +7,16 @@ import {
   assertThrows,
 } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
-import { ExperienceReplay, float32, newest, prioritized, ReplayError, uniform } from "@exrp/replay";
-import { type ReplayStats, statsSvg } from "@exrp/replay/stats";
+import {
+  ExperienceReplay,
+  float32,
+  highestPriority,
+  newest,
+  prioritized,
+  ReplayError,
+  uniform,
+} from "@exrp/replay";
+import { type ReplayStats, type SelectorStats, statsSvg } from "@exrp/replay/stats";
 
 /** A replay of `count` records, of one episode. */
 // deno-lint-ignore explicit-function-return-type
@@ -92,7 +100,7 @@ Deno.test("statsSvg() says what is stored and drawn, and its lines are to scale"
       "999 picks in pick table 0",
       "320 drawn, 0.32 a record",
       "weight (logarithmic)",
-      "it draws by no fixed weights",
+      "it keeps no weights",
       "stored: median 499",
       "1 newest: median 1",
     ]
@@ -116,6 +124,21 @@ Deno.test("statsSvg() says what is stored and drawn, and its lines are to scale"
   const first = lines.find((points) => points.length === counts.length + 1);
   const [bottom = 0, next = 0] = [first?.[0]?.[1], first?.[1]?.[1]];
   assertAlmostEquals((bottom - next) / 150, (counts[0] ?? 0) / 320, 0.001);
+});
+
+Deno.test("statsSvg() of the smallest and largest priorities is well formed", async () => {
+  const extremes = [Number.MIN_VALUE, 1.5e-323, 1e-320, Number.MAX_VALUE, 1e308, 1, 0];
+  for (const some of [extremes, [Number.MIN_VALUE, 1e-323], [Number.MAX_VALUE, 1e308], [1], [0]]) {
+    using replay = await filled(some.length + 1);
+    const selector = replay.newPickSelector(highestPriority());
+    const places = some.map((_, k) => k);
+    replay.setPriority(selector, some.map(() => 0), places, some);
+    const { priorities } = replay.stats().selectors[0] as SelectorStats;
+    const binned = priorities?.histogram.counts.reduce((a, b) => a + b, priorities.zeroCount) ?? 0;
+    // The largest number of all is above the last edge.
+    assert(binned >= some.length - 1, String(some));
+    check(statsSvg(replay));
+  }
 });
 
 Deno.test("statsSvg() takes a replay or its stats, knows its options, and says what it needs", async () => {

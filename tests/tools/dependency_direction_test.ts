@@ -69,7 +69,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
   "describe.ts": ["register", "core.ts"],
-  stats: ["register", "core.ts"],
+  stats: ["register", "rules", "core.ts"],
   snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
   read: ["draw", "record", "rules", "core.ts"],
   draw: ["register", "rules", "core.ts"],

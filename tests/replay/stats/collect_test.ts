@@ -5,6 +5,7 @@ import {
   curious,
   ExperienceReplay,
   float32,
+  highestPriority,
   laber,
   mixture,
   newest,
@@ -12,11 +13,13 @@ import {
   rankBased,
   recent,
   ReplayError,
+  type Selector,
+  ucb,
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
-import type { Histogram } from "@exrp/replay/stats";
+import type { Histogram, PickNumbers } from "@exrp/replay/stats";
 import { testRandom } from "../_helpers.ts";
 
 /** The counts of values between edges, one by one. */
@@ -37,7 +40,8 @@ function median(values: readonly number[]): number {
 }
 
 /** A rule in TypeScript that draws one pick after the other. */
-function inTurn(): PickSelector {
+function inTurn(tellsPriorities = false): PickSelector {
+  const priorities: number[] = [];
   let count = 0;
   let next = 0;
   return {
@@ -46,7 +50,11 @@ function inTurn(): PickSelector {
     pushed: () => void count++,
     moved: () => {},
     popped: () => void count--,
-    setPriority: () => {},
+    setPriority: (indices, values) =>
+      indices.forEach((index, k) => priorities[index] = values[k] ?? NaN),
+    ...(tellsPriorities
+      ? { getPriority: (indices) => Array.from(indices, (index) => priorities[index] ?? NaN) }
+      : {}),
     select: (size, { index, probability }) => {
       for (let k = 0; k < size; k++) index[k] = next++ % count;
       probability.fill(1 / count);
@@ -217,6 +225,8 @@ Deno.test("weights are those that priorities make, and the effective sample size
   const byRank = replay.newPickSelector(rankBased({ alpha }));
   const equal = [replay.newPickSelector(uniform()), replay.newPickSelector(withoutReplacement())];
   const news = replay.newPickSelector(curious({ pMax: 5 }));
+  const [highest, byBound, own] = [highestPriority(), ucb(), inTurn(true)]
+    .map((rule) => replay.newPickSelector(rule)) as [Selector, Selector, Selector];
   const others = [
     newest(),
     recent({ newest: 10 }),
@@ -233,37 +243,58 @@ Deno.test("weights are those that priorities make, and the effective sample size
   );
   const priorities = Array.from({ length: count }, () => 10 ** (6 * random() - 3));
   const positions = handles.slice(0, count).map((_, t) => t);
-  for (const selector of [byPriority, byRank]) {
+  for (const selector of [byPriority, byRank, highest, byBound, own]) {
     replay.setPriority(selector, handles.slice(0, count), positions, priorities);
   }
+  replay.setPriority(news, handles.slice(0, 7), positions.slice(0, 7), priorities.slice(0, 7));
   const stats = replay.stats();
-  const check = (id: number, weights: readonly number[]): void => {
-    const note = `${stats.selectors[id]?.kind}, seed ${seed}`;
-    const found = stats.selectors[id]?.weights;
-    if (found === undefined) throw new Error(`${note}: no weights`);
-    const near = (value: number, expected: number): void =>
-      assertAlmostEquals(value / expected, 1, 1e-5, note);
-    near(found.sum, sum(weights));
-    near(found.largest, Math.max(...weights));
-    near(found.smallest, Math.min(...weights));
+  const near = (value: number | undefined, expected: number, note: string): void =>
+    assertAlmostEquals((value ?? NaN) / expected, 1, 1e-5, note);
+  const checkNumbers = (
+    found: PickNumbers | undefined,
+    values: readonly number[],
+    note: string,
+  ): void => {
+    if (found === undefined) throw new Error(`${note}: none`);
+    near(found.sum, sum(values), note);
+    near(found.largest, Math.max(...values), note);
+    near(found.smallest, Math.min(...values), note);
     assertEquals(found.zeroCount, 0, note);
-    near(found.effectiveCount, sum(weights) ** 2 / sum(weights.map((weight) => weight ** 2)));
-    // Weights are float32: one at an edge may fall on its other side.
-    const counts = countsOf(found.histogram, weights);
+    // They are float32: one at an edge may fall on its other side.
+    const counts = countsOf(found.histogram, values);
     const moved = sum(counts.map((value, k) => Math.abs(value - (found.histogram.counts[k] ?? 0))));
     assert(moved <= 2, note);
-    assertEquals(sum(found.histogram.counts), count, note);
+    assertEquals(sum(found.histogram.counts), values.length, note);
     assert((found.histogram.edges[0] ?? NaN) <= found.smallest, note);
     assert((found.histogram.edges.at(-1) ?? NaN) > found.largest, note);
   };
+  const check = (id: number, weights: readonly number[]): void => {
+    const note = `weights of ${stats.selectors[id]?.kind}, seed ${seed}`;
+    const found = stats.selectors[id]?.weights;
+    checkNumbers(found, weights, note);
+    const size = sum(weights) ** 2 / sum(weights.map((weight) => weight ** 2));
+    near(found?.effectiveCount, size, note);
+  };
+  const checkPriorities = (id: number, known: readonly number[]): void => {
+    const note = `priorities of ${stats.selectors[id]?.kind}, seed ${seed}`;
+    const found = stats.selectors[id]?.priorities;
+    checkNumbers(found, known, note);
+    assertEquals(found?.unknownCount, count - known.length, note);
+  };
+  for (const { id } of [byPriority, byRank, highest, byBound, own]) checkPriorities(id, priorities);
+  checkPriorities(news.id, priorities.slice(0, 7));
   check(byPriority.id, priorities.map((priority) => (priority + epsilon) ** alpha));
   check(byRank.id, priorities.map((_, rank) => (rank + 1) ** -alpha));
   for (const { id } of equal) {
     check(id, priorities.map(() => 1));
     assertEquals(stats.selectors[id]?.weights?.effectiveCount, count);
   }
-  check(news.id, priorities.map(() => 5));
-  for (const { id } of others) assertEquals(stats.selectors[id]?.weights, undefined);
+  for (const { id } of [...others, highest, byBound, own]) {
+    assertEquals(stats.selectors[id]?.weights, undefined);
+  }
+  for (const { id } of [...others, ...equal]) {
+    assertEquals(stats.selectors[id]?.priorities, undefined);
+  }
 });
 
 Deno.test("picks of weight 0 count apart from the histogram", async () => {
