@@ -57,6 +57,15 @@ Deno.test("an episode that begins by itself has the tag of the one before it", a
     stepped = replay.recordStep(stepped, { ...step, terminated });
     assertStrictEquals(tagOf(stepped), 5);
   }
+  const flat = replay.recordFlat(replay.newEpisode({ tag: 8 }), {
+    state: [0, 1, 2],
+    action: [0, 0, 0],
+    reward: [0, 0, 0],
+    terminated: [true, true, false],
+    truncated: [false, false, false],
+    nextState: [1, 2, 3],
+  });
+  assertEquals([...flat.episodes].map(tagOf), [8, 8, 8]);
   const episodes = Float64Array.of(replay.newEpisode({ tag: 6 }), replay.newEpisode());
   for (let turn = 0; turn < 3; turn++) {
     replay.recordBatch(episodes, {
