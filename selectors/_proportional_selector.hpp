@@ -162,7 +162,7 @@ class ProportionalSelector : public PickSelector {
       value[k] = base(priority[k]);
       priorityMax_ = priority[k] > priorityMax_ ? priority[k] : priorityMax_;
     }
-    portablePowMany(value, options_.alpha, power, n, avx2_);
+    portablePow32Many(value, options_.alpha, power, n, avx2_);
     for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k]);
     if (priorityMax_ > maxBefore) weightOfNew_ = weightOf(priorityMax_);
   }
@@ -183,7 +183,7 @@ class ProportionalSelector : public PickSelector {
   }
   float weightOf(double priority) const {
     const double value = base(priority);
-    return drawable(value, portablePow(value, options_.alpha));
+    return drawable(value, portablePow32(value, options_.alpha));
   }
   bool weightPossible(float weight) const {
     if (options_.alpha == 0.0) return weight == 1.0f;

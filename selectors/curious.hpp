@@ -87,7 +87,7 @@ class CuriousSelector final : public PickSelector {
         const double sum = priority[first + k] + options_.epsilon;
         value[k] = sum < 0x1.fffffffffffffp1023 ? sum : 0x1.fffffffffffffp1023;
       }
-      portablePowMany(value, options_.alpha, power, n, avx2_);
+      portablePow32Many(value, options_.alpha, power, n, avx2_);
       for (uint32_t k = 0; k < n; ++k) {
         Pick& pick = picks_[index[first + k]];
         pick.lossTerm = termOf(value[k], power[k]);

@@ -177,7 +177,7 @@ class RankBasedSelector final : public PickSelector {
       if (!keyPossible(keys_[index])) return 3;
     }
     for (uint32_t rank = 0; rank < keys_.committed() && rank < weighed_ + 64; ++rank)
-      if (weights_.get(rank) != (rank < weighed_ ? portablePow(rank + 1.0, -options_.alpha) : 0.0)) return 4;
+      if (weights_.get(rank) != (rank < weighed_ ? portablePow32(rank + 1.0, -options_.alpha) : 0.0)) return 4;
     return 0;
   }
 
@@ -203,7 +203,7 @@ class RankBasedSelector final : public PickSelector {
     while (weighed_ < count_) {
       const uint32_t n = count_ - weighed_ < piece ? count_ - weighed_ : piece;
       for (uint32_t k = 0; k < n; ++k) power[k] = static_cast<double>(weighed_ + k) + 1.0;
-      portablePowMany(power, -options_.alpha, power, n, avx2_);
+      portablePow32Many(power, -options_.alpha, power, n, avx2_);
       for (uint32_t k = 0; k < n; ++k) weights_.set(weighed_++, power[k]);
     }
     while (weighed_ > count_) weights_.set(--weighed_, 0.0);

@@ -5,9 +5,9 @@
 // The TypeScript model has the same functions, operation for operation: change both or none.
 //
 // Thread safety: pure functions.
-// Accuracy (measured in tests/kernel/base/portable_math_test.cpp): log within about 1 ulp; pow within
-//   (2 + |exponent * log2(base)|) * 2^-53, relative.
-// Cost: log 8 ns; pow 27 ns; powMany 14 ns an element, 7 with AVX2. Clang computes two or four
+// Accuracy (measured in tests/kernel/base/portable_math_test.cpp), relative: log within about 1 ulp; pow within
+//   (2 + |exponent * log2(base)|) * 2^-53; pow32 within (1 + |exponent|) * 2^-35 + |exponent * log2(base)| * 2^-53.
+// Cost: log 8 ns; pow 27 ns; pow32Many 5.4 ns an element, 2.9 with AVX2. Clang computes two or four
 // elements at a time; GCC 12 does not.
 // They do not set errno, do not handle NaN, and flush results below 2^-1022 to 0.
 #pragma once
@@ -114,27 +114,68 @@ inline double portablePow(double base, double exponent) {
   return portablePowGeneral(base, exponent);
 }
 
-EXRP_IN_LOOPS void portablePowLoop(const double* base, double exponent, double* result, uint32_t count) {
+/// portablePowGeneral() with shorter series, for results that are kept as float32. The terms are added in pairs, so that few of the
+/// operations wait for one another.
+EXRP_IN_LOOPS double portablePow32General(double base, double exponent) {
+  constexpr double ln2 = 0x1.62e42fefa39efp-1;
+  constexpr double log2e = 0x1.71547652b82fep+0;
+  constexpr double magic = 0x1.8p52;
+  const PortableSplit split = portableSplit(base);
+  // ln(mantissa) = 2 s + 2/3 s^3 + ...; z <= 0.0295, so the first term left out is below 2^-34 of the sum.
+  const double f = split.mantissa - 1.0;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  const double z2 = z * z;
+  const double series =
+      (2.0 + z * (2.0 / 3.0)) + z2 * ((2.0 / 5.0 + z * (2.0 / 7.0)) + z2 * (2.0 / 9.0 + z * (2.0 / 11.0)));
+  const double large = exponent * split.exponent;
+  const double small = exponent * (s * series);
+  const double shifted = (large + small * log2e) + magic;
+  const double n = shifted - magic;
+  const double t = (large - n) * ln2 + small;
+  // Taylor's series of exp up to t^9 / 9!; |t| <= 0.35, so the next term is below 2^-36.
+  const double t2 = t * t;
+  const double t4 = t2 * t2;
+  const double low = (1.0 + t) + t2 * (0.5 + t * (1.0 / 6.0));
+  const double high = (1.0 / 24.0 + t * (1.0 / 120.0)) + t2 * (1.0 / 720.0 + t * (1.0 / 5040.0));
+  const double e = low + t4 * (high + t4 * (1.0 / 40320.0 + t * (1.0 / 362880.0)));
+  const double power = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);  // 2^n
+  double result = e * power;
+  result = n > 1023.0 ? __builtin_inf() : result;
+  result = n < -1022.0 ? 0.0 : result;
+  return result;
+}
+
+/// portablePow() for a result that is kept as float32, with the same exact cases.
+inline double portablePow32(double base, double exponent) {
+  if (exponent == 0.0) return 1.0;
+  if (exponent == 1.0) return base;
+  if (exponent == 0.5) return __builtin_sqrt(base);
+  if (base <= 0.0) return exponent > 0.0 ? 0.0 : __builtin_inf();
+  return portablePow32General(base, exponent);
+}
+
+EXRP_IN_LOOPS void portablePow32Loop(const double* base, double exponent, double* result, uint32_t count) {
   const double ofZero = exponent > 0.0 ? 0.0 : __builtin_inf();
   for (uint32_t i = 0; i < count; ++i) {
     const double x = base[i];
-    const double power = portablePowGeneral(x, exponent);
+    const double power = portablePow32General(x, exponent);
     result[i] = x <= 0.0 ? ofZero : power;
   }
 }
-EXRP_AVX2 inline void portablePowLoopAvx2(const double* base, double exponent, double* result, uint32_t count) {
-  portablePowLoop(base, exponent, result, count);
+EXRP_AVX2 inline void portablePow32LoopAvx2(const double* base, double exponent, double* result, uint32_t count) {
+  portablePow32Loop(base, exponent, result, count);
 }
 
-/// result[i] = portablePow(base[i], exponent), to the bit, with or without AVX2. The arrays may be the same, but
-/// then it is no faster than a loop of portablePow.
-inline void portablePowMany(const double* base, double exponent, double* result, uint32_t count, bool avx2) {
+/// result[i] = portablePow32(base[i], exponent), to the bit, with or without AVX2. The arrays may be the same, but
+/// then it is no faster than a loop of portablePow32.
+inline void portablePow32Many(const double* base, double exponent, double* result, uint32_t count, bool avx2) {
   if (exponent == 0.0 || exponent == 1.0 || exponent == 0.5) {
-    for (uint32_t i = 0; i < count; ++i) result[i] = portablePow(base[i], exponent);
+    for (uint32_t i = 0; i < count; ++i) result[i] = portablePow32(base[i], exponent);
   } else if (avx2) {
-    portablePowLoopAvx2(base, exponent, result, count);
+    portablePow32LoopAvx2(base, exponent, result, count);
   } else {
-    portablePowLoop(base, exponent, result, count);
+    portablePow32Loop(base, exponent, result, count);
   }
 }
 

@@ -28,7 +28,7 @@ inline void importanceWeights(const double* probabilities, uint32_t count, doubl
   for (uint32_t first = 0; first < count; first += pieceMax) {
     const uint32_t piece = count - first < pieceMax ? count - first : pieceMax;
     for (uint32_t index = 0; index < piece; ++index) ratio[index] = smallest / probabilities[first + index];
-    portablePowMany(ratio, beta, power, piece, avx2);
+    portablePow32Many(ratio, beta, power, piece, avx2);
     for (uint32_t index = 0; index < piece; ++index) weight[first + index] = static_cast<float>(power[index]);
   }
 }

@@ -90,6 +90,33 @@ export function portablePow(base: number, exponent: number): number {
   return e * fromBits(BigInt(n + 1023) << 52n);
 }
 
+/** base^exponent for finite base >= 0, by shorter series: for a result that is kept as a float32. */
+export function portablePow32(base: number, exponent: number): number {
+  if (exponent === 0) return 1;
+  if (exponent === 1) return base;
+  if (exponent === 0.5) return Math.sqrt(base);
+  if (base <= 0) return exponent > 0 ? 0 : Infinity;
+  const { mantissa, exponent: baseExponent } = split(base);
+  const f = mantissa - 1;
+  const s = f / (2 + f);
+  const z = s * s;
+  const z2 = z * z;
+  const series = (2 + z * (2 / 3)) +
+    z2 * ((2 / 5 + z * (2 / 7)) + z2 * (2 / 9 + z * (2 / 11)));
+  const large = exponent * baseExponent;
+  const small = exponent * (s * series);
+  const n = ((large + small * LOG2E) + MAGIC) - MAGIC;
+  const t = (large - n) * LN2 + small;
+  const t2 = t * t;
+  const t4 = t2 * t2;
+  const low = (1 + t) + t2 * (0.5 + t * (1 / 6));
+  const high = (1 / 24 + t * (1 / 120)) + t2 * (1 / 720 + t * (1 / 5040));
+  const e = low + t4 * (high + t4 * (1 / 40320 + t * (1 / 362880)));
+  if (n > 1023) return Infinity;
+  if (n < -1022) return 0;
+  return e * fromBits(BigInt(n + 1023) << 52n);
+}
+
 const FLOAT_MIN = 2 ** -126;
 const FLOAT_MAX = (2 - 2 ** -23) * 2 ** 127;
 

@@ -5,7 +5,7 @@
  */
 
 import type { Fault } from "./faults.ts";
-import { portablePow, portableWeight } from "./portable_math.ts";
+import { portablePow, portablePow32, portableWeight } from "./portable_math.ts";
 import type { Draws, SelectorModel } from "./draws.ts";
 import { CuriousModel, PserModel, UcbModel } from "./priority_models.ts";
 import { Random } from "./random.ts";
@@ -408,7 +408,7 @@ class RankBasedModel implements SelectorModel {
   }
   /** Of the ranks, the first first. */
   #weights(): number[] {
-    return range(this.picks.length).map((rank) => portablePow(rank + 1, -this.spec.alpha));
+    return range(this.picks.length).map((rank) => portablePow32(rank + 1, -this.spec.alpha));
   }
 }
 

@@ -10,7 +10,7 @@ import { joinBatches, keepByScore, type ModelBatch } from "./batch_model.ts";
 import type { Draws, SelectorModel } from "./draws.ts";
 import type { Fault } from "./faults.ts";
 import { type ModelConfig, ModelError } from "./model_config.ts";
-import { portablePow } from "./portable_math.ts";
+import { portablePow32 } from "./portable_math.ts";
 import { selectorModel } from "./selector_models.ts";
 import {
   type ComposedSpec,
@@ -192,7 +192,7 @@ export class TablesModel {
       tolerance: draws.tolerance ?? 0,
       probability: draws.probabilities.map(Math.fround),
       importanceWeight: draws.probabilities.map((probability) =>
-        selector.weighted ? Math.fround(portablePow(least / probability, beta)) : 1
+        selector.weighted ? Math.fround(portablePow32(least / probability, beta)) : 1
       ),
     };
   }

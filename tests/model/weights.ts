@@ -5,7 +5,7 @@
  */
 
 import type { Fault } from "./faults.ts";
-import { portablePow, portableWeight } from "./portable_math.ts";
+import { portablePow32, portableWeight } from "./portable_math.ts";
 import { Random } from "./random.ts";
 import type { Draws } from "./draws.ts";
 
@@ -98,6 +98,6 @@ export function weightOf(
   if (alpha === 0) return 1;
   const base = Math.min(priority + epsilon, Number.MAX_VALUE);
   if (!(base > 0)) return 0;
-  const weight = Math.max(portablePow(base, alpha), 2 ** -126);
+  const weight = Math.max(portablePow32(base, alpha), 2 ** -126);
   return fault === "weightsInFloat64" ? weight : portableWeight(weight);
 }

@@ -27,7 +27,7 @@ struct Plain {
   double termOf(double loss) const {
     if (options.alpha == 0.0) return 1.0;
     const double base = loss + options.epsilon;
-    return base == 0.0 ? 0.0 : static_cast<double>(std::fmax(portableWeight(portablePow(base, options.alpha)), 0x1p-126f));
+    return base == 0.0 ? 0.0 : static_cast<double>(std::fmax(portableWeight(portablePow32(base, options.alpha)), 0x1p-126f));
   }
   void compareSelect(CuriousSelector& selector, uint32_t count) {
     std::vector<uint32_t> index(count);

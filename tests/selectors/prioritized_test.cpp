@@ -18,7 +18,7 @@ struct Plain {
   float weightOf(double priority) const {
     if (options.alpha == 0.0) return 1.0f;
     const double base = priority + options.epsilon;
-    return base == 0.0 ? 0.0f : std::fmax(portableWeight(portablePow(base, options.alpha)), 0x1p-126f);
+    return base == 0.0 ? 0.0f : std::fmax(portableWeight(portablePow32(base, options.alpha)), 0x1p-126f);
   }
   void compareSelect(PrioritizedSelector& selector, uint32_t count) {
     std::vector<uint32_t> index(count);

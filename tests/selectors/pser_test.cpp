@@ -61,7 +61,7 @@ struct Plain {
     const double alpha = options.draw.alpha;
     if (alpha == 0.0) return 1.0f;
     const double base = priority + options.draw.epsilon;
-    return base == 0.0 ? 0.0f : std::fmax(portableWeight(portablePow(base, alpha)), 0x1p-126f);
+    return base == 0.0 ? 0.0f : std::fmax(portableWeight(portablePow32(base, alpha)), 0x1p-126f);
   }
   void setPriority(const std::vector<uint32_t>& index, const std::vector<double>& priority, const Episodes& episodes) {
     std::map<uint32_t, double> last;
