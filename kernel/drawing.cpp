@@ -107,25 +107,47 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
 
 // ---- the picks of a table ----
 
-/// Whether the pick at `index` of the table, if there is one, begins at this position.
-bool Drawing::beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const {
-  if (index >= picks.count()) return false;
-  const uint32_t slot = picks.slot(index);
-  const Store& store = replay_.store();
-  const BlockHead& head = store.heads()[store.blockOf(slot)];
-  return replay_.episodes()[head.episode].handle == handle && (head.link >> 1 << store.blockShift()) + store.within(slot) == position;
-}
-
-Status Drawing::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
-                         uint32_t* indices) const {
+Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
+  int32_t signs = 0;
+  bool allWhole = true;
+  const auto last = static_cast<double>(replay_.nextHandle()) - 1;
+  for (uint32_t index = 0; index < count; ++index) {
+    signs |= positions[index];
+    // A whole number below 2^52 stays what it is; others are looked at one by one.
+    const double handle = handles[index];
+    allWhole &= handle >= 0 && handle <= last && handle + 0x1p52 - 0x1p52 == handle;
+  }
+  if (signs >= 0 && allWhole) return Status::ok;
   for (uint32_t index = 0; index < count; ++index) {
     const Status status = replay_.checkHandle(handles[index]);
     if (status != Status::ok) return status;
     if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
   }
-  const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(handles[at]); };
+  return Status::ok;
+}
+
+Status Drawing::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
+                         uint32_t* indices) const {
+  const Status status = checkPicks(handles, positions, count);
+  if (status != Status::ok) return status;
+  const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(static_cast<int64_t>(handles[at])); };
   const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
-  const auto isKnown = [&](uint32_t at) { return beginsAt(picks, indices[at], handleAt(at), positionAt(at)); };
+  const uint32_t* const pickSlots = picks.slots();
+  const uint32_t pickCount = picks.count();
+  const BlockHead* const heads = replay_.store().heads();
+  const Episode* const episodes = &replay_.episodes()[0];
+  const uint32_t blockShift = replay_.store().blockShift();
+  const uint32_t withinMask = replay_.store().blockLength() - 1;
+  // Whether the guess for a pick is right.
+  const auto isKnown = [&](uint32_t at) {
+    const uint32_t index = indices[at];
+    if (index >= pickCount) return false;
+    const uint32_t slot = pickSlots[index];
+    const BlockHead head = heads[slot >> blockShift];
+    const uint64_t differs = (episodes[head.episode].handle ^ handleAt(at)) |
+                             (((head.link >> 1 << blockShift) + (slot & withinMask)) ^ positionAt(at));
+    return differs == 0;
+  };
   // A batch whose picks are not those guessed is told by a few of them.
   const bool areGuessed = count > 0 && (isKnown(0) || isKnown(count / 2) || isKnown(count - 1));
   const Store& store = replay_.store();
@@ -210,14 +232,19 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   }
 
   double* priority = lane.numbers.data();
-  for (uint32_t index = 0; index < count; ++index) {
-    if (prioritySize == sizeof(double)) {
-      memcpy(&priority[index], priorities + size_t{index} * sizeof(double), sizeof(double));
-    } else {
+  if (prioritySize == sizeof(double)) {
+    memcpy(priority, priorities, size_t{count} * sizeof(double));
+  } else {
+    for (uint32_t index = 0; index < count; ++index) {
       float single = 0;
       memcpy(&single, priorities + size_t{index} * sizeof(float), sizeof(float));
       priority[index] = single;
     }
+  }
+  // All are looked at together first, which takes no branch for each.
+  bool allRight = true;
+  for (uint32_t index = 0; index < count; ++index) allRight &= isPriority(priority[index]);
+  for (uint32_t index = 0; !allRight && index < count; ++index) {
     if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
   }
   uint32_t* found = lane.indices.data();

@@ -42,7 +42,8 @@ class Drawing {
   Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
   void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
-  bool beginsAt(const PickTable& picks, uint32_t index, uint64_t handle, uint32_t position) const;
+  /// Refuses handles that no episode ever had, and positions below 0.
+  Status checkPicks(const double* handles, const int32_t* positions, uint32_t count) const;
 
   Replay& replay_;
   Looking& looking_;

@@ -89,7 +89,11 @@ class SumTree {
   }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
-  void prefetch(uint32_t index) const { prefetchLineFar(&leaves_[index]); }
+  /// Asks for what set() of this weight and the settle() after it read and write.
+  void prefetch(uint32_t index) const {
+    prefetchLineFar(&leaves_[index]);
+    if (topLevel_ >= 2) prefetchSums(index >> (2 * nodeBits));
+  }
 
   void set(uint32_t index, Leaf weight) {
     leaves_[index] = weight;
@@ -188,6 +192,13 @@ class SumTree {
   const float* nearOf(uint64_t node) const { return &near_[node << nodeBits]; }
   const double* farOf(uint32_t level, uint64_t node) const { return &far_[(offset_[level] + node) << nodeBits]; }
   Leaf minBelow(uint32_t level, uint32_t node) const { return nodeMinPositive(minsBelow(level, node)); }
+
+  /// Asks for the sums below a node of level 2, and for its running sums.
+  void prefetchSums(size_t node) const {
+    prefetchLineFar(&sums_[offset_[1] + (node << nodeBits)]);
+    prefetchLineFar(&sums_[offset_[1] + (node << nodeBits) + 8]);
+    prefetchLineFar(nearOf(node));
+  }
 
   void prefetchChildren(uint32_t level, uint32_t node) const {
     if (level == 1) {
@@ -319,30 +330,49 @@ class SumTree {
     uint32_t count = notedCount_;
     notedCount_ = 0;
     for (uint32_t level = 1; count > 0; ++level) {
-      uint32_t parents = 0;  // they overwrite the list in place: never more than what was read
-      for (uint32_t k = 0; k < count; ++k) {
-        if (k + 8 < count) prefetchChildren(level, noted_[k + 8]);
-        const uint32_t node = noted_[k];
-        addUp<Vectors>(level, node);
-        const uint32_t parent = node >> nodeBits;
-        if (level < depth_ && note(level + 1, parent)) noted_[parents++] = parent;
+      if (trackMin_) {
+        for (uint32_t k = 0; k < count; ++k) mins_[offset_[level] + noted_[k]] = minBelow(level, noted_[k]);
       }
-      count = parents;
+      // A loop of its own for each kind of level, so that it has nothing to decide for a node.
+      double* const sums = &sums_[offset_[level]];
+      constexpr uint32_t ahead = 16;
+      if (level == 1) {
+        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(1, node); prefetchLine(sums + node); },
+                            [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::sum(leavesBelow(node)); });
+      } else if (level == 2) {
+        float* const near = near_.data();
+        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(2, node); prefetchLine(near + (size_t{node} << nodeBits)); },
+                            [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::before(sumsBelow(2, node), near + (size_t{node} << nodeBits)); });
+      } else {
+        double* const far = &far_[offset_[level] << nodeBits];
+        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(level, node); },
+                            [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::before(sumsBelow(level, node), far + (size_t{node} << nodeBits)); });
+      }
     }
   }
 
-  template <typename Vectors>
-  __attribute__((always_inline)) void addUp(uint32_t level, uint32_t node) {
-    const uint64_t at = offset_[level] + node;
-    if (level == 1) {
-      sums_[at] = Vectors::sum(leavesBelow(node));
-    } else if (level == 2) {
-      sums_[at] = Vectors::before(sumsBelow(level, node), &near_[size_t{node} << nodeBits]);
-    } else {
-      sums_[at] = Vectors::before(sumsBelow(level, node), &far_[at << nodeBits]);
+  /// Adds up the `count` noted nodes of a level, and notes their parents in the same list: never more than what was read.
+  template <typename Ask, typename AddUp>
+  __attribute__((always_inline)) uint32_t settleLevel(uint32_t level, uint32_t count, uint32_t ahead, Ask ask, AddUp addUp) {
+    uint32_t* const noted = noted_.data();
+    uint64_t* const own = &bits_[bitOffset_[level]];
+    uint64_t* const above = level < depth_ ? &bits_[bitOffset_[level + 1]] : nullptr;
+    uint32_t parents = 0;
+    for (uint32_t k = 0; k < count; ++k) {
+      if (k + ahead < count) ask(noted[k + ahead]);
+      const uint32_t node = noted[k];
+      addUp(node);
+      own[node >> 6] &= ~(uint64_t{1} << (node & 63));
+      if (above == nullptr) continue;
+      // Without a branch on whether the parent is there already, which is random in the middle levels.
+      const uint32_t parent = node >> nodeBits;
+      uint64_t& word = above[parent >> 6];
+      const uint64_t bit = uint64_t{1} << (parent & 63);
+      noted[parents] = parent;
+      parents += (word & bit) == 0 ? 1 : 0;
+      word |= bit;
     }
-    if (trackMin_) mins_[at] = minBelow(level, node);
-    bits_[bitOffset_[level] + (node >> 6)] &= ~(uint64_t{1} << (node & 63));
+    return parents;
   }
 
   bool sumsRight(uint32_t level, uint32_t node) const {
