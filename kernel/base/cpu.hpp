@@ -1,4 +1,5 @@
 // hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
+// likesShortFlights: whether batches are faster in the ShortFlights of kernel/batches/plain_walk.hpp; only the speed depends on it.
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
 // beside a plain one, and both give the same bits. An object that uses them calls hasAvx2() once, when it is created.
@@ -31,6 +32,14 @@ inline bool hasAvx2() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
 }
 
+/// True for processors of Intel. docs/performance.md, "On Intel machines", has the figures.
+inline bool isIntel() {
+  unsigned highest = 0;
+  unsigned name[3] = {};
+  return __get_cpuid(0, &highest, &name[0], &name[2], &name[1]) != 0 && name[0] == 0x756e6547u && name[1] == 0x49656e69u &&
+         name[2] == 0x6c65746eu;
+}
+
 }  // namespace exrp
 #else
 #define EXRP_AVX2
@@ -38,6 +47,19 @@ inline bool hasAvx2() {
 namespace exrp {
 
 inline bool hasAvx2() { return false; }
+inline bool isIntel() { return false; }
 
 }  // namespace exrp
 #endif
+
+namespace exrp {
+
+#if defined(EXRP_TEST_MEMORY)
+/// A test can choose: 0 or 1 stands for what the processor likes.
+inline int testShortFlights = -1;
+inline bool likesShortFlights() { return testShortFlights < 0 ? isIntel() : testShortFlights == 1; }
+#else
+inline bool likesShortFlights() { return isIntel(); }
+#endif
+
+}  // namespace exrp

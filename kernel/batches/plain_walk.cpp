@@ -27,8 +27,9 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   stateOffset_ = state.offset;
   lastByte_ = reach_ * stride_ + stateOffset_ + stateBytes_ - 1;
   lines_ = smaller(static_cast<uint32_t>((lastByte_ + lineBytes) / lineBytes), prefetchLinesMax);
-  constexpr Find ofLines[] = {find<0>, find<1>, find<2>, find<3>, find<4>, find<5>, find<6>};
-  find_ = lines_ < sizeof ofLines / sizeof *ofLines ? ofLines[lines_] : find<0>;
+  inShortFlights_ = single && likesShortFlights();
+  findLong_ = findOf<LongFlights>(lines_);
+  findShort_ = findOf<ShortFlights>(lines_);
   copyBoth_ = copyBothOf(state.bytes, single, avx2);
   // With the overlap there is one row more.
   copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
@@ -45,6 +46,13 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
     nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
   }
   store_ = &store;
+}
+
+template <typename Flights>
+PlainWalk::Find<Flights> PlainWalk::findOf(uint32_t lines) {
+  constexpr Find<Flights> ofLines[] = {find<0, Flights>, find<1, Flights>, find<2, Flights>, find<3, Flights>,
+                                       find<4, Flights>, find<5, Flights>, find<6, Flights>};
+  return ofLines[lines < sizeof ofLines / sizeof *ofLines ? lines : 0];
 }
 
 /// What is the same for all whole picks.
@@ -65,29 +73,23 @@ void PlainWalk::fill(const WalkJob& job) const {
   for (size_t index = 0; index < count; ++index) nextSeqLen[index] = static_cast<int32_t>(length);
 }
 
-/// Asks for the picks' entries in the table.
-void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) {
-  const uint32_t* const slots = table.slots();
-  for (uint32_t k = 0; k < count; ++k) prefetchLineFar(slots + indices[k]);
-}
-
 /// Reads the picks' slots, asks for their blocks and their rows. `lines`: of each pick's rows; 0 where that isn't known before.
-template <uint32_t lines>
-void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
+template <uint32_t lines, typename Flights>
+void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight<Flights>* flight) {
   const Store& store = *walk.store_;
   const uint32_t* const slots = job.table.slots();
-  const uint32_t* const indices = job.indices + number * flightCount;
+  const uint32_t* const indices = job.indices + number * Flights::count;
   const BlockHead* const heads = store.heads();
   const uint8_t* const rows = store.groupRow(0, 0);
   const uint32_t blockShift = store.blockShift();
   const size_t stride = walk.stride_;
   const size_t lastByte = walk.lastByte_;
   const uint32_t lineCount = lines == 0 ? walk.lines_ : lines;
-  const uint32_t count = sizeOf(job, number);
+  const uint32_t count = sizeOf<Flights>(job, number);
   uint32_t k = 0;
   for (; k < count; ++k) {
     const uint32_t slot = slots[indices[k]];
-    prefetchLineFar(heads + (slot >> blockShift));
+    Flights::askLookUp(heads + (slot >> blockShift));
     const uint8_t* row = rows + size_t{slot} * stride;
     for (uint32_t line = 0; line < lineCount; ++line) prefetchLineFar(row + size_t{line} * lineBytes);
     prefetchLineFar(row + lastByte);
@@ -98,19 +100,20 @@ void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number,
 }
 
 /// Reads the heads of the picks' blocks: names their episodes, asks for these, and says whether the rows stand together.
-void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) const {
+template <typename Flights>
+void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight<Flights>* flight) const {
   const BlockHead* const heads = store_->heads();
   const Episode* const episodes = &job.episodes[0];
   const uint32_t blockShift = store_->blockShift();
   const uint32_t blockLength = 1u << blockShift;
   const uint32_t reach = reach_;
-  const uint32_t count = sizeOf(job, number);
+  const uint32_t count = sizeOf<Flights>(job, number);
   Lanes anyTorn = {};
   for (uint32_t first = 0; first < count; first += laneCount) {
     alignas(sizeof(Lanes)) uint32_t links[laneCount];
     for (uint32_t k = 0; k < laneCount; ++k) {
       const BlockHead& head = heads[flight->slots[first + k] >> blockShift];
-      prefetchLineFar(episodes + head.episode);
+      Flights::askLookUp(episodes + head.episode);
       links[k] = head.link;
       flight->episodes[first + k] = head.episode;
     }
@@ -122,9 +125,9 @@ void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) cons
     *lanes(flight->torn + first) = torn;
     anyTorn |= torn;
   }
-  const size_t to = job.range.first + number * flightCount;
+  const size_t to = job.range.first + number * Flights::count;
   memcpy(job.target.pickPosition + to, flight->positions, count * sizeof(uint32_t));
-  memcpy(job.pickedEpisodes + number * flightCount, flight->episodes, count * sizeof(uint32_t));
+  memcpy(job.pickedEpisodes + number * Flights::count, flight->episodes, count * sizeof(uint32_t));
   if (!anyOf(anyTorn)) return;
   for (uint32_t k = 0; k < count; ++k) {
     if (flight->torn[k] != 0) prefetchTorn(flight->slots[k]);
@@ -132,13 +135,14 @@ void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) cons
 }
 
 /// Names the picks' episodes by their handles, and copies what of the picks is whole; a bit is set of each that isn't.
-uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const {
+template <typename Flights>
+uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight<Flights>* flight) const {
   const Episode* const episodes = &job.episodes[0];
   const uint32_t reach = reach_;
-  const uint32_t count = sizeOf(job, number);
-  double* const pickEpisode = job.target.pickEpisode + job.range.first + number * flightCount;
+  const uint32_t count = sizeOf<Flights>(job, number);
+  double* const pickEpisode = job.target.pickEpisode + job.range.first + number * Flights::count;
   Lanes anyCut = {};
-  alignas(sizeof(Lanes)) uint32_t cut[flightCount];
+  alignas(sizeof(Lanes)) uint32_t cut[Flights::count];
   for (uint32_t first = 0; first < count; first += laneCount) {
     alignas(sizeof(Lanes)) uint32_t counts[laneCount];
     alignas(sizeof(Lanes)) double handles[laneCount];
@@ -153,14 +157,15 @@ uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* fligh
     else memcpy(pickEpisode + first, handles, (count - first) * sizeof *handles);
   }
   if (anyOf(anyCut)) return copyCut(job, number, cut, flight);
-  copyParts(job, flight->rows, number * flightCount, count);
+  copyParts(job, flight->rows, number * Flights::count, count);
   return 0;
 }
 
 /// copyWhole() of a flight that has picks which are torn, or so near their episodes' ends that it matters: those whose `cut` isn't 0.
-uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const {
-  const uint32_t first = number * flightCount;
-  const uint32_t count = sizeOf(job, number);
+template <typename Flights>
+uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight<Flights>* flight) const {
+  const uint32_t first = number * Flights::count;
+  const uint32_t count = sizeOf<Flights>(job, number);
   const auto leftOf = [&](uint32_t k) { return job.episodes[flight->episodes[k]].count - flight->positions[k]; };
   uint64_t cuts = 0;
   const uint8_t* whole = nullptr;
@@ -283,5 +288,10 @@ void PlainWalk::prefetchTorn(uint32_t slot) const {
     if (run <= reach_) next = store_->block(next).next;
   }
 }
+
+template void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight<LongFlights>* flight) const;
+template void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight<ShortFlights>* flight) const;
+template uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight<LongFlights>* flight) const;
+template uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight<ShortFlights>* flight) const;
 
 }  // namespace exrp

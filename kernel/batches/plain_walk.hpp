@@ -8,8 +8,8 @@
 // (1) ask for their entries in the pick table;
 // (2) read their slots; ask for the heads of their blocks, and for their rows as if these lay together, which is nearly always so;
 // (3) read heads and episodes, and copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp).
-// While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. What is asked for goes into the
-// second cache. The end of an ended episode may shorten n-step returns; these are mended after stage 3. A pick is left to the caller
+// While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. create() chooses the pace of the
+// flights by the processor: LongFlights, or ShortFlights for single records on Intel. The end of an ended episode may shorten n-step returns; these are mended after stage 3. A pick is left to the caller
 // where its rows are torn, or where records or next states are missing.
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
@@ -41,6 +41,19 @@ struct WalkedPick {
   uint32_t position;
 };
 
+/// Flights of 32 picks; all that they ask for goes into the second cache.
+struct LongFlights {
+  static constexpr uint32_t count = 32;
+  static void askLookUp(const void* address) { prefetchLineFar(address); }
+};
+
+/// Flights of 16 picks. What they look up goes into the first cache, and rows into the second. Intel processors have few buffers for lines
+/// that are on their way, and a long flight fills them and waits.
+struct ShortFlights {
+  static constexpr uint32_t count = 16;
+  static void askLookUp(const void* address) { prefetchLine(address); }
+};
+
 class PlainWalk {
  public:
   void create(const Store& store, const PickPolicy& policy);
@@ -49,7 +62,7 @@ class PlainWalk {
 
   /// Asks for what run() reads first, so that it may come meanwhile.
   static void begin(const PickTable& table, const uint32_t* indices, uint32_t count) {
-    ask(table, indices, smaller(count, flightsAhead * flightCount));
+    ask<LongFlights>(table, indices, smaller(count, flightsAhead * LongFlights::count));
   }
 
   /// Fills the range, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
@@ -59,17 +72,25 @@ class PlainWalk {
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
   void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     fill(job);
-    Flight ring[flightsAhead];
+    if (inShortFlights_) runIn<ShortFlights>(job, copyAlone, askBeside, copyBeside);
+    else runIn<LongFlights>(job, copyAlone, askBeside, copyBeside);
+  }
+
+ private:
+  template <typename Flights, typename CopyAlone, typename AskBeside, typename CopyBeside>
+  void runIn(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
+    constexpr uint32_t flightCount = Flights::count;
+    Flight<Flights> ring[flightsAhead];
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
       const uint32_t asked = done + flightsAhead;
-      if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      if (asked < count) ask<Flights>(job.table, job.indices + asked * flightCount, sizeOf<Flights>(job, asked));
       for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
-        Flight& flight = ring[found % flightsAhead];
-        find_(*this, job, found, &flight);
-        for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
+        Flight<Flights>& flight = ring[found % flightsAhead];
+        findBy<Flights>()(*this, job, found, &flight);
+        for (uint32_t k = 0; hasBeside_ && k < sizeOf<Flights>(job, found); ++k) askBeside(flight.slots[k]);
       }
-      Flight& flight = ring[done % flightsAhead];
+      Flight<Flights>& flight = ring[done % flightsAhead];
       locate(job, done, &flight);
       const size_t first = job.range.first + done * flightCount;
       const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k]}; };
@@ -78,26 +99,26 @@ class PlainWalk {
         const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
         copyAlone(job.episodes[flight.episodes[k]], pickAt(k), first + k);
       }
-      for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) copyBeside(pickAt(k), (apart >> k & 1) == 0, first + k);
+      for (uint32_t k = 0; hasBeside_ && k < sizeOf<Flights>(job, done); ++k) copyBeside(pickAt(k), (apart >> k & 1) == 0, first + k);
     }
   }
 
- private:
   // Measured: docs/performance.md, "The plain walk".
-  static constexpr uint32_t flightCount = 32;  // picks that are worked on together
   static constexpr uint32_t flightsAhead = 2;
   static constexpr uint32_t laneCount = 8;     // picks that are reckoned with at once
   static constexpr uint32_t nStepsMax = 64;    // steps of a return
-  static_assert(flightCount <= 64 && flightCount % laneCount == 0);
+  static_assert(LongFlights::count <= 64 && LongFlights::count % laneCount == 0);
+  static_assert(ShortFlights::count <= 64 && ShortFlights::count % laneCount == 0);
 
   typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
   /// What is known of the picks of a flight. Up to a multiple of the lanes the first stands in for those that are not there.
+  template <typename Flights>
   struct alignas(sizeof(Lanes)) Flight {
-    uint32_t slots[flightCount];
-    uint32_t episodes[flightCount];
-    uint32_t positions[flightCount];
-    uint32_t torn[flightCount];  // all bits, or none
-    const uint8_t* rows[flightCount];
+    uint32_t slots[Flights::count];
+    uint32_t episodes[Flights::count];
+    uint32_t positions[Flights::count];
+    uint32_t torn[Flights::count];  // all bits, or none
+    const uint8_t* rows[Flights::count];
   };
   /// A part that is one column of a pick's rows, `offset` bytes from its first row.
   struct Part {
@@ -109,7 +130,10 @@ class PlainWalk {
 
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Picks of a flight: the last may have less than the others.
-  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.range.count - flight * flightCount); }
+  template <typename Flights>
+  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) {
+    return smaller(Flights::count, job.range.count - flight * Flights::count);
+  }
 
   static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
   /// Whether any bit is set.
@@ -122,13 +146,25 @@ class PlainWalk {
   }
 
   // The stages, of a flight.
-  static void ask(const PickTable& table, const uint32_t* indices, uint32_t count);
-  using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  template <uint32_t lines>
-  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  void locate(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const;
+  template <typename Flights>
+  static void ask(const PickTable& table, const uint32_t* indices, uint32_t count) {
+    const uint32_t* const slots = table.slots();
+    for (uint32_t k = 0; k < count; ++k) Flights::askLookUp(slots + indices[k]);
+  }
+  template <typename Flights>
+  using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight<Flights>* flight);
+  template <typename Flights>
+  Find<Flights> findBy() const;
+  template <typename Flights>
+  static Find<Flights> findOf(uint32_t lines);
+  template <uint32_t lines, typename Flights>
+  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight<Flights>* flight);
+  template <typename Flights>
+  void locate(const WalkJob& job, uint32_t number, Flight<Flights>* flight) const;
+  template <typename Flights>
+  uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight<Flights>* flight) const;
+  template <typename Flights>
+  uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight<Flights>* flight) const;
 
   void fill(const WalkJob& job) const;
   void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
@@ -140,7 +176,9 @@ class PlainWalk {
   PickPolicy policy_;
   uint32_t reach_ = 0;     // the last row that is looked at, counted from a pick's first
   size_t stride_ = 0;
-  Find find_ = nullptr;
+  bool inShortFlights_ = false;
+  Find<LongFlights> findLong_ = nullptr;
+  Find<ShortFlights> findShort_ = nullptr;
   uint32_t lines_ = 0;     // of a pick's rows, asked for
   size_t lastByte_ = 0;    // of a pick's rows
   uint32_t stateBytes_ = 0;
@@ -153,5 +191,14 @@ class PlainWalk {
   double powers_[nStepsMax] = {};                  // of the discount
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
 };
+
+template <>
+inline PlainWalk::Find<LongFlights> PlainWalk::findBy<LongFlights>() const {
+  return findLong_;
+}
+template <>
+inline PlainWalk::Find<ShortFlights> PlainWalk::findBy<ShortFlights>() const {
+  return findShort_;
+}
 
 }  // namespace exrp
