@@ -106,7 +106,10 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }
 
-  /** How many bytes of memory the replay takes in the kernel, in whole pages. It is right to within a quarter of a MiB plus a tenth. */
+  /**
+   * How many bytes of memory the replay takes: what the process grew by, within 10 %. It counts whole pages, the buffers that the replay
+   * keeps for later calls, and the engine's objects, but no batch that you hold. `docs/memory.md` says what a record takes.
+   */
   get memoryBytes(): number {
     return this.#info("memoryBytes", abi.EXRP_INFO_MEMORY_BYTES);
   }

@@ -18,19 +18,40 @@ const ENGINE = [
   "--no-opt",
 ];
 
+/** What happened to a replay in a process that could not have all the memory it needed. */
+export interface Limited {
+  /** The error of the first call that failed. */
+  readonly refusal: string;
+  /** How many records there were after it. */
+  readonly refusedAt: number;
+  /** How many there were after 100,000 more, once there was memory. */
+  readonly wentOnTo: number;
+  /** How many of 5000 drawn records were not those that were written. */
+  readonly wrong: number;
+}
+
 /** What a process of its own grew by. */
-export async function measure(plan: Plan): Promise<Measured> {
+export function measure(plan: Plan): Promise<Measured> {
+  return run("_program.ts", JSON.stringify(plan));
+}
+
+/** Fills a replay in a process that may not have enough memory. */
+export function fillLimited(): Promise<Limited> {
+  return run("_limited.ts", "");
+}
+
+async function run<Answer>(program: string, argument: string): Promise<Answer> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       "run",
       "--quiet",
       "--allow-all",
       `--v8-flags=${ENGINE.join(",")}`,
-      new URL("_program.ts", import.meta.url).pathname,
-      JSON.stringify(plan),
+      new URL(program, import.meta.url).pathname,
+      argument,
     ],
   }).output();
   const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
-  if (code !== 0) throw new Error(`${JSON.stringify(plan)} ended with ${code}: ${text(stderr)}`);
+  if (code !== 0) throw new Error(`${program} ${argument} ended with ${code}: ${text(stderr)}`);
   return JSON.parse(text(stdout));
 }

@@ -92,6 +92,11 @@ const LATER = {
   saveAndLoad: async (replay: Small): Promise<void> => {
     await replay.unserialize(await replay.serialize());
   },
+  /** Emptied and filled again. */
+  clear: (replay: Small, plan: Plan): void => {
+    replay.clear();
+    write(replay, plan, plan.capacity, 100);
+  },
 } as const;
 
 function numbers(seed: number): (below: number) => number {
