@@ -317,9 +317,9 @@ EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_
  * step has its own flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
-/* Records consecutive steps of many episodes, one after the other. `flags` is 0 or PRIORITY. Each step has its own flags in the steps: 0,
- * or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order. `episode` is in
- * and out as in exrp_record_many. `done` has two numbers: the steps, and how many handles are in `episodes`, which gets those of the
+/* Records consecutive steps of many episodes, one after the other. `flags` is 0, PRIORITY, NEXT_STATE, or both. Each step has its own flags
+ * in the steps: 0, or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order.
+ * With NEXT_STATE, the state after the last step follows, unless that step has flags. `episode` is in and out as in exrp_record_many. `done` has two numbers: the steps, and how many handles are in `episodes`, which gets those of the
  * episodes that got records, in order. `episode_count` is at least `count`. */
 EXRP_API int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done, double* episodes, uint32_t episode_count);

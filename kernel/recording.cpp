@@ -291,8 +291,8 @@ Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, 
 Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
                              double* episodes) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const bool hasPriorities = flags == EXRP_RECORD_PRIORITY;
-  if (flags != 0 && !hasPriorities) return fail(Status::argument, 6, flags);
+  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
+  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = replay_.store().column(0).bytes;
   const uint32_t first = done[0];
@@ -305,7 +305,10 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
   FlatNeeds needs;
   status = readFlags(own, first, end, count, &needs);
   if (status != Status::ok) return status;
-  status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState + needs.ends * stateBytes), first);
+  // The state after the last step, where its episode goes on.
+  const bool hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0 && own[count - 1] == 0;
+  const size_t stateCount = needs.ends + (hasNextState ? 1u : 0u);
+  status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState + stateCount * stateBytes), first);
   double current = *handle;
   uint32_t episode = episodeNone;
   if (status == Status::ok) status = replay_.openEpisode(current, &episode);
@@ -313,6 +316,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     status = checkPriorities(steps + layout.priorities, first, count);
     if (status == Status::ok) status = replay_.reservePriorities();
   }
+  if (status == Status::ok && hasNextState && end == count) status = replay_.reserveNextState(needs.episodeCount);
   if (status == Status::ok) status = replay_.prepareRecords(end - first, needs.episodeCount, needs.blockCount);
   if (status != Status::ok) return status;
 
@@ -348,6 +352,8 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     if (own[step] != 0) {
       finalState += stateBytes;
       flagged = step + 1;
+    } else if (hasNextState && step + run == count) {
+      replay_.nextStates().set(episode, replay_.episodes()[episode].count, finalState);
     }
     current = replay_.handleAt(episode);
     step += run;

@@ -163,6 +163,8 @@ class Replay {
     return initial_.reserve(size_t{store_.blockCountMax()} << shift, size_t{store_.highWater()} << shift);
   }
 
+  /// Takes the memory for one next state, of an episode that is there or is one of `episodeCount` that begin in the call.
+  Status reserveNextState(uint32_t episodeCount) { return nextStates_.prepare(episodes_.highWater() + episodeCount, 1); }
   /// Takes the memory for next states that come with `count` records, whose episodes begin in the call or are there.
   Status reserveNextStates(uint32_t count) { return nextStates_.prepare(episodes_.highWater() + 2 * count, count); }
 

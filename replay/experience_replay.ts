@@ -334,7 +334,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * `steps` has one array for each column, `[n, ...shape]` in row-major order, with n from 1 to 2^24. `terminated` and `truncated` have a
    * flag for each step. If both are set, the episode is terminated. `nextState` is the state that each step led to, and not the first
-   * state of the next episode. Only rows of steps that end an episode are read.
+   * state of the next episode. Only rows of steps that end an episode are read, and the last one, which `drain` gives.
    *
    * Some data sets lack the states after the last steps. Then say `nextStateUnknown: true`. A truncated step gives its state as the final
    * state of its episode, and is not recorded. A terminated step is recorded, and its own state stands in the place of the final state.

@@ -11,6 +11,7 @@ import {
   EXRP_RECORD_BEGINS,
   EXRP_RECORD_ENDS,
   EXRP_RECORD_FINAL,
+  EXRP_RECORD_NEXT_STATE,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
@@ -40,7 +41,10 @@ export type FlatSteps<S extends Schema> = Recordable<
     readonly terminated?: DoneFlags;
     /** `[n]`: whether the episode was cut off at this step, so that learners bootstrap. It counts only if `terminated` is not set. */
     readonly truncated?: DoneFlags;
-    /** `[n, ...shape]`: the states that the steps led to. Only those of steps that end an episode are read, as final states. */
+    /**
+     * `[n, ...shape]`: the states that the steps led to. Those of steps that end an episode are read, as final states, and that of the
+     * last step: `drain` gives it.
+     */
     readonly nextState?: RecordArray<S, "state">;
     /**
      * True if you do not have the states that the last steps of episodes led to; false by default. Then the state of a truncated step is
@@ -108,7 +112,8 @@ export class FlatRecorder {
     writeColumns(FLAT, steps, loose, config.extraNames);
     steps.flags.set(ends.flags);
     this.#writeFinalStates(steps, ends, loose);
-    const flags = writePriorities(FLAT, steps, loose.priority);
+    const next = loose.nextState === undefined ? 0 : EXRP_RECORD_NEXT_STATE;
+    const flags = next | writePriorities(FLAT, steps, loose.priority);
     if (this.#isFinite) checkFiniteSteps(steps);
     const recorded = this.#store(episode, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept = steps;
@@ -133,7 +138,8 @@ export class FlatRecorder {
     }
     let at = 0;
     for (let k = 0; k < count; k++) {
-      if (((flags[k] as number) & EXRP_RECORD_ENDS) === 0) continue;
+      const isLast = loose.nextState !== undefined && k === count - 1 && flags[k] === 0;
+      if (!isLast && ((flags[k] as number) & EXRP_RECORD_ENDS) === 0) continue;
       finalState.writeStepTo(values, k, at);
       if (this.#isFinite) finalState.checkFinite(at, at + 1, k - at);
       at++;
@@ -182,7 +188,7 @@ export class FlatRecorder {
 interface Ends {
   /** `[n]`: the `EXRP_RECORD_` flags of each step. */
   readonly flags: Uint8Array<ArrayBuffer>;
-  /** How many steps have a final state. */
+  /** How many steps have a final state, or a next state that is kept. */
   readonly finalCount: number;
   /** How many steps are no records. */
   readonly leftOut: number;
@@ -224,5 +230,6 @@ function readEnds(loose: Loose, count: number): Ends {
       `${FLAT}: nextState is missing: step ${step} is ${how}, and its next state is the final state of its episode; if you do not have it, add nextStateUnknown: true`,
     );
   }
+  if (nextState !== undefined && flags[count - 1] === 0) finalCount++;
   return { flags, finalCount, leftOut };
 }

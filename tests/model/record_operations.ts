@@ -212,7 +212,7 @@ export function recordFlat(sides: Sides, operation: Operation & { do: "recordFla
   const before = sides.model.evictedCount;
   const outcome = both(
     () => sides.replay.recordFlat(handle, steps as Parameters<AnyReplay["recordFlat"]>[1]),
-    () => sides.model.recordFlat(handle, bytes, ends, priorities),
+    () => sides.model.recordFlat(handle, bytes, ends, priorities, next.bytes.at(-1)),
   );
   if (outcome === undefined) return;
   const { episode, episodes, recordCount } = outcome.actual;

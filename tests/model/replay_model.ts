@@ -212,12 +212,21 @@ export class ReplayModel {
     steps: readonly (readonly Uint8Array[])[],
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
     priorities: readonly number[] = [],
+    nextState?: Uint8Array,
   ): { readonly episode: number; readonly episodes: readonly number[] } {
     let episode = handle;
     const episodes = new Set<number>();
     for (const [k, columns] of steps.entries()) {
       const end = ends[k];
-      episode = this.record(episode, columns, end?.finalState, end?.ending, priorities[k]);
+      const next = k === steps.length - 1 && end === undefined ? nextState : undefined;
+      episode = this.record(
+        episode,
+        columns,
+        end?.finalState,
+        end?.ending,
+        priorities[k],
+        next,
+      );
       episodes.add(episode);
       if (end !== undefined) episode = this.newEpisodeAfter(episode);
     }

@@ -17,7 +17,7 @@ function flags(count: number, random: (bound: number) => number, odds: number): 
   return numbers(count, random, odds).map((roll) => roll === 0);
 }
 
-Deno.test("recordFlat() leaves what record() and newEpisode() leave", async () => {
+Deno.test("recordFlat() leaves what recordStep() leaves", async () => {
   for (let seed = 1; seed <= 120; seed++) {
     const { one, many, random, capacity } = await twins(seed);
     let handle = one.newEpisode();
@@ -33,16 +33,18 @@ Deno.test("recordFlat() leaves what record() and newEpisode() leave", async () =
       const used = new Set<number>();
       for (let k = 0; k < count; k++) {
         const done = terminated[k] || truncated[k];
-        const end = { finalState: nextState.slice(3 * k, 3 * k + 3), truncated: !terminated[k] };
-        handle = one.record(
-          handle,
-          state.slice(3 * k, 3 * k + 3),
-          action[k] ?? 0,
-          reward[k] ?? 0,
-          { extras: { mask: mask.slice(2 * k, 2 * k + 2) }, ...(done ? end : {}) },
-        );
-        used.add(handle);
-        if (done) handle = one.newEpisode();
+        const after = one.recordStep(handle, {
+          state: state.slice(3 * k, 3 * k + 3),
+          action: action[k] ?? 0,
+          reward: reward[k] ?? 0,
+          extras: { mask: mask.slice(2 * k, 2 * k + 2) },
+          terminated: terminated[k] ?? false,
+          truncated: truncated[k] ?? false,
+          nextState: nextState.slice(3 * k, 3 * k + 3),
+        });
+        // The step went to the episode of the handle, unless a cut or an eviction began another.
+        used.add(done ? after - 1 : after);
+        handle = after;
       }
       const plain = random(2) === 0;
       const recorded = many.recordFlat(got, {
@@ -157,6 +159,25 @@ Deno.test("recordFlat() goes on with the open episode of the chunk before", asyn
   assertEquals([...replay.episodeRecords(1).state], [2, 3, 4, 5, 6, 7]);
   assertEquals(replay.episodeRecords(1).finalState, Float32Array.of(7.5));
   assertStrictEquals(replay.episode(2).ending, "open");
+});
+
+Deno.test("recordFlat() keeps the state after the last step, so that drain() gives all steps at once", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 100, state: float32(), seed: 1 });
+  let episode = replay.newEpisode();
+  for (let t = 0; t < 12; t += 4) {
+    const state = Float32Array.of(t, t + 1, t + 2, t + 3);
+    const steps = { state, action: [0, 0, 0, 0], reward: state };
+    const terminated = [t === 4, false, false, false];
+    ({ episode } = replay.recordFlat(episode, {
+      ...steps,
+      terminated,
+      nextState: state.map((value) => value + 0.5),
+    }));
+    const drained = replay.drain({ steps: 4 });
+    assertStrictEquals(drained.size, 4);
+    assertEquals([...drained.state], [...state]);
+    assertStrictEquals(drained.lost, 0);
+  }
 });
 
 Deno.test("recordFlat() without next states: a truncated step ends its episode, and terminated ones do not bootstrap", async () => {
