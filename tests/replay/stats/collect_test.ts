@@ -202,11 +202,11 @@ Deno.test("of many batches a sample is noted, which has the mean age of all draw
   for (let k = 0; k < 32; k++) replay.getBatch(100, selector);
   assertEquals(replay.stats().selectors[0]?.noted.count, 1024); // 32 of each
   for (let k = 0; k < 400; k++) replay.getBatch(100, selector);
-  assertEquals(replay.stats().selectors[0]?.noted.count, 1024 + 8 * 100); // 8 of every fourth
-  for (let k = 0; k < 4000; k++) replay.getBatch(5, selector);
+  assertEquals(replay.stats().selectors[0]?.noted.count, 1024 + 8 * 25); // 8 of every sixteenth
+  for (let k = 0; k < 9600; k++) replay.getBatch(8, selector);
   const [drawn] = replay.stats().selectors;
   assertEquals(drawn?.noted.count, 4096);
-  assertEquals(drawn?.drawnCount, 43_200 + 20_000);
+  assertEquals(drawn?.drawnCount, 43_200 + 9600 * 8);
   // The standard error of the mean is 1000 / sqrt(12 · 4096) = 4.5.
   assertAlmostEquals(drawn?.noted.ages.mean ?? 0, replay.stats().ages.mean, 25);
 });
