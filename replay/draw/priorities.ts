@@ -192,10 +192,11 @@ export class Priorities {
     }
     if (entry.composed !== undefined) {
       // Every part gets the same picks. Parts on one table have the same count.
-      const counts = entry.composed.parts.map((part) =>
-        this.#set(part.selector, episodes, positions, priorities)
-      );
-      if (entry.tables.length === 1) return Math.max(...counts);
+      const counts = new Map<number, number>();
+      for (const { selector } of leavesOf(entry)) {
+        counts.set(selector.table, this.#set(selector, episodes, positions, priorities));
+      }
+      if (this.#areApart(entry.tables)) return [...counts.values()].reduce((a, b) => a + b, 0);
       return this.#countIn(entry.tables, episodes, positions);
     }
     if (entry.custom !== undefined) {
@@ -216,6 +217,13 @@ export class Priorities {
     );
     if (status !== 0) throw this.#priorityError(status, positions);
     return this.#number[0] ?? 0;
+  }
+
+  /** Whether no pick is in two of the tables. */
+  #areApart(tables: readonly number[]): boolean {
+    if (tables.length === 1) return true;
+    const tags = tables.map((table) => this.#register.tables[table]?.policy.where?.tag);
+    return !tags.includes(undefined) && new Set(tags.flat()).size === tags.flat().length;
   }
 
   /** How many of the picks are in one of the tables, or in several. */
@@ -342,6 +350,11 @@ export class Priorities {
     );
     this.#core.check(OPERATION, status);
   }
+}
+
+/** The selectors that draw by themselves, of one that is made of others. */
+function leavesOf(entry: SelectorEntry): readonly SelectorEntry[] {
+  return entry.composed === undefined ? [entry] : entry.composed.parts.flatMap(leavesOf);
 }
 
 /** The error for another number of priorities than a batch has picks. */
