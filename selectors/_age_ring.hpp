@@ -1,8 +1,8 @@
 // AgeRing: the picks of a table in order of age. It finds the n-th pick at any time, while any pick may be removed.
 //
 // Picks stand in a ring of slots, each new pick after the newest. A removed pick leaves its slot dead; dead slots at the old end are given
-// up at once. When no slot is left, the living picks move together. There are half as many slots again as there can be picks. So
-// that happens at most once in countMax / 2 pushes, and never where the oldest picks go first.
+// up at once. When no slot is left, the living picks move together. There are half as many slots again as picks there is memory for.
+// So that happens at most once in half as many pushes, and never where the oldest picks go first. The ring grows by doubling.
 // A bit a slot says whether it lives. A Fenwick tree over blocks of 512 slots counts the living ones.
 //
 // Thread safety: none of its own.

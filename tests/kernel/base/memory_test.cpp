@@ -106,6 +106,17 @@ void findsTheGroupsLimit() {
   write(root + "/one/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n");
   write(root + "/one/sys/fs/cgroup/cpu/memory.limit_in_bytes", "5\n");
   CHECK(limit("/one") == 1000000);
+  // Version 1 writes a huge number for no limit; a group inside may have less, and one outside counts for it too.
+  write(root + "/nested/proc/self/cgroup", "4:memory:/outer/inner\n0::/elsewhere\n");
+  write(root + "/nested/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write(root + "/nested/sys/fs/cgroup/memory/outer/memory.limit_in_bytes", "4000000\n");
+  write(root + "/nested/sys/fs/cgroup/memory/outer/inner/memory.limit_in_bytes", "7000000\n");
+  CHECK(limit("/nested") == 4000000);
+  // No group has a limit.
+  write(root + "/free/proc/self/cgroup", "0::/a/b\n");
+  write(root + "/free/sys/fs/cgroup/a/b/memory.max", "max\n");
+  write(root + "/free/sys/fs/cgroup/a/memory.max", "max\n");
+  CHECK(limit("/free") == 0);
   CHECK_EQUAL(std::system(("rm -r " + root).c_str()), 0);
   const double machine = exrp::physicalMemoryBytes();
   CHECK(machine > 0);
