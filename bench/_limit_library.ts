@@ -10,6 +10,7 @@ import { findZig } from "../tools/_zig.ts";
 const folder = inRepository(".cache", "bench");
 
 const limitSymbols = {
+  limit_probe: { parameters: [], result: "f64" },
   limit_nothing: { parameters: ["u32"], result: "u32" },
   limit_create: { parameters: ["u32", "u32"], result: "u32" },
   limit_destroy: { parameters: ["u32"], result: "void" },

@@ -50,7 +50,7 @@ export async function origin(
     },
     machine: {
       os: `${Deno.build.os} ${arch()}`,
-      cpu: cpus()[0]?.model.trim() ?? "unknown",
+      cpu: thisCpu(),
       cores: cpus().length,
       memoryGiB: Math.round(totalmem() / 2 ** 30),
     },
@@ -64,9 +64,21 @@ export function originLine({ machine, versions, date, commit }: Origin): string 
     (commit === "" ? "" : `, commit ${commit}`);
 }
 
-/** The place of a bench's results. */
-export function resultsPath(bench: string): string {
-  return inRepository("bench", "results", `${bench}.json`);
+/** The place of a bench's results. Given a processor, that of the results which are kept by processor. */
+export function resultsPath(bench: string, cpu?: string): string {
+  const kind = cpu === undefined ? "" : `.${cpuName(cpu)}`;
+  return inRepository("bench", "results", `${bench}${kind}.json`);
+}
+
+/** A processor's name as a part of a file's name: "AMD EPYC" is "amd_epyc". */
+export function cpuName(cpu: string): string {
+  return cpu.replaceAll(/\(\w+\)|\bprocessor\b/gi, "").trim().replaceAll(/[^a-z0-9]+/gi, "_")
+    .toLowerCase();
+}
+
+/** The model of this machine's processor. */
+export function thisCpu(): string {
+  return cpus()[0]?.model.trim() ?? "unknown";
 }
 
 /** Writes the results of a bench; by default where the documentation takes them from. */

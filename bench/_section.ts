@@ -6,9 +6,9 @@
 
 /** One section, made from one file of results. */
 export interface Section {
-  /** The file in `bench/results`. */
+  /** The file in `bench/results`. `limit.*.json` stands for all files of this form, one for each kind of processor, in order. */
   readonly file: string;
-  /** Makes the section from the parsed file. It throws a `TypeError` that says what is wrong with the file. */
+  /** Makes the section from the parsed file, or from the array of the parsed files. It throws a `TypeError` that says what is wrong with the file. */
   readonly render: (results: unknown) => Promise<Rendered>;
 }
 

@@ -36,12 +36,13 @@ export function median(values: readonly number[]): number {
 
 /**
  * Lets the contestants take `rounds` turns of about `turnMs` each. A first turn warms up, and finds how many repeats a turn has. Each
- * turn begins with a few uncounted repeats, because the others have used the caches meanwhile.
+ * turn begins with a few uncounted repeats, because the others have used the caches meanwhile. `between` is called before each turn.
  */
 export function takeTurns<Name extends string>(
   contestants: Readonly<Record<Name, Contestant>>,
   rounds: number,
   turnMs: number,
+  between: () => void = () => {},
 ): Record<Name, Turns> & { readonly means: Record<Name, number[]> } {
   const names = Object.keys(contestants) as Name[];
   const means = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<
@@ -61,6 +62,7 @@ export function takeTurns<Name extends string>(
   for (let round = 0; round < rounds; round++) {
     for (const name of names) {
       const count = repeats.get(name) ?? 1;
+      between();
       contestants[name](Math.ceil(count / 4));
       means[name].push(contestants[name](count));
     }

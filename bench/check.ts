@@ -1,7 +1,7 @@
 /**
- * The regression guard. It measures how far this library is from the limit, and compares the ratios with those in
- * `bench/results/limit.json`. It fails if a ratio is more than 1.5 times the committed one. What seems worse is measured a second time,
- * and the smallest figures of both runs count.
+ * The regression guard. It measures how far this library is from the limit. It compares the ratios with the committed ones of the same
+ * kind of processor, in `bench/results`. It fails if a ratio is more than 1.5 times the committed one. What seems worse is measured a
+ * second time, and the smallest figures of both runs count.
  *
  * It compares ratios within one run and not times. So it also works on another machine, if that is like the one of the results.
  *
@@ -12,7 +12,7 @@
 
 import { measureLimit } from "./_limit_measure.ts";
 import { benchOptions } from "./_options.ts";
-import { noneMatches, originLine, resultsPath } from "./_results.ts";
+import { noneMatches, originLine, resultsPath, thisCpu } from "./_results.ts";
 import { bestOf, FACTOR_MAX, type Figures, judge, type Verdict } from "./_verdicts.ts";
 import type { LimitResults } from "./report/limit.ts";
 
@@ -21,7 +21,16 @@ const { filter } = benchOptions(
   "Fails where a workload is further from its limit than in the committed results.",
   ["filter"],
 );
-const committed = JSON.parse(await Deno.readTextFile(resultsPath("limit"))) as LimitResults;
+const path = resultsPath("limit", thisCpu());
+const text = await Deno.readTextFile(path).catch((error: unknown) => {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+  console.error(
+    `There are no committed results of ${thisCpu()} to compare with: ${path} is missing. ` +
+      "`deno task bench:limit --save` makes it, on a commit that you trust.",
+  );
+  Deno.exit(2);
+});
+const committed = JSON.parse(text) as LimitResults;
 console.error(`compared with: ${originLine(committed)}`);
 
 /** Judges each. */

@@ -1,6 +1,6 @@
 // limit.cpp: for each workload, the shortest native loop that moves the same bytes. It is the line to stop at.
 //
-// It is not a replay. It checks nothing, forgets nothing and looks nothing up. No episode ends, and each drawn number is a place in
+// It is not a replay. It checks nothing and forgets nothing. Only GatherByTable looks anything up. No episode ends, and each drawn number is a place in
 // memory. It has what no replay can do without: it draws random places, and copies the records column by column to where the learner
 // wants them. Records stand side by side as in the kernel, with the next state in the next row. Memory is in huge pages if the system
 // grants them. A workload has several variants, which ask for lines more or less far ahead, for example. The fastest one counts.
@@ -181,6 +181,175 @@ class Gather final : public Workload {
   Pages<float> action_;
   Pages<float> reward_;
   Pages<float> next_;
+};
+
+/// Gather with the look-ups that every replay of random picks needs. A pick's number leads to its slot by a table of 4 bytes a pick. The
+/// slot leads to its block's head, of 8 bytes for 16 slots, and the head to the episode, of 32 bytes. The handle and the position of each
+/// pick are written too. It works in four stages, `ahead` picks apart. Rows and blocks are those of a full replay: episodes of 200
+/// records, each with a final state, whose blocks stand in order.
+template <uint32_t stateSize, uint32_t actionSize, uint32_t length>
+class GatherByTable final : public Workload {
+ public:
+  explicit GatherByTable(uint32_t rowCount)
+      : episodeCount_(rowCount / episodeLength), pickCount_(episodeCount_ * picksPerEpisode), slots_(pickCount_),
+        heads_(size_t{episodeCount_} * blocksPerEpisode), episodes_(episodeCount_),
+        rows_(size_t{episodeCount_} * blocksPerEpisode * blockLength + 1), state_(batchMax * length * stateSize),
+        action_(batchMax * length * actionSize), reward_(batchMax * length), next_(batchMax * length * stateSize),
+        handle_(batchMax), position_(batchMax) {
+    // Evictions mix the table by episodes: an odd factor mixes them here.
+    uint32_t pick = 0;
+    for (uint32_t k = 0; k < episodeCount_; ++k) {
+      const uint32_t episode = static_cast<uint32_t>((uint64_t{k} * 2654435761u) % episodeCount_);
+      const uint32_t first = episode * blocksPerEpisode * blockLength;
+      for (uint32_t at = 0; at < picksPerEpisode; ++at) slots_[pick++] = first + at;
+    }
+    for (uint32_t block = 0; block < episodeCount_ * blocksPerEpisode; ++block) {
+      heads_[block] = {block / blocksPerEpisode, block % blocksPerEpisode};
+    }
+    for (uint32_t k = 0; k < episodeCount_; ++k) episodes_[k] = {k + handleOfFirst, 0, 0, episodeLength, 0, 0, 0};
+    for (uint32_t slot = 0; slot < episodeCount_ * blocksPerEpisode * blockLength; ++slot) rows_[slot] = rowAt(slot);
+  }
+
+  uint32_t variants() const override { return 8; }
+  void run(uint32_t variant, uint32_t batch) override {
+    switch (variant) {
+      case 0: return gather<4, 3>(batch);
+      case 1: return gather<8, 3>(batch);
+      case 2: return gather<16, 3>(batch);
+      case 3: return gather<32, 3>(batch);
+      case 4: return gather<4, 2>(batch);
+      case 5: return gather<8, 2>(batch);
+      case 6: return gather<16, 2>(batch);
+      default: return gather<32, 2>(batch);
+    }
+  }
+
+  const char* check(uint32_t batch) override {
+    uint32_t first = UINT32_MAX;
+    bool differ = false;
+    for (uint32_t pick = 0; pick < batch; ++pick) {
+      const auto episode = static_cast<uint32_t>(handle_[pick]) - handleOfFirst;
+      const uint32_t start = episode * blocksPerEpisode * blockLength + static_cast<uint32_t>(position_[pick]);
+      differ = differ || (first != UINT32_MAX && start != first);
+      first = start;
+      for (uint32_t step = 0; step < length; ++step) {
+        const size_t to = size_t{pick} * length + step;
+        const Row row = rowAt(start + step);
+        const Row after = rowAt(start + step + 1);
+        if (reward_[to] != row.reward) return "a reward is wrong";
+        if (std::memcmp(&state_[to * stateSize], row.state, sizeof row.state) != 0) return "a state is wrong";
+        if (std::memcmp(&action_[to * actionSize], row.action, sizeof row.action) != 0) return "an action is wrong";
+        if (std::memcmp(&next_[to * stateSize], after.state, sizeof row.state) != 0) return "a next state is wrong";
+      }
+    }
+    return differ || batch < 2 ? nullptr : "all picks are one";
+  }
+
+ private:
+  static constexpr size_t batchMax = 5000;
+  static constexpr uint32_t episodeLength = 200;
+  static constexpr uint32_t picksPerEpisode = episodeLength - length + 1;
+  static constexpr uint32_t blockLength = 16;
+  static constexpr uint32_t blocksPerEpisode = episodeLength / blockLength + 1;
+  static constexpr uint32_t handleOfFirst = 1000;
+  struct Row {
+    float state[stateSize];
+    float action[actionSize];
+    float reward;
+  };
+  struct Head {
+    uint32_t episode;
+    uint32_t ordinal;
+  };
+  struct Episode {
+    uint64_t handle;
+    uint32_t firstBlock;
+    uint32_t lastBlock;
+    uint32_t count;
+    uint32_t state;
+    uint32_t older;
+    uint32_t newer;
+  };
+  struct Found {
+    uint32_t pick;
+    uint32_t slot;
+    uint32_t episode;
+    uint32_t position;
+  };
+
+  static Row rowAt(uint32_t at) {
+    Row row;
+    for (uint32_t k = 0; k < stateSize; ++k) row.state[k] = static_cast<float>((at * 31 + k) & 0xffffff);
+    for (uint32_t k = 0; k < actionSize; ++k) row.action[k] = static_cast<float>((at * 17 + k) & 0xffffff);
+    row.reward = static_cast<float>(at);
+    return row;
+  }
+
+  template <uint32_t ahead, int near>
+  void gather(uint32_t batch) {
+    constexpr uint32_t ringCount = 4 * ahead;
+    Found ring[ringCount];
+    const uint32_t* slots = slots_.data();
+    const Head* heads = heads_.data();
+    const Episode* episodes = episodes_.data();
+    const Row* rows = rows_.data();
+    float* state = state_.data();
+    float* action = action_.data();
+    float* reward = reward_.data();
+    float* next = next_.data();
+    for (uint32_t step = 0; step < batch + 3 * ahead; ++step) {
+      if (step < batch) {
+        Found& found = ring[step % ringCount];
+        found.pick = random_.below(pickCount_);
+        __builtin_prefetch(slots + found.pick, 0, near);
+      }
+      if (step >= ahead && step - ahead < batch) {
+        Found& found = ring[(step - ahead) % ringCount];
+        found.slot = slots[found.pick];
+        __builtin_prefetch(heads + found.slot / blockLength, 0, near);
+        prefetch<near>(rows + found.slot, length * sizeof(Row) + sizeof Row::state);
+      }
+      if (step >= 2 * ahead && step - 2 * ahead < batch) {
+        Found& found = ring[(step - 2 * ahead) % ringCount];
+        const Head head = heads[found.slot / blockLength];
+        found.episode = head.episode;
+        found.position = head.ordinal * blockLength + found.slot % blockLength;
+        __builtin_prefetch(episodes + found.episode, 0, near);
+      }
+      if (step < 3 * ahead) continue;
+      const Found& found = ring[(step - 3 * ahead) % ringCount];
+      const Episode& episode = episodes[found.episode];
+      // All episodes are whole, but a replay must look.
+      if (episode.count < found.position + length) continue;
+      const size_t pick = step - 3 * ahead;
+      handle_[pick] = static_cast<double>(static_cast<int64_t>(episode.handle));
+      position_[pick] = static_cast<int32_t>(found.position);
+      const Row* row = rows + found.slot;
+      for (uint32_t k = 0; k < length; ++k, ++row) {
+        std::memcpy(state, row->state, sizeof row->state);
+        std::memcpy(action, row->action, sizeof row->action);
+        *reward++ = row->reward;
+        std::memcpy(next, row[1].state, sizeof row->state);
+        state += stateSize;
+        action += actionSize;
+        next += stateSize;
+      }
+    }
+  }
+
+  uint32_t episodeCount_;
+  uint32_t pickCount_;
+  Random random_;
+  Pages<uint32_t> slots_;
+  Pages<Head> heads_;
+  Pages<Episode> episodes_;
+  Pages<Row> rows_;
+  Pages<float> state_;
+  Pages<float> action_;
+  Pages<float> reward_;
+  Pages<float> next_;
+  Pages<double> handle_;
+  Pages<int32_t> position_;
 };
 
 /// Stacks of four frames of 84 x 84 bytes and their next stacks.
@@ -504,6 +673,9 @@ Workload* make(uint32_t kind, uint32_t count) {
     case 5: return new Tree(count, true);
     case 6: return new Record<4, 1>(count);
     case 7: return new Record<15, 3>(count);
+    case 8: return new GatherByTable<15, 3, 1>(count);
+    case 9: return new GatherByTable<15, 3, 8>(count);
+    case 10: return new GatherByTable<4, 1, 8>(count);
     default: return nullptr;
   }
 }
@@ -512,6 +684,28 @@ Workload* make(uint32_t kind, uint32_t count) {
 
 /// An empty call: what any call of a native function costs.
 LIMIT_API uint32_t limit_nothing(uint32_t value) { return value; }
+
+/// Additions a nanosecond, about. Where another thread runs on the same core, they are about half as many.
+LIMIT_API double limit_probe() {
+  constexpr uint32_t rounds = 4000;
+  uint64_t a = 0;
+  uint64_t b = 0;
+  uint64_t c = 0;
+  uint64_t d = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (uint32_t round = 0; round < rounds; ++round) {
+    // Empty statements, so that the compiler does not join the additions.
+    for (uint32_t k = 0; k < 2; ++k) {
+      a += round;
+      b += round;
+      c += round;
+      d += round;
+      asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    }
+  }
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  return 8.0 * rounds / elapsed.count();
+}
 
 /// Makes a workload over `count` records (frames, picks); its number, or UINT32_MAX.
 LIMIT_API uint32_t limit_create(uint32_t kind, uint32_t count) {

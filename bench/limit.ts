@@ -11,7 +11,7 @@
 
 import { measureLimit } from "./_limit_measure.ts";
 import { benchOptions } from "./_options.ts";
-import { noneMatches, origin, saveResults } from "./_results.ts";
+import { noneMatches, origin, resultsPath, saveResults } from "./_results.ts";
 import { floorLines } from "./_verdicts.ts";
 import { render } from "./report/limit.ts";
 
@@ -27,9 +27,9 @@ const { workloads, names, cpu, calls } = await measureLimit({
 });
 if (workloads.length === 0) noneMatches(filter, names);
 const results = { ...await origin("limit"), limitCpu: cpu, workloads, ...(calls && { calls }) };
-console.log(render(JSON.stringify(results)));
+console.log(render([results]));
 console.log(
   "What counts is the ratio of the smallest figures; the median is there to see noise by.",
 );
 for (const line of floorLines(workloads, calls)) console.log(line);
-if (save) await saveResults(results);
+if (save) await saveResults(results, resultsPath(results.bench, results.machine.cpu));

@@ -31,6 +31,17 @@ export interface Report {
   readonly images: ReadonlyMap<string, string>;
 }
 
+/** The files of a folder that `file` stands for, in order. */
+async function namesOf(file: string, folder: URL): Promise<string[]> {
+  const [before, after = ""] = file.split("*");
+  const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  return names.filter((name) =>
+    file.includes("*")
+      ? name.startsWith(before ?? "") && name.endsWith(after) && name.length >= file.length
+      : name === file
+  ).toSorted();
+}
+
 /** Makes the page from the sections whose file is in `folder`. The folder's URL ends with `/`. */
 export async function makeReport(
   folder: URL,
@@ -40,14 +51,12 @@ export async function makeReport(
   const parts: string[] = [];
   const images = new Map<string, string>();
   for (const { file, render } of from) {
-    let text: string;
-    try {
-      text = await Deno.readTextFile(new URL(file, folder));
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) continue;
-      throw error;
+    const found: unknown[] = [];
+    for (const name of await namesOf(file, folder)) {
+      found.push(JSON.parse(await Deno.readTextFile(new URL(name, folder))));
     }
-    const rendered = await render(JSON.parse(text));
+    if (found.length === 0) continue;
+    const rendered = await render(file.includes("*") ? found : found[0]);
     if (rendered.summary !== undefined) summaries.push(rendered.summary);
     parts.push(rendered.markdown);
     for (const [name, svg] of rendered.images) images.set(name, svg);

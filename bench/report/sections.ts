@@ -6,7 +6,7 @@
 
 import { curveSvg, surfaceSvg } from "../_paper_pictures.ts";
 import type { Section } from "../_section.ts";
-import { render as renderLimit } from "./limit.ts";
+import { type LimitResults, render as renderLimit } from "./limit.ts";
 import { render as renderOwn } from "./own.ts";
 import { type PaperResults, render as renderPaper } from "./paper.ts";
 
@@ -25,7 +25,17 @@ function section(file: string, render: (text: string) => string): Section {
 }
 
 /** Beside the limit of the hardware. */
-export const limitSection: Section = section("limit.json", renderLimit);
+export const limitSection: Section = {
+  file: "limit.*.json",
+  render: (results) => {
+    const isRight = (one: unknown): one is LimitResults =>
+      typeof one === "object" && one !== null && "machine" in one && "workloads" in one;
+    if (!Array.isArray(results) || !results.every(isRight)) {
+      return Promise.reject(new TypeError("limit.*.json: a file holds no results"));
+    }
+    return Promise.resolve({ markdown: renderLimit(results).trim(), images: NONE });
+  },
+};
 
 /** The paper's experiment, with its pictures. */
 export const paperSection: Section = {

@@ -4,6 +4,8 @@ import { digits, factor, table } from "../../bench/_section.ts";
 import { overview } from "../../bench/peers/_overview.ts";
 import { checkPeersResults } from "../../bench/peers/_results.ts";
 import { makeReport } from "../../bench/report.ts";
+import { cpuName } from "../../bench/_results.ts";
+import { limitSection } from "../../bench/report/sections.ts";
 
 const sample = new URL("results/", import.meta.url);
 
@@ -116,4 +118,45 @@ Deno.test("overview() shows a call at 2^20 records, the fastest system first, an
     ...["8.00 µs", "4.00 µs", "40.0 µs", "→ 9,000 µs"],
   ]);
   assertEquals(await overview({ ...results, rows: [] }), undefined);
+});
+
+Deno.test("results are kept by processor, and shown side by side with where each floor was seen to hold", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const figures = (ours: number, floor: number) => ({
+      bench: "limit",
+      date: "2026-01-02T03:04Z",
+      commit: "",
+      versions: {},
+      limitCpu: "x86_64_v3",
+      workloads: [{
+        name: "uniform",
+        ours: { min: ours, median: ours },
+        limit: { min: 1000, median: 1000 },
+        lookUps: { min: 1250, median: 1250 },
+        busyShare: 0.5,
+        variant: 0,
+        ratio: ours / 1000,
+        floor,
+      }],
+    });
+    const machine = { os: "linux x64", cores: 2, memoryGiB: 4 };
+    const write = (cpu: string, ours: number, floor: number) =>
+      Deno.writeTextFile(
+        `${folder}/limit.${cpuName(cpu)}.json`,
+        JSON.stringify({ ...figures(ours, floor), machine: { ...machine, cpu } }),
+      );
+    await write("Intel(R) Xeon(R) Processor", 2000, 1.6);
+    await write("AMD EPYC", 1500, 1.6);
+    const { markdown } = await makeReport(new URL(`file://${folder}/`), [limitSection]);
+    const lines = markdown.split("\n");
+    assert(
+      lines.includes("| uniform | 1.50 (1.6) | 1.20 | 2.00 (1.6) | 1.60 | AMD EPYC |"),
+      markdown,
+    );
+    assert(lines.includes("### AMD EPYC") && lines.includes("### Intel Xeon Processor"), markdown);
+    assert(markdown.includes("busy in at most 50 % of a workload's turns"), markdown);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
