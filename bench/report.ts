@@ -34,7 +34,12 @@ export interface Report {
 /** The files of a folder that `file` stands for, in order. */
 async function namesOf(file: string, folder: URL): Promise<string[]> {
   const [before, after = ""] = file.split("*");
-  const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  const names: string[] = [];
+  try {
+    for await (const { name } of Deno.readDir(folder)) names.push(name);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
   return names.filter((name) =>
     file.includes("*")
       ? name.startsWith(before ?? "") && name.endsWith(after) && name.length >= file.length
