@@ -1,11 +1,11 @@
 // DrawLog: how many picks a selector drew, and what some of the latest were, so that stats() can say what a learner sees.
 //
-// It notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks, it notes up to 8 of every sixteenth batch, as more
+// It notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks, it notes up to 8 of every eighth batch, as more
 // would be felt in batches of 32. The newest `ringCount` of them are kept. A noted pick is known by its slot and its birth, which no other pick has: another record of the same slot was born later.
 //
 // Thread safety: none of its own.
 // Invariants: none beyond the types.
-// Cost: a few ns for each noted pick. It takes its memory (48 KiB) at the first draw; without memory it only counts.
+// Cost: a few ns for each noted pick. It takes its memory (24 KiB) at the first draw; without memory it only counts.
 // It is not saved with a replay, and decides nothing.
 #pragma once
 
@@ -57,7 +57,7 @@ class DrawLog {
 
  private:
   static constexpr uint32_t fewFrom = 1024;
-  static constexpr uint32_t fewEvery = 16;
+  static constexpr uint32_t fewEvery = 8;
   static constexpr uint32_t batchFew = 8;
 
   uint64_t drawnCount_ = 0;

@@ -76,7 +76,7 @@ extern "C" {
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_TABLES 16
 #define EXRP_LIMIT_LOGS 128      /* logs of draws: those of the selectors, then the caller's own from EXRP_LIMIT_SELECTORS on */
-#define EXRP_LIMIT_NOTED 4096    /* draws that a log keeps */
+#define EXRP_LIMIT_NOTED 2048    /* draws that a log keeps */
 #define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */

@@ -67,7 +67,7 @@ export interface PriorityStats extends PickNumbers {
 
 /**
  * The latest draws of a selector, by a sample. The replay notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks
- * of a selector, it notes up to 8 of every sixteenth batch. It keeps the newest 4,096.
+ * of a selector, it notes up to 8 of every eighth batch. It keeps the newest 2,048.
  */
 export interface NotedDraws {
   /** How many draws were noted. */

@@ -202,13 +202,13 @@ Deno.test("of many batches a sample is noted, which has the mean age of all draw
   for (let k = 0; k < 32; k++) replay.getBatch(100, selector);
   assertEquals(replay.stats().selectors[0]?.noted.count, 1024); // 32 of each
   for (let k = 0; k < 400; k++) replay.getBatch(100, selector);
-  assertEquals(replay.stats().selectors[0]?.noted.count, 1024 + 8 * 25); // 8 of every sixteenth
+  assertEquals(replay.stats().selectors[0]?.noted.count, 1024 + 8 * 50); // 8 of every eighth
   for (let k = 0; k < 9600; k++) replay.getBatch(8, selector);
   const [drawn] = replay.stats().selectors;
-  assertEquals(drawn?.noted.count, 4096);
+  assertEquals(drawn?.noted.count, 2048);
   assertEquals(drawn?.drawnCount, 43_200 + 9600 * 8);
-  // The standard error of the mean is 1000 / sqrt(12 · 4096) = 4.5.
-  assertAlmostEquals(drawn?.noted.ages.mean ?? 0, replay.stats().ages.mean, 25);
+  // The standard error of the mean is 1000 / sqrt(12 · 2048) = 6.4.
+  assertAlmostEquals(drawn?.noted.ages.mean ?? 0, replay.stats().ages.mean, 35);
 });
 
 Deno.test("weights are those that priorities make, and the effective sample size is (Σw)² / Σw²", async () => {
