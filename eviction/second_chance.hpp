@@ -91,7 +91,7 @@ class SecondChance final : public EvictionPolicy {
   int32_t check() const override {
     if (const int32_t broken = list_.check(); broken != 0) return broken;
     if (list_.count() == 0 ? hand_ != EpisodeList::end : !list_.contains(hand_)) return 6;
-    if (flags_[EpisodeList::end] != 0) return 7;
+    if (list_.indexCount() > 0 && flags_[EpisodeList::end] != 0) return 7;
     for (uint32_t node = 1; node <= list_.indexCount(); ++node)
       if (flags_[node] > (list_.contains(node) ? 1 : 0)) return 7;
     return 0;

@@ -87,8 +87,13 @@ function text(operation: string, status: number, detail: readonly number[]): str
     case abi.EXRP_STATUS_ORDER:
       return `section ${a} of the snapshot needs item ${b} next, got ${c}`;
     case abi.EXRP_STATUS_RECORD_UNKNOWN:
+      if (Number(d) < 0) {
+        return `the records of episode ${b} before position ${-Number(
+          d,
+        )} made room for newer ones, but the call needs position ${c}`;
+      }
       return Number(d) > 0
-        ? `episode ${b} has ${d} rows, but the call needs rows from ${c} on`
+        ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_MEMORY:
       return Number(b) > 0

@@ -58,12 +58,19 @@ export const symbols = {
   exrp_episode_evict: { parameters: ["u32", "f64"], result: "i32" },
   /** `(replay)` */
   exrp_replay_clear: { parameters: ["u32"], result: "i32" },
+  /** `(replay, episode, position)` */
+  exrp_episode_trim: { parameters: ["u32", "f64", "u32"], result: "i32" },
+  /** `(replay, episode, first_position)` */
+  exrp_open_trim: { parameters: ["u32", "buffer", "buffer"], result: "i32" },
   /** `(replay, episode, info, info_count)` */
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count)` */
   exrp_episode_list: { parameters: ["u32", "buffer", "u32"], result: "i32" },
-  /** `(replay, episodes, count, record_counts, states)` */
-  exrp_episode_counts: { parameters: ["u32", "buffer", "u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, episodes, count, record_counts, first_positions, states)` */
+  exrp_episode_counts: {
+    parameters: ["u32", "buffer", "u32", "buffer", "buffer", "buffer"],
+    result: "i32",
+  },
   /** `(replay, episodes, count, tags)` */
   exrp_episode_tags: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, column, episodes, positions, count, run_length, rows, rows_size)` */
@@ -172,7 +179,7 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
-export const EXRP_ABI_VERSION = 5;
+export const EXRP_ABI_VERSION = 6;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -296,7 +303,8 @@ export const EXRP_TABLE_INFO_COUNT = 2;
 export const EXRP_EPISODE_STATE = 0;
 export const EXRP_EPISODE_RECORD_COUNT = 1;
 export const EXRP_EPISODE_TAG = 2;
-export const EXRP_EPISODE_INFO_COUNT = 3;
+export const EXRP_EPISODE_FIRST_POSITION = 3;
+export const EXRP_EPISODE_INFO_COUNT = 4;
 export const EXRP_EPISODE_EVICTED = 0;
 export const EXRP_EPISODE_OPEN = 1;
 export const EXRP_EPISODE_TERMINATED = 2;
@@ -344,6 +352,7 @@ export const EXRP_SECTION_RECORDS = 2;
 export const EXRP_SECTION_EVICTION = 3;
 export const EXRP_SECTION_PRIORITIES = 4;
 export const EXRP_SECTION_ORPHANS = 5;
+export const EXRP_SECTION_BIRTHS = 6;
 export const EXRP_SECTION_NEXT_STATES = 7;
 export const EXRP_SECTION_KEPT = 8;
 export const EXRP_SECTION_PICKS = 16;

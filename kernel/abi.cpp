@@ -194,6 +194,14 @@ int32_t exrp_replay_clear(uint32_t replay) {
   return withWhole(replay, [&](Instance& found) { return found.replay.clear(); });
 }
 
+int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.trimEpisode(episode, position); });
+}
+
+int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.trimOpen(episode, first_position); });
+}
+
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
@@ -205,8 +213,11 @@ int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
   return withReplay(replay, [&](Instance& found) { return found.replay.listEpisodes(episodes, count); });
 }
 
-int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* states) {
-  return withReplay(replay, [&](Instance& found) { return exrp::countRecords(found.replay, episodes, count, record_counts, states); });
+int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* first_positions,
+                            uint32_t* states) {
+  return withReplay(replay, [&](Instance& found) {
+    return exrp::countRecords(found.replay, episodes, count, record_counts, first_positions, states);
+  });
 }
 
 int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags) {

@@ -40,7 +40,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 5
+#define EXRP_ABI_VERSION 6
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -57,11 +57,13 @@ extern "C" {
 #define EXRP_STATUS_EMPTY 20             /* a batch from an empty pick table [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count, or -1 where it was
                                             evicted since] */
-#define EXRP_STATUS_FULL 22              /* the caller must evict an episode first [record count, capacity, the handle of the
-                                            episode that is too old and must go, or -1 where the caller chooses] */
+#define EXRP_STATUS_FULL 22              /* the caller must evict an ended episode first; open ones may have lost records before
+                                            [record count, capacity, the handle of the episode that is too old and must go, or
+                                            -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read, or a draw
                                             or change while it is loaded [section, expected first item, given] */
-#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, stored rows of the episode] */
+#define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, the episode's rows have positions
+                                            below this; or, where the position's record is gone, minus the first position] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
@@ -87,13 +89,13 @@ extern "C" {
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
 #define EXRP_CONFIG_SEGMENT_LENGTH 1  /* records after which the kernel cuts an open episode; at most the capacity and the age limit;
-                                         0: an eighth of the smaller, but at least the length of table 0 */
+                                         0: it cuts at 2^31 - 1 only, as positions are int32 */
 #define EXRP_CONFIG_SEED 2            /* an integer, 0..2^53 */
 #define EXRP_CONFIG_EVICTION 3        /* EXRP_EVICTION_* */
 #define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slot numbers would exceed 32 bits */
 #define EXRP_CONFIG_EVICTION_OPTION 5 /* the option of the eviction policy; 0 where it has none */
 #define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes for records and final states, enough for capacity records and a final state; 0: no limit */
-#define EXRP_CONFIG_AGE_MAX 7         /* records written since an episode began, after which it is evicted; >= length of table 0; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of table 0; 0: no limit */
 #define EXRP_CONFIG_COUNT 8
 
 /* Indices into the numbers of a pick policy. The policy says what a pick of the table is, and which parts of it a batch holds.
@@ -190,9 +192,10 @@ extern "C" {
 
 /* Indices into the numbers of exrp_episode_info. */
 #define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
-#define EXRP_EPISODE_RECORD_COUNT 1
-#define EXRP_EPISODE_TAG 2 /* 0 for an evicted episode */
-#define EXRP_EPISODE_INFO_COUNT 3
+#define EXRP_EPISODE_RECORD_COUNT 1   /* records that it holds */
+#define EXRP_EPISODE_TAG 2            /* 0 for an evicted episode */
+#define EXRP_EPISODE_FIRST_POSITION 3 /* the position of the oldest record that it holds; of the next record where it holds none */
+#define EXRP_EPISODE_INFO_COUNT 4
 
 #define EXRP_EPISODE_EVICTED 0
 #define EXRP_EPISODE_OPEN 1
@@ -256,11 +259,12 @@ extern "C" {
 
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
-#define EXRP_SECTION_EPISODES 1  /* an item per episode, oldest first; an item is longer where EXRP_CONFIG_AGE_MAX is set */
+#define EXRP_SECTION_EPISODES 1  /* an item per episode, oldest first */
 #define EXRP_SECTION_RECORDS 2   /* an item per record or final state, in order of episode and time */
 #define EXRP_SECTION_EVICTION 3  /* the policy's header, if it has one, then an item per episode, in the policy's order */
 #define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
 #define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64, and its tag */
+#define EXRP_SECTION_BIRTHS 6    /* an item per run of records of an episode: how many records had been written before the run's first, u64 */
 #define EXRP_SECTION_NEXT_STATES 7 /* an item per open episode that has a next state, in order of age: the state */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
@@ -330,15 +334,22 @@ EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t
 EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
 /* Evicts all episodes, the oldest first: the result is that of exrp_episode_evict for each. */
 EXRP_API int32_t exrp_replay_clear(uint32_t replay);
+/* Lets the records of an open episode before `position` go. The episode keeps its handle, its positions and its other picks, and stays
+ * open even if it holds no record then. `position` is at most that of the next record. */
+EXRP_API int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t position);
+/* Lets the oldest records of one open episode go: of the one whose oldest record is the oldest. Writes its handle, or -1 if no open
+ * episode holds a record, and its first position. */
+EXRP_API int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
 /* The handles of all episodes, oldest first. `count` is the number of elements of `episodes`, at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
 
 /* ---- reading records ---- */
 
-/* The record count and the state (EXRP_EPISODE_*) of each of `count` episodes. An evicted episode has 0 records. */
+/* Of each of `count` episodes: how many records it holds, the position of the oldest, and its state (EXRP_EPISODE_*). An evicted episode
+ * holds 0 records. */
 EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
-                                     uint32_t* states);
+                                     uint32_t* first_positions, uint32_t* states);
 /* The tag of each of `count` episodes; 0 for an evicted one. */
 EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags);
 /* Copies rows of one column: `run_length` (>= 1) rows from each of `count` pairs (episode, position) on, in the order of the pairs.

@@ -57,11 +57,10 @@ Status Looking::recordAges(const Histogram& histogram, double* summary) const {
   const EpisodeTable& episodes = replay_.episodes();
   for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) {
     const Episode& episode = episodes[at];
-    uint32_t position = 0;
+    uint32_t position = episodes.first(at);
     for (uint32_t block = episode.firstBlock; block != blockNone; block = store.block(block).next) {
-      const uint64_t birth = store.birth(block);
-      for (uint32_t k = 0; k < store.blockLength() && position < episode.count; ++k, ++position) {
-        ages.add(static_cast<double>(replay_.recordedCount() - birth - k - 1));
+      for (uint32_t k = store.within(position); k < store.blockLength() && position < episode.count; ++k, ++position) {
+        ages.add(static_cast<double>(replay_.recordedCount() - store.birthAt(store.firstSlot(block) + k) - 1));
       }
     }
   }
@@ -117,7 +116,7 @@ Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* posit
       [&](uint32_t k, uint32_t block) {
         if (block == blockNone) return;
         const uint32_t slot = store.slotAt(block, positionOf(k));
-        draws.add(slot, store.birth(block) + store.within(slot), replay_.recordedCount());
+        draws.add(slot, store.birthAt(slot), replay_.recordedCount());
       });
   return Status::ok;
 }

@@ -52,7 +52,7 @@ class Looking {
   void locate(const PickTable& picks, DrawNote* note) const {
     for (uint32_t k = 0; k < note->count; ++k) {
       note->slots[k] = picks.slot(note->slots[k]);
-      replay_.store().prefetchBirth(replay_.store().blockOf(note->slots[k]));
+      replay_.store().prefetchBirth(note->slots[k]);
     }
   }
   /// Puts them into the log.
@@ -60,7 +60,7 @@ class Looking {
     const Store& store = replay_.store();
     for (uint32_t k = 0; k < note.count; ++k) {
       const uint32_t slot = note.slots[k];
-      logs_[log].add(slot, store.birth(store.blockOf(slot)) + store.within(slot), replay_.recordedCount());
+      logs_[log].add(slot, store.birthAt(slot), replay_.recordedCount());
     }
   }
   /// The same by episodes and positions; picks that are gone are left out.

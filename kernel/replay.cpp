@@ -22,13 +22,18 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     return fail(Status::memory, recordBytes * config.capacity, available);
   }
   const uint32_t blockCountMax = config.blockCountMax();
-  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, config.capacity / config.blockLength);
+  const uint32_t birthLength = config.trimLength() < config.blockLength ? config.trimLength() : config.blockLength;
+  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, config.capacity / config.blockLength,
+                                birthLength);
+  trimLength_ = config.trimLength();
   if (status == Status::ok) status = blocks_.create(blockCountMax);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
   // Selectors draw from streams 1, 2, ...
   const Random random(config.seed, 0);
   if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, blockCountMax, &eviction_);
-  if (status == Status::ok) status = ages_.create(blockCountMax, config.ageMax);
+  if (status == Status::ok) status = ages_.create(episodes_, blockCountMax, config.ageMax);
+  if (status == Status::ok) status = open_.create(episodes_, blockCountMax);
+  if (status == Status::ok) status = empty_.create(episodes_, blockCountMax);
   bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
   nextStates_.create(blockCountMax, config.columns[0].bytes);
   uint32_t table = 0;
@@ -43,7 +48,7 @@ void Replay::info(double* info) const {
     indexBytes += selectors_[index]->memoryBytes(selectorTables_[index]->picks.countHighWater());
   }
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
-  indexBytes += ages_.memoryBytes(episodes_.highWater());
+  indexBytes += ages_.memoryBytes() + open_.memoryBytes() + empty_.memoryBytes();
   // Some parts take a bit for each pick: a part of a byte does not count.
   indexBytes = static_cast<double>(static_cast<uint64_t>(indexBytes));
   info[EXRP_INFO_CAPACITY] = config_.capacity;
@@ -54,7 +59,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_COLUMN_BYTES] = store_.columnBytes();
   info[EXRP_INFO_INDEX_BYTES] = indexBytes;
   info[EXRP_INFO_BLOCK_LENGTH] = config_.blockLength;
-  info[EXRP_INFO_SEGMENT_LENGTH] = config_.segmentLength;
+  info[EXRP_INFO_SEGMENT_LENGTH] = config_.segmentLength == positionMax ? 0 : config_.segmentLength;
   info[EXRP_INFO_NEXT_HANDLE] = static_cast<double>(nextHandle_);
   info[EXRP_INFO_RECORDED_COUNT] = static_cast<double>(recordedCount_);
   info[EXRP_INFO_EVICTED_COUNT] = static_cast<double>(evictedCount_);
@@ -75,13 +80,12 @@ Table* Replay::findTable(uint32_t table) const {
 Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
   if (tableCount_ == EXRP_LIMIT_TABLES) return fail(Status::limit, EXRP_LIMIT_TABLES);
   if (!policy.fitsReward(store_.column(2).itemBytes)) return fail(Status::argument, 2, policy.rewardType);
-  // No episode is longer than a segment.
-  if (policy.length > config_.segmentLength) return fail(Status::capacity, config_.segmentLength, policy.length, config_.capacity);
+  if (policy.length > config_.episodeMax()) return fail(Status::capacity, config_.episodeMax(), policy.length, config_.capacity);
   std::unique_ptr<Table> made(new (std::nothrow) Table);
   if (made == nullptr) return fail(Status::memory, sizeof(Table));
   const uint32_t slotCountMax = store_.blockCountMax() * store_.blockLength();
   Status status = made->picks.create(policy, config_.capacity, slotCountMax);
-  made->batches.create(store_, policy, config_.segmentLength);
+  made->batches.create(store_, policy, config_.episodeMax());
   made->number = tableCount_;
   if (status == Status::ok) status = made->picks.prepare(recordCount_, store_.highWater() << store_.blockShift());
   if (status != Status::ok) return status;
@@ -133,8 +137,9 @@ Status Replay::episodeInfo(double handle, double* info) const {
   if (status != Status::ok) return status;
   const uint32_t episode = findEpisode(handle);
   info[EXRP_EPISODE_STATE] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes_[episode].state;
-  info[EXRP_EPISODE_RECORD_COUNT] = episode == episodeNone ? 0 : episodes_[episode].count;
+  info[EXRP_EPISODE_RECORD_COUNT] = episode == episodeNone ? 0 : episodes_.recordCount(episode);
   info[EXRP_EPISODE_TAG] = episode == episodeNone ? 0 : episodes_.tag(episode);
+  info[EXRP_EPISODE_FIRST_POSITION] = episode == episodeNone ? 0 : episodes_.first(episode);
   return Status::ok;
 }
 
@@ -152,7 +157,11 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   Status status = store_.prepareBlocks(blockCount);
   if (status == Status::ok) status = blocks_.prepare(blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
-  if (status == Status::ok) status = ages_.prepare(episodes_.preparedCount(episodeCount));
+  const uint32_t episodeEnd = episodes_.preparedCount(episodeCount);
+  if (status == Status::ok) status = ages_.prepare(episodeEnd);
+  if (status == Status::ok) status = open_.prepare(episodeEnd);
+  if (status == Status::ok) status = empty_.prepare(episodeEnd);
+  if (status == Status::ok) status = store_.prepareCarried(episodeEnd);
   if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodes_.preparedCount(episodeCount))) {
     status = fail(Status::memory, 32.0 * episodes_.preparedCount(episodeCount));
   }
@@ -170,32 +179,38 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   return status;
 }
 
-/// Evicts until `blockCount` blocks, `recordCount` records, and `besideBytes` of what they bring beside themselves fit. Episode `spared`
-/// goes only when it is the last: then all that is left to store fits.
-Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared) {
-  while (store_.availableCount() < blockCount || recordCount_ + recordCount > bytes_.recordMaxWith(besideBytes)) {
-    if (episodes_.count() == 0) return Status::ok;
-    if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
-    const uint32_t victim = eviction_->victim();
-    removeEpisode(victim != EvictionPolicy::none ? victim : oldestBut(spared));
+/// Lets records go until `blockCount` blocks, `recordCount` records, and `besideBytes` of what they bring beside themselves fit.
+Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes) {
+  while (true) {
+    const bool isShortOfBlocks = store_.availableCount() < blockCount;
+    if (!isShortOfBlocks && recordCount_ + recordCount <= bytes_.recordMaxWith(besideBytes)) return Status::ok;
+    const uint32_t open = open_.first();
+    // Older than a ring of as many records would hold.
+    const bool isOld = open != episodeNone && recordedCount_ - open_.firstBirth() >= recordCount_;
+    if (isOld || (open != episodeNone && endedCount_ == 0)) {
+      trimStep(open, isShortOfBlocks ? store_.blockLength() : trimLength_);
+    } else if (endedCount_ > 0) {
+      if (eviction_ == nullptr) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, -1);
+      removeEpisode(eviction_->victim());
+    } else if (episodes_.count() > 0) {
+      removeEpisode(episodes_.oldest());  // all are open and hold no record: only their blocks are in the way
+    } else {
+      return Status::ok;
+    }
   }
-  return Status::ok;
 }
 
-/// The oldest episode that is not `spared`, or the only one.
-uint32_t Replay::oldestBut(uint32_t spared) const {
-  const uint32_t oldest = episodes_.oldest();
-  return oldest == spared && episodes_.count() > 1 ? episodes_[oldest].newer : oldest;
-}
-
-/// Evicts the episodes that are too old for another record, whatever the policy says, and even one that is being recorded.
+/// Lets the records go that are too old for another one, whatever the policy says.
 Status Replay::evictAged() {
   while (ages_.isDue(recordedCount_)) {
-    const uint32_t oldest = episodes_.oldest();
-    if (eviction_ == nullptr) {
-      return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, static_cast<double>(episodes_[oldest].handle));
+    const uint32_t oldest = ages_.oldest();
+    if (!episodes_[oldest].ended()) {
+      trimStep(oldest, trimLength_);
+    } else if (eviction_ == nullptr) {
+      return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, handleAt(oldest));
+    } else {
+      removeEpisode(oldest);
     }
-    removeEpisode(oldest);
   }
   return Status::ok;
 }
@@ -212,37 +227,49 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
   const bool cuts = *episode != episodeNone && episodes_[*episode].count == config_.segmentLength;
   const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
   const uint32_t position = *episode == episodeNone || cuts ? 0 : episodes_[*episode].count;
-  const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position), *episode);
+  const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position));
   if (status != Status::ok) return status;
-  // Making room may have evicted this very episode, when it was the only one; then, or if it was gone before, a new one begins.
+  // Making room may have evicted this very episode, when no other held a record; then, or if it was gone before, a new one begins.
   if (*episode != episodeNone && !isLive(*episode, handle)) *episode = episodeNone;
-  if (*episode == episodeNone) *episode = addEpisode(orphans_.remove(static_cast<uint64_t>(handle)));
+  if (*episode == episodeNone) *episode = beginEpisode(orphans_.remove(static_cast<uint64_t>(handle)));
   return Status::ok;
 }
 
 // ---- episodes begin, end and go ----
 
 /// The episode that an actor goes on with.
-uint32_t Replay::addEpisodeAfter(uint32_t ended) {
-  const uint32_t actor = episodes_.actor(ended);
-  const uint32_t episode = addEpisode(episodes_.tag(ended));
+uint32_t Replay::beginEpisodeAfter(int32_t tag, uint32_t actor) {
+  const uint32_t episode = beginEpisode(tag);
   episodes_.setActor(episode, actor);
   return episode;
 }
 
-uint32_t Replay::addEpisode(int32_t tag) {
+/// An open episode, whose first block has this ordinal: 0, but where one that was trimmed is loaded.
+uint32_t Replay::addEpisode(int32_t tag, uint32_t ordinal) {
   const uint64_t handle = nextHandle_++;
   const uint32_t episode = episodes_.add(handle, blockNone);
   episodes_.setTag(episode, tag);
-  const uint32_t block = store_.takeBlock(handle, 0, episode);
+  const uint32_t block = store_.takeBlock(handle, ordinal, episode);
   episodes_[episode].firstBlock = block;
   episodes_[episode].lastBlock = block;
   blocks_.add(store_.block(block), block);
-  ages_.begin(episode, recordedCount_);
-  ages_.follow(episodes_);
+  if (ordinal != 0) blocks_.addFirst(handle, block);
+  empty_.set(episode, handle);
   if (eviction_ != nullptr) eviction_->created(episode);
   ++changeCount_;
   return episode;
+}
+
+/// An open episode of this tag.
+uint32_t Replay::beginEpisode(int32_t tag) {
+  const uint32_t episode = addEpisode(tag, 0);
+  pushOutEmpty();
+  return episode;
+}
+
+/// An actor that was given up leaves an open episode, which is trimmed until it holds nothing. Such ones must not take all blocks.
+void Replay::pushOutEmpty() {
+  while (empty_.count() > config_.emptyMax()) removeEpisode(empty_.first());
 }
 
 void Replay::appendBlock(uint32_t episode, uint32_t ordinal) {
@@ -251,19 +278,31 @@ void Replay::appendBlock(uint32_t episode, uint32_t ordinal) {
   store_.link(entry.lastBlock, block);
   entry.lastBlock = block;
   blocks_.add(store_.block(block), block);
+  // One that held no record kept its block until now.
+  if (entry.count > 0 && episodes_.first(episode) == stateRows(entry)) dropFirstBlock(episode);
 }
 
 /// The episode that follows on one that is as long as one may be: one with no records, and the same tag.
 uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
+  const int32_t tag = episodes_.tag(episode);
+  const uint32_t actor = episodes_.actor(episode);
+  if (episodes_.recordCount(episode) == 0) {
+    // Nothing of it is left: it goes, but as one that has ended.
+    const uint64_t handle = episodes_[episode].handle;
+    removeEpisode(episode);
+    orphans_.remove(handle);
+    return beginEpisodeAfter(tag, actor);
+  }
   endEpisodeAt(episode, state, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED);
-  return addEpisodeAfter(episode);
+  return beginEpisodeAfter(tag, actor);
 }
 
 Status Replay::createEpisode(double* handle) {
   Status status = prepareRecord();
-  if (status == Status::ok) status = makeRoom(1, 0, 0, EvictionPolicy::none);
   if (status != Status::ok) return status;
-  *handle = static_cast<double>(episodes_[addEpisode(0)].handle);
+  status = makeRoom(1, 0, 0);
+  if (status != Status::ok) return status;
+  *handle = static_cast<double>(episodes_[beginEpisode(0)].handle);
   return Status::ok;
 }
 
@@ -285,7 +324,9 @@ void Replay::endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t 
   pushPicks(episode, episodes_[episode].count);
   bytes_.finalStateAdded();
   nextStates_.release(episode);
-  if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode, episodes_[episode].count));
+  open_.remove(episode);
+  ++endedCount_;
+  if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode));
   ++changeCount_;
 }
 
@@ -294,16 +335,16 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   uint32_t episode = episodeNone;
   Status status = openEpisode(handle, &episode);
   if (status != Status::ok) return status;
-  if (episode != episodeNone && episodes_[episode].count == 0) {
+  if (episode != episodeNone && episodes_.recordCount(episode) > 0) {
+    status = prepareRecord();
+    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[episode]) ? 1 : 0, 0, bytes_.stateBytes());
+    if (status != Status::ok) return status;
+    episode = findEpisode(handle);
+  }
+  if (episode != episodeNone && episodes_.recordCount(episode) == 0) {
     // No record, so no pick could ever begin in it.
     removeEpisode(episode);
     episode = episodeNone;
-  }
-  if (episode != episodeNone) {
-    status = prepareRecord();
-    if (status == Status::ok) status = makeRoom(needsBlock(episodes_[episode]) ? 1 : 0, 0, bytes_.stateBytes(), episode);
-    if (status != Status::ok) return status;
-    episode = findEpisode(handle);
   }
   *ended = episode != episodeNone;
   if (episode != episodeNone) {
@@ -316,8 +357,8 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
 }
 
 Status Replay::cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode) {
-  if (*episode == episodeNone || episodes_[*episode].count == 0) return Status::ok;
-  const Status status = makeRoom(needsBlock(episodes_[*episode]) ? 2 : 1, 0, bytes_.stateBytes(), *episode);
+  if (*episode == episodeNone || episodes_.recordCount(*episode) == 0) return Status::ok;
+  const Status status = makeRoom(needsBlock(episodes_[*episode]) ? 2 : 1, 0, bytes_.stateBytes());
   if (status != Status::ok) return status;
   *episode = isLive(*episode, handle) ? continueEpisode(*episode, finalState) : episodeNone;
   return Status::ok;
@@ -344,8 +385,8 @@ Status Replay::clear() {
 Status Replay::prepareRemoval() {
   for (uint32_t table = 0; table < tableCount_; ++table) {
     PickTable& picks = tables_[table]->picks;
-    const Status prepared = picks.journal().prepare(size_t{2} * picks.count());
-    if (prepared != Status::ok) return prepared;
+    const Status status = picks.journal().prepare(size_t{2} * picks.count());
+    if (status != Status::ok) return status;
   }
   return Status::ok;
 }
@@ -356,10 +397,9 @@ void Replay::removeEpisode(uint32_t episode) {
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
     blocks_.prefetchTable(entry.handle, store_.block(block).ordinal);
   }
-  for (uint32_t table = 0; table < tableCount_; ++table) {
-    if (!hasPicks(tables_[table]->picks.policy(), episode)) continue;
-    tables_[table]->picks.removeEpisode(store_, episode, entry.firstBlock, entry.count);
-  }
+  const uint32_t first = episodes_.first(episode);
+  removePicks(episode, first, positionMax);
+  if (store_.block(entry.firstBlock).ordinal != 0) blocks_.removeFirst(entry.handle, entry.firstBlock);
   uint32_t blockCount = 0;
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
     blocks_.remove(store_.block(block), block);
@@ -369,12 +409,102 @@ void Replay::removeEpisode(uint32_t episode) {
   if (eviction_ != nullptr) eviction_->removed(episode);
   if (!entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
   nextStates_.release(episode);
+  open_.remove(episode);
+  empty_.remove(episode);
+  ages_.remove(episode);
+  endedCount_ -= entry.ended() ? 1 : 0;
   episodes_.remove(episode);
-  bytes_.episodeRemoved(entry.count, entry.ended());
-  ages_.follow(episodes_);
-  recordCount_ -= entry.count;
+  bytes_.episodeRemoved(first, entry.count, entry.ended());
+  recordCount_ -= entry.count - first;
   ++evictedCount_;
   ++changeCount_;
+}
+
+// ---- open episodes are trimmed ----
+
+/// The block of a position of an episode whose row is stored.
+uint32_t Replay::blockAt(const Episode& entry, uint32_t position) const {
+  const uint32_t ordinal = store_.ordinalOf(position);
+  return store_.block(entry.firstBlock).ordinal == ordinal ? entry.firstBlock : blocks_.find(store_, entry.handle, ordinal);
+}
+
+/// Removes the picks that an episode, whose oldest record is at `from`, would not have if it were at `to`; with positionMax, all.
+void Replay::removePicks(uint32_t episode, uint32_t from, uint32_t to) {
+  const Episode& entry = episodes_[episode];
+  for (uint32_t table = 0; table < tableCount_; ++table) {
+    PickTable& picks = tables_[table]->picks;
+    const PickPolicy& policy = picks.policy();
+    const uint32_t begin = policy.validBegin(from);
+    if (!hasPicks(policy, episode)) continue;
+    const uint32_t valid = policy.validEnd(entry.count, entry.ended());
+    const uint32_t beginAfter = to == positionMax ? valid : policy.validBegin(to);
+    const uint32_t end = beginAfter < valid ? beginAfter : valid;
+    if (begin < end) picks.removeRange(store_, blockAt(entry, begin), begin, end);
+  }
+}
+
+/// The records of an open episode before `to` go, and those blocks that hold no other rows.
+void Replay::trim(uint32_t episode, uint32_t to) {
+  const Episode entry = episodes_[episode];
+  const uint32_t from = episodes_.first(episode);
+  removePicks(episode, from, to);
+  const uint32_t ordinal = firstOrdinal(entry, to);
+  while (store_.block(episodes_[episode].firstBlock).ordinal < ordinal) dropFirstBlock(episode);
+  episodes_.setFirst(episode, to);
+  bytes_.episodeTrimmed(from, to);
+  recordCount_ -= to - from;
+  ++changeCount_;
+  if (to == entry.count) {
+    open_.remove(episode);
+    ages_.remove(episode);
+    empty_.set(episode, entry.handle);
+    pushOutEmpty();
+  } else {
+    const uint64_t birth = birthOf(episode);
+    open_.set(episode, birth);
+    ages_.set(episode, birth);
+  }
+}
+
+/// Gives back the first of an episode's blocks. What its records leave to those after them is carried.
+void Replay::dropFirstBlock(uint32_t episode) {
+  const uint32_t block = episodes_[episode].firstBlock;
+  store_.carry(block);
+  blocks_.moveFirst(store_.block(block), block, store_.block(block).next);
+  episodes_[episode].firstBlock = store_.giveFirst(block);
+}
+
+/// The records of an open episode go up to the next multiple of `length`, a power of two.
+void Replay::trimStep(uint32_t episode, uint32_t length) {
+  const uint32_t next = (episodes_.first(episode) & ~(length - 1)) + length;
+  trim(episode, next < episodes_[episode].count ? next : episodes_[episode].count);
+}
+
+Status Replay::trimEpisode(double handle, uint32_t position) {
+  uint32_t episode = episodeNone;
+  Status status = openEpisode(handle, &episode);
+  if (status != Status::ok) return status;
+  if (episode == episodeNone) return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+  const uint32_t count = episodes_[episode].count;
+  if (position > count) return fail(Status::recordUnknown, 0, handle, position, count);
+  if (position <= episodes_.first(episode)) return Status::ok;
+  status = prepareRemoval();
+  if (status == Status::ok) trim(episode, position);
+  return status;
+}
+
+Status Replay::trimOpen(double* handle, double* first) {
+  const uint32_t oldest = open_.first();
+  if (oldest != episodeNone) {
+    const Status status = prepareRemoval();
+    if (status != Status::ok) return status;
+  }
+  *handle = oldest == episodeNone ? -1 : handleAt(oldest);
+  *first = 0;
+  if (oldest == episodeNone) return Status::ok;
+  trimStep(oldest, trimLength_);
+  *first = episodes_.first(oldest);
+  return Status::ok;
 }
 
 // ---- what a record makes of picks ----
@@ -382,20 +512,43 @@ void Replay::removeEpisode(uint32_t episode) {
 void Replay::publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState) {
   Episode& entry = episodes_[*episode];
   const uint32_t countBefore = entry.count;
+  if (count > 1 || (countBefore & (store_.birthLength() - 1)) == 0 || episodes_.first(*episode) == countBefore) noteBirths(*episode, count);
   if (initial_.inUse()) {
     const uint32_t slot = store_.slotAt(entry.lastBlock, countBefore);
     for (uint32_t k = 0; k < count; ++k) {
       initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : priorityAt(priorities, k));
     }
   }
-  if (store_.within(countBefore) == 0) store_.setBirth(entry.lastBlock, recordedCount_);
   bytes_.recordAdded(countBefore);  // where it matters, they come one by one
   entry.count += count;
   recordCount_ += count;
   recordedCount_ += count;
   pushPicks(*episode, countBefore);
   if ((flags & EXRP_RECORD_ENDS) != 0) endEpisodeAt(*episode, finalState, flags);
-  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = addEpisodeAfter(*episode);
+  if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = beginEpisodeAfter(episodes_.tag(*episode), episodes_.actor(*episode));
+}
+
+/// Notes the births of an episode's next `count` records, all in one block, and that it holds records.
+void Replay::noteBirths(uint32_t episode, uint32_t count) {
+  const Episode& entry = episodes_[episode];
+  const uint32_t length = store_.birthLength();
+  const uint32_t begin = entry.count;
+  const uint32_t slot = store_.slotAt(entry.lastBlock, begin);
+  if (episodes_.first(episode) == begin) {
+    store_.setBirthAt(slot, recordedCount_);
+    empty_.remove(episode);
+    open_.set(episode, recordedCount_);
+    ages_.set(episode, recordedCount_);
+  }
+  for (uint32_t k = (length - (begin & (length - 1))) & (length - 1); k < count; k += length) {
+    const uint32_t position = begin + k;
+    if ((position & (trimLength_ - 1)) == 0) {
+      store_.birth(slot + k) = recordedCount_ + k;
+    } else if (episodes_.first(episode) < position) {
+      // Blocks are short: the births of the block before count on.
+      store_.birth(slot + k) = store_.birth(store_.firstSlot(store_.block(entry.lastBlock).previous)) + length;
+    }
+  }
 }
 
 /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
@@ -414,6 +567,10 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
   const uint32_t stride = picks.policy().stride;
   uint32_t position = validBefore;
   if (stride > 1) position = (validBefore + stride - 1) / stride * stride;
+  if (const uint32_t first = episodes_.first(episode); first > 0) {
+    const uint32_t begin = picks.policy().validBegin(first);
+    if (position < begin) position = begin;
+  }
   // A block at a time, where every record begins a pick and none has a priority of its own.
   const bool inRuns = stride == 1 && !initial_.inUse();
   uint32_t run = stride;
@@ -450,39 +607,41 @@ void Replay::restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t
   evictedCount_ = evictedCount;
 }
 
-Status Replay::restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, int32_t tag, uint64_t birth) {
-  const bool ended = state != EXRP_EPISODE_OPEN;
-  const uint32_t rows = count + (ended ? 1 : 0);
-  const uint32_t blockCount = rows == 0 ? 1 : store_.ordinalOf(rows - 1) + 1;
-  if (blockCount > store_.availableCount()) return Status::dataCorrupt;
-  const Status status = prepareRecords(0, 1, blockCount);
+Status Replay::restoreEpisode(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag) {
+  Episode known = {};
+  known.count = count;
+  known.state = state;
+  const uint32_t rows = stateRows(known);
+  const uint32_t begin = firstOrdinal(known, first);
+  const uint32_t end = (rows > first ? store_.ordinalOf(rows - 1) : begin) + 1;
+  if (end - begin > store_.availableCount()) return Status::dataCorrupt;
+  // A trimmed episode has one entry more in the index.
+  const Status status = prepareRecords(0, 1, end - begin + 1);
   if (status != Status::ok) return status;
   const uint64_t nextHandle = nextHandle_;
   nextHandle_ = handle;  // addEpisode() gives this one out
-  const uint32_t episode = addEpisode(tag);
+  const uint32_t episode = addEpisode(tag, begin);
   nextHandle_ = nextHandle;
-  for (uint32_t ordinal = 1; ordinal < blockCount; ++ordinal) appendBlock(episode, ordinal);
+  for (uint32_t ordinal = begin + 1; ordinal < end; ++ordinal) appendBlock(episode, ordinal);
   episodes_[episode].count = count;
   episodes_[episode].state = state;
-  recordCount_ += count;
-  if (ages_.isSet()) {
-    ages_.begin(episode, birth);
-    ages_.follow(episodes_);
-  }
-  bytes_.episodeAdded(count, ended);
-  if (ended && eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode, count));
+  episodes_.setFirst(episode, first);
+  recordCount_ += count - first;
+  if (count > first) empty_.remove(episode);
+  if (empty_.count() > config_.emptyMax()) return Status::dataCorrupt;
+  bytes_.episodeAdded(first, count, known.ended());
+  if (!known.ended()) return Status::ok;
+  ++endedCount_;
+  if (eviction_ != nullptr) eviction_->ended(episode, endedPickCount(episode));
   return Status::ok;
 }
 
-void Replay::restoreBirths() {
-  uint64_t birth = recordedCount_ - recordCount_;
-  for (uint32_t at = episodes_.oldest(); at != episodeNone; at = episodes_[at].newer) {
-    uint32_t position = 0;
-    for (uint32_t block = episodes_[at].firstBlock; block != blockNone; block = store_.block(block).next) {
-      store_.setBirth(block, birth + position);
-      position += store_.blockLength();
-    }
-    birth += episodes_[at].count;
+void Replay::restoreOldest() {
+  for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
+    if (episodes_.recordCount(episode) == 0) continue;
+    const uint64_t birth = birthOf(episode);
+    if (!episodes_[episode].ended()) open_.set(episode, birth);
+    ages_.set(episode, birth);
   }
 }
 
@@ -509,34 +668,34 @@ int32_t Replay::check() const {
     if (const int32_t broken = selectors_[index]->check(); broken != 0) return 60 + broken;
   }
 
+  if (const int32_t broken = open_.check() + empty_.check() + ages_.check(); broken != 0) return 6;
   uint64_t recordCount = 0;
   uint64_t pickCounts[EXRP_LIMIT_TABLES] = {};
-  uint64_t birthBefore = 0;
+  uint32_t openCount = 0;
+  uint32_t emptyCount = 0;
+  uint32_t agedCount = 0;
+  uint32_t endedCount = 0;
   for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
     const Episode& entry = episodes_[episode];
+    const uint32_t first = episodes_.first(episode);
     if (entry.handle >= nextHandle_) return 4;
-    if (ages_.isSet()) {
-      if (!ages_.isPossible(ages_.birth(episode), birthBefore, entry.count, recordedCount_)) return 5;
-      birthBefore = ages_.birth(episode);
-    }
-    recordCount += entry.count;
-    const uint32_t rows = stateRows(entry) > 0 ? stateRows(entry) : 1;
-    const uint32_t blockCount = store_.ordinalOf(rows - 1) + 1;
-    uint32_t ordinal = 0;
-    uint32_t last = blockNone;
-    for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
-      const Block& link = store_.block(block);
-      if (ordinal >= blockCount || link.ordinal != ordinal || link.previous != last) return 2;
-      if (link.handle != entry.handle || link.episode != episode) return 2;
-      last = block;
-    }
-    if (ordinal != blockCount || last != entry.lastBlock) return 2;
+    recordCount += entry.count - first;
+    if (const int32_t broken = checkBlocks(episode); broken != 0) return broken;
+    if (const int32_t broken = checkBirths(episode); broken != 0) return broken;
+    const bool holdsRecords = first < entry.count;
+    if (open_.contains(episode) != (holdsRecords && !entry.ended())) return 6;
+    if (empty_.contains(episode) == holdsRecords) return 6;
+    openCount += holdsRecords && !entry.ended() ? 1 : 0;
+    emptyCount += holdsRecords ? 0 : 1;
+    agedCount += holdsRecords ? 1 : 0;
+    endedCount += entry.ended() ? 1 : 0;
     for (uint32_t table = 0; table < tableCount_; ++table) {
       const PickTable& picks = tables_[table]->picks;
-      const uint32_t valid = hasPicks(picks.policy(), episode) ? picks.policy().validEnd(entry.count, entry.ended()) : 0;
-      uint32_t block = entry.firstBlock;
-      for (uint32_t position = 0; position < valid; ++position) {
-        if (position > 0 && store_.within(position) == 0) block = store_.block(block).next;
+      const uint32_t begin = picks.policy().validBegin(first);
+      const uint32_t end = hasPicks(picks.policy(), episode) ? picks.policy().validEnd(entry.count, entry.ended()) : 0;
+      uint32_t block = begin < end ? blockAt(entry, begin) : blockNone;
+      for (uint32_t position = begin; position < end; ++position) {
+        if (position > begin && store_.within(position) == 0) block = store_.block(block).next;
         if (position % picks.policy().stride != 0) continue;
         if (picks.indexOf(store_.slotAt(block, position)) == pickNone) return 3;
         ++pickCounts[table];
@@ -544,13 +703,57 @@ int32_t Replay::check() const {
     }
   }
   if (recordCount != recordCount_ || recordCount > bytes_.recordMax()) return 1;
-  if (orphans_.check() != 0) return 6;
+  if (openCount != open_.count() || emptyCount != empty_.count() || emptyCount > config_.emptyMax()) return 6;
+  if (ages_.isSet() && agedCount != ages_.episodeCount()) return 6;
+  if (endedCount != endedCount_) return 7;
+  if (orphans_.check() != 0) return 8;
   for (uint32_t at = 0; at < orphans_.count(); ++at) {
     const uint64_t handle = orphans_.handles()[at];
-    if (handle >= nextHandle_ || findEpisode(static_cast<double>(handle)) != episodeNone) return 6;
+    if (handle >= nextHandle_ || findEpisode(static_cast<double>(handle)) != episodeNone) return 8;
   }
   for (uint32_t table = 0; table < tableCount_; ++table) {
     if (pickCounts[table] != tables_[table]->picks.count()) return 3;
+  }
+  return 0;
+}
+
+/// Invariant 2, of one episode.
+int32_t Replay::checkBlocks(uint32_t episode) const {
+  const Episode& entry = episodes_[episode];
+  const uint32_t first = episodes_.first(episode);
+  const uint32_t rows = stateRows(entry);
+  if (first > entry.count || (entry.ended() && first == entry.count)) return 2;
+  uint32_t ordinal = firstOrdinal(entry, first);
+  const uint32_t end = (rows > first ? store_.ordinalOf(rows - 1) : ordinal) + 1;
+  uint32_t last = blockNone;
+  for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
+    const Block& link = store_.block(block);
+    if (ordinal >= end || link.ordinal != ordinal || link.previous != last) return 2;
+    if (link.handle != entry.handle || link.episode != episode) return 2;
+    last = block;
+  }
+  return ordinal == end && last == entry.lastBlock ? 0 : 2;
+}
+
+/// Invariants 5 and 6, of one episode.
+int32_t Replay::checkBirths(uint32_t episode) const {
+  const Episode& entry = episodes_[episode];
+  const uint32_t first = episodes_.first(episode);
+  if (first == entry.count) return 0;
+  const uint64_t birth = birthOf(episode);
+  if (ages_.isSet() && (!ages_.contains(episode) || ages_.birth(episode) != birth || !ages_.allows(birth, recordedCount_))) return 5;
+  if (open_.contains(episode) && open_.birth(episode) != birth) return 6;
+  const uint32_t length = store_.birthLength();
+  uint64_t least = 0;
+  uint32_t block = entry.firstBlock;
+  for (uint32_t position = first; position < entry.count;) {
+    const uint64_t begin = store_.birthAt(store_.slotAt(block, position));
+    const uint32_t next = (position & ~(length - 1)) + length;
+    const uint32_t run = (next < entry.count ? next : entry.count) - position;
+    if (begin < least || begin > recordedCount_ || recordedCount_ - begin < run) return 5;
+    least = begin + run;
+    position += run;
+    if (position < entry.count && store_.within(position) == 0) block = store_.block(block).next;
   }
   return 0;
 }

@@ -3,17 +3,27 @@
 //
 // It says what happens to the state when an episode begins, grows, ends or goes. What copies bytes in and out stands above it, each with
 // a reference to it: recording.hpp, rows.hpp, drawing.hpp, snapshot.hpp. A record comes in four steps: openEpisode() finds its episode,
-// makeRoomForRecord() evicts, takeSlot() gives it a slot, and, when it was copied there, publish() counts it and makes picks.
+// makeRoomForRecord() makes room, takeSlot() gives it a slot, and, when it was copied there, publish() counts it and makes picks.
+//
+// Where room is needed, records go in one of two ways. An ended episode goes whole: the eviction policy chooses it. An open episode is
+// trimmed: its oldest records go, and it keeps its handle, its positions and its other picks. Among open episodes, the one whose oldest record
+// is the oldest gives way. It does so when that record is older than a ring of as many records would hold, or when no episode has ended.
+// So actors whose episodes never end behave together like one ring, and one of them keeps its share beside episodes that end.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
-//   1. recordCount() is the sum of the episodes' counts, and at most what the capacity and the limit of bytes allow.
-//   2. Each episode's chain has the blocks that its records and its final state need, at least one, with ordinals 0, 1, 2, ...
+//   1. recordCount() is the sum of the records that the episodes hold, and at most what the capacity and the limit of bytes allow.
+//   2. Each episode's chain has the blocks that its records and its final state need, and at least one. Their ordinals rise by 1, from that of
+//      its oldest record on.
 //   3. Each pick table holds each pick of each episode that is valid by its policy, tags included, and nothing else.
 //   4. Every handle is below nextHandle().
-//   5. With a limit of age: no episode is older, and births are those that can be (AgeLimit).
-//   6. Handles of OrphanHandles were given out and have no episode.
-// Cost: record O(1) plus one eviction for each episode's length of records.
+//   5. Births rise within an episode by at least 1 a record, and are below recordedCount(). No record is older than the limit of age.
+//   6. The heap of open episodes has those that hold records, by the birth of the oldest. Another heap has those that hold none, of which
+//      there are at most emptyMax(). The limit of age has all episodes that hold records.
+//   7. endedCount() counts the ended episodes.
+//   8. Handles of OrphanHandles were given out and have no episode.
+// Cost: record O(1) plus what giving way takes: a step of a trimmed episode, O(log of the open episodes), or one eviction for each
+// episode's length of records.
 // When full it evicts first and then writes. A failed call has changed nothing that a caller can see.
 #pragma once
 
@@ -57,6 +67,7 @@ class Replay {
   EpisodeTable& episodes() { return episodes_; }
   const EpisodeTable& episodes() const { return episodes_; }
   const AgeLimit& ages() const { return ages_; }
+  const BirthHeap& open() const { return open_; }
   const ByteLimit& bytes() const { return bytes_; }
   /// The handles without an episode that a record may go on with.
   OrphanHandles& orphans() { return orphans_; }
@@ -102,10 +113,7 @@ class Replay {
     return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
   }
   /// The index of a live episode, or episodeNone. The handle was given out.
-  uint32_t findEpisode(double handle) const {
-    const uint32_t block = blocks_.find(store_, static_cast<uint64_t>(handle), 0);
-    return block == blockNone ? episodeNone : store_.block(block).episode;
-  }
+  uint32_t findEpisode(double handle) const { return blocks_.findEpisode(store_, static_cast<uint64_t>(handle)); }
   /// A record for an episode that has ended; `episode` is episodeNone where it was forgotten since.
   Status failEnded(double handle, uint32_t episode) const {
     return fail(Status::episodeEnded, handle, episode == episodeNone ? -1 : double{1} * episodes_[episode].count);
@@ -120,9 +128,15 @@ class Replay {
   bool hasPicks(const PickPolicy& policy, uint32_t episode) const {
     return policy.tagCount == 0 || policy.takes(episodes_.tag(episode));
   }
-  /// The rows that an episode has in the state's column: its records, and its final state.
+  /// Below this are the positions of the rows that an episode has in the state's column: its records, and its final state.
   uint32_t stateRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
 
+  /// How many of them it holds.
+  uint32_t storedRows(uint32_t episode) const { return stateRows(episodes_[episode]) - episodes_.first(episode); }
+  /// The birth of the oldest record of an episode that holds one.
+  uint64_t birthOf(uint32_t episode) const {
+    return store_.birthAt(store_.slotAt(episodes_[episode].firstBlock, episodes_.first(episode)));
+  }
   Status episodeInfo(double handle, double* info) const;
   Status listEpisodes(double* handles, uint32_t count) const;
 
@@ -139,6 +153,10 @@ class Replay {
   Status evictEpisode(double handle);
   /// Evicts all episodes, the oldest first.
   Status clear();
+  /// The records of an open episode before `position` go, which is at most its count.
+  Status trimEpisode(double handle, uint32_t position);
+  /// The open episode with the oldest record loses some. `handle` is its, or -1 where none holds a record; `first` its first position.
+  Status trimOpen(double* handle, double* first);
 
   // ---- a record comes ----
 
@@ -204,14 +222,16 @@ class Replay {
   void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState);
   /// Whether the changes of any table are kept in a journal.
   bool journalOpen() const;
+  uint32_t endedCount() const { return endedCount_; }
+  uint32_t trimLength() const { return trimLength_; }
 
   // ---- loading, into a replay that was just made ----
 
   void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
-  /// Adds an episode with room for its records, which are not there yet. `birth` is read where there is a limit of age.
-  Status restoreEpisode(uint64_t handle, uint32_t count, uint32_t state, int32_t tag, uint64_t birth);
-  /// Gives the blocks births, as if the records were the last ones written, in the order of the episodes.
-  void restoreBirths();
+  /// Adds an episode with room for its records from `first` on, which are not there yet.
+  Status restoreEpisode(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag);
+  /// To be called once all births are there: finds the oldest records.
+  void restoreOldest();
   /// Gives an open episode that was just loaded a next state, which is not there yet.
   Status restoreNextState(uint32_t episode);
 
@@ -240,18 +260,31 @@ class Replay {
     if (needsBlock(entry)) appendBlock(episode, store_.ordinalOf(entry.count));
     return store_.slotAt(entry.lastBlock, entry.count);
   }
-  /// The picks that an ended episode of `count` records has in the first table.
-  uint32_t endedPickCount(uint32_t episode, uint32_t count) const {
+  /// The picks that an ended episode has in the first table.
+  uint32_t endedPickCount(uint32_t episode) const {
     const PickPolicy& policy = tables_[0]->picks.policy();
-    return hasPicks(policy, episode) ? policy.validCount(count, true) : 0;
+    return hasPicks(policy, episode) ? policy.validCount(episodes_.first(episode), episodes_[episode].count, true) : 0;
   }
+  /// The ordinal of the first block of an episode whose oldest row is at `first`. One that holds no row keeps the block that it had last.
+  uint32_t firstOrdinal(const Episode& entry, uint32_t first) const {
+    const bool isEmpty = first == stateRows(entry);
+    return store_.ordinalOf(isEmpty && first > 0 ? first - 1 : first);
+  }
+  uint32_t blockAt(const Episode& entry, uint32_t position) const;
+  Status prepareRemoval();
 
   Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
-  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes, uint32_t spared);
-  uint32_t oldestBut(uint32_t spared) const;
+  Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes);
   Status evictAged();
-  uint32_t addEpisode(int32_t tag);
-  uint32_t addEpisodeAfter(uint32_t ended);
+  void removePicks(uint32_t episode, uint32_t from, uint32_t to);
+  void trim(uint32_t episode, uint32_t to);
+  void dropFirstBlock(uint32_t episode);
+  void trimStep(uint32_t episode, uint32_t length);
+  void noteBirths(uint32_t episode, uint32_t count);
+  uint32_t addEpisode(int32_t tag, uint32_t ordinal);
+  uint32_t beginEpisode(int32_t tag);
+  uint32_t beginEpisodeAfter(int32_t tag, uint32_t actor);
+  void pushOutEmpty();
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
@@ -259,6 +292,8 @@ class Replay {
   void removeEpisode(uint32_t episode);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);
+  int32_t checkBlocks(uint32_t episode) const;
+  int32_t checkBirths(uint32_t episode) const;
 
   ReplayConfig config_ = {};
   Store store_;
@@ -272,12 +307,16 @@ class Replay {
   std::unique_ptr<EvictionPolicy> eviction_;  // null: the caller's
   AgeLimit ages_;
   ByteLimit bytes_;
+  BirthHeap open_;
+  BirthHeap empty_;  // open episodes that hold no record, by handle
   InitialPriorities initial_;
   OrphanHandles orphans_;
   NextStates nextStates_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
+  uint32_t endedCount_ = 0;
+  uint32_t trimLength_ = 1;
   uint64_t recordedCount_ = 0;
   uint64_t evictedCount_ = 0;
   uint64_t changeCount_ = 0;  // but for records

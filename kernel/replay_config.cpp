@@ -24,8 +24,9 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   to.ageMax = static_cast<uint64_t>(config[EXRP_CONFIG_AGE_MAX]);
   if (to.ageMax != 0 && to.ageMax < pick.length) return fail(Status::argument, 1, config[EXRP_CONFIG_AGE_MAX]);
   const uint32_t segmentMax = to.ageMax != 0 && to.ageMax < to.capacity ? static_cast<uint32_t>(to.ageMax) : to.capacity;
-  if (to.segmentLength == 0) to.segmentLength = segmentMax / 8 > pick.length ? segmentMax / 8 : pick.length;
-  if (to.segmentLength < pick.length || to.segmentLength > segmentMax) return fail(Status::argument, 1, to.segmentLength);
+  const bool cuts = to.segmentLength != 0;
+  if (cuts && (to.segmentLength < pick.length || to.segmentLength > segmentMax)) return fail(Status::argument, 1, to.segmentLength);
+  if (!cuts) to.segmentLength = positionMax;
   if (!number(EXRP_CONFIG_SEED, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_SEED]);
   to.seed = static_cast<uint64_t>(config[EXRP_CONFIG_SEED]);
   // Which numbers are rules, and which options they take, createEvictionPolicy() knows.

@@ -38,10 +38,17 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
     for (uint32_t at = first; at < end; ++at) {
       const uint32_t block = blocks[at - first];
       const uint32_t episode = block == blockNone ? replay.findEpisode(handles[at]) : store.block(block).episode;
-      uint32_t rowCount = 0;
-      if (episode != episodeNone) rowCount = column == 0 ? replay.stateRows(episodes[episode]) : episodes[episode].count;
+      uint32_t rowsEnd = 0;
+      uint32_t rowsBegin = 0;
+      if (episode != episodeNone) {
+        rowsEnd = column == 0 ? replay.stateRows(episodes[episode]) : episodes[episode].count;
+        rowsBegin = episodes.first(episode);
+      }
       const double past = double{1} * positions[at] + runLength;
-      if (positions[at] < 0 || past > rowCount) return fail(Status::recordUnknown, at, handles[at], positions[at], rowCount);
+      if (positions[at] < 0 || past > rowsEnd) return fail(Status::recordUnknown, at, handles[at], positions[at], rowsEnd);
+      if (static_cast<uint32_t>(positions[at]) < rowsBegin) {
+        return fail(Status::recordUnknown, at, handles[at], positions[at], -double{1} * rowsBegin);
+      }
       slots[at] = store.slotAt(block, static_cast<uint32_t>(positions[at]));
     }
   }
@@ -58,7 +65,9 @@ void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, 
     for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
       const uint32_t kept = first + run - (first + run) % store.column(column).every;
       const uint32_t block = replay.blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
-      memcpy(rows, store.keptAt(column, block, kept), bytes);
+      const uint8_t* const row = block == blockNone ? store.carriedAt(column, replay.findEpisode(handles[index]))
+                                                     : store.keptAt(column, block, kept);
+      memcpy(rows, row, bytes);
     }
   }
 }
@@ -97,7 +106,8 @@ Status listTags(const Replay& replay, const double* handles, uint32_t count, int
   return Status::ok;
 }
 
-Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states) {
+Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
+                    uint32_t* states) {
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   const Store& store = replay.store();
@@ -105,15 +115,16 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t piece = count - first < BlockIndex::findPiece ? count - first : BlockIndex::findPiece;
     uint32_t found[BlockIndex::findPiece];
-    replay.blocks().findMany(
-        store, piece, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); }, [](uint32_t) { return 0u; },
-        [&](uint32_t k, uint32_t block) {
-          found[k] = block == blockNone ? episodeNone : store.block(block).episode;
-          if (found[k] != episodeNone) prefetchLine(&episodes[found[k]]);
+    replay.blocks().findEpisodes(
+        store, piece, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
+        [&](uint32_t k, uint32_t episode) {
+          found[k] = episode;
+          if (episode != episodeNone) prefetchLine(&episodes[episode]);
         });
     for (uint32_t k = 0; k < piece; ++k) {
       const uint32_t episode = found[k];
-      recordCounts[first + k] = episode == episodeNone ? 0 : episodes[episode].count;
+      recordCounts[first + k] = episode == episodeNone ? 0 : episodes.recordCount(episode);
+      firstPositions[first + k] = episode == episodeNone ? 0 : episodes.first(episode);
       states[first + k] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes[episode].state;
     }
   }

@@ -14,8 +14,9 @@ namespace exrp {
 
 /// The tag of each of `count` episodes; 0 for an evicted one.
 Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags);
-/// The records of each episode, and its state. An evicted one has none.
-Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* states);
+/// How many records each episode holds, the position of the oldest, and its state. An evicted one has none.
+Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
+                    uint32_t* states);
 
 /// `runLength` rows of a column from each of `count` positions on.
 Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,

@@ -12,11 +12,11 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
   const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : episodes.count();
   switch (section) {
     case EXRP_SECTION_COUNTERS: return {1, sizeof(CountersItem)};
-    case EXRP_SECTION_EPISODES: return {episodeCount, uint32_t{sizeof(EpisodeItem)} + (replay_.ages().isSet() ? birthBytes : 0)};
+    case EXRP_SECTION_EPISODES: return {episodeCount, sizeof(EpisodeItem)};
     case EXRP_SECTION_RECORDS: {
       double rows = 0;
       for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-        rows += replay_.stateRows(episodes[episode]);
+        rows += replay_.storedRows(episode);
       }
       return {rows, store.recordBytes()};
     }
@@ -26,6 +26,13 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
       return {replay_.initialPriorities().inUse() ? static_cast<double>(replay_.recordCount()) : 0, sizeof(double)};
     case EXRP_SECTION_ORPHANS:
       return {loading ? static_cast<double>(loadExpected_[2]) : replay_.orphans().count(), sizeof(OrphanItem)};
+    case EXRP_SECTION_BIRTHS: {
+      double births = 0;
+      for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+        births += birthsOf(episode);
+      }
+      return {births, sizeof(uint64_t)};
+    }
     case EXRP_SECTION_NEXT_STATES: {
       double count = 0;
       visitNextStates(0, UINT32_MAX, [&](uint32_t) { ++count; });
@@ -39,9 +46,7 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
     if (index >= store.keptCount()) return {0, 0};
     const Column& column = store.column(store.keptColumn(index));
     double rows = 0;
-    for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) {
-      rows += episodes[at].count / column.every + (episodes[at].count % column.every != 0 ? 1 : 0);
-    }
+    for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) rows += keptRowsOf(store.keptColumn(index), at);
     return {rows, column.bytes};
   }
   // Loaded or not, a table has the picks that its policy says.
@@ -62,7 +67,8 @@ double Snapshot::validPicks(const PickPolicy& policy) const {
   const EpisodeTable& episodes = replay_.episodes();
   double count = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    if (replay_.hasPicks(policy, episode)) count += policy.validCount(episodes[episode].count, episodes[episode].ended());
+    if (!replay_.hasPicks(policy, episode)) continue;
+    count += policy.validCount(episodes.first(episode), episodes[episode].count, episodes[episode].ended());
   }
   return count;
 }
@@ -125,12 +131,12 @@ Status Snapshot::seekRow(double row) {
   const EpisodeTable& episodes = replay_.episodes();
   Cursor to;
   to.episode = episodes.oldest();
-  while (to.episode != episodeNone && to.row + replay_.stateRows(episodes[to.episode]) <= row) {
-    to.row += replay_.stateRows(episodes[to.episode]);
+  while (to.episode != episodeNone && to.row + replay_.storedRows(to.episode) <= row) {
+    to.row += replay_.storedRows(to.episode);
     to.episode = episodes[to.episode].newer;
   }
   if (to.episode == episodeNone) return fail(Status::argument, 3, row);
-  to.position = static_cast<uint32_t>(row - to.row);
+  to.position = episodes.first(to.episode) + static_cast<uint32_t>(row - to.row);
   to.block = replay_.blocks().find(replay_.store(), episodes[to.episode].handle, replay_.store().ordinalOf(to.position));
   to.row = row;
   to.changeCount = replay_.changeCount();
@@ -149,8 +155,8 @@ void Snapshot::advanceRow() {
   }
   do {
     cursor_.episode = episodes[cursor_.episode].newer;
-  } while (cursor_.episode != episodeNone && replay_.stateRows(episodes[cursor_.episode]) == 0);
-  cursor_.position = 0;
+  } while (cursor_.episode != episodeNone && replay_.storedRows(cursor_.episode) == 0);
+  cursor_.position = cursor_.episode == episodeNone ? 0 : episodes.first(cursor_.episode);
   cursor_.block = cursor_.episode == episodeNone ? blockNone : episodes[cursor_.episode].firstBlock;
 }
 
@@ -191,6 +197,7 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
       status = saveEviction();
       if (status == Status::ok) memcpy(items, &evictionItems_[from], size_t{count} * sizeof(EvictionItem));
       return status;
+    case EXRP_SECTION_BIRTHS: readBirths(first, count, items); return Status::ok;
     case EXRP_SECTION_PRIORITIES:
       visitRecords(first, count, [&](uint32_t slot) {
         const double priority = replay_.initialPriorities().get(slot);
@@ -214,8 +221,8 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
     const Store& store = replay_.store();
     const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
-    visitKept(column, first, count, [&](uint32_t block, uint32_t position) {
-      memcpy(items, store.keptAt(column, block, position), bytes);
+    visitKept(column, first, count, [&](const uint8_t* row) {
+      memcpy(items, row, bytes);
       items += bytes;
     });
     return Status::ok;
@@ -263,14 +270,22 @@ void Snapshot::readEpisodes(uint32_t first, uint32_t count, uint8_t* items) cons
                                static_cast<uint16_t>(entry.state),
                                static_cast<uint16_t>(hasNextState ? 1 : 0),
                                replay_.episodes().tag(episode),
-                               replay_.episodes().actor(episode)};
+                               replay_.episodes().actor(episode),
+                               replay_.episodes().first(episode),
+                               0};
     memcpy(items, &saved, sizeof saved);
     items += sizeof saved;
-    if (!replay_.ages().isSet()) continue;
-    const uint64_t birth = replay_.ages().birth(episode);
-    memcpy(items, &birth, birthBytes);
-    items += birthBytes;
   }
+}
+
+void Snapshot::readBirths(double first, uint32_t count, uint8_t* items) const {
+  const Store& store = replay_.store();
+  visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
+    const uint32_t block = replay_.blocks().find(store, replay_.episodes()[episode].handle, store.ordinalOf(position));
+    const uint64_t birth = store.birthAt(store.slotAt(block, position));
+    memcpy(items, &birth, sizeof birth);
+    items += sizeof birth;
+  });
 }
 
 void Snapshot::readRecords(uint32_t count, uint8_t* items) {

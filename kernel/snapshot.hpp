@@ -69,12 +69,14 @@ class Snapshot {
   void readEpisodes(uint32_t first, uint32_t count, uint8_t* items) const;
   void readOrphans(uint32_t first, uint32_t count, uint8_t* items) const;
   void readRecords(uint32_t count, uint8_t* items);
+  void readBirths(double first, uint32_t count, uint8_t* items) const;
   void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
 
   Status writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
   void writeRecords(uint32_t count, const uint8_t* items);
+  Status writeBirths(double first, uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);
@@ -85,8 +87,12 @@ class Snapshot {
   void visitNextStates(double first, uint32_t count, Visit visit) const;
   template <typename Visit>
   void visitRecords(double first, uint32_t count, Visit visit) const;
+  uint32_t keptRowsOf(uint32_t column, uint32_t episode) const;
   template <typename Visit>
-  void visitKept(uint32_t column, double first, uint32_t count, Visit visit) const;
+  void visitKept(uint32_t column, double first, uint32_t count, Visit visit);
+  uint32_t birthsOf(uint32_t episode) const;
+  template <typename Visit>
+  void visitBirths(double first, uint32_t count, Visit visit) const;
 
   Replay& replay_;
   // Reading.

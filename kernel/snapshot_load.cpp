@@ -52,6 +52,7 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
+    case EXRP_SECTION_BIRTHS: return writeBirths(first, count, items);
     case EXRP_SECTION_NEXT_STATES:
       visitNextStates(first, count, [&](uint32_t episode) {
         replay_.nextStates().set(episode, replay_.episodes()[episode].count, items);
@@ -61,11 +62,11 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
-    Store& store = replay_.store();
+    const Store& store = replay_.store();
     const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
-    visitKept(column, first, count, [&](uint32_t block, uint32_t position) {
-      memcpy(store.keptAt(column, block, position), items, bytes);
+    visitKept(column, first, count, [&](uint8_t* row) {
+      memcpy(row, items, bytes);
       items += bytes;
     });
     return Status::ok;
@@ -110,20 +111,20 @@ Status Snapshot::writeCounters(const uint8_t* items) {
 
 Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
   const EpisodeTable& episodes = replay_.episodes();
-  const size_t itemBytes = shapeOf(EXRP_SECTION_EPISODES).itemBytes;
   for (uint32_t at = 0; at < count; ++at) {
-    const auto item = itemAt<EpisodeItem>(items + at * itemBytes, 0);
+    const auto item = itemAt<EpisodeItem>(items, at);
     const double number = loadItem_ + at;
     const uint64_t handleMin = episodes.count() == 0 ? 0 : episodes[episodes.newest()].handle + 1;
     if (item.handle < handleMin || item.handle >= replay_.nextHandle()) return corrupt(EXRP_SECTION_EPISODES, number, ruleHandles);
     const bool open = item.state == EXRP_EPISODE_OPEN;
     const bool ended = item.state == EXRP_EPISODE_TERMINATED || item.state == EXRP_EPISODE_TRUNCATED;
-    const bool fits = item.count <= replay_.config().segmentLength && replay_.recordCount() + item.count <= loadExpected_[1];
+    const bool rises = item.first <= item.count && item.count <= replay_.config().segmentLength && item.count <= replay_.recordedCount();
+    const bool fits = rises && replay_.recordCount() + (item.count - item.first) <= loadExpected_[1] && item.unused == 0;
     const bool nextState = item.hasNextState == 0 || (item.hasNextState == 1 && open && item.count > 0);
-    if (!(open || ended) || (ended && item.count == 0) || !fits || !nextState) return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
-    // Whether a birth can be, check() says in the end.
-    const uint64_t birth = replay_.ages().isSet() ? itemAt<uint64_t>(items + at * itemBytes + sizeof(EpisodeItem), 0) : 0;
-    const Status status = replay_.restoreEpisode(item.handle, item.count, item.state, item.tag, birth);
+    if (!(open || ended) || (ended && item.count == item.first) || !fits || !nextState) {
+      return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
+    }
+    const Status status = replay_.restoreEpisode(item.handle, item.first, item.count, item.state, item.tag);
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
     if (status != Status::ok) return status;
     const uint32_t episode = replay_.episodes().newest();
@@ -159,7 +160,9 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
     if (item.episode >= replay_.episodes().count()) return corrupt(section, first + at, rulePick);
     const Episode& episode = replay_.episodes()[numbered_[item.episode]];
     const PickPolicy& policy = picks.policy();
-    if (!replay_.hasPicks(policy, numbered_[item.episode]) || item.position >= policy.validEnd(episode.count, episode.ended()) || item.position % policy.stride != 0) {
+    const uint32_t begin = policy.validBegin(replay_.episodes().first(numbered_[item.episode]));
+    const uint32_t end = replay_.hasPicks(policy, numbered_[item.episode]) ? policy.validEnd(episode.count, episode.ended()) : 0;
+    if (item.position < begin || item.position >= end || item.position % policy.stride != 0) {
       return corrupt(section, first + at, rulePick);
     }
     const uint32_t block = replay_.blocks().find(store, episode.handle, store.ordinalOf(item.position));
@@ -167,6 +170,24 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
     if (picks.indexOf(slot) != pickNone) return corrupt(section, first + at, rulePick);
     picks.push(slot);
   }
+  return Status::ok;
+}
+
+Status Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
+  Store& store = replay_.store();
+  const uint32_t length = store.birthLength();
+  const uint32_t run = replay_.trimLength();
+  visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
+    const auto birth = itemAt<uint64_t>(items, 0);
+    items += sizeof birth;
+    const Episode& entry = replay_.episodes()[episode];
+    const uint32_t next = (position & ~(run - 1)) + run;
+    const uint32_t end = next < entry.count ? next : entry.count;
+    for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
+      const uint32_t slot = store.slotAt(replay_.blocks().find(store, entry.handle, store.ordinalOf(to)), to);
+      store.setBirthAt(slot, birth + (to - position));
+    }
+  });
   return Status::ok;
 }
 
@@ -236,8 +257,8 @@ Status Snapshot::end() {
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
     if (status != Status::ok) return status;
   }
+  replay_.restoreOldest();
   if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
-  replay_.restoreBirths();
   loadSection_ = 0;
   loadItem_ = 0;
   return Status::ok;

@@ -88,8 +88,8 @@ export interface ReplayDescription {
   readonly pickTables: readonly PickTableDescription[];
   /** The seed. */
   readonly seed: number;
-  /** An open episode is cut after this many records. */
-  readonly segmentLength: number;
+  /** An open episode is cut after this many records; undefined if no length was given, and so none is cut. */
+  readonly segmentLength: number | undefined;
   /** How many slots the replay hands out together. */
   readonly blockLength: number;
   /** The eviction policy's name. */
@@ -131,7 +131,7 @@ export function describeReplay(core: ReplayCore, register: Register): ReplayDesc
     pick: config.pick,
     pickTables: register.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
     seed,
-    segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH),
+    segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH) || undefined,
     blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
     eviction: config.eviction.name,
     evictionOptions: "native" in config.eviction ? config.eviction.options : {},
@@ -210,9 +210,11 @@ function rowsOf(description: ReplayDescription): [string, string][] {
     ],
     [
       "layout",
-      `segments of ${
-        group(description.segmentLength)
-      } records, blocks of ${description.blockLength}`,
+      description.segmentLength === undefined
+        ? `blocks of ${description.blockLength} records`
+        : `segments of ${
+          group(description.segmentLength)
+        } records, blocks of ${description.blockLength}`,
     ],
     ["seed", String(description.seed)],
     ["kernel", description.kernel],

@@ -64,17 +64,18 @@ export interface CreateOptions<
    * How old a record may be, counted in records of all episodes: a whole number from `pick.length` to 2^53 - 1; no limit by default.
    * Every stored record is among the last `maxAge` records. Use it to learn from data of recent policies only.
    *
-   * An episode is forgotten as a whole before its first record becomes too old, whatever the eviction policy says. This can be an open
-   * episode. Then `record` begins a new one. With n actors, make it much larger than n × `segmentLength`.
+   * An ended episode is forgotten as a whole before its oldest record becomes too old, whatever the eviction policy says. An open episode
+   * loses its oldest records and goes on.
    */
   readonly maxAge?: number;
   /** The seed, from which all random draws follow: a whole number from 0 to 2^53 - 1; random by default. */
   readonly seed?: number;
   /**
    * How many records an open episode may have. A longer one is cut, as if truncated, and goes on under a new handle. It is a whole
-   * number from `pick.length` to the smaller one of `capacity` and `maxAge`. By default it is an eighth of that, and at least one pick.
+   * number from `pick.length` to the smaller one of `capacity` and `maxAge`.
    *
-   * Above half of it, an episode that never ends can leave the replay without a pick for a while, because whole segments are forgotten.
+   * By default no episode is cut: if room is needed, an open episode loses its oldest records and keeps its handle and its positions.
+   * Only at 2^31 - 1 records is it cut, because positions are int32.
    */
   readonly segmentLength?: number;
   /**
@@ -119,7 +120,7 @@ export interface ReplayConfig {
   readonly eviction: EvictionRule;
   /** The seed. */
   readonly seed: number;
-  /** As given; 0 leaves it to the kernel. */
+  /** As given; 0 is no limit. */
   readonly segmentLength: number;
   /** As given; 0 leaves it to the kernel. */
   readonly blockLength: number;
@@ -184,7 +185,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    Math.max(1, Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? segmentMax / 8)),
+    Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? segmentMax),
   );
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {

@@ -177,14 +177,16 @@ inline void BatchMaker::copyKept(const BlockIndex& blocks, uint32_t slot, uint32
     const size_t bytes = store_->column(column).bytes;
     const uint32_t first = position - (position < policy_.before ? position : policy_.before);
     const uint32_t found = first - first % store_->column(column).every;
+    const Block& own = store_->block(store_->blockOf(slot));
     uint32_t block = store_->blockOf(slot);
     uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(found);
     if (steps > stepsBackMax) {
-      block = blocks.find(*store_, store_->block(block).handle, store_->ordinalOf(found));
+      block = blocks.find(*store_, own.handle, store_->ordinalOf(found));
       steps = 0;
     }
-    for (; steps > 0; --steps) block = store_->block(block).previous;
-    memcpy(target.columns[column] + index * bytes, store_->keptAt(column, block, found), bytes);
+    for (; steps > 0 && block != blockNone; --steps) block = store_->block(block).previous;
+    const uint8_t* const row = block == blockNone ? store_->carriedAt(column, own.episode) : store_->keptAt(column, block, found);
+    memcpy(target.columns[column] + index * bytes, row, bytes);
   }
 }
 

@@ -10,7 +10,9 @@ Status BlockIndex::create(uint32_t blockCountMax) {
 Status BlockIndex::prepare(uint32_t count) {
   size_t tableCount = mask_ + 1;
   // A call can ask for more blocks than there are: eviction makes room for the others first.
-  const size_t needed = size_t{count_} + count < blockCountMax_ ? size_t{count_} + count : blockCountMax_;
+  // Each block has an entry. A trimmed episode has one more, which it took over from a block that went, and it has a block at least.
+  const size_t most = 2 * size_t{blockCountMax_};
+  const size_t needed = size_t{count_} + count < most ? size_t{count_} + count : most;
   while (tableCount * 5 / 8 < needed) tableCount *= 2;
   if (tableCount == mask_ + 1) return Status::ok;
   ReservedArray<Entry> old;
@@ -36,9 +38,15 @@ Status BlockIndex::makeTable(size_t tableCount) {
   return Status::ok;
 }
 
-void BlockIndex::remove(const Block& key, uint32_t block) {
-  size_t hole = home(hashOf(key.handle, key.ordinal));
-  while (table_[hole].number != block + 1) hole = (hole + 1) & mask_;
+void BlockIndex::moveFirst(const Block& key, uint32_t block, uint32_t next) {
+  // The entry under 0 is the block's own, and becomes the one more; or it is that already.
+  if (key.ordinal == 0) ++firstCount_;
+  else remove(key, block);
+  table_[entryOf(hashOf(key.handle, 0), block)].number = next + 1;
+}
+
+void BlockIndex::removeEntry(uint32_t hash, uint32_t block) {
+  size_t hole = entryOf(hash, block);
   // Shift back whatever may move into the hole: entries whose home is not between the hole and themselves.
   for (size_t at = (hole + 1) & mask_; table_[at].number != 0; at = (at + 1) & mask_) {
     if (((at - home(table_[at].hash)) & mask_) >= ((at - hole) & mask_)) {
@@ -52,14 +60,17 @@ void BlockIndex::remove(const Block& key, uint32_t block) {
 
 int32_t BlockIndex::check(const Store& store) const {
   uint32_t takenCount = 0;
+  uint32_t firstCount = 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.block(block).taken()) continue;
     ++takenCount;
-    if (find(store, store.block(block).handle, store.block(block).ordinal) != block) return 1;
+    const Block& key = store.block(block);
+    if (find(store, key.handle, key.ordinal) != block || findEpisode(store, key.handle) != key.episode) return 1;
+    if (key.previous == blockNone && key.ordinal != 0) ++firstCount;
   }
   size_t used = 0;
   for (size_t at = 0; at <= mask_; ++at) used += table_[at].number != 0;
-  if (used != takenCount || count_ != takenCount) return 1;
+  if (used != count_ || count_ != takenCount + firstCount || firstCount_ != firstCount) return 1;
   return used * 8 <= (mask_ + 1) * 5 ? 0 : 2;
 }
 

@@ -6,15 +6,14 @@ namespace exrp {
 
 Status BlockPool::create(uint32_t countMax, uint32_t count) {
   countMax_ = countMax;
-  const bool isReserved = blocks_.create(countMax, Pages::huge, count) && heads_.create(countMax, Pages::huge, count);
-  if (isReserved && births_.create(countMax, Pages::huge, count)) return Status::ok;
-  return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t)));
+  if (blocks_.create(countMax, Pages::huge, count) && heads_.create(countMax, Pages::huge, count)) return Status::ok;
+  return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead)));
 }
 
 Status BlockPool::prepare(uint32_t count) {
   const uint32_t needed = preparedCount(count);
-  if (blocks_.commit(needed) && heads_.commit(needed) && births_.commit(needed)) return Status::ok;
-  return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t)));
+  if (blocks_.commit(needed) && heads_.commit(needed)) return Status::ok;
+  return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead)));
 }
 
 uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
@@ -32,7 +31,7 @@ uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
 }
 
 void BlockPool::giveChain(uint32_t first, uint32_t last, uint32_t count) {
-  for (uint32_t index = first; index != blockNone; index = blocks_[index].next) blocks_[index].episode = blockNone;
+  for (uint32_t index = first, left = count; left > 0; index = blocks_[index].next, --left) blocks_[index].episode = blockNone;
   blocks_[last].next = freeHead_;
   freeHead_ = first;
   freeCount_ += count;

@@ -59,6 +59,13 @@ class BlockPool {
   }
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count);
+  /// Gives back the first block of a chain of several. Returns the one after it.
+  uint32_t giveFirst(uint32_t first) {
+    const uint32_t next = blocks_[first].next;
+    blocks_[next].previous = blockNone;
+    giveChain(first, first, 1);
+    return next;
+  }
 
   Block& operator[](uint32_t index) { return blocks_[index]; }
   const Block& operator[](uint32_t index) const { return blocks_[index]; }
@@ -66,21 +73,17 @@ class BlockPool {
   const BlockHead* heads() const { return heads_.data(); }
 
   /// How many records had been written to the replay before the block's first one.
-  uint64_t birth(uint32_t index) const { return births_[index]; }
-  void setBirth(uint32_t index, uint64_t birth) { births_[index] = birth; }
-  void prefetchBirth(uint32_t index) const { prefetchLine(&births_[index]); }
 
   uint32_t countMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
-  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_) + births_.takenBytes(highWater_); }
+  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
 
   int32_t check() const;
 
  private:
   ReservedArray<Block> blocks_;
   ReservedArray<BlockHead> heads_;
-  ReservedArray<uint64_t> births_;
   uint32_t countMax_ = 0;
   uint32_t highWater_ = 0;
   uint32_t freeHead_ = blockNone;

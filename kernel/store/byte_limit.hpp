@@ -22,7 +22,7 @@ class ByteLimit {
   static double episodeBytes(const Column* columns, uint32_t columnCount, uint32_t count) {
     double bytes = columns[0].bytes;
     for (uint32_t index = 0; index < columnCount; ++index) {
-      bytes += double{1} * columns[index].bytes * keptRows(count, columns[index].every);
+      bytes += double{1} * columns[index].bytes * keptRows(0, count, columns[index].every);
     }
     return bytes;
   }
@@ -57,9 +57,13 @@ class ByteLimit {
     if (keptCount_ > 0) setBeside(besideBytes_ + keptBytes(position));
   }
   void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
-  /// An episode that was loaded, with its records.
-  void episodeAdded(uint32_t recordCount, bool ended) { setBeside(besideBytes_ + bytesOf(recordCount, ended)); }
-  void episodeRemoved(uint32_t recordCount, bool ended) { setBeside(besideBytes_ - bytesOf(recordCount, ended)); }
+  /// An episode that was loaded, with its records from `first` on.
+  void episodeAdded(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ + bytesOf(first, count, ended)); }
+  void episodeRemoved(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ - bytesOf(first, count, ended)); }
+  /// The first record of an episode was at `first`, and is at `to`.
+  void episodeTrimmed(uint32_t first, uint32_t to) {
+    if (keptCount_ > 0) setBeside(besideBytes_ - bytesOf(first, to, false) + bytesOf(to, to, false));
+  }
 
   double storedBytes(uint64_t recordCount) const { return static_cast<double>(recordCount * recordBytes_ + besideBytes_); }
 
@@ -69,12 +73,15 @@ class ByteLimit {
     uint32_t every;
   };
 
-  static uint32_t keptRows(uint32_t count, uint32_t every) { return count / every + (count % every != 0 ? 1 : 0); }
+  /// The rows for records `first`..count - 1, that of `first` among them even where it was kept before; and no less for the record after them.
+  static uint32_t keptRows(uint32_t first, uint32_t count, uint32_t every) {
+    return count / every + (count % every != 0 ? 1 : 0) - first / every;
+  }
 
-  uint64_t bytesOf(uint32_t recordCount, bool ended) const {
+  uint64_t bytesOf(uint32_t first, uint32_t count, bool ended) const {
     uint64_t bytes = ended ? stateBytes_ : 0;
     for (uint32_t index = 0; index < keptCount_; ++index) {
-      bytes += uint64_t{kept_[index].bytes} * keptRows(recordCount, kept_[index].every);
+      bytes += uint64_t{kept_[index].bytes} * keptRows(first, count, kept_[index].every);
     }
     return bytes;
   }

@@ -1,7 +1,5 @@
 #include "kernel/store/episode_order.hpp"
 
-#include <cassert>
-
 namespace exrp {
 
 static_assert(PickOrder::none == pickNone);
@@ -40,10 +38,10 @@ void EpisodeOrder::walkBack(uint32_t slot, uint32_t window, uint32_t* before) co
       const bool isNeighbour = store_.ordinalOf(position) + 1 == ordinal;
       ordinal = store_.ordinalOf(position);
       block = isNeighbour ? store_.block(block).previous : blocks_.find(store_, handle, ordinal);
-      assert(block != blockNone);
+      if (block == blockNone) break;
     }
     before[found] = picks_.indexOf(store_.slotAt(block, position));
-    assert(before[found] != pickNone);
+    if (before[found] == pickNone) break;
   }
   for (; found < window; ++found) before[found] = none;
 }

@@ -1,7 +1,8 @@
 // EpisodeOrder: the PickOrder of a pick table, by walking back through the blocks of an episode.
 //
-// Picks of an episode begin at the multiples of the policy's stride, from 0 on, without gaps. So the pick before one at position p is
-// that at p - stride. Most are found in the block of the pick itself or in the one before it; the block index finds those farther back.
+// Picks of an episode begin at multiples of the policy's stride, without gaps. So the pick before one at position p is that at p - stride,
+// or there is none: the walk stops where the episode begins, or where the picks before are gone because it was trimmed. Most are found in
+// the block of the pick itself or in the one before it; the block index finds those farther back.
 //
 // Thread safety: none of its own. It refers to its parts, and holds as long as none of them changes.
 // Cost: the block of each pick and the indices of the picks before it, about 3 cache lines a pick; the misses of many overlap.

@@ -4,8 +4,8 @@
 // before it as `before` asks for, then its own. All numbers are checked once, by parse().
 //
 // Invariants:
-//   1. Whether a position is a pick depends on the episode's tag, on its count and on whether it has ended. A position that is a pick
-//      stays one as long as the episode is stored.
+//   1. Whether a position is a pick depends on the episode's tag, on its first position, on its count and on whether it has ended. A position
+//      that is a pick stays one as long as all records that the pick shows are stored.
 //   2. The tags rise.
 #pragma once
 
@@ -63,7 +63,15 @@ struct PickPolicy {
     return tagCount == 0 || (at < tagCount && tags[at] == tag);
   }
 
-  /// Of an episode of `count` records: the multiples of `stride` below this are its picks.
+  /// Of an episode whose oldest record is at `first`: its picks are the multiples of `stride` from this on, which is one, and below
+  /// validEnd(). A pick that shows rows or frames before its own goes with the first of them.
+  uint32_t validBegin(uint32_t first) const {
+    if (first == 0) return 0;
+    if (whole) return UINT32_MAX;
+    const uint32_t begin = first + before + (stack - 1);
+    return stride == 1 ? begin : (begin + stride - 1) / stride * stride;
+  }
+  /// Of an episode whose next record is at position `count`: below this are its picks.
   uint32_t validEnd(uint32_t count, bool ended) const {
     if (whole) return ended && count > 0 && count <= length ? 1 : 0;
     if (ended && allowShort) return count;
@@ -72,9 +80,10 @@ struct PickPolicy {
     return count >= needed ? static_cast<uint32_t>(count - needed + 1) : 0;
   }
   /// How many picks they are.
-  uint32_t validCount(uint32_t count, bool ended) const {
+  uint32_t validCount(uint32_t first, uint32_t count, bool ended) const {
+    const uint32_t begin = validBegin(first);
     const uint32_t end = validEnd(count, ended);
-    return end / stride + (end % stride != 0 ? 1 : 0);
+    return begin < end ? (end - begin - 1) / stride + 1 : 0;
   }
 };
 

@@ -97,13 +97,11 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   count_ -= count;
 }
 
-/// How many of an episode's picks, from `slot` on, have the indices from `index` on and will have them taken by picks of other episodes:
-/// at least one, at most `countMax`. (The run ends before the picks that move, as those are not of this episode.)
-uint32_t PickTable::runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const {
+/// How many of the picks that go, from `slot` on, have the indices from `index` on and will have them taken by picks that stay: at least
+/// one, at most `countMax`. (The run ends before the picks that move, as those stay.)
+uint32_t PickTable::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
   uint32_t run = 1;
-  while (run < countMax && indices_[slot + run] == index + run + 1 && !isOf(store, episode, count_ - 1 - run)) {
-    ++run;
-  }
+  while (run < countMax && indices_[slot + run] == index + run + 1 && !goes(store, range, count_ - 1 - run)) ++run;
   return run;
 }
 
@@ -114,36 +112,41 @@ void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
   }
 }
 
-void PickTable::removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount) {
-  for (uint32_t block = firstBlock; block != blockNone; block = store.block(block).next) {
+void PickTable::removeRange(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+  if (begin >= end) return;
+  const uint32_t blockEnd = store.ordinalOf(end - 1) + 1;
+  uint32_t left = blockEnd - store.ordinalOf(begin);
+  const Range range = {store.block(firstBlock).episode, end};
+  for (uint32_t block = firstBlock, k = 0; k < left; block = store.block(block).next, ++k) {
     prefetchLineFar(&indices_[store.firstSlot(block)]);
   }
   uint32_t ahead = firstBlock;
-  for (uint32_t k = 0; k < 2 && ahead != blockNone; ++k) {
+  const auto askAhead = [&] {
+    if (left == 0) return;
     prefetchRemoval(store, ahead);
     ahead = store.block(ahead).next;
-  }
+    --left;
+  };
+  askAhead();
+  askAhead();
   uint32_t block = firstBlock;
-  uint32_t position = 0;
-  while (position < recordCount) {
-    if (position > 0 && store.within(position) == 0) {
+  uint32_t position = begin;
+  while (position < end) {
+    if (position > begin && store.within(position) == 0) {
       block = store.block(block).next;
-      if (ahead != blockNone) {
-        prefetchRemoval(store, ahead);
-        ahead = store.block(ahead).next;
-      }
+      askAhead();
     }
     const uint32_t inBlock = store.blockLength() - store.within(position);
-    const uint32_t end = recordCount - position < inBlock ? recordCount : position + inBlock;
-    while (position < end) {
+    const uint32_t pieceEnd = end - position < inBlock ? end : position + inBlock;
+    while (position < pieceEnd) {
       const uint32_t slot = store.slotAt(block, position);
       const uint32_t index = indexOf(slot);  // step 1
       uint32_t run = 1;
       if (index != pickNone) {
         // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
-        while (count_ > index && isOf(store, episode, count_ - 1)) popLast();
+        while (count_ > index && goes(store, range, count_ - 1)) popLast();
         if (index < count_) {
-          run = runToMove(store, episode, index, slot, end - position);
+          run = runToMove(store, range, index, slot, pieceEnd - position);
           // Steps 5 to 7.
           if (run == 1) moveLastTo(index, slot);
           else moveRunTo(index, slot, run);

@@ -1,7 +1,7 @@
 // PickTable: the dense array of all picks that are valid now, for one pick policy.
 //
 // A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in the
-// table may be drawn. On removal the last pick takes the index of the removed one. So forgetting an episode of n records costs O(n),
+// table may be drawn. On removal the last pick takes the index of the removed one. So forgetting n records costs O(n),
 // whatever the table holds (Chen and Wang, section 3.2, the nine steps).
 //
 // Thread safety: none of its own.
@@ -46,8 +46,8 @@ class PickTable {
   void pushRun(uint32_t slot, uint32_t count);
   /// Gives the last pick its first priority, with every selector.
   void setFirstPriority(double priority);
-  /// Removes all picks of episode `episode`, whose blocks start at `firstBlock`.
-  void removeEpisode(const Store& store, uint32_t episode, uint32_t firstBlock, uint32_t recordCount);
+  /// Removes the picks at positions `begin`..end - 1 of an episode, which has none before them and whose block of `begin` is `firstBlock`.
+  void removeRange(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
 
   /// From now on this selector, which knows every pick there is, hears of every change.
   void attach(PickSelector* selector);
@@ -76,9 +76,17 @@ class PickTable {
   void popLast();
   void moveLastTo(uint32_t index, uint32_t removed);
   void moveRunTo(uint32_t index, uint32_t removed, uint32_t count);
-  uint32_t runToMove(const Store& store, uint32_t episode, uint32_t index, uint32_t slot, uint32_t countMax) const;
-  bool isOf(const Store& store, uint32_t episode, uint32_t index) const {
-    return store.block(store.blockOf(slots_[index])).episode == episode;
+  /// The picks of an episode that go: those before a position.
+  struct Range {
+    uint32_t episode;
+    uint32_t end;
+  };
+
+  uint32_t runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const;
+  bool goes(const Store& store, const Range& range, uint32_t index) const {
+    const uint32_t slot = slots_[index];
+    const Block& block = store.block(store.blockOf(slot));
+    return block.episode == range.episode && (block.ordinal << store.blockShift()) + store.within(slot) < range.end;
   }
 
   PickPolicy policy_;

@@ -1,12 +1,15 @@
 #include "kernel/store/store.hpp"
 
+#include <cstring>
+
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
-                     uint32_t blockCount) {
+                     uint32_t blockCount, uint32_t birthLength) {
   columnCount_ = columnCount;
   blockLength_ = blockLength;
   while ((1u << blockShift_) < blockLength) ++blockShift_;
+  birthShift_ = birthLength == 0 ? blockShift_ : static_cast<uint32_t>(__builtin_ctz(birthLength));
 
   // Small columns share group 0, widest elements first, so that none needs padding before it.
   uint32_t joinedBytes = 0;
@@ -54,10 +57,17 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
       if (!kept_[keptCount_++].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
         return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
       }
+      if (!carried_[column.group].create(size_t{blockCountMax} * column.bytes)) {
+        return fail(Status::memory, double{1} * blockCountMax * column.bytes);
+      }
       continue;
     }
     bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
+  }
+  const uint32_t births = 1u << (blockShift_ - birthShift_);
+  if (!births_.create(size_t{blockCountMax} * births, Pages::huge, size_t{blockCount} * births)) {
+    return fail(Status::memory, 8.0 * births * blockCountMax);
   }
   return pool_.create(blockCountMax, blockCount);
 }
@@ -75,7 +85,30 @@ Status Store::prepareBlocks(uint32_t count) {
     const size_t bytes = size_t{needed} * keptRows_[index] * columns_[keptColumns_[index]].bytes;
     if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
+  const size_t birthCount = size_t{needed} << (blockShift_ - birthShift_);
+  return births_.commit(birthCount) ? Status::ok : fail(Status::memory, 8.0 * static_cast<double>(birthCount));
+}
+
+Status Store::prepareCarried(size_t count) {
+  for (uint32_t index = 0; index < keptCount_; ++index) {
+    // There are never more episodes than blocks.
+    const size_t bounded = count < blockCountMax() ? count : blockCountMax();
+    const size_t bytes = bounded * columns_[keptColumns_[index]].bytes;
+    if (!carried_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
+  }
   return Status::ok;
+}
+
+void Store::carry(uint32_t block) {
+  const Block& gone = pool_[block];
+  const uint32_t begin = gone.ordinal << blockShift_;
+  for (uint32_t index = 0; index < keptCount_; ++index) {
+    const uint32_t column = keptColumns_[index];
+    const uint32_t last = begin + blockLength_ - 1;
+    const uint32_t kept = last - last % columns_[column].every;
+    // Where no row is kept in this block, the one that is carried stays.
+    if (kept >= begin) memcpy(carriedAt(column, gone.episode), keptAt(column, block, kept), columns_[column].bytes);
+  }
 }
 
 }  // namespace exrp

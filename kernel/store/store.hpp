@@ -18,7 +18,11 @@
 //
 // A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
 // column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/performance.md). A column that is kept for
-// every nth record only stands apart: with as many rows a block as there can be such records in it.
+// every nth record only stands apart: with as many rows a block as there can be such records in it. A trimmed episode may still need the
+// row of a block that went: it is carried, in a place of its own for each episode.
+//
+// The store also keeps births: how many records had been written to the replay before a record. It keeps one for each `birthLength` slots of
+// a block, and the slots after them count on from it. Only whole such runs are trimmed, so that is as good as one a record.
 //
 // Thread safety: none of its own.
 // Invariants: those of its BlockPool, which says which blocks are taken.
@@ -49,8 +53,10 @@ struct Column {
 class Store {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
-  /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full.
-  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0);
+  /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full. `birthLength` is a power of two, at most
+  /// blockLength; 0 stands for blockLength.
+  Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0,
+                uint32_t birthLength = 0);
 
   /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);
@@ -60,6 +66,10 @@ class Store {
   uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) { return pool_.take(handle, ordinal, episode); }
   /// Puts a block that was just taken behind `last`, its episode's last.
   void link(uint32_t last, uint32_t block) { pool_.link(last, block); }
+  /// Takes the memory for what episodes below `count` carry.
+  Status prepareCarried(size_t count);
+  /// Gives back the first block of a chain of several. Returns the one after it.
+  uint32_t giveFirst(uint32_t first) { return pool_.giveFirst(first); }
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count) { pool_.giveChain(first, last, count); }
 
@@ -80,6 +90,24 @@ class Store {
   const uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) const {
     return kept_[columns_[column].group].data() + keptOffset(column, block, position);
   }
+  /// The row of such a column that an episode carries: the newest one kept before its first block.
+  uint8_t* carriedAt(uint32_t column, uint32_t episode) {
+    return carried_[columns_[column].group].data() + size_t{episode} * columns_[column].bytes;
+  }
+  const uint8_t* carriedAt(uint32_t column, uint32_t episode) const {
+    return carried_[columns_[column].group].data() + size_t{episode} * columns_[column].bytes;
+  }
+  /// Carries what the block's records leave to those after them: it is the first of its episode, and goes.
+  void carry(uint32_t block);
+
+  /// How many slots share a birth, and the birth of a slot's run of them: that of its first slot.
+  uint32_t birthLength() const { return 1u << birthShift_; }
+  uint64_t& birth(uint32_t slot) { return births_[slot >> birthShift_]; }
+  /// The birth of the record in a slot. It may be a little higher than this, as births count on within a run.
+  uint64_t birthAt(uint32_t slot) const { return births_[slot >> birthShift_] + (slot & (birthLength() - 1)); }
+  void setBirthAt(uint32_t slot, uint64_t birth) { births_[slot >> birthShift_] = birth - (slot & (birthLength() - 1)); }
+  void prefetchBirth(uint32_t slot) const { prefetchLine(&births_[slot >> birthShift_]); }
+
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }
 
@@ -89,11 +117,6 @@ class Store {
     return groups_[group].data() + size_t{slot} * groupStride_[group];
   }
   uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
-
-  /// How many records had been written before the block's first one.
-  uint64_t birth(uint32_t block) const { return pool_.birth(block); }
-  void setBirth(uint32_t block, uint64_t birth) { pool_.setBirth(block, birth); }
-  void prefetchBirth(uint32_t block) const { pool_.prefetchBirth(block); }
 
   Block& block(uint32_t index) { return pool_[index]; }
   const Block& block(uint32_t index) const { return pool_[index]; }
@@ -122,7 +145,7 @@ class Store {
     }
     return bytes;
   }
-  double indexBytes() const { return pool_.memoryBytes(); }
+  double indexBytes() const { return pool_.memoryBytes() + births_.takenBytes(size_t{highWater()} << (blockShift_ - birthShift_)); }
 
   int32_t check() const { return pool_.check(); }
 
@@ -145,10 +168,13 @@ class Store {
   uint32_t keptCount_ = 0;
   ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
   uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
+  ReservedArray<uint8_t> carried_[EXRP_LIMIT_KEPT];
 
   BlockPool pool_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
+  ReservedArray<uint64_t> births_;
+  uint32_t birthShift_ = 0;
 };
 
 }  // namespace exrp

@@ -24,7 +24,15 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
   const states = new Uint32Array(handles.length);
   if (handles.length > 0) {
     const { id, kernel: { symbols } } = core;
-    const status = symbols.exrp_episode_counts(id, handles, handles.length, counts, states);
+    const firsts = new Uint32Array(handles.length);
+    const status = symbols.exrp_episode_counts(
+      id,
+      handles,
+      handles.length,
+      counts,
+      firsts,
+      states,
+    );
     core.check(operation, status);
   }
   return new ReplayError(

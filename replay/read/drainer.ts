@@ -156,7 +156,7 @@ export class Drainer {
   }
 
   #look(handles: Float64Array<ArrayBuffer>, recorded: number, open: boolean): Waiting {
-    const { counts, states } = this.#reader.counts(OPERATION, handles);
+    const { firsts, ends, states } = this.#reader.counts(OPERATION, handles);
     const nextStates = this.#reader.knownNextStates(OPERATION, handles);
     const segments: Segment[] = [];
     const stored = new Map<number, number>();
@@ -164,9 +164,10 @@ export class Drainer {
     let waits = 0;
     for (let k = 0; k < handles.length; k++) {
       const handle = handles[k] as number;
-      const recordCount = counts[k] as number;
+      const recordCount = ends[k] as number;
       const state = states[k] as number;
-      const position = this.cursor.counts.get(handle) ?? 0;
+      // Records that were trimmed before they were handed out are lost.
+      const position = Math.max(this.cursor.counts.get(handle) ?? 0, firsts[k] as number);
       if (position > 0) stored.set(handle, position);
       waits += recordCount - position;
       const isOpen = state === EXRP_EPISODE_OPEN;

@@ -145,6 +145,8 @@ interface Choice {
 /** Numbers for the records of all episodes, one episode after the other. */
 interface AllRecords {
   readonly handles: Float64Array;
+  /** The position of each episode's oldest record. */
+  readonly firsts: Uint32Array;
   /** The number after each episode's last record. */
   readonly ends: Float64Array;
 }
@@ -250,7 +252,7 @@ export class Relabeller {
   #choose(batch: AnyBatch): Choice {
     const { strategy, share } = this.#config;
     const random = this.#random;
-    const { counts, states } = this.#countsOf(batch.pickEpisode);
+    const { firsts, ends, states } = this.#countsOf(batch.pickEpisode);
     const all = strategy === "random" && share > 0 ? this.#allRecords() : undefined;
     const picks: number[] = [];
     const episodes: number[] = [];
@@ -258,7 +260,8 @@ export class Relabeller {
     let keptCount = 0;
     for (let k = 0; k < batch.size; k++) {
       if (random.uniform() >= share) continue;
-      const count = this.#goalCount(counts[k] as number, states[k] as number);
+      const first = firsts[k] as number;
+      const count = this.#goalCount(ends[k] as number, states[k] as number);
       const last = lastPosition(this.#policy, batch, k);
       // If the goal is part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
@@ -269,7 +272,7 @@ export class Relabeller {
       let episode = batch.pickEpisode[k] as number;
       let position = count - 1;
       if (strategy === "future") position = last + random.below(count - last);
-      else if (strategy === "episode") position = random.below(count);
+      else if (strategy === "episode") position = first + random.below(count - first);
       else if (all !== undefined) [episode, position] = this.#anyRecord(all);
       picks.push(k);
       episodes.push(episode);
@@ -284,37 +287,40 @@ export class Relabeller {
     const begun = new Float64Array(handles).filter((handle) => !(handle >= next));
     const found = this.#reader.counts(OPERATION, begun);
     if (begun.length === handles.length) return found;
-    const counts = new Uint32Array(handles.length);
+    const firsts = new Uint32Array(handles.length);
+    const ends = new Uint32Array(handles.length);
     const states = new Uint32Array(handles.length).fill(abi.EXRP_EPISODE_EVICTED);
     let at = 0;
     for (const [k, handle] of handles.entries()) {
       if (handle >= next) continue;
-      counts[k] = found.counts[at] as number;
+      firsts[k] = found.firsts[at] as number;
+      ends[k] = found.ends[at] as number;
       states[k] = found.states[at++] as number;
     }
-    return { counts, states };
+    return { firsts, ends, states };
   }
 
-  /** How many of an episode's first records have an achieved goal that is known. */
-  #goalCount(recordCount: number, state: number): number {
+  /** One more than the last position of an episode whose achieved goal is known. */
+  #goalCount(end: number, state: number): number {
     const isOpen = this.#config.achieved.k === 0 && state === abi.EXRP_EPISODE_OPEN;
-    return isOpen ? recordCount - 1 : recordCount;
+    return isOpen ? end - 1 : end;
   }
 
   #allRecords(): AllRecords {
     const info = this.#core.info(OPERATION);
     const handles = this.#core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
-    const { counts, states } = this.#reader.counts(OPERATION, handles);
+    const { firsts, ends: counts, states } = this.#reader.counts(OPERATION, handles);
     let end = 0;
     const ends = new Float64Array(handles.length);
     for (let k = 0; k < handles.length; k++) {
-      end += Math.max(0, this.#goalCount(counts[k] as number, states[k] as number));
+      const goals = this.#goalCount(counts[k] as number, states[k] as number);
+      end += Math.max(0, goals - (firsts[k] as number));
       ends[k] = end;
     }
-    return { handles, ends };
+    return { handles, firsts, ends };
   }
 
-  #anyRecord({ handles, ends }: AllRecords): [number, number] {
+  #anyRecord({ handles, firsts, ends }: AllRecords): [number, number] {
     const drawn = this.#random.below(ends.at(-1) ?? 1);
     let [low, high] = [0, ends.length - 1];
     while (low < high) {
@@ -322,7 +328,8 @@ export class Relabeller {
       if ((ends[middle] as number) > drawn) high = middle;
       else low = middle + 1;
     }
-    return [handles[low] as number, drawn - (low === 0 ? 0 : ends[low - 1] as number)];
+    const before = low === 0 ? 0 : ends[low - 1] as number;
+    return [handles[low] as number, (firsts[low] as number) + drawn - before];
   }
 
   /** The chosen goals, one after the other. */

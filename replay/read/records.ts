@@ -24,8 +24,10 @@ export interface EpisodeRecords<S extends Schema = AnySchema> {
   readonly handle: number;
   /** Whether the episode is open, or how it ended. */
   readonly ending: "open" | "terminated" | "truncated";
-  /** How many records the episode has. */
+  /** How many records the episode holds. */
   readonly size: number;
+  /** The position of the first of them: 0, or more where the replay has trimmed the episode. */
+  readonly firstPosition: number;
   /** `[size, ...shape]`: the states. */
   readonly state: ColumnArray<ColumnOf<S, "state">>;
   /** `[size, ...shape]`: the actions. */
@@ -38,10 +40,12 @@ export interface EpisodeRecords<S extends Schema = AnySchema> {
   readonly finalState: ColumnArray<ColumnOf<S, "state">> | undefined;
 }
 
-/** How many records some episodes have, and how they stand. */
+/** Which records some episodes hold, and how they stand. */
 export interface EpisodeCounts {
-  /** The number of records; 0 if the episode was evicted. */
-  readonly counts: Uint32Array<ArrayBuffer>;
+  /** The position of the oldest record; 0 if the episode was evicted. */
+  readonly firsts: Uint32Array<ArrayBuffer>;
+  /** One more than the position of the newest record; 0 if the episode was evicted. */
+  readonly ends: Uint32Array<ArrayBuffer>;
   /** `EXRP_EPISODE_` numbers. */
   readonly states: Uint32Array<ArrayBuffer>;
 }
@@ -89,14 +93,16 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
   ): EpisodeCounts {
-    const counts = new Uint32Array(handles.length);
-    const states = new Uint32Array(handles.length);
-    if (handles.length > 0) {
+    const size = handles.length;
+    const counts = new Uint32Array(size);
+    const firsts = new Uint32Array(size);
+    const states = new Uint32Array(size);
+    if (size > 0) {
       const { symbols } = this.#core.kernel;
-      const status = symbols.exrp_episode_counts(id, handles, handles.length, counts, states);
+      const status = symbols.exrp_episode_counts(id, handles, size, counts, firsts, states);
       this.#core.check(operation, status);
     }
-    return { counts, states };
+    return { firsts, ends: counts.map((count, k) => count + (firsts[k] ?? 0)), states };
   }
 
   /** For each episode 1 if it is open and the state after its newest record is known, else 0; in replay `id` of the kernel. */
@@ -206,8 +212,10 @@ export class RecordReader {
     if (typeof handle !== "number") {
       throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
     }
-    const { counts, states } = this.counts(operation, Float64Array.of(handle));
-    const [size = 0] = counts;
+    const { firsts, ends, states } = this.counts(operation, Float64Array.of(handle));
+    const [firstPosition = 0] = firsts;
+    const [end = 0] = ends;
+    const size = end - firstPosition;
     const ending = endingOf(states[0] ?? 0);
     if (ending === undefined) {
       throw new ReplayError("record-unknown", `${operation}: episode ${handle} was evicted`, {
@@ -217,15 +225,15 @@ export class RecordReader {
     }
     const arrays = core.config.columns.map(({ column }, k) => {
       const rows = allocateRows(operation, column, size);
-      this.copyRun(operation, k, [handle, 0], size, rows, 0);
+      this.copyRun(operation, k, [handle, firstPosition], size, rows, 0);
       return rows;
     });
     const finalState = ending === "open" ? undefined : allocateRows(operation, this.column(0), 1);
-    if (finalState) this.copyRun(operation, 0, [handle, size], 1, finalState, 0);
+    if (finalState) this.copyRun(operation, 0, [handle, end], 1, finalState, 0);
     const [state, action, reward] = arrays as [AnyColumnArray, AnyColumnArray, AnyColumnArray];
     const extras = extrasOf(core.config.extraNames, arrays);
     return showOneAs(
-      { handle, ending, size, state, action, reward, extras, finalState },
+      { handle, ending, size, firstPosition, state, action, reward, extras, finalState },
       (records) => this.#recordsText(records),
     );
   }

@@ -9,6 +9,7 @@ import { checkOptions } from "../../base/option_names.ts";
 import {
   EXRP_EPISODE_INFO_COUNT,
   EXRP_EPISODE_OPEN,
+  EXRP_EPISODE_FIRST_POSITION,
   EXRP_EPISODE_RECORD_COUNT,
   EXRP_EPISODE_STATE,
   EXRP_EPISODE_TAG,
@@ -33,6 +34,8 @@ export interface EpisodeInfo {
   readonly ending: "open" | "terminated" | "truncated" | "evicted";
   /** How many records of it are stored. */
   readonly recordCount: number;
+  /** The position of the oldest of them, or of the next record if it holds none. It is 0 until the replay trims the episode. */
+  readonly firstPosition: number;
   /** Its tag; 0 once it was forgotten. */
   readonly tag: number;
 }
@@ -149,6 +152,7 @@ export class Episodes {
       handle,
       ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
       recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
+      firstPosition: info[EXRP_EPISODE_FIRST_POSITION] ?? 0,
       tag: info[EXRP_EPISODE_TAG] ?? 0,
     };
   }

@@ -9,7 +9,6 @@ import { ReplayError } from "../../base/errors.ts";
 import {
   EXRP_DRAWS_DRAWN_COUNT,
   EXRP_DRAWS_INFO_COUNT,
-  EXRP_INFO_SEGMENT_LENGTH,
   EXRP_LIMIT_LOGS,
   EXRP_LIMIT_SELECTORS,
   EXRP_TABLE_INFO_COUNT,
@@ -93,11 +92,14 @@ export class Register {
     const core = this.#core;
     const where = "newPickTable()";
     core.checkUsable(where);
-    const segmentLength = core.info(where)[EXRP_INFO_SEGMENT_LENGTH] ?? 1;
-    const policy = checkPick(where, options, segmentLength, core.config.pick.discount);
-    if (policy.length > segmentLength) {
+    const { segmentLength, capacity } = core.config;
+    const lengthMax = segmentLength || capacity;
+    const policy = checkPick(where, options, lengthMax, core.config.pick.discount);
+    if (policy.length > lengthMax) {
       throw new RangeError(
-        `${where}: length must be at most the replay's segmentLength, as no episode has more records: ${segmentLength}, got ${policy.length}`,
+        `${where}: length must be at most the replay's ${
+          segmentLength ? "segmentLength" : "capacity"
+        }, as no episode has more records: ${lengthMax}, got ${policy.length}`,
       );
     }
     const numbers = kernelPolicy(policy, rewardDType(core.config));

@@ -135,7 +135,7 @@ export class ExtraState {
       const count = counts[k] as number;
       // The newest record of an open episode can be drained only if its next state is known.
       const isWaiting = found.states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
-      const most = (found.counts[k] as number) - (isWaiting ? 1 : 0);
+      const most = (found.ends[k] as number) - (isWaiting ? 1 : 0);
       if (!(isCount(count) && count >= 1 && count <= most && handle > before)) {
         throw corrupt(
           `its extra state says that ${count} records of episode ${handle} were drained`,
@@ -144,8 +144,8 @@ export class ExtraState {
       before = handle;
       sum += count;
     }
-    if (sum > drained) {
-      throw corrupt(`its extra state says that ${sum} of ${drained} records are stored`);
+    if (sum > drained + lost) {
+      throw corrupt(`its extra state says that ${sum} of ${drained + lost} records are stored`);
     }
     return {
       drained,

@@ -131,12 +131,16 @@ function episodeStats(
   count: number,
 ): Omit<ReplayStats["episodes"], "evicted"> {
   const handles = core.episodes(OPERATION, count);
-  const [lengths, states] = [
+  const [lengths, firsts, states] = [
+    new Uint32Array(Math.max(1, count)),
     new Uint32Array(Math.max(1, count)),
     new Uint32Array(Math.max(1, count)),
   ];
   const { symbols } = core.kernel;
-  core.check(OPERATION, symbols.exrp_episode_counts(core.id, handles, count, lengths, states));
+  core.check(
+    OPERATION,
+    symbols.exrp_episode_counts(core.id, handles, count, lengths, firsts, states),
+  );
   const sorted = lengths.subarray(0, count).sort();
   const open = states.subarray(0, count).filter((state) => state === EXRP_EPISODE_OPEN).length;
   return {

@@ -273,6 +273,12 @@ inline bool Recording::call(const std::string& name) {
     done(exrp_episode_evict(id, f64(1)), nullptr, 0);
   } else if (name == "replay_clear") {
     done(exrp_replay_clear(id), nullptr, 0);
+  } else if (name == "episode_trim") {
+    done(exrp_episode_trim(id, f64(1), u32(2)), nullptr, 0);
+  } else if (name == "open_trim") {
+    double trimmed[2] = {};
+    const int32_t status = exrp_open_trim(id, &trimmed[0], &trimmed[1]);
+    done(status, trimmed, sizeof trimmed);
   } else if (name == "episode_info") {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);
@@ -286,8 +292,10 @@ inline bool Recording::call(const std::string& name) {
   } else if (name == "episode_counts") {
     std::vector<uint32_t> counts(u32(2) + 1);
     std::vector<uint32_t> states(u32(2) + 1);
-    status_ = exrp_episode_counts(id, buffer<const double>(1), u32(2), counts.data(), states.data());
-    if (status_ == 0) hash_ = fnv(states.data(), size_t{u32(2)} * 4, fnv(counts.data(), size_t{u32(2)} * 4));
+    std::vector<uint32_t> firsts(u32(2) + 1);
+    status_ = exrp_episode_counts(id, buffer<const double>(1), u32(2), counts.data(), firsts.data(), states.data());
+    const size_t countBytes = size_t{u32(2)} * 4;
+    if (status_ == 0) hash_ = fnv(states.data(), countBytes, fnv(firsts.data(), countBytes, fnv(counts.data(), countBytes)));
   } else if (name == "next_states_get") {
     std::vector<uint8_t> there(u32(2) + 1);
     const auto size = static_cast<size_t>(f64(5));

@@ -128,7 +128,7 @@ struct Setup {
     const auto capacity = static_cast<uint32_t>(config[EXRP_CONFIG_CAPACITY]);
     if (random.below(3) == 0) {
       const double room = stateBytes() * random.below(capacity);
-      config[EXRP_CONFIG_CAPACITY_BYTES] = episodeBytes(capacity) + stateBytes() + (random.below(2) == 0 ? 0 : room);
+      config[EXRP_CONFIG_CAPACITY_BYTES] = episodeBytes(0, capacity) + stateBytes() + (random.below(2) == 0 ? 0 : room);
     }
     if (random.below(3) > 0) return;
     const double segment = config[EXRP_CONFIG_SEGMENT_LENGTH];
@@ -220,12 +220,12 @@ struct Setup {
   uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
   uint32_t selectorCount() const { return static_cast<uint32_t>(selectors.size()); }
   double stateBytes() const { return double{1} * columns[0] * columns[1]; }
-  /// Of the records of one episode.
-  double episodeBytes(uint32_t count) const {
+  /// Of the records `first`..count - 1 of one episode.
+  double episodeBytes(uint32_t first, uint32_t count) const {
     double bytes = 0;
     for (uint32_t column = 0; column < columnCount(); ++column) {
       const uint32_t every = columns[3 * column + 2];
-      bytes += double{1} * columns[3 * column] * columns[3 * column + 1] * ((count + every - 1) / every);
+      bytes += double{1} * columns[3 * column] * columns[3 * column + 1] * ((count + every - 1) / every - first / every);
     }
     return bytes;
   }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,9 +22,12 @@ namespace exrp::test {
 /// The contents of a replay, and their comparison.
 struct Shadow {
   struct Episode {
-    std::vector<uint32_t> stamps;  // of each record
+    std::vector<uint32_t> stamps;  // of each record that it ever had
+    uint32_t first = 0;            // those before this one are gone
     uint32_t finalStamp = 0;
     int32_t state = EXRP_EPISODE_OPEN;
+    uint32_t count() const { return static_cast<uint32_t>(stamps.size()); }
+    bool isEmpty() const { return first == count(); }
   };
   using Pick = std::pair<double, int32_t>;
   static constexpr Pick unknown{-1, -1};
@@ -35,6 +39,7 @@ struct Shadow {
   std::map<double, Episode> episodes = {};
   std::vector<Pick> mirror = {};
   std::vector<double> victims = {};  // of evictAny, in order
+  std::set<double> orphans = {};     // handles whose episodes went while they were open, and that nobody has gone on with
   std::map<uint32_t, size_t> recordedAt = {};  // stamp -> how many records were written before
   double nextHandle = 0;
   uint32_t lastStamp = 0;
@@ -73,19 +78,31 @@ struct Shadow {
     EXRP_REQUIRE(!episodes.empty());
     double detail[3] = {};
     EXRP_REQUIRE(exrp_error_detail(detail, 3) == 0);
-    EXRP_REQUIRE(detail[2] == -1 || (setup.config[EXRP_CONFIG_AGE_MAX] > 0 && detail[2] == episodes.begin()->first));
-    auto victim = episodes.begin();
+    auto victim = episodes.find(detail[2]);
+    if (detail[2] != -1) {
+      EXRP_REQUIRE(setup.config[EXRP_CONFIG_AGE_MAX] > 0 && victim != episodes.end() && victim->second.state != EXRP_EPISODE_OPEN);
+    }
+    if (detail[2] == -1) victim = episodes.begin();
     if (detail[2] == -1) std::advance(victim, random.below(static_cast<uint32_t>(episodes.size())));
     victims.push_back(victim->first);
     EXRP_REQUIRE(exrp_episode_evict(replay, victim->first) == 0);
     return forgetEvicted(replay);
   }
+  /// Forgets the episodes that are gone, and of those that were trimmed the records.
   Failure forgetEvicted(uint32_t replay) {
     for (auto episode = episodes.begin(); episode != episodes.end();) {
       double info[EXRP_EPISODE_INFO_COUNT] = {};
       EXRP_REQUIRE(exrp_episode_info(replay, episode->first, info, EXRP_EPISODE_INFO_COUNT) == 0);
-      if (info[EXRP_EPISODE_STATE] == EXRP_EPISODE_EVICTED) episode = episodes.erase(episode);
-      else ++episode;
+      if (info[EXRP_EPISODE_STATE] == EXRP_EPISODE_EVICTED) {
+        if (episode->second.state == EXRP_EPISODE_OPEN) orphans.insert(episode->first);
+        episode = episodes.erase(episode);
+        continue;
+      }
+      const double first = info[EXRP_EPISODE_FIRST_POSITION];
+      EXRP_REQUIRE(first == episode->second.first || episode->second.state == EXRP_EPISODE_OPEN);
+      EXRP_REQUIRE(first >= episode->second.first && first <= episode->second.count());
+      episode->second.first = static_cast<uint32_t>(first);
+      ++episode;
     }
     return {};
   }
@@ -121,7 +138,7 @@ struct Shadow {
     fill(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_FINAL_STATE]), shape.columnBytes[0], finalStamp, 0);
 
     const auto known = episodes.find(handle);
-    const bool ended = known != episodes.end() && known->second.state != EXRP_EPISODE_OPEN;
+    const bool ended = known == episodes.end() ? orphans.count(handle) == 0 : known->second.state != EXRP_EPISODE_OPEN;
     const std::vector<uint8_t> before = row;
     int32_t status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
     while (status == EXRP_STATUS_FULL) {
@@ -129,7 +146,7 @@ struct Shadow {
       EXRP_CARRY(evictAny(replay));
       status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
     }
-    if (ended && episodes.count(handle) != 0) {
+    if (ended) {
       EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED && row == before);
       return {};
     }
@@ -140,6 +157,7 @@ struct Shadow {
       EXRP_REQUIRE(to == nextHandle);
       nextHandle += 1;
       EXRP_CARRY(forgetEvicted(replay));
+      orphans.erase(handle);
       // Still there: it was cut, and this record's state is its final state.
       if (const auto cut = episodes.find(handle); cut != episodes.end()) {
         cut->second.state = EXRP_EPISODE_TRUNCATED;
@@ -176,7 +194,7 @@ struct Shadow {
       const Episode& episode = found->second;
       const auto recordCount = static_cast<uint32_t>(episode.stamps.size());
       const auto first = static_cast<uint32_t>(positions[pick]);
-      EXRP_REQUIRE(first < recordCount);
+      EXRP_REQUIRE(first >= episode.first && first < recordCount);
       const uint32_t left = recordCount - first;
       const uint32_t known = episode.state == EXRP_EPISODE_OPEN ? left - 1 : left;
       const uint32_t real = left < length ? left : length;
@@ -222,8 +240,9 @@ struct Shadow {
       EXRP_REQUIRE(*listed++ == handle);
       double known[EXRP_EPISODE_INFO_COUNT] = {};
       EXRP_REQUIRE(exrp_episode_info(replay, handle, known, EXRP_EPISODE_INFO_COUNT) == 0);
-      EXRP_REQUIRE(known[EXRP_EPISODE_STATE] == episode.state && known[EXRP_EPISODE_RECORD_COUNT] == double(episode.stamps.size()));
-      recordCount += episode.stamps.size();
+      EXRP_REQUIRE(known[EXRP_EPISODE_STATE] == episode.state && known[EXRP_EPISODE_RECORD_COUNT] == double(episode.count() - episode.first));
+      EXRP_REQUIRE(known[EXRP_EPISODE_FIRST_POSITION] == episode.first);
+      recordCount += episode.count() - episode.first;
     }
     EXRP_REQUIRE(info[EXRP_INFO_EPISODE_COUNT] == double(episodes.size()));
     EXRP_REQUIRE(info[EXRP_INFO_RECORD_COUNT] == double(recordCount));
@@ -238,7 +257,7 @@ struct Shadow {
   Failure withinLimits(const double* info) {
     double bytes = 0;
     for (const auto& [handle, episode] : episodes) {
-      bytes += setup.episodeBytes(static_cast<uint32_t>(episode.stamps.size()));
+      bytes += setup.episodeBytes(episode.first, episode.count());
       if (episode.state != EXRP_EPISODE_OPEN) bytes += setup.stateBytes();
     }
     EXRP_REQUIRE(info[EXRP_INFO_STORED_BYTES] == bytes);
@@ -247,7 +266,7 @@ struct Shadow {
     const double ageMax = setup.config[EXRP_CONFIG_AGE_MAX];
     if (ageMax == 0) return {};
     for (const auto& [handle, episode] : episodes) {
-      if (!episode.stamps.empty()) EXRP_REQUIRE(double(recordedAt.size() - recordedAt.at(episode.stamps.front())) <= ageMax);
+      if (!episode.isEmpty()) EXRP_REQUIRE(double(recordedAt.size() - recordedAt.at(episode.stamps[episode.first])) <= ageMax);
     }
     return {};
   }

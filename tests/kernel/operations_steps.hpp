@@ -29,8 +29,8 @@ class ManySteps {
     int32_t refused = 0;
     for (size_t at = 0; at < handles.size() && refused == 0; ++at) {
       const auto known = shadow_.episodes.find(handles[at]);
-      if (known == shadow_.episodes.end()) continue;
-      if (known->second.state != EXRP_EPISODE_OPEN) refused = EXRP_STATUS_EPISODE_ENDED;
+      const bool isOpen = known == shadow_.episodes.end() ? shadow_.orphans.count(handles[at]) != 0 : known->second.state == EXRP_EPISODE_OPEN;
+      if (!isOpen) refused = EXRP_STATUS_EPISODE_ENDED;
       for (size_t before = 0; before < at; ++before)
         if (handles[before] == handles[at]) refused = EXRP_STATUS_EPISODE_TWICE;
     }

@@ -45,7 +45,8 @@ class Stress {
     EXRP_REQUIRE(exrp_journal_open(replay_, 0) == 0);
     for (uint32_t operation = 0; operation < operationCount; ++operation) {
       const uint32_t choice = random_.below(100);
-      if (choice < 12) EXRP_CARRY(begin());
+      if (choice < 11) EXRP_CARRY(begin());
+      else if (choice < 12) EXRP_CARRY(trim());
       else if (choice < 56) EXRP_CARRY(record());
       else if (choice < 60) EXRP_CARRY(recordSteps(true));
       else if (choice < 64) EXRP_CARRY(recordSteps(false));
@@ -91,7 +92,7 @@ class Stress {
     EXRP_REQUIRE(exrp_episode_end(replay_, handle, state.data(), size, EXRP_RECORD_ENDS, &ended) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_episode_end(replay_, shadow_.nextHandle, state.data(), size, flags, &ended) == EXRP_STATUS_EPISODE_UNKNOWN);
     const auto known = shadow_.episodes.find(handle);
-    const bool over = known != shadow_.episodes.end() && known->second.state != EXRP_EPISODE_OPEN;
+    const bool over = known == shadow_.episodes.end() ? shadow_.orphans.count(handle) == 0 : known->second.state != EXRP_EPISODE_OPEN;
     int32_t status = exrp_episode_end(replay_, handle, state.data(), size, flags, &ended);
     if (over) {
       EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED && ended == 7);
@@ -106,8 +107,9 @@ class Stress {
     EXRP_CARRY(shadow_.forgetEvicted(replay_));
     const auto left = shadow_.episodes.find(handle);
     EXRP_REQUIRE(ended == (left != shadow_.episodes.end()));
+    if (ended == 0) shadow_.orphans.erase(handle);
     if (ended == 0) return {};
-    EXRP_REQUIRE(!left->second.stamps.empty());
+    EXRP_REQUIRE(!left->second.isEmpty());
     left->second.state = flags == 0 ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
     left->second.finalStamp = stamp;
     return {};
@@ -213,6 +215,39 @@ class Stress {
       EXRP_REQUIRE(set(invalid.data()) == EXRP_STATUS_PRIORITY_INVALID && applied == 0xDEAD);
     }
     EXRP_REQUIRE(set(priorities.data()) == 0 && (applied == live || !counted));
+    return {};
+  }
+
+  Failure trim() {
+    if (shadow_.nextHandle == 0) return begin();
+    if (random_.below(2) == 0) {
+      double handle = 7;
+      double first = 7;
+      EXRP_REQUIRE(exrp_open_trim(replay_, &handle, &first) == 0);
+      const auto trimmed = shadow_.episodes.find(handle);
+      if (trimmed == shadow_.episodes.end()) {
+        EXRP_REQUIRE(handle == -1 && first == 0);
+        for (const auto& [other, episode] : shadow_.episodes) EXRP_REQUIRE(episode.state != EXRP_EPISODE_OPEN || episode.isEmpty());
+        return {};
+      }
+      EXRP_REQUIRE(trimmed->second.state == EXRP_EPISODE_OPEN && first > trimmed->second.first);
+      EXRP_CARRY(shadow_.forgetEvicted(replay_));
+      EXRP_REQUIRE(trimmed->second.first == first);
+      return {};
+    }
+    const double handle = shadow_.lateHandle();
+    const auto found = shadow_.episodes.find(handle);
+    const uint32_t count = found == shadow_.episodes.end() ? 0 : found->second.count();
+    const uint32_t position = random_.below(count + 2);
+    const int32_t status = exrp_episode_trim(replay_, handle, position);
+    const bool isOrphan = shadow_.orphans.count(handle) != 0;
+    if (found == shadow_.episodes.end()) EXRP_REQUIRE(status == (isOrphan ? EXRP_STATUS_EPISODE_UNKNOWN : EXRP_STATUS_EPISODE_ENDED));
+    else if (found->second.state != EXRP_EPISODE_OPEN) EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED);
+    else EXRP_REQUIRE(status == (position > count ? EXRP_STATUS_RECORD_UNKNOWN : 0));
+    if (status != 0) return {};
+    const uint32_t first = position > found->second.first ? position : found->second.first;
+    EXRP_CARRY(shadow_.forgetEvicted(replay_));
+    EXRP_REQUIRE(found->second.first == first);
     return {};
   }
 

@@ -12,6 +12,7 @@ namespace {
 struct Recorded {
   double handle = 0;
   std::vector<float> values;  // of each row; the final state's at the end
+  uint32_t first = 0;         // the rows before this one were trimmed
   uint32_t state = EXRP_EPISODE_OPEN;
   uint32_t count() const { return static_cast<uint32_t>(values.size()) - (state == EXRP_EPISODE_OPEN ? 0 : 1); }
 };
@@ -48,20 +49,26 @@ class Subject {
     std::vector<double> handles;
     for (const Recorded& episode : episodes_) handles.push_back(episode.handle);
     std::vector<uint32_t> counts(handles.size());
+    std::vector<uint32_t> firsts(handles.size(), 7);
     std::vector<uint32_t> states(handles.size());
-    CHECK_EQUAL(exrp_episode_counts(id_, handles.data(), static_cast<uint32_t>(handles.size()), counts.data(), states.data()), 0);
+    CHECK_EQUAL(exrp_episode_counts(id_, handles.data(), static_cast<uint32_t>(handles.size()), counts.data(), firsts.data(), states.data()), 0);
     uint32_t evicted = 0;
+    uint32_t trimmed = 0;
     for (size_t k = 0; k < handles.size(); ++k) {
       if (states[k] == EXRP_EPISODE_EVICTED) {
         CHECK_EQUAL(counts[k], 0u);
         ++evicted;
         continue;
       }
-      CHECK_EQUAL(counts[k], episodes_[k].count());
+      CHECK_EQUAL(counts[k] + firsts[k], episodes_[k].count());
+      CHECK(firsts[k] == 0 || states[k] == EXRP_EPISODE_OPEN);
+      episodes_[k].first = firsts[k];
+      trimmed += firsts[k] > 0 ? 1 : 0;
       CHECK_EQUAL(states[k], episodes_[k].state);
       checkEpisode(episodes_[k]);
     }
     CHECK(evicted > 0);
+    CHECK(trimmed > 0);
     checkScattered(states);
     checkRefusals(states);
   }
@@ -125,7 +132,7 @@ class Subject {
     for (uint32_t column = 0; column < 4; ++column) {
       const size_t bytes = bytesOf(column);
       const uint32_t rowCount = rowsOf(episode, column);
-      for (int32_t first = 0; first < static_cast<int32_t>(rowCount); ++first) {
+      for (auto first = static_cast<int32_t>(episode.first); first < static_cast<int32_t>(rowCount); ++first) {
         const uint32_t run = 1 + random_.below(rowCount - static_cast<uint32_t>(first));
         std::vector<uint8_t> rows(run * bytes);
         CHECK_EQUAL(exrp_rows_get(id_, column, &episode.handle, &first, 1, run, rows.data(), static_cast<double>(rows.size())), 0);
@@ -146,8 +153,9 @@ class Subject {
       std::vector<uint8_t> due;
       while (handles.size() < 300) {
         const uint32_t nth = random_.below(static_cast<uint32_t>(episodes_.size()));
-        if (states[nth] == EXRP_EPISODE_EVICTED || rowsOf(episodes_[nth], column) < 2) continue;
-        const uint32_t position = random_.below(rowsOf(episodes_[nth], column) - 1);
+        const uint32_t first = episodes_[nth].first;
+        if (states[nth] == EXRP_EPISODE_EVICTED || rowsOf(episodes_[nth], column) < first + 2) continue;
+        const uint32_t position = first + random_.below(rowsOf(episodes_[nth], column) - first - 1);
         handles.push_back(episodes_[nth].handle);
         positions.push_back(static_cast<int32_t>(position));
         for (uint32_t row = 0; row < 2; ++row) {
@@ -167,7 +175,7 @@ class Subject {
     const Recorded& last = episodes_.back();  // open: nth 11
     const auto get = [&](uint32_t column, double handle, int32_t position, uint32_t run, double bytes = -1) {
       const double handles[2] = {last.handle, handle};
-      const int32_t positions[2] = {0, position};
+      const int32_t positions[2] = {static_cast<int32_t>(last.first), position};
       const int32_t status = exrp_rows_get(id_, column, handles, positions, 2, run, rows.data(),
                                            bytes < 0 ? static_cast<double>(rows.size()) : bytes);
       CHECK(status != 0);
@@ -193,6 +201,14 @@ class Subject {
         CHECK_EQUAL(detail[3], static_cast<double>(past));
         CHECK_EQUAL(get(column, episode.handle, past - 1, 2), EXRP_STATUS_RECORD_UNKNOWN);
         CHECK_EQUAL(get(column, episode.handle, -1, 1), EXRP_STATUS_RECORD_UNKNOWN);
+        if (episode.first > 0) {
+          const auto before = static_cast<int32_t>(episode.first) - 1;
+          CHECK_EQUAL(get(column, episode.handle, before, 1), EXRP_STATUS_RECORD_UNKNOWN);
+          CHECK_EQUAL(exrp_error_detail(detail, 4), 0);
+          CHECK_EQUAL(detail[2], static_cast<double>(before));
+          CHECK_EQUAL(detail[3], -static_cast<double>(episode.first));
+          CHECK_EQUAL(get(column, episode.handle, 0, 1), EXRP_STATUS_RECORD_UNKNOWN);
+        }
         CHECK_EQUAL(get(column, episode.handle, INT32_MAX, 1), EXRP_STATUS_RECORD_UNKNOWN);
         CHECK_EQUAL(get(column, episode.handle, INT32_MIN, 1), EXRP_STATUS_RECORD_UNKNOWN);
       }
@@ -207,14 +223,15 @@ class Subject {
     CHECK_EQUAL(get(0, last.handle, 0, UINT32_MAX, 1e300), EXRP_STATUS_RECORD_UNKNOWN);
 
     uint32_t counts[2] = {7, 7};
+    uint32_t firsts[2] = {7, 7};
     uint32_t found[2] = {7, 7};
     const double handles[2] = {last.handle, 12};
-    CHECK_EQUAL(exrp_episode_counts(id_, handles, 2, counts, found), EXRP_STATUS_EPISODE_UNKNOWN);
-    CHECK(counts[0] == 7 && found[0] == 7);
-    CHECK_EQUAL(exrp_episode_counts(id_ + 1, handles, 1, counts, found), EXRP_STATUS_REPLAY_UNKNOWN);
+    CHECK_EQUAL(exrp_episode_counts(id_, handles, 2, counts, firsts, found), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK(counts[0] == 7 && firsts[0] == 7 && found[0] == 7);
+    CHECK_EQUAL(exrp_episode_counts(id_ + 1, handles, 1, counts, firsts, found), EXRP_STATUS_REPLAY_UNKNOWN);
     CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, 0, 1, rows.data(), 0), 0);
     CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, EXRP_LIMIT_BATCH + 1, 1, rows.data(), 0), EXRP_STATUS_BATCH_SIZE);
-    CHECK_EQUAL(exrp_episode_counts(id_, handles, 0, counts, found), 0);
+    CHECK_EQUAL(exrp_episode_counts(id_, handles, 0, counts, firsts, found), 0);
   }
 
   uint32_t stateCount_;

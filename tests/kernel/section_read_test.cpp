@@ -120,13 +120,13 @@ void testOrdinals() {
     CHECK_EQUAL(numbers.create(&id), 0);
     Recorder recorder(id);
     for (int k = 0; k < 3; ++k) recorder.record(EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS);
-    std::vector<uint8_t> items(24);
-    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 24), 0);
+    std::vector<uint8_t> items(32);
+    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 32), 0);
     for (int k = 0; k < 20000; ++k) recorder.record(EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS);
-    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 24), EXRP_STATUS_ORDER);
+    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 32), EXRP_STATUS_ORDER);
     // From the beginning it can be read, whatever was numbered before.
-    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 24), 0);
-    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 24), 0);
+    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 32), 0);
+    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 32), 0);
     uint32_t ordinal = 0;
     memcpy(&ordinal, items.data(), sizeof ordinal);
     CHECK_EQUAL(ordinal, 19000u);  // an episode's item begins with its handle, which is the same here

@@ -155,6 +155,11 @@ const CALLS: Readonly<Record<string, Call>> = {
   exrp_episode_end: { roles: [R, N, B, N, N, O], written: (args) => [bytesOf(args[5], 4)] },
   exrp_episode_evict: { roles: [R, N], written: nothing },
   exrp_replay_clear: { roles: [R], written: nothing },
+  exrp_episode_trim: { roles: [R, N, N], written: nothing },
+  exrp_open_trim: {
+    roles: [R, O, O],
+    written: ([, handle, first]) => [bytesOf(handle, 8), bytesOf(first, 8)],
+  },
   exrp_episode_info: {
     roles: [R, N, O, N],
     written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],
@@ -164,9 +169,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     written: ([id, handles], tap) => [bytesOf(handles, 8 * tap.info(Number(id)).episodeCount)],
   },
   exrp_episode_counts: {
-    roles: [R, B, N, O, O],
-    written: ([, , count, counts, states]) => [
+    roles: [R, B, N, O, O, O],
+    written: ([, , count, counts, firsts, states]) => [
       bytesOf(counts, 4 * Number(count)),
+      bytesOf(firsts, 4 * Number(count)),
       bytesOf(states, 4 * Number(count)),
     ],
   },

@@ -39,12 +39,14 @@ Deno.test("an episode is cut at segmentLength, and goes on under another handle"
     handle: first,
     ending: "truncated",
     recordCount: 10,
+    firstPosition: 0,
     tag: 0,
   });
   assertEquals(replay.episode(episode), {
     handle: episode,
     ending: "open",
     recordCount: 5,
+    firstPosition: 0,
     tag: 0,
   });
   // The cut loses no next state: all but the newest record can be drawn, and no discount is 0.

@@ -21,14 +21,19 @@ struct Blocks {
     CHECK_EQUAL(index.create(countMax), Status::ok);
   }
 
-  uint32_t add(uint64_t handle, uint32_t ordinal) {
-    CHECK_EQUAL(index.prepare(1), Status::ok);
+  /// The first block of an episode, which was trimmed where the ordinal is not 0; or one that follows on `last`.
+  uint32_t add(uint64_t handle, uint32_t ordinal, uint32_t last = blockNone) {
+    CHECK_EQUAL(index.prepare(2), Status::ok);
     const uint32_t block = store.takeBlock(handle, ordinal, 0);
     index.add(store.block(block), block);
+    if (last != blockNone) store.link(last, block);
+    else if (ordinal != 0) index.addFirst(handle, block);
     return block;
   }
 
+  /// The only block of an episode.
   void remove(uint32_t block) {
+    if (store.block(block).ordinal != 0) index.removeFirst(store.block(block).handle, block);
     index.remove(store.block(block), block);
     store.giveChain(block, block, 1);
   }
@@ -61,10 +66,17 @@ void followsAList(uint64_t seed) {
       live.pop_back();
       blocks.remove(gone.block);
       CHECK_EQUAL(blocks.index.find(blocks.store, gone.handle, gone.ordinal), blockNone);
+      CHECK_EQUAL(blocks.index.findEpisode(blocks.store, gone.handle), UINT32_MAX);
     }
     if (step % 97 != 0) continue;
-    for (const Key& key : live) CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, key.ordinal), key.block);
-    CHECK_EQUAL(blocks.index.count(), static_cast<uint32_t>(live.size()));
+    uint32_t entries = 0;
+    for (const Key& key : live) {
+      CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, key.ordinal), key.block);
+      CHECK_EQUAL(blocks.index.findEpisode(blocks.store, key.handle), 0u);
+      CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, 0), key.ordinal == 0 ? key.block : blockNone);
+      entries += key.ordinal == 0 ? 1 : 2;
+    }
+    CHECK_EQUAL(blocks.index.count(), entries);
     CHECK_EQUAL(blocks.index.check(blocks.store), 0);
   }
 }
@@ -75,9 +87,11 @@ void keysOfOneHash() {
   Blocks blocks(countMax);
   std::unordered_map<uint32_t, uint32_t> first;  // hash -> block
   std::vector<std::pair<uint32_t, uint32_t>> alike;
+  uint32_t last = blockNone;
   for (uint32_t k = 0; k < countMax; ++k) {
     const uint64_t handle = 1 + k / 4;
-    const uint32_t block = blocks.add(handle, k % 4);
+    last = blocks.add(handle, k % 4, k % 4 == 0 ? blockNone : last);
+    const uint32_t block = last;
     const auto [known, isNew] = first.try_emplace(BlockIndex::hashOf(handle, k % 4), block);
     if (!isNew) alike.emplace_back(known->second, block);
   }
@@ -87,10 +101,35 @@ void keysOfOneHash() {
     const auto [one, other] = pair % 2 == 0 ? alike[pair] : std::pair{alike[pair].second, alike[pair].first};
     const Block gone = blocks.store.block(one);
     const Block stays = blocks.store.block(other);
-    blocks.remove(one);
+    blocks.index.remove(gone, one);
     CHECK_EQUAL(blocks.index.find(blocks.store, gone.handle, gone.ordinal), blockNone);
     CHECK_EQUAL(blocks.index.find(blocks.store, stays.handle, stays.ordinal), other);
+    blocks.index.add(gone, one);
   }
+  CHECK_EQUAL(blocks.index.check(blocks.store), 0);
+}
+
+/// An episode loses its blocks one after the other. It is found all the time, and takes no more entries than before.
+void aTrimmedEpisodeIsFound() {
+  Blocks blocks(64);
+  const uint32_t neighbour = blocks.add(6, 0);
+  uint32_t first = blocks.add(7, 0);
+  uint32_t last = first;
+  for (uint32_t ordinal = 1; ordinal < 50; ++ordinal) last = blocks.add(7, ordinal, last);
+  CHECK_EQUAL(blocks.index.count(), 51u);
+  for (uint32_t ordinal = 0; ordinal + 1 < 50; ++ordinal) {
+    blocks.index.moveFirst(blocks.store.block(first), first, blocks.store.block(first).next);
+    first = blocks.store.giveFirst(first);
+    CHECK_EQUAL(blocks.index.count(), 51 - ordinal);
+    CHECK_EQUAL(blocks.index.findEpisode(blocks.store, 7), 0u);
+    for (uint32_t other = 0; other < 50; ++other) CHECK_EQUAL(blocks.index.find(blocks.store, 7, other) != blockNone, other > ordinal);
+    CHECK_EQUAL(blocks.index.find(blocks.store, 6, 0), neighbour);
+    CHECK_EQUAL(blocks.index.check(blocks.store), 0);
+  }
+  CHECK_EQUAL(blocks.store.block(first).ordinal, 49u);
+  blocks.remove(first);
+  CHECK_EQUAL(blocks.index.findEpisode(blocks.store, 7), UINT32_MAX);
+  CHECK_EQUAL(blocks.index.count(), 1u);
   CHECK_EQUAL(blocks.index.check(blocks.store), 0);
 }
 
@@ -103,5 +142,6 @@ int main() {
     if (failureCount != before) std::printf("with seed %llu\n", static_cast<unsigned long long>(seed));
   }
   keysOfOneHash();
+  aTrimmedEpisodeIsFound();
   return checkResult("block_index_test");
 }

@@ -26,7 +26,7 @@ void finalStatesTakeTheRoomOfRecords() {
   CHECK_EQUAL(limit.storedBytes(9), 9 * 12 + 2 * 8.0);
   for (uint32_t count = 2; count < 20; ++count) limit.finalStateAdded();
   CHECK_EQUAL(limit.recordMax(), 0u);  // more than all: not below nothing
-  for (uint32_t count = 0; count < 20; ++count) limit.episodeRemoved(1, true);
+  for (uint32_t count = 0; count < 20; ++count) limit.episodeRemoved(0, 1, true);
   CHECK_EQUAL(limit.recordMax(), 10u);
 }
 
@@ -44,10 +44,33 @@ void keptColumnsTakeItWhereTheyAreKept() {
   }
   CHECK_EQUAL(limit.recordMax(), (1000u - 230) / 12);
   limit.finalStateAdded();
-  limit.episodeRemoved(7, true);
+  limit.episodeRemoved(0, 7, true);
   CHECK_EQUAL(limit.storedBytes(0), 0.0);
-  limit.episodeAdded(7, true);
+  limit.episodeAdded(0, 7, true);
   CHECK_EQUAL(limit.storedBytes(7), bytes + 8);
+}
+
+void aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse() {
+  // Rows of 100 bytes at 0, 4, 8, and of 10 bytes at 0, 3, 6, 9.
+  ByteLimit limit;
+  limit.create(kept, 5, 100, 10000);
+  for (uint32_t position = 0; position < 10; ++position) limit.recordAdded(position);
+  CHECK_EQUAL(limit.storedBytes(10), 120 + 340.0);
+  limit.episodeTrimmed(0, 3);  // record 3 uses the rows of 0 and of 3
+  CHECK_EQUAL(limit.storedBytes(7), 84 + 330.0);
+  limit.episodeTrimmed(3, 8);  // record 8 uses the rows of 8 and of 6
+  CHECK_EQUAL(limit.storedBytes(2), 24 + 120.0);
+  limit.episodeTrimmed(8, 10);  // the next record would use the rows of 8 and of 9
+  CHECK_EQUAL(limit.storedBytes(0), 110.0);
+  limit.recordAdded(10);
+  CHECK_EQUAL(limit.storedBytes(1), 12 + 110.0);
+  limit.recordAdded(11);
+  limit.recordAdded(12);
+  CHECK_EQUAL(limit.storedBytes(3), 36 + 220.0);
+  limit.episodeRemoved(10, 13, false);
+  CHECK_EQUAL(limit.storedBytes(0), 0.0);
+  limit.episodeAdded(10, 13, false);
+  CHECK_EQUAL(limit.storedBytes(3), 36 + 220.0);
 }
 
 void theSmallerOfCapacityAndBytesWins() {
@@ -75,6 +98,7 @@ void withoutALimitOnlyTheCapacityCounts() {
 int main() {
   finalStatesTakeTheRoomOfRecords();
   keptColumnsTakeItWhereTheyAreKept();
+  aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse();
   theSmallerOfCapacityAndBytesWins();
   withoutALimitOnlyTheCapacityCounts();
   return test::checkResult("byte_limit");

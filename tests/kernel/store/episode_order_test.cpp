@@ -52,17 +52,41 @@ struct Episodes {
 
   void remove(uint32_t episode) {
     const Chain chain = chains[episode];
-    picks.removeEpisode(store, episode, chain.first, chain.count);
+    removePicks(episode, begin(chain), chain.count);
     uint32_t blockCount = 0;
     for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(store.block(block), block);
+    if (store.block(chain.first).ordinal != 0) blocks.removeFirst(episode, chain.first);
     store.giveChain(chain.first, chain.last, blockCount);
     chains.erase(episode);
+    list();
+  }
+
+  void removePicks(uint32_t episode, uint32_t begin, uint32_t end) {
+    if (begin < end) picks.removeRange(store, blocks.find(store, episode, store.ordinalOf(begin)), begin, end);
+  }
+
+  /// Gives back the episode's first block, which is not its last.
+  void trim(uint32_t episode) {
+    Chain& chain = chains[episode];
+    const uint32_t next = store.block(chain.first).next;
+    const uint32_t to = store.block(next).ordinal << store.blockShift();
+    const uint32_t end = (to + stride - 1) / stride * stride;
+    removePicks(episode, begin(chain), end < chain.count ? end : chain.count);
+    blocks.moveFirst(store.block(chain.first), chain.first, next);
+    CHECK_EQUAL(store.giveFirst(chain.first), next);
+    chain.first = next;
+    list();
+  }
+
+  /// Asks the table again where each pick stands.
+  void list() {
     where.clear();
     who.assign(picks.count(), {});
     for (const auto& [handle, rest] : chains) {
       uint32_t block = rest.first;
-      for (uint32_t position = 0; position < rest.count; ++position) {
-        if (position > 0 && store.within(position) == 0) block = store.block(block).next;
+      const uint32_t first = store.block(block).ordinal << store.blockShift();
+      for (uint32_t position = first; position < rest.count; ++position) {
+        if (position > first && store.within(position) == 0) block = store.block(block).next;
         if (position % stride != 0) continue;
         const uint32_t index = picks.indexOf(store.slotAt(block, position));
         where[{handle, position}] = index;
@@ -77,6 +101,12 @@ struct Episodes {
     uint32_t count = 0;
   };
   static constexpr uint32_t blockMax = 64;
+
+  /// The first position that can be a pick.
+  uint32_t begin(const Chain& chain) const {
+    const uint32_t first = store.block(chain.first).ordinal << store.blockShift();
+    return (first + stride - 1) / stride * stride;
+  }
 
   uint32_t stride;
   Store store;
@@ -103,9 +133,14 @@ void predecessorsAreThoseOfTheList(uint64_t seed) {
       bool room = true;
       for (uint32_t n = 1 + random.below(20); n > 0 && room; --n) room = episodes.append(episode);
       if (!room) episodes.remove(episode);
+      else if (random.below(3) == 0 && chosen->second.first != chosen->second.last) episodes.trim(episode);
     } else if (!episodes.chains.empty()) {
       episodes.remove(episodes.chains.begin()->first);
     }
+    CHECK_EQUAL(episodes.blocks.check(episodes.store), 0);
+    CHECK_EQUAL(episodes.store.check(), 0);
+    CHECK_EQUAL(episodes.picks.check(episodes.store), 0);
+    CHECK_EQUAL(episodes.picks.count(), static_cast<uint32_t>(episodes.where.size()));
     if (episodes.picks.count() == 0) continue;
 
     const uint32_t window = 1 + random.below(random.below(4) == 0 ? 100 : 8);
@@ -119,8 +154,8 @@ void predecessorsAreThoseOfTheList(uint64_t seed) {
       const auto [episode, position] = episodes.who[index[k]];
       for (uint32_t i = 1; i <= window; ++i) {
         const uint64_t back = uint64_t{i} * episodes.stride;
-        const uint32_t expected = back > position ? PickOrder::none
-                                                  : episodes.where.at({episode, static_cast<uint32_t>(position - back)});
+        const auto found = back > position ? episodes.where.end() : episodes.where.find({episode, static_cast<uint32_t>(position - back)});
+        const uint32_t expected = found == episodes.where.end() ? PickOrder::none : found->second;
         CHECK_EQUAL(before[size_t{k} * window + i - 1], expected);
       }
     }

@@ -29,6 +29,7 @@ Deno.test("episodeRecords() gives each column of an open and of an ended episode
   assertEquals(ended, {
     handle: episode,
     ending: "truncated",
+    firstPosition: 0,
     size: 7,
     state: Uint8Array.from(steps.flatMap((step) => [step, 1, 2])),
     action: Int16Array.from(steps.flatMap((step) => [-step, step])),

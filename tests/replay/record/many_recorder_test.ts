@@ -146,6 +146,7 @@ Deno.test("a policy that throws in the middle leaves what single calls would lea
     handle: episode,
     ending: "open",
     recordCount: 10,
+    firstPosition: 0,
     tag: 0,
   });
 });
