@@ -12,6 +12,12 @@ import { NativeEviction } from "./native_eviction.ts";
  * evict, and knows episodes by their handles. One object serves one replay. Its methods may call `replay.episode()`, but must not
  * change the replay. Only `victim` and `load` may throw.
  *
+ * The replay asks the policy when an ended episode has to go. It trims open episodes by itself, whatever the policy: one loses its
+ * oldest records if they are too old for their share of the replay, or if no episode has ended. The policy hears of changes after
+ * the call that made them: first of new episodes, then of open ones that were trimmed, ended or are gone.
+ *
+ * Cost: each call that records also looks at all open episodes, about 20 ns each.
+ *
  * @example A complete policy that keeps the first episode
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
@@ -49,9 +55,20 @@ export interface EvictionPolicy {
   created(handle: number): void;
   /** A batch was drawn: the episode of each pick, in order of drawing. An episode may occur many times. Do not change the array. */
   sampled?(handles: Float64Array<ArrayBuffer>): void;
-  /** An episode is gone: the victim, the argument of `evict()`, or an episode older than `maxAge`. */
+  /** An episode has ended: terminated, truncated, or cut at `segmentLength`. It will not be trimmed any more. */
+  ended?(handle: number): void;
+  /**
+   * An open episode has lost its oldest records. `firstPosition` is the position of the oldest that is left, or of its next record if
+   * none is left. Several losses in one call are told as one.
+   */
+  trimmed?(handle: number, firstPosition: number): void;
+  /** An episode is gone: the victim, the argument of `evict()`, an ended episode older than `maxAge`, or an open one without a record. */
   removed(handle: number): void;
-  /** Returns the episode to evict now: one that was created and not yet removed. There is at least one. */
+  /**
+   * Returns an episode that was created and not yet removed. At least one has ended. An ended episode is evicted. If you name an open
+   * episode, the open episodes give way: the one with the oldest record loses some, whichever you named. If none of them holds a
+   * record, the ended episode that began first is evicted. The replay asks again until there is room.
+   */
   victim(): number;
   /**
    * Returns the policy's state, except which episodes exist, as bytes in a format of your own. Without this method, a replay
@@ -60,7 +77,7 @@ export interface EvictionPolicy {
   save?(): Uint8Array;
   /**
    * Restores what {@linkcode EvictionPolicy.save} returned. The replay first calls `removed` for all old episodes and `created`
-   * for all loaded ones, oldest first. If this method throws, the snapshot is refused.
+   * for all loaded ones, oldest first, then `trimmed` and `ended` where they apply. If this method throws, the snapshot is refused.
    */
   load?(bytes: Uint8Array): void;
 }
@@ -69,6 +86,8 @@ export interface EvictionPolicy {
 export type EvictionRule = NativeEviction | EvictionPolicy;
 
 const METHODS = ["created", "removed", "victim"] as const;
+
+const HOOKS = ["sampled", "ended", "trimmed"] as const;
 
 /** True for an object that has neither a name nor a method of a policy. */
 function isNothingLikeIt(value: object): boolean {
@@ -93,6 +112,13 @@ export function checkEviction(where: string, value: unknown): EvictionRule {
   for (const method of METHODS) {
     if (typeof rule[method] !== "function") {
       throw new TypeError(`${where}: the policy ${rule.name} has no method ${method}()`);
+    }
+  }
+  for (const hook of HOOKS) {
+    if (rule[hook] !== undefined && typeof rule[hook] !== "function") {
+      throw new TypeError(
+        `${where}: ${hook} of the policy ${rule.name} must be a function, got ${show(rule[hook])}`,
+      );
     }
   }
   if ((typeof rule.save === "function") !== (typeof rule.load === "function")) {

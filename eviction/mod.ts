@@ -16,7 +16,7 @@
  *     name: "youngestFirst",
  *     created: (handle) => void handles.push(handle),
  *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
- *     victim: () => handles.at(-2) ?? handles[0] ?? -1, // the last one is being recorded
+ *     victim: () => handles.at(-2) ?? handles[0] ?? -1, // the last one is open
  *   };
  * }
  *

@@ -19,7 +19,7 @@ export class KeepBest implements EvictionPolicy {
   readonly #returns = new Map<number, number | undefined>();
 
   /** Takes the return of an episode that has ended. */
-  ended(handle: number, episodeReturn: number): void {
+  setReturn(handle: number, episodeReturn: number): void {
     if (this.#returns.has(handle)) this.#returns.set(handle, episodeReturn);
   }
 
@@ -31,7 +31,7 @@ export class KeepBest implements EvictionPolicy {
     this.#returns.delete(handle);
   }
 
-  /** The ended episode with the lowest return. If all are open, the oldest. */
+  /** The episode with the lowest return that is known. If none is known, the oldest. */
   victim(): number {
     let victim = -1;
     let worst = Infinity;
@@ -71,7 +71,7 @@ if (import.meta.main) {
     let episode = replay.newEpisode();
     for (let step = 0; step < 9; step++) episode = replay.record(episode, [step], 0, 0);
     episode = replay.record(episode, [9], 0, k % 50, { finalState: [10] });
-    policy.ended(episode, k % 50);
+    policy.setReturn(episode, k % 50);
   }
   const kept = [...replay.episodes()].map((handle) => handle % 50).sort((a, b) => a - b);
   console.log(`returns of the episodes kept: ${kept.join(", ")}`);

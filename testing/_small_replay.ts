@@ -26,13 +26,13 @@ export interface SmallOptions {
 /** Makes a small replay. */
 export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
   const { capacity = 100, length = 1, seed = 1, allowShort = false } = options;
-  const { segmentLength = capacity, eviction, kernelPath, capacityBytes, maxAge } = options;
+  const { segmentLength, eviction, kernelPath, capacityBytes, maxAge } = options;
   return ExperienceReplay.create({
     capacity,
     state: float32(1),
     pick: { length, allowShort },
     seed,
-    segmentLength,
+    ...(segmentLength === undefined ? {} : { segmentLength }),
     ...(eviction === undefined ? {} : { eviction }),
     ...(kernelPath === undefined ? {} : { kernelPath }),
     ...(capacityBytes === undefined ? {} : { capacityBytes }),

@@ -167,7 +167,7 @@ class DrivenEviction {
 
   static async start(make: Make, at: Progress): Promise<DrivenEviction> {
     const { seed } = at;
-    return new DrivenEviction(at, await make({ capacity: CAPACITY, segmentLength: 12, seed }));
+    return new DrivenEviction(at, await make({ capacity: CAPACITY, seed }));
   }
 
   /** Makes `count` random operations, and checks the counts after each. */
@@ -256,14 +256,20 @@ async function bearsRemoval(make: Make, at: Progress): Promise<void> {
 }
 
 async function givesUpOpen(make: Make, at: Progress): Promise<void> {
-  // First an episode cut into segments, most of them ended. Then a single segment, so that there is no other episode to
-  // evict.
-  for (const segmentLength of [5, 12]) {
-    using replay = await make({ capacity: 12, segmentLength, seed: at.seed });
+  // An episode cut into segments, most of them ended; one that is not cut; and one beside others that end.
+  for (const kind of ["cut", "open", "beside"] as const) {
+    using replay = await make({
+      capacity: 12,
+      seed: at.seed,
+      ...(kind === "cut" ? { segmentLength: 5 } : {}),
+    });
     let episode = replay.newEpisode();
     for (const step of at.rounds(200)) {
+      const before = episode;
       episode = replay.record(episode, [step], 0, 0);
       expectSame("the episode's state", replay.episode(episode).ending, "open");
+      if (kind !== "cut") expectSame("its handle", episode, before);
+      if (kind === "beside" && step % 3 === 0) recordEpisode(replay, 2, step);
       expectSoundCounts(replay, 12);
     }
   }
@@ -288,7 +294,7 @@ async function savesAll(make: Make, at: Progress): Promise<void> {
     using replay = driven.replay;
     driven.run(300);
     recordEpisode(replay, 3);
-    using loaded = await make({ capacity: CAPACITY, segmentLength: 12, seed: at.seed + 100 });
+    using loaded = await make({ capacity: CAPACITY, seed: at.seed + 100 });
     const selector = loaded.newPickSelector(uniform());
     if (k % 2 === 0) { for (let episode = 0; episode < 20; episode++) recordEpisode(loaded, 3); }
     await loaded.unserialize(await replay.serialize());

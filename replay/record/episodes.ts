@@ -91,7 +91,7 @@ export class Episodes {
     core.check("newEpisode()", status);
     const [handle = 0] = this.#number;
     if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));
-    eviction?.seen(handle);
+    eviction?.recorded(core.id, handle);
     return handle;
   }
 
@@ -123,20 +123,14 @@ export class Episodes {
         flags,
         this.#flag,
       );
-    const isEmpty = eviction !== undefined && this.#isEmpty(operation, episode);
     let status = end();
     while (status === EXRP_STATUS_FULL && eviction !== undefined) {
       eviction.makeRoom(core.id);
       status = end();
     }
     core.check(operation, status);
-    if (isEmpty) eviction?.removed(episode);
+    eviction?.look(core.id);
     return this.#flag[0] === 1;
-  }
-
-  #isEmpty(operation: string, episode: number): boolean {
-    const { ending, recordCount } = this.info(operation, episode);
-    return ending === "open" && recordCount === 0;
   }
 
   /** The state of an episode. */

@@ -33,7 +33,6 @@ import type {
   Schema,
 } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
-import type { ExternalEviction } from "../rules/external_eviction.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
 import {
@@ -273,7 +272,7 @@ export class ManyRecorder {
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(core.id);
       else if (status !== 0) core.check(operation, status);
       else {
-        if (eviction !== undefined) seenAll(eviction, episodes);
+        if (eviction !== undefined) eviction.recordedMany(core.id, episodes);
         if (done[0] === count) break;
         if (selectors.size > 0) selectors.drain(core.id);
       }
@@ -304,12 +303,6 @@ export function writeColumns(
 /** Refuses NaN and infinite values in the states, actions and rewards. */
 export function checkFiniteSteps({ columns, count }: ManyRows): void {
   for (const column of columns.slice(0, 3)) column.checkFinite(0, count);
-}
-
-function seenAll(eviction: ExternalEviction, episodes: Float64Array): void {
-  // The array's iterator may be the user's code, so this loop counts.
-  const count = lengthOf(episodes);
-  for (let k = 0; k < count; k++) eviction.seen(episodes[k] as number);
 }
 
 /** Writes the priorities of all steps; returns the flag that tells the kernel so. */

@@ -226,7 +226,7 @@ export class Recorder {
     if (status !== 0) this.#storeAfter(operation, status, flags);
     const handle = view.getFloat64(0, true);
     const { eviction, selectors } = this.#rules;
-    if (eviction !== undefined) eviction.seen(handle);
+    if (eviction !== undefined) eviction.recorded(core.id, handle);
     if (selectors.size > 0) selectors.recorded(core.id);
     return handle;
   }

@@ -214,9 +214,10 @@ export class Saver {
       const after = this.#episodesOf(loaded.handle.id);
       const before = this.#episodesOf(core.occupiedId);
       const [saved, nextBefore] = [eviction.save(), eviction.nextHandle];
-      undo.push(() => eviction.load(after, before, nextBefore, saved));
+      undo.push(() => eviction.load(after, before, core.occupiedId, nextBefore, saved));
       refusable(eviction.policy.name, () => {
-        eviction.load(before, after, info[EXRP_INFO_NEXT_HANDLE] ?? 0, own);
+        const nextHandle = info[EXRP_INFO_NEXT_HANDLE] ?? 0;
+        eviction.load(before, after, loaded.handle.id, nextHandle, own);
       });
     } catch (error) {
       for (const step of undo.reverse()) step();

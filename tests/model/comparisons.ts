@@ -38,6 +38,7 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
     same(`the ending of episode ${handle}`, seen.ending, expected.state);
     same(`the records of episode ${handle}`, seen.recordCount, expected.recordCount);
     same(`the tag of episode ${handle}`, seen.tag, expected.tag);
+    same(`the first position of ${handle}`, seen.firstPosition, expected.firstPosition);
   }
   compareEpisode(sides, handles.at(-1));
   same("the invariant that broke", tap.check(id), 0);

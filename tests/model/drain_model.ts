@@ -14,9 +14,9 @@ export class DrainModel {
   readonly #config: ModelConfig;
   readonly #episodes: ReadonlyMap<number, Episode>;
   readonly #fault: Fault | undefined;
-  /** How many of each stored episode's records were handed out, from the first on. */
+  /** Of each stored episode: the position after the last record that was handed out. */
   readonly #handedOut = new Map<number, number>();
-  /** Records evicted that were never handed out, and that no drain has told of. */
+  /** Records that went, were never handed out, and of which no drain has told. */
   #lost = 0;
 
   constructor(config: ModelConfig, episodes: ReadonlyMap<number, Episode>, fault?: Fault) {
@@ -26,21 +26,31 @@ export class DrainModel {
   }
 
   /** An episode goes: what was not handed out of it is lost. */
-  removed({ handle, records }: Episode): void {
-    this.#lost += records.length - (this.#handedOut.get(handle) ?? 0);
-    this.#handedOut.delete(handle);
+  removed(episode: Episode): void {
+    this.trimmed(episode, episode.records.length);
+    this.#handedOut.delete(episode.handle);
   }
 
-  /** One record after the other, by episode and time, until there are enough. `forget` takes what was handed out whole. */
+  /** Records before `position` go: what was not handed out of them is lost. */
+  trimmed({ handle, first }: Episode, position: number): void {
+    if (this.#fault === "trimmedNotLost") return;
+    this.#lost += Math.max(0, position - Math.max(first, this.#handedOut.get(handle) ?? 0));
+  }
+
+  /**
+   * One record after the other, by episode and time, until there are enough. `forget` takes what was handed out whole, `trim` what
+   * was handed out of an open episode.
+   */
   drain(
     { steps, minSteps, keep }: DrainRequest,
     forget: (handle: number) => void,
+    trim: (handle: number, position: number) => void,
   ): ModelDrained {
     const open = steps !== undefined || minSteps !== undefined;
     const ready: { readonly episode: Episode; readonly position: number }[] = [];
     for (const [handle, episode] of this.#episodes) {
       if (episode.ending === undefined && !open) continue;
-      for (let position = 0; position < episode.records.length; position++) {
+      for (let position = episode.first; position < episode.records.length; position++) {
         if (position < (this.#handedOut.get(handle) ?? 0)) continue;
         const isNewest = position === episode.records.length - 1;
         const known = episode.ending !== undefined || !isNewest ||
@@ -56,12 +66,15 @@ export class DrainModel {
     if (ready.length < wanted) return this.#drained([], lost);
     const taken = ready.slice(0, steps);
     const drained = this.#drained(taken, lost);
-    for (const { episode, position } of taken) {
+    for (const [k, { episode, position }] of taken.entries()) {
       if (this.#fault !== "drainsAgain" || episode.ending !== undefined) {
         this.#handedOut.set(episode.handle, position + 1);
       }
-      const isLast = episode.ending !== undefined && position === episode.records.length - 1;
-      if (isLast && !keep && this.#fault !== "drainKeeps") forget(episode.handle);
+      // What was handed out of an episode goes at once.
+      if (taken[k + 1]?.episode === episode || keep || this.#fault === "drainKeeps") continue;
+      const isLast = position === episode.records.length - 1;
+      if (episode.ending === undefined) trim(episode.handle, position + 1);
+      else if (isLast) forget(episode.handle);
     }
     return drained;
   }
@@ -69,8 +82,8 @@ export class DrainModel {
   /** Records that were not handed out. */
   #waiting(): number {
     let count = 0;
-    for (const [handle, { records }] of this.#episodes) {
-      count += records.length - (this.#handedOut.get(handle) ?? 0);
+    for (const [handle, { records, first }] of this.#episodes) {
+      count += records.length - Math.max(first, this.#handedOut.get(handle) ?? 0);
     }
     return count;
   }

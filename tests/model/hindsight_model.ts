@@ -19,6 +19,8 @@ export interface HindsightSpec {
 /** The part of an episode that hindsight reads: the goals that its steps achieved, where known. */
 export interface EpisodeGoals {
   readonly handle: number;
+  /** The position of the first of them. */
+  readonly first: number;
   readonly goals: readonly Uint8Array[];
 }
 
@@ -70,16 +72,20 @@ export class HindsightModel {
       const isKnown = spec.inState === undefined || pick.isKnown;
       const last = Math.max(...pick.rows.values());
       // Evicted; or of before a load, after which another episode has its handle, or none yet.
-      if (own === undefined || own.goals.length <= last || !isKnown) return "kept";
-      const all = episodes.flatMap(({ handle, goals }) =>
-        goals.map((goal, position) => ({ episode: handle, position, goal }))
+      if (own === undefined || own.first + own.goals.length <= last || !isKnown) return "kept";
+      // Its records are gone.
+      if (last < own.first) return "kept";
+      const all = episodes.flatMap(({ handle, first, goals }) =>
+        goals.map((goal, k) => ({ episode: handle, position: first + k, goal }))
       );
       const mine = all.filter(({ episode }) => episode === pick.episode);
       switch (spec.strategy) {
         case "final":
           return mine.at(-1);
         case "future":
-          return this.#any(mine.slice(fromFirst ? pick.position : last));
+          return this.#any(
+            mine.filter(({ position }) => position >= (fromFirst ? pick.position : last)),
+          );
         case "episode":
           return this.#any(mine);
         case "random":

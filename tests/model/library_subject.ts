@@ -63,6 +63,7 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
   return {
     capacity: config.capacity,
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
+    blockLength: config.blockLength,
     seed: config.seed,
     pick: config.pick,
     every: columns.map(({ every = 1 }) => every),

@@ -11,8 +11,10 @@ import type { RewardSpec } from "./window_model.ts";
 /** The options of the model's replay. */
 export interface ModelConfig {
   readonly capacity: number;
-  /** Undefined: an eighth of the capacity, at least one pick. */
+  /** Undefined: no episode is cut. */
   readonly segmentLength?: number;
+  /** Slots in a block of the kernel. */
+  readonly blockLength: number;
   readonly seed: number;
   /** The pick policy of the first pick table. */
   readonly pick: PickPolicy;
@@ -26,7 +28,7 @@ export interface ModelConfig {
   readonly evictionDraws: number;
   /** Bytes of records and final states. */
   readonly capacityBytes?: number;
-  /** Records that may be written since an episode began. */
+  /** Records that may be written since a record that is stored. */
   readonly maxAge?: number;
 }
 

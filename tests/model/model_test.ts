@@ -62,12 +62,13 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   }
   if (SEED_COUNT < 20) return;
   // The programs reach what they are there for.
-  assertGreater(tally.evictions, 40 * SEED_COUNT);
-  assertGreater(tally.cuts, SEED_COUNT);
+  assertGreater(tally.evictions, 10 * SEED_COUNT);
+  assertGreater(tally.cuts, SEED_COUNT / 2);
+  assertGreater(tally.trims, 50 * SEED_COUNT);
   assertGreater(tally.loads, SEED_COUNT);
   assertGreater(tally.refusals, 5 * SEED_COUNT);
   assertGreater(tally.picksRelabelled, 5 * SEED_COUNT);
-  assertGreater(tally.stepsDrained, 45 * SEED_COUNT);
+  assertGreater(tally.stepsDrained, 20 * SEED_COUNT);
   assertGreater(tally.stepsLost, 20 * SEED_COUNT);
   assertGreater(tally.picksCompared, 200 * SEED_COUNT);
 });

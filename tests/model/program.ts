@@ -7,7 +7,7 @@
  */
 
 import { Choice } from "./choice.ts";
-import { chooseConfig, type ProgramConfig } from "./program_config.ts";
+import { chooseBlockLength, chooseConfig, type ProgramConfig } from "./program_config.ts";
 
 /** One step. `data` seeds whatever values it needs. */
 export type Operation =
@@ -104,11 +104,14 @@ export interface Program {
   readonly operations: readonly Operation[];
 }
 
+/** About one in so many records ends an episode where episodes hardly ever end. */
+const NEVER = 2000;
+
 function chooseOperations(choice: Choice, config: ProgramConfig, count: number): Operation[] {
   const operations: Operation[] = [];
   const actorCount = choice.within(1, 4);
-  // How long episodes are on average: some longer than a segment, some of one record.
-  const meanLength = choice.of([2, 6, 20, 60]);
+  // How long episodes are on average: some of one record, and some that never end.
+  const meanLength = choice.of([2, 6, 20, 60, NEVER, NEVER, NEVER]);
   const ended = new Set<number>();
   let waiting = config.selectors.length - config.selectorsAtFirst;
   let saved = false;
@@ -136,6 +139,7 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       });
       if (end !== "no") ended.add(actor);
     } else if (roll < 61) {
+      if (meanLength === NEVER && !choice.oneIn(8)) continue;
       const actor = choice.below(actorCount);
       ended.delete(actor);
       operations.push({ do: "newEpisode", actor, tag: chooseTag(choice) });
@@ -167,7 +171,7 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       saved = true;
       operations.push({ do: "save" });
     } else if (roll < 96 && saved) {
-      const blockLength = 2 ** choice.within(1, 5);
+      const blockLength = chooseBlockLength(choice, config.capacity);
       operations.push({ do: "load", fresh: choice.oneIn(2), blockLength });
     } else if (roll >= 98 && !choice.oneIn(3)) {
       operations.push({ do: "relabel", nth: choice.data() });
@@ -207,14 +211,16 @@ function chooseSteps(
       do: "recordBatch",
       count: choice.within(1, actorCount),
       data,
-      endOneIn: choice.of([1, 3, meanLength, meanLength]),
+      endOneIn: meanLength === NEVER ? NEVER : choice.of([1, 3, meanLength, meanLength]),
       plain,
       priority,
     };
   }
   const actor = choice.below(actorCount);
   if (kind < 6) {
-    const end = choice.oneIn(3) ? choice.of(["terminated", "truncated"] as const) : "no";
+    const end = choice.oneIn(meanLength === NEVER ? 40 : 3)
+      ? choice.of(["terminated", "truncated"] as const)
+      : "no";
     if (end !== "no") ended.add(actor);
     const count = choice.oneIn(6)
       ? choice.within(1, 2 * Math.min(capacity, 60))
@@ -238,6 +244,9 @@ function chooseSteps(
   if (kind === 6) {
     const [terminated, truncated] = [choice.oneIn(meanLength), choice.oneIn(meanLength)];
     return { do: "recordStep", actor, data, terminated, truncated, plain, priority };
+  }
+  if (meanLength === NEVER && !choice.oneIn(20)) {
+    return { do: "recordStep", actor, data, terminated: false, truncated: false, plain, priority };
   }
   ended.add(actor);
   return { do: "endEpisode", actor, data, truncated: choice.oneIn(2), plain };

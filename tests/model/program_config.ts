@@ -269,16 +269,16 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     choice.oneIn(4)
       ? choice.within(3, 12)
       : choice.oneIn(5)
-      ? choice.within(3, 400)
+      ? choice.within(3, choice.oneIn(3) ? 700 : 400)
       : choice.within(12, 80),
   );
   const selectors = Array.from({ length: choice.within(1, 3) }, () => chooseSelector(choice));
-  const segmentLength = choice.oneIn(2)
+  const segmentLength = !choice.oneIn(4)
     ? undefined
     : choice.oneIn(3)
     ? choice.within(length, Math.min(capacity, length + 3))
     : choice.within(length, capacity);
-  const lengthMax = segmentLength ?? Math.max(length, Math.floor(capacity / 8));
+  const lengthMax = segmentLength ?? capacity;
   const tables = Array.from(
     { length: choice.oneIn(2) ? 0 : choice.within(1, 2) },
     () => choosePolicy(choice, lengthMax),
@@ -301,7 +301,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
-    blockLength: 2 ** choice.within(1, 5),
+    blockLength: chooseBlockLength(choice, capacity),
     seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
     pick: choice.oneIn(2)
       ? { ...choosePolicy(choice, length), length }
@@ -323,15 +323,21 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
 }
 
+/** A power of two from 2 to 32, and no less than how many records of an open episode go at once. */
+export function chooseBlockLength(choice: Choice, capacity: number): number {
+  const least = Math.max(1, Math.floor(Math.log2(Math.max(1, capacity / 64))));
+  return 2 ** choice.within(Math.min(least, 4), 5);
+}
+
 /** A limit of bytes, which final states use up too, and one of age, now and then. */
 function chooseLimits(
   choice: Choice,
   config: Omit<ProgramConfig, "evictionDraws">,
 ): { capacityBytes?: number; maxAge?: number } {
   const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
-  // Segments are as long as the picks of each table, also where their length follows from the limits.
+  // Picks of each table fit, also where limits leave fewer records.
   const longest = Math.max(...config.tables.map((table) => table.length), 0);
-  const least = Math.max(length, segmentLength ?? (longest > length ? 8 * longest : 0));
+  const least = Math.max(length, longest, segmentLength ?? 0);
   const columns = [state, action, reward, ...Object.values(extras)];
   const stateBytes = columnBytes(state);
   // The limits leave enough records to draw and to drain.

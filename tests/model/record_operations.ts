@@ -239,17 +239,15 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         nextState: last.value as number,
         ...options as Record<never, never>,
       }),
-    () => {
-      const after = sides.model.record(
+    () =>
+      sides.model.recordStep(
         handle,
         columns.map(({ bytes }) => bytes),
         ends ? last.bytes : undefined,
         terminated ? "terminated" : "truncated",
         options.priority,
         last.bytes,
-      );
-      return ends ? sides.model.newEpisodeAfter(after) : after;
-    },
+      ),
   );
   if (outcome === undefined) return;
   same("recordStep()", outcome.actual, outcome.expected);

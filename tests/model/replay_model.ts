@@ -20,11 +20,38 @@ import {
 import { type ModelConfig, ModelError } from "./model_config.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { type Pick, type SeenBatch, type TablesHost, TablesModel } from "./tables_model.ts";
-import { type Ending, type Episode, recordAt } from "./window_model.ts";
+import { type Ending, type Episode, keptAt, recordAt } from "./window_model.ts";
+
+/** One step that is recorded. */
+interface RecordedStep {
+  readonly columns: readonly Uint8Array[];
+  readonly finalState: Uint8Array | undefined;
+  readonly ending: Ending;
+  readonly priority: number | undefined;
+  readonly nextState: Uint8Array | undefined;
+  /** Whether another episode begins after the end of this one, for which there must be room, too. */
+  readonly begins: boolean;
+}
+
+/** Room that must be there before a change. */
+interface Room {
+  readonly blocks: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** The birth of an episode's oldest record. */
+function birthOf({ births, first }: Episode): number {
+  return births[first] ?? Infinity;
+}
 
 export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
+  /** Slots in a block. It decides only when there are no blocks left. */
+  blockLength: number;
+  /** How many records of an open episode go at once, a power of two; births are known for each position that is a multiple of it. */
+  readonly trimLength: number;
   /** Records that there can be: as many as given, or as fit into the bytes beside a final state. */
   capacity: number;
   /** By handle, oldest first. */
@@ -41,14 +68,19 @@ export class ReplayModel {
   nextHandle = 0;
   recordedCount = 0;
   evictedCount = 0;
+  /** How many records open episodes have lost. */
+  trimmedCount = 0;
 
   constructor(config: ModelConfig, fault?: Fault) {
     this.config = config;
     const { capacityBytes = Infinity, maxAge = Infinity } = config;
     this.capacity = config.capacity;
     while (this.#episodeBytes(this.capacity) + this.#stateBytes > capacityBytes) this.capacity--;
-    this.segmentLength = config.segmentLength ??
-      Math.max(config.pick.length, Math.floor(Math.min(this.capacity, maxAge) / 8));
+    this.segmentLength = config.segmentLength ?? 2 ** 31 - 1;
+    this.blockLength = config.blockLength;
+    let trimLength = 16;
+    while (trimLength > 1 && trimLength > Math.min(this.capacity, maxAge) / 64) trimLength /= 2;
+    this.trimLength = trimLength;
     this.#tables = new TablesModel(config, this.#host(), fault);
     this.#drained = new DrainModel(config, this.#episodes, fault);
     this.#fault = fault;
@@ -60,7 +92,7 @@ export class ReplayModel {
 
   get recordCount(): number {
     let count = 0;
-    for (const episode of this.#episodes.values()) count += episode.records.length;
+    for (const { records, first } of this.#episodes.values()) count += records.length - first;
     return count;
   }
   get episodeCount(): number {
@@ -69,8 +101,8 @@ export class ReplayModel {
   /** Bytes of all records and final states. */
   get storedBytes(): number {
     let bytes = 0;
-    for (const { records, ending } of this.#episodes.values()) {
-      bytes += this.#episodeBytes(records.length);
+    for (const { records, first, ending } of this.#episodes.values()) {
+      bytes += this.#episodeBytes(records.length, first);
       if (ending !== undefined) bytes += this.#stateBytes;
     }
     return bytes;
@@ -94,12 +126,18 @@ export class ReplayModel {
   }
   episode(
     handle: number,
-  ): { state: "open" | "evicted" | Ending; recordCount: number; tag: number } {
+  ): {
+    state: "open" | "evicted" | Ending;
+    recordCount: number;
+    firstPosition: number;
+    tag: number;
+  } {
     this.#checkHandle(handle);
     const episode = this.#episodes.get(handle);
     return {
       state: episode === undefined ? "evicted" : episode.ending ?? "open",
-      recordCount: episode?.records.length ?? 0,
+      recordCount: (episode?.records.length ?? 0) - (episode?.first ?? 0),
+      firstPosition: episode?.first ?? 0,
       tag: episode?.tag ?? 0,
     };
   }
@@ -107,12 +145,8 @@ export class ReplayModel {
   // ---- recording ----
 
   newEpisode(tag = 0): number {
+    this.#makeRoom({ blocks: 1, records: 0, bytes: 0 });
     return this.#begin(tag).handle;
-  }
-
-  /** The episode that begins where another one ends, or is gone: of the same tag. */
-  newEpisodeAfter(handle: number): number {
-    return this.#begin(this.#tagAfter(handle)).handle;
   }
 
   /** Returns the handle of the episode that the record went to. */
@@ -124,27 +158,48 @@ export class ReplayModel {
     priority?: number,
     nextState?: Uint8Array,
   ): number {
+    return this.#record(handle, {
+      columns,
+      finalState,
+      ending,
+      priority,
+      nextState,
+      begins: false,
+    });
+  }
+
+  #record(
+    handle: number,
+    { columns, finalState, ending, priority, nextState, begins }: RecordedStep,
+  ): number {
     this.#checkOpen(handle);
     this.#forgetAged(handle);
-    this.#makeRoom(handle, 1, finalState === undefined ? 0 : 1);
+    this.#makeRoom(this.#roomFor(handle, finalState !== undefined, begins));
 
     let episode = this.#episodes.get(handle);
     if (episode !== undefined && episode.records.length === this.segmentLength) {
       // The record after a segment's last begins another episode, and its state ends the segment.
       const [state = new Uint8Array()] = columns;
       const forgotten = this.#fault === "cutForgetsState";
-      this.#end(
-        episode,
-        forgotten ? new Uint8Array(state.length) : state,
-        this.#fault === "cutTerminates" ? "terminated" : "truncated",
-      );
+      if (episode.first === episode.records.length) {
+        this.#remove(handle);
+      } else {
+        this.#end(
+          episode,
+          forgotten ? new Uint8Array(state.length) : state,
+          this.#fault === "cutTerminates" ? "terminated" : "truncated",
+        );
+      }
       episode = undefined;
     }
     if (episode === undefined) this.#useUp(handle);
     episode ??= this.#begin(this.#tagAfter(handle));
-    if (episode.records.length === 0 && this.#fault === "ageOfFirstRecord") {
-      episode.birth = this.recordedCount;
-    }
+    const position = episode.records.length;
+    // Births count on from a multiple of the step, or from the first record after all others were gone.
+    const before = episode.births[position - 1] ?? 0;
+    const isKnown = position % this.trimLength === 0 || position === episode.first ||
+      this.#fault === "birthsAreExact";
+    episode.births.push(isKnown ? this.recordedCount : before + 1);
     episode.records.push(columns);
     episode.priorities.push(priority);
     this.recordedCount++;
@@ -192,7 +247,7 @@ export class ReplayModel {
     }
     return handles.map((handle, k) => {
       const end = ends[k];
-      const after = this.record(
+      return this.recordStep(
         handle,
         steps[k] ?? [],
         end?.finalState,
@@ -200,9 +255,6 @@ export class ReplayModel {
         priorities[k],
         nextStates[k],
       );
-      return end === undefined || this.#fault === "batchGoesOn"
-        ? after
-        : this.newEpisodeAfter(after);
     });
   }
 
@@ -219,18 +271,34 @@ export class ReplayModel {
     for (const [k, columns] of steps.entries()) {
       const end = ends[k];
       const next = k === steps.length - 1 && end === undefined ? nextState : undefined;
-      episode = this.record(
-        episode,
+      episode = this.#record(episode, {
         columns,
-        end?.finalState,
-        end?.ending,
-        priorities[k],
-        next,
-      );
+        finalState: end?.finalState,
+        ending: end?.ending ?? "terminated",
+        priority: priorities[k],
+        nextState: next,
+        begins: end !== undefined,
+      });
       episodes.add(episode);
-      if (end !== undefined) episode = this.newEpisodeAfter(episode);
+      if (end !== undefined) episode = this.#begin(this.#tagAfter(episode)).handle;
     }
     return { episode, episodes: [...episodes] };
+  }
+
+  /** A step of an environment: another episode begins where the environment is done. The handle to go on with. */
+  recordStep(
+    handle: number,
+    columns: readonly Uint8Array[],
+    finalState?: Uint8Array,
+    ending: Ending = "terminated",
+    priority?: number,
+    nextState?: Uint8Array,
+  ): number {
+    const ends = finalState !== undefined;
+    const step = { columns, finalState, ending, priority, nextState, begins: ends };
+    const after = this.#record(handle, step);
+    const goesOn = !ends || this.#fault === "batchGoesOn";
+    return goesOn ? after : this.#begin(this.#tagAfter(after)).handle;
   }
 
   /** False when there was nothing to end. */
@@ -241,17 +309,18 @@ export class ReplayModel {
       this.#useUp(handle);
       return false;
     }
-    if (episode.records.length > 0 || this.#fault === "emptyEnds") {
-      this.#makeRoom(handle, 0, 1);
-      // A user's policy may choose this very episode.
-      if (!this.#episodes.has(handle)) {
-        this.#useUp(handle);
-        return false;
-      }
+    const isEmpty = (): boolean =>
+      episode.first === episode.records.length && this.#fault !== "emptyEnds";
+    if (!isEmpty()) {
+      const needsBlock = episode.records.length % this.blockLength === 0;
+      this.#makeRoom({ blocks: needsBlock ? 1 : 0, records: 0, bytes: this.#stateBytes });
+    }
+    // Its own last records may have made room.
+    if (this.#episodes.has(handle) && !isEmpty()) {
       this.#end(episode, finalState, ending);
       return true;
     }
-    this.#remove(handle);
+    if (this.#episodes.has(handle)) this.#remove(handle);
     this.#useUp(handle);
     return false;
   }
@@ -293,7 +362,11 @@ export class ReplayModel {
   }
 
   drain(request: DrainRequest): ModelDrained {
-    return this.#drained.drain(request, (handle) => this.#remove(handle));
+    return this.#drained.drain(
+      request,
+      (handle) => this.#remove(handle),
+      (handle, position) => this.#trim(this.#stored(handle), position),
+    );
   }
 
   /** A goal for each pick; `goalOf` is what of a row of `column` is the goal. */
@@ -304,12 +377,13 @@ export class ReplayModel {
     goalOf: (row: Uint8Array) => Uint8Array,
   ): ModelGoal[] {
     const goals: EpisodeGoals[] = [...this.#episodes.values()].map((episode) => {
+      const { handle, records, first, finalState } = episode;
       // In the state, a step's goal is that of its next state.
-      const rows = episode.records.map((record, position) =>
-        column > 0 ? record[column] : episode.records[position + 1]?.[0] ?? episode.finalState
+      const rows = records.map((record, position) =>
+        column > 0 ? record[column] : records[position + 1]?.[0] ?? finalState
       );
-      const known = rows.flatMap((row) => row === undefined ? [] : [goalOf(row)]);
-      return { handle: episode.handle, goals: known };
+      const known = rows.slice(first).flatMap((row) => row === undefined ? [] : [goalOf(row)]);
+      return { handle, first, goals: known };
     });
     return this.#hindsight.choose(spec, picks, goals, this.#fault === "hindsightFromFirst");
   }
@@ -318,10 +392,12 @@ export class ReplayModel {
   episodeRecords(handle: number): { columns: Uint8Array[]; finalState: Uint8Array | undefined } {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new ModelError("record-unknown", `${handle} was evicted`);
+    const { records, first } = episode;
     const columns = this.config.columnBytes.map((bytes, k) => {
-      const all = new Uint8Array(bytes * episode.records.length);
-      for (const row of episode.records.keys()) {
-        all.set(recordAt(episode, row, this.config.every, this.#fault)[k] ?? [], row * bytes);
+      const all = new Uint8Array(bytes * (records.length - first));
+      for (let position = first; position < records.length; position++) {
+        const record = recordAt(episode, position, this.config.every, this.#fault);
+        all.set(record[k] ?? [], (position - first) * bytes);
       }
       return all;
     });
@@ -337,9 +413,14 @@ export class ReplayModel {
       copy.#episodes.set(handle, {
         ...episode,
         records: [...episode.records],
+        births: [...episode.births],
         priorities: [...episode.priorities],
       });
     }
+    if (this.#fault === "snapshotForgetsBirths") {
+      for (const { births } of copy.#episodes.values()) births.fill(0);
+    }
+    copy.blockLength = this.blockLength;
     copy.#tables = this.#tables.clone(copy.#host());
     copy.#drained = this.#drained.clone(copy.#episodes);
     copy.#eviction = this.#eviction.clone();
@@ -383,12 +464,18 @@ export class ReplayModel {
     this.#orphans = this.#orphans.filter((orphan) => orphan !== handle);
   }
 
-  /** Bytes of the records of one episode; of some columns only every nth record has any. */
-  #episodeBytes(recordCount: number): number {
+  /**
+   * Bytes of the records `first` to `count` - 1 of one episode. Of some columns only every nth record has any; a row from before
+   * `first` counts as long as a record has its value, or the next record will.
+   */
+  #episodeBytes(count: number, first = 0): number {
     let bytes = 0;
     for (const [k, size] of this.config.columnBytes.entries()) {
       const every = this.#fault === "keptBytesOfAll" ? 1 : this.config.every[k] ?? 1;
-      for (let position = 0; position < recordCount; position += every) bytes += size;
+      const least = this.#fault === "carriedFree" ? first : 0;
+      for (let row = keptAt(first, every); row < count; row += every) {
+        if (row >= least) bytes += size;
+      }
     }
     return bytes;
   }
@@ -397,32 +484,118 @@ export class ReplayModel {
     return this.config.columnBytes[0] ?? 0;
   }
 
-  /** Forgets the episodes of which another record would make too old. */
+  #stored(handle: number): Episode {
+    const episode = this.#episodes.get(handle);
+    if (episode === undefined) throw new Error(`the model has no episode ${handle} any more`);
+    return episode;
+  }
+
+  /** The episode with the oldest record; of several, the one that began first. */
+  #oldest(which: (episode: Episode) => boolean): Episode | undefined {
+    return [...this.#episodes.values()]
+      .filter((episode) => episode.first < episode.records.length && which(episode))
+      .toSorted((a, b) => birthOf(a) - birthOf(b) || a.handle - b.handle)[0];
+  }
+
+  /** Lets records go that another record would make too old: an ended episode whole, an open one its oldest. */
   #forgetAged(recording: number): void {
     const { maxAge = Infinity } = this.config;
     const limit = this.#fault === "ageOneMore" ? maxAge + 1 : maxAge;
-    for (const { handle, birth } of [...this.#episodes.values()]) {
-      if (this.recordedCount < birth + limit) continue;
-      if (this.#fault === "agedSpared" && handle === recording) continue;
-      this.#remove(handle);
+    const isDue = (episode: Episode): boolean =>
+      this.recordedCount >= birthOf(episode) + limit &&
+      !(this.#fault === "agedSpared" && episode.handle === recording);
+    for (let due = this.#oldest(isDue); due !== undefined; due = this.#oldest(isDue)) {
+      if (due.ending !== undefined || this.#fault === "agedOpenGoes") this.#remove(due.handle);
+      else this.#trimStep(due, this.trimLength);
     }
   }
 
-  /** Forgets until a record and a final state, or one of them, fit; a segment that the record cuts gets a final state too. */
-  #makeRoom(handle: number, records: number, finalStates: number): void {
+  /** What a record takes: blocks, its own place, and bytes beside those of the columns that all records have. */
+  #roomFor(handle: number, ends: boolean, begins: boolean): Room {
+    const episode = this.#episodes.get(handle);
+    const count = episode?.records.length ?? 0;
+    const cuts = count === this.segmentLength;
+    const needsBlock = (position: number): number =>
+      position > 0 && position % this.blockLength === 0 ? 1 : 0;
+    const own = episode === undefined
+      ? 1
+      : cuts
+      ? 1 + needsBlock(count)
+      : needsBlock(count) + (ends ? needsBlock(count + 1) : 0);
+    const finalStates = this.#fault === "finalStatesFree" ? 0 : (ends ? 1 : 0) + (cuts ? 1 : 0);
+    const before = cuts ? 0 : count;
+    const record = this.#episodeBytes(before + 1) - this.#episodeBytes(before);
+    return {
+      blocks: own + (begins ? 1 : 0),
+      records: 1,
+      bytes: record + finalStates * this.#stateBytes,
+    };
+  }
+
+  /** Blocks that no episode has. An episode without a record keeps its last one. */
+  get #freeBlocks(): number {
+    let count = this.capacity + Math.min(this.capacity, 1024) + 4;
+    for (const { records, first, ending } of this.#episodes.values()) {
+      const end = records.length + (ending === undefined ? 0 : 1);
+      const last = Math.floor(Math.max(0, end - 1) / this.blockLength);
+      count -= 1 + last - Math.min(last, Math.floor(first / this.blockLength));
+    }
+    return count;
+  }
+
+  /** Lets records go until there is that much room. */
+  #makeRoom({ blocks, records, bytes }: Room): void {
     const { capacityBytes = Infinity } = this.config;
     const capacity = this.capacity + (this.#fault === "capacityPlusOne" ? 1 : 0);
-    while (this.#episodes.size > 0) {
-      const episode = this.#episodes.get(handle);
-      const cuts = records > 0 && episode?.records.length === this.segmentLength;
-      const more = this.#fault === "finalStatesFree" ? 0 : finalStates + (cuts ? 1 : 0);
-      const before = cuts ? 0 : episode?.records.length ?? 0;
-      const record = this.#episodeBytes(before + records) - this.#episodeBytes(before);
-      const bytes = this.storedBytes + record + more * this.#stateBytes;
-      if (this.recordCount + records <= capacity && bytes <= capacityBytes) return;
-      const others = this.handles.filter((one) => one !== handle);
-      this.#remove(this.#eviction.victim() ?? others[0] ?? handle);
+    const fits = (): boolean =>
+      this.recordCount + records <= capacity && this.storedBytes + bytes <= capacityBytes;
+    while (this.#freeBlocks < blocks || !fits()) {
+      const oldest = this.#oldest(({ ending }) => ending === undefined);
+      const isOld = oldest !== undefined && this.#fault !== "openNeverGivesWay" &&
+        this.recordedCount - birthOf(oldest) >= this.recordCount;
+      const ended = [...this.#episodes.values()].some(({ ending }) => ending !== undefined);
+      if (oldest !== undefined && (isOld || !ended)) {
+        this.#trimStep(oldest, this.#freeBlocks < blocks ? this.blockLength : this.trimLength);
+        continue;
+      }
+      const victim = ended ? this.#eviction.victim() : this.handles[0];
+      if (victim === undefined) return;
+      // Only a policy of the user's names an open one: then open ones give way, or the oldest ended one where they hold no record.
+      const isOpen = ended && this.#stored(victim).ending === undefined;
+      const firstEnded = this.handles.find((handle) => this.#stored(handle).ending !== undefined);
+      if (!isOpen) this.#remove(victim);
+      else if (oldest !== undefined) this.#trimStep(oldest, this.trimLength);
+      else this.#remove(firstEnded ?? victim);
     }
+  }
+
+  /** The oldest records of an open episode go, up to the next multiple of `length`. */
+  #trimStep(episode: Episode, length: number): void {
+    const next = Math.floor(episode.first / length + 1) * length;
+    this.#trim(episode, Math.min(next, episode.records.length));
+  }
+
+  /** The records of an open episode before `position` go, and the picks that show one of them. */
+  #trim(episode: Episode, position: number): void {
+    const { handle, records, first } = episode;
+    if (position <= first) return;
+    if (this.#fault === "trimGoesWhole") return this.#remove(handle);
+    this.trimmedCount += position - first;
+    this.#drained.trimmed(episode, position);
+    this.#tables.trimPicks(episode, position);
+    episode.first = position;
+    // Values that not all records keep stay as long as a record has them, or the next one will.
+    const { every } = this.config;
+    const gone = new Set(every.map((n) => keptAt(first, n)));
+    for (let at = first; at < position; at++) gone.add(at);
+    for (const at of gone) {
+      if (at >= position) continue;
+      records[at] = (records[at] ?? []).map((value, k) => {
+        const stays = (every[k] ?? 1) > 1 && keptAt(position, every[k]) === at;
+        return stays && this.#fault !== "carriesNothing" ? value : new Uint8Array(value.length);
+      });
+    }
+    if (position === records.length) this.#pushOutEmpty();
   }
 
   #tagAfter(handle: number): number {
@@ -434,13 +607,24 @@ export class ReplayModel {
     const episode: Episode = {
       handle: this.nextHandle++,
       tag,
-      birth: this.recordedCount,
+      first: 0,
       records: [],
+      births: [],
       priorities: [],
     };
     this.#episodes.set(episode.handle, episode);
     this.#eviction.created(episode.handle);
+    this.#pushOutEmpty();
     return episode;
+  }
+
+  /** There is a place for so many episodes that hold no record; the oldest beyond them goes. */
+  #pushOutEmpty(): void {
+    const empty = [...this.#episodes.values()]
+      .filter(({ records, first }) => first === records.length);
+    const [oldest] = empty;
+    const isTooMany = empty.length > Math.min(this.capacity, 1024);
+    if (isTooMany && oldest !== undefined) this.#remove(oldest.handle);
   }
 
   #end(episode: Episode, finalState: Uint8Array, ending: Ending): void {

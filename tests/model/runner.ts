@@ -113,7 +113,14 @@ class Run implements Disposable {
   }
 
   async step(operation: Operation): Promise<void> {
-    this.#sides.tally.operations++;
+    const { model, tally } = this.#sides;
+    const before = model.trimmedCount;
+    await this.#do(operation);
+    tally.operations++;
+    tally.trims += model.trimmedCount - before;
+  }
+
+  async #do(operation: Operation): Promise<void> {
     switch (operation.do) {
       case "newEpisode":
         return newEpisode(this.#sides, operation);
@@ -347,7 +354,9 @@ class Run implements Disposable {
       );
     }
     await this.#sides.replay.unserialize(saved.bytes);
+    const blockLength = operation.fresh ? operation.blockLength : this.#sides.model.blockLength;
     this.#sides.model = saved.model.clone();
+    this.#sides.model.blockLength = blockLength;
     this.#sides.actors = new Map(saved.actors);
     this.#sides.tally.loads++;
   }

@@ -18,6 +18,7 @@ export interface Tally {
   picksCompared: number;
   evictions: number;
   cuts: number;
+  trims: number;
   loads: number;
   refusals: number;
   stepsDrained: number;
@@ -32,6 +33,7 @@ export function emptyTally(): Tally {
     picksCompared: 0,
     evictions: 0,
     cuts: 0,
+    trims: 0,
     loads: 0,
     refusals: 0,
     stepsDrained: 0,

@@ -19,7 +19,7 @@ import {
   partsOf,
   type SelectorSpec,
 } from "./selector_specs.ts";
-import { type Episode, isPick, join, type PickRows, pickRows } from "./window_model.ts";
+import { type Episode, isPick, isWithin, join, type PickRows, pickRows } from "./window_model.ts";
 
 /** A sequence that may be drawn. */
 export interface Pick {
@@ -236,7 +236,7 @@ export class TablesModel {
   /** Picks of an episode that were none before join their tables, in order of position. */
   pushPicks(episode: Episode): void {
     for (const table of this.#tables) {
-      for (let position = 0; position < episode.records.length; position++) {
+      for (let position = episode.first; position < episode.records.length; position++) {
         if (table.indexOf(episode.handle, position) >= 0) continue;
         if (!isPick(table.policy, episode, position, this.#fault)) continue;
         const priority = this.#fault === "firstPrioritiesLost"
@@ -252,9 +252,12 @@ export class TablesModel {
     const pick = table.picks[index];
     if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
     const before: number[] = [];
-    for (let position = pick.position - 1; position >= 0; position--) {
+    // Where the pick before is gone, so are those before it.
+    const { stride } = table.policy;
+    for (let position = pick.position - stride; position >= 0; position -= stride) {
       const earlier = table.indexOf(pick.episode, position);
-      if (earlier >= 0) before.push(earlier);
+      if (earlier < 0) break;
+      before.push(earlier);
     }
     if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
     return before;
@@ -262,17 +265,32 @@ export class TablesModel {
 
   /** The picks of an episode go, table after table. */
   removePicks(episode: Episode): void {
-    for (const table of this.#tables) this.#removePicks(table, episode);
+    for (const table of this.#tables) this.#removePicks(table, episode, () => true);
   }
 
-  #removePicks(table: TableModel, { handle, records }: Episode): void {
-    for (let position = 0; position < records.length; position++) {
-      const index = table.indexOf(handle, position);
+  /** The picks of an episode go that show a record before `first`, table after table. */
+  trimPicks(episode: Episode, first: number): void {
+    for (const table of this.#tables) {
+      const goes = (position: number): boolean =>
+        !isWithin(table.policy, first, position, this.#fault);
+      this.#removePicks(table, episode, goes);
+    }
+  }
+
+  #removePicks(
+    table: TableModel,
+    { handle, records, first }: Episode,
+    goes: (position: number) => boolean,
+  ): void {
+    for (let position = first; position < records.length; position++) {
+      const index = goes(position) ? table.indexOf(handle, position) : -1;
       if (index < 0) continue;
       // A pick at the end that goes too is not moved into the gap first.
+      const goesToo = ({ episode, position }: Pick): boolean =>
+        episode === handle && goes(position);
       while (
         this.#fault !== "swapsOwnPicks" && table.picks.length > index &&
-        table.picks.at(-1)?.episode === handle
+        table.picks.slice(-1).some(goesToo)
       ) table.pop();
       const last = table.picks.at(-1);
       if (index >= table.picks.length || last === undefined) continue;

@@ -14,9 +14,12 @@ export type Ending = "terminated" | "truncated";
 export interface Episode {
   readonly handle: number;
   readonly tag: number;
-  /** How many records had been written when it began. */
-  birth: number;
+  /** By position. Of records that are gone, only values are left that later records still have. */
   readonly records: (readonly Uint8Array[])[];
+  /** By position: how many records had been written before, or fewer where that is counted from a record before it. */
+  readonly births: number[];
+  /** The position of the oldest record that is stored; that of the next where none is. */
+  first: number;
   /** The priority that came with each record, if one did. */
   readonly priorities: (number | undefined)[];
   ending?: Ending;
@@ -50,10 +53,23 @@ export interface PickRows {
   readonly nStep: NStepRows[];
 }
 
+/** Whether all that a pick at `position` shows is stored, once an episode has lost its records before `first`. */
+export function isWithin(
+  { whole, stack, burnIn, before }: PickPolicy,
+  first: number,
+  position: number,
+  fault?: Fault,
+): boolean {
+  if (first === 0) return true;
+  const rows = fault === "trimForgetsContext" ? 0 : burnIn + before;
+  const frames = fault === "trimForgetsFrames" ? 0 : stack - 1;
+  return !whole && position >= first + rows + frames;
+}
+
 /** Whether a pick may begin at `position`. */
 export function isPick(
   policy: PickPolicy,
-  { records, ending, tag }: Episode,
+  { records, ending, first, tag }: Episode,
   position: number,
   fault?: Fault,
 ): boolean {
@@ -61,6 +77,7 @@ export function isPick(
   const count = records.length;
   const ended = ending !== undefined;
   if (position >= count || position % policy.stride !== 0) return false;
+  if (position < first || !isWithin(policy, first, position, fault)) return false;
   if (policy.whole) return ended && position === 0 && count <= policy.length;
   // Where short picks count, every record of an ended episode begins one.
   if (policy.allowShort && (ended || fault === "shortWhileOpen")) return true;

@@ -28,8 +28,10 @@ export interface EpisodeFacts {
   readonly stream: number;
   /** The step of the stream that is the episode's position 0: more than 0 where the stream was cut, or forgotten in part. */
   readonly first: number;
-  /** Its records. */
+  /** The position after its newest record. */
   readonly count: number;
+  /** The position of its oldest stored record. */
+  readonly stored: number;
   /** How it stands. */
   readonly state: "open" | "terminated" | "truncated" | "evicted";
 }
@@ -107,11 +109,13 @@ export class BatchProperties {
     };
     const facts = this.#facts(episode);
     if (facts === undefined) throw new Violation(`${where}: no such episode`);
-    const { count, state } = facts;
+    const { count, stored, state } = facts;
     const ended = state !== "open";
     holds("of an evicted episode", state !== "evicted");
     holds("begins in its episode", position >= 0 && position < count);
     holds("begins at a multiple of the stride", position % policy.stride === 0);
+    const shows = policy.burnIn + policy.before + policy.stack - 1;
+    holds("shows nothing that is gone", stored === 0 || position - shows >= stored);
     const own = Math.min(policy.length, count - position);
     if (policy.whole) holds("is a whole ended episode", ended && position === 0 && own === count);
     else if (own < policy.length) holds("may be short", ended && policy.allowShort);

@@ -169,8 +169,9 @@ export class PickWorld implements Disposable {
   #factsOf(episode: number): EpisodeFacts | undefined {
     const begins = this.#begins.get(episode);
     if (begins === undefined) return undefined;
-    const { ending, recordCount } = this.#replay.episode(episode);
-    return { ...begins, count: recordCount, state: ending };
+    const { ending, recordCount, firstPosition } = this.#replay.episode(episode);
+    const count = firstPosition + recordCount;
+    return { ...begins, count, stored: firstPosition, state: ending };
   }
 
   /** Begins an episode, and a stream for it. */

@@ -55,7 +55,7 @@ Deno.test("a selector that could not be added leaves nothing behind", async () =
   assertEquals(rule.heard, [...Array(replay.pickCount).keys()]);
 });
 
-Deno.test("a loaded replay that runs out of blocks evicts the same episodes as the saved one", async () => {
+Deno.test("a loaded replay with as many empty episodes as there can be evicts the same as the saved one", async () => {
   // Eviction depended on how much memory had been touched, and a snapshot does not hold that.
   const make = () => ExperienceReplay.create({ capacity: 8, state: float32(1), seed: 1 });
   using original = await make();
@@ -64,7 +64,7 @@ Deno.test("a loaded replay that runs out of blocks evicts the same episodes as t
   await loaded.unserialize(await original.serialize());
   for (const replay of [original, loaded]) replay.record(18, [0], 0, 0);
   assertEquals([...loaded.episodes()], [...original.episodes()]);
-  assertStrictEquals(original.episodeCount, 19);
+  assertStrictEquals(original.episodeCount, 8);
 });
 
 Deno.test("typed arrays with a false length are read only within their memory", async () => {

@@ -64,18 +64,6 @@ const WRONG: readonly Wrong[] = [
     broken: { [SOUND]: NOT_THERE },
   },
   {
-    fault: "names none while there is only one",
-    rule: {
-      make: () =>
-        new class extends LeastRecent {
-          override victim(): number {
-            return this.handles.length > 1 ? super.victim() : -1;
-          }
-        }(),
-    },
-    broken: { [OPEN]: NOT_THERE },
-  },
-  {
     fault: "names only what was drawn",
     rule: {
       make: () =>

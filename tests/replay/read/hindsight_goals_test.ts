@@ -9,11 +9,12 @@ import { flatReplay, goalReplay, recordGoals, sparse, STRATEGIES } from "./_hind
 function candidates(
   strategy: HindsightStrategy,
   last: number,
-  count: number,
+  first: number,
+  end: number,
 ): readonly [number, number] | undefined {
   if (strategy === "random") return undefined;
-  if (strategy === "final") return [count - 1, count - 1];
-  return strategy === "future" ? [last, count - 1] : [0, count - 1];
+  if (strategy === "final") return [end - 1, end - 1];
+  return strategy === "future" ? [last, end - 1] : [first, end - 1];
 }
 
 for (const strategy of STRATEGIES) {
@@ -74,15 +75,16 @@ for (const strategy of STRATEGIES) {
             continue;
           }
           assert(replay.episode(handle).ending !== "evicted");
-          const { recordCount } = replay.episode(handle);
+          const { recordCount, firstPosition } = replay.episode(handle);
           const seqLen = batch.seqLen[k] ?? 0;
           const last = (batch.pickPosition[k] ?? 0) + seqLen - 1;
-          const range = candidates(strategy, last, recordCount);
+          const range = candidates(strategy, last, firstPosition, firstPosition + recordCount);
           if (range !== undefined) {
             assertStrictEquals(goalEpisode, handle);
             assert(goalPosition >= range[0] && goalPosition <= range[1]);
           }
-          assert(goalPosition < replay.episode(goalEpisode).recordCount);
+          const { firstPosition: from, recordCount: size } = replay.episode(goalEpisode);
+          assert(goalPosition >= from && goalPosition < from + size);
           for (let step = 0; step < length; step++) {
             const row = k * length + step;
             const goal = [...batch.extras.desired.subarray(2 * row, 2 * row + 2)];
