@@ -233,7 +233,7 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
 
   double* priority = lane.numbers.data();
   if (prioritySize == sizeof(double)) {
-    memcpy(priority, priorities, size_t{count} * sizeof(double));
+    if (count > 0) memcpy(priority, priorities, size_t{count} * sizeof(double));
   } else {
     for (uint32_t index = 0; index < count; ++index) {
       float single = 0;

@@ -288,7 +288,6 @@ class Replay {
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
-  Status prepareRemoval();
   void removeEpisode(uint32_t episode);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);

@@ -185,7 +185,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? segmentMax),
+    wholeLength(segmentOf(options.segmentLength, segmentMax) ?? 0, segmentMax),
   );
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
@@ -224,6 +224,11 @@ function checkNames(options: CreateOptions): void {
     );
   }
   checkOptions(WHERE, options, OPTIONS);
+}
+
+/** How many records a pick of a whole episode has where no length is given: a segment, or else an eighth of what there can be. */
+export function wholeLength(segmentLength: number, recordMax: number): number {
+  return Math.trunc(segmentLength) || Math.max(1, Math.floor(recordMax / 8));
 }
 
 /** A segment length that can be one, or undefined. */

@@ -31,8 +31,8 @@ export interface PickOptions<
   NStep extends number | readonly number[] = number | readonly number[],
 > {
   /**
-   * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and `segmentLength`
-   * by default. A batch then has that many rows for each pick.
+   * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and by default
+   * `segmentLength`, or an eighth of the capacity. A batch then has that many rows for each pick.
    */
   readonly length?: number;
   /**

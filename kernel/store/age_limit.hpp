@@ -28,8 +28,11 @@ class AgeLimit {
   bool isSet() const { return ageMax_ != 0; }
   /// Whether a record is too old for another one, of which `recordedCount` were written so far: that of oldest() is, then.
   bool isDue(uint64_t recordedCount) const { return recordedCount >= due_; }
-  /// How many more records can be written before one is too old. Not to be asked when one is.
-  uint64_t recordsLeft(uint64_t recordedCount) const { return due_ - recordedCount; }
+  /// How many more records can be written before one is too old, the next one among them. Not to be asked when one is.
+  uint64_t recordsLeft(uint64_t recordedCount) const {
+    const uint64_t left = due_ - recordedCount;
+    return isSet() && ageMax_ < left ? ageMax_ : left;
+  }
   /// The episode with the oldest record, or episodeNone.
   uint32_t oldest() const { return heap_.first(); }
 

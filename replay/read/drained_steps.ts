@@ -31,6 +31,8 @@ export interface Segment {
   readonly count: number;
   /** How the episode ended, if its last step is among them. */
   readonly ending: "terminated" | "truncated" | undefined;
+  /** Whether its episode is open. */
+  readonly isOpen: boolean;
   /** Whether its last step is the newest of an open episode. */
   readonly isNewest: boolean;
 }

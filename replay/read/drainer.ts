@@ -167,8 +167,9 @@ export class Drainer {
       const recordCount = ends[k] as number;
       const state = states[k] as number;
       // Records that were trimmed before they were handed out are lost.
-      const position = Math.max(this.cursor.counts.get(handle) ?? 0, firsts[k] as number);
-      if (position > 0) stored.set(handle, position);
+      const handedOut = this.cursor.counts.get(handle) ?? 0;
+      const position = Math.max(handedOut, firsts[k] as number);
+      if (handedOut > 0) stored.set(handle, handedOut);
       waits += recordCount - position;
       const isOpen = state === EXRP_EPISODE_OPEN;
       // The newest record of an open episode waits for its next state, unless that came with it.
@@ -178,7 +179,7 @@ export class Drainer {
       const terminated = state === EXRP_EPISODE_TERMINATED;
       const ending = isOpen ? undefined : terminated ? "terminated" : "truncated";
       const isNewest = isOpen && known === recordCount;
-      segments.push({ handle, position, count: known - position, ending, isNewest });
+      segments.push({ handle, position, count: known - position, ending, isOpen, isNewest });
       ready += known - position;
     }
     const { drained, lost } = this.cursor;
@@ -236,15 +237,19 @@ export class Drainer {
     return rows;
   }
 
-  /** Moves the counts on, and forgets episodes that were handed out whole, unless `keep` is set. */
+  /** Moves the counts on. Unless `keep` is set, it forgets ended episodes that were handed out whole, and trims open ones. */
   #forget(segments: readonly Segment[], { counts }: Waiting, keep: boolean): void {
-    for (const { handle, position, count, ending } of segments) {
+    for (const { handle, position, count, ending, isOpen } of segments) {
       counts.set(handle, position + count);
-      if (keep || ending === undefined) continue;
+      if (keep) continue;
       // Each eviction may write many events into the journals, which need room for them.
       if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
-      this.#episodes.evict(handle);
-      counts.delete(handle);
+      if (ending !== undefined) {
+        this.#episodes.evict(handle);
+        counts.delete(handle);
+      } else if (isOpen) {
+        this.#episodes.trim(OPERATION, handle, position + count);
+      }
     }
   }
 }

@@ -265,7 +265,9 @@ export class Relabeller {
       const last = lastPosition(this.#policy, batch, k);
       // If the goal is part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
-      if (count <= last || !isKnown) {
+      // Evicted, or trimmed since it was drawn.
+      const isGone = count <= last || last < first;
+      if (isGone || !isKnown) {
         keptCount++;
         continue;
       }

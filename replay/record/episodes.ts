@@ -7,9 +7,9 @@
 import { checkBoolean, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import {
+  EXRP_EPISODE_FIRST_POSITION,
   EXRP_EPISODE_INFO_COUNT,
   EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_FIRST_POSITION,
   EXRP_EPISODE_RECORD_COUNT,
   EXRP_EPISODE_STATE,
   EXRP_EPISODE_TAG,
@@ -167,6 +167,14 @@ export class Episodes {
     for (const handle of handles) eviction?.removed(handle);
     // The journals have every pick now. Rules hear of it at once, so that the memory can be used again.
     if (selectors.size > 0) selectors.drain(core.id);
+  }
+
+  /** Lets the records of an open episode before `position` go. */
+  trim(operation: string, handle: number, position: number): void {
+    const core = this.#core;
+    const status = core.kernel.symbols.exrp_episode_trim(core.id, handle, position);
+    core.check(operation, status);
+    this.#rules.eviction?.look(core.id);
   }
 
   /** Forgets an episode; returns false if it was gone before. */

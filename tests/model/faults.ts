@@ -48,7 +48,6 @@ export const FAULTS = {
   trimForgetsContext: "a pick stays when rows before it are gone",
   trimForgetsFrames: "a pick stays when frames of its first stack are gone",
   openNeverGivesWay: "open episodes give way only when no episode has ended",
-  birthsAreExact: "the age of each record is known, not only of every nth",
   snapshotForgetsBirths: "a snapshot forgets how old records are",
   carriesNothing: "values that not all records keep go with the record that kept them",
   carriedFree: "a kept value takes no bytes once the record that kept it is gone",

@@ -197,8 +197,7 @@ export class ReplayModel {
     const position = episode.records.length;
     // Births count on from a multiple of the step, or from the first record after all others were gone.
     const before = episode.births[position - 1] ?? 0;
-    const isKnown = position % this.trimLength === 0 || position === episode.first ||
-      this.#fault === "birthsAreExact";
+    const isKnown = position % this.trimLength === 0 || position === episode.first;
     episode.births.push(isKnown ? this.recordedCount : before + 1);
     episode.records.push(columns);
     episode.priorities.push(priority);

@@ -194,7 +194,13 @@ Deno.test("record() into an open episode that was evicted begins a new one, once
   replay.evict(open);
   const next = replay.record(open, [1], 0, 0);
   assertStrictEquals(next, open + 1);
-  assertEquals(replay.episode(next), { handle: next, ending: "open", recordCount: 1, firstPosition: 0, tag: 0 });
+  assertEquals(replay.episode(next), {
+    handle: next,
+    ending: "open",
+    recordCount: 1,
+    firstPosition: 0,
+    tag: 0,
+  });
   for (let again = 0; again < 3; again++) {
     assertReplayError(() => replay.record(open, [1], 0, 0), "episode-ended");
   }

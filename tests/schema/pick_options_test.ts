@@ -382,7 +382,7 @@ Deno.test("whole: one pick for each episode that has ended and is not too long",
   assertEquals([...steps.draw(2, 0).state], [30, 31, 32]);
 });
 
-Deno.test("whole: by default up to a segment long", async () => {
+Deno.test("whole: by default up to a segment long, or to an eighth of the capacity", async () => {
   using steps = await stepsReplay({ whole: true }, { segmentLength: 4 });
   assertStrictEquals(steps.table.policy.length, 4);
   using filled = await ExperienceReplay.create({
@@ -391,7 +391,7 @@ Deno.test("whole: by default up to a segment long", async () => {
     pick: { whole: true },
   });
   assertStrictEquals(filled.describe().pick.length, 10);
-  assertStrictEquals(filled.describe().segmentLength, 10);
+  assertStrictEquals(filled.describe().segmentLength, undefined);
 });
 
 Deno.test("stride: picks at its multiples only; with allowShort to the end", async () => {

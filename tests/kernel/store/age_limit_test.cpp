@@ -17,6 +17,7 @@ void theOldestIsDueWithTheRecordThatMakesItTooOld() {
   CHECK(ages.isSet());
   CHECK(!ages.isDue(uint64_t{1} << 53));  // no record
   CHECK_EQUAL(ages.oldest(), episodeNone);
+  CHECK_EQUAL(ages.recordsLeft(5), uint64_t{10});  // the next record is then too old for another
   const uint64_t births[] = {3, 3, 7};
   uint32_t index[3];
   for (uint32_t handle = 0; handle < 3; ++handle) {

@@ -56,7 +56,13 @@ Deno.test("the handle of an episode that was evicted while open goes on once, wi
     assertStrictEquals(next, evicted + 1, name);
     assertReplayError(() => call(replay, evicted), "episode-ended");
     assertStrictEquals(call(replay, next), next, name);
-    assertEquals(replay.episode(next), { handle: next, ending: "open", recordCount: 2, firstPosition: 0, tag: 0 });
+    assertEquals(replay.episode(next), {
+      handle: next,
+      ending: "open",
+      recordCount: 2,
+      firstPosition: 0,
+      tag: 0,
+    });
   }
 });
 

@@ -13,7 +13,13 @@ Deno.test("an episode has the tag that it began with; 0 without one, and once it
   assertEquals(plain.map((handle) => replay.episode(handle).tag), [0, 0, 0]);
   const [, one = -1] = handles;
   replay.evict(one);
-  assertEquals(replay.episode(one), { handle: one, ending: "evicted", recordCount: 0, firstPosition: 0, tag: 0 });
+  assertEquals(replay.episode(one), {
+    handle: one,
+    ending: "evicted",
+    recordCount: 0,
+    firstPosition: 0,
+    tag: 0,
+  });
   // The next episode may get the place of the one that is gone, but not its tag.
   assertStrictEquals(replay.episode(replay.newEpisode()).tag, 0);
 });
