@@ -62,6 +62,8 @@ export const symbols = {
   exrp_episode_trim: { parameters: ["u32", "f64", "u32"], result: "i32" },
   /** `(replay, episode, first_position)` */
   exrp_open_trim: { parameters: ["u32", "buffer", "buffer"], result: "i32" },
+  /** `(replay, episode, position)` */
+  exrp_records_release: { parameters: ["u32", "f64", "u32"], result: "i32" },
   /** `(replay, episode, info, info_count)` */
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count)` */

@@ -202,6 +202,10 @@ int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position)
   return withWhole(replay, [&](Instance& found) { return found.replay.trimOpen(episode, first_position); });
 }
 
+int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.releaseRecords(episode, position); });
+}
+
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);

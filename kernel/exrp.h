@@ -58,8 +58,8 @@ extern "C" {
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count, or -1 where it was
                                             evicted since] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an ended episode first; open ones may have lost records before
-                                            [record count, capacity, the handle of the episode that is too old and must go, or
-                                            -1 where the caller chooses] */
+                                            [record count, capacity, the handle of the episode that must go, as it is too old or all
+                                            released, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read, or a draw
                                             or change while it is loaded [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, the episode's rows have positions
@@ -340,6 +340,9 @@ EXRP_API int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t pos
 /* Lets the oldest records of one open episode go: of the one whose oldest record is the oldest. Writes its handle, or -1 if no open
  * episode holds a record, and its first position. */
 EXRP_API int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position);
+/* Says that the records of an episode before `position` may go before any others, once room is needed: those of an ended episode, too.
+ * `position` is at most that of the next record. No snapshot has this. */
+EXRP_API int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
 /* The handles of all episodes, oldest first. `count` is the number of elements of `episodes`, at least the episode count. */
 EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);

@@ -36,6 +36,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   if (status == Status::ok) status = empty_.create(episodes_, blockCountMax);
   bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
   nextStates_.create(blockCountMax, config.columns[0].bytes);
+  released_.create(episodes_, blockCountMax);
   uint32_t table = 0;
   return status == Status::ok ? createTable(pick, &table) : status;
 }
@@ -43,7 +44,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
 void Replay::info(double* info) const {
   double indexBytes = store_.indexBytes() + blocks_.memoryBytes() + episodes_.memoryBytes();
   for (uint32_t table = 0; table < tableCount_; ++table) indexBytes += tables_[table]->picks.memoryBytes();
-  indexBytes += initial_.memoryBytes() + nextStates_.memoryBytes();
+  indexBytes += initial_.memoryBytes() + nextStates_.memoryBytes() + released_.memoryBytes();
   for (uint32_t index = 0; index < selectorCount_; ++index) {
     indexBytes += selectors_[index]->memoryBytes(selectorTables_[index]->picks.countHighWater());
   }
@@ -161,6 +162,7 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   if (status == Status::ok) status = ages_.prepare(episodeEnd);
   if (status == Status::ok) status = open_.prepare(episodeEnd);
   if (status == Status::ok) status = empty_.prepare(episodeEnd);
+  if (status == Status::ok) status = released_.prepare(episodeEnd);
   if (status == Status::ok) status = store_.prepareCarried(episodeEnd);
   if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodes_.preparedCount(episodeCount))) {
     status = fail(Status::memory, 32.0 * episodes_.preparedCount(episodeCount));
@@ -184,6 +186,11 @@ Status Replay::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besi
   while (true) {
     const bool isShortOfBlocks = store_.availableCount() < blockCount;
     if (!isShortOfBlocks && recordCount_ + recordCount <= bytes_.recordMaxWith(besideBytes)) return Status::ok;
+    if (const uint32_t released = released_.first(); released != episodeNone) {
+      const bool gone = giveReleased(released, isShortOfBlocks ? store_.blockLength() : trimLength_);
+      if (!gone) return fail(Status::full, static_cast<double>(recordCount_), config_.capacity, handleAt(released));
+      continue;
+    }
     const uint32_t open = open_.first();
     // Older than a ring of as many records would hold.
     const bool isOld = open != episodeNone && recordedCount_ - open_.firstBirth() >= recordCount_;
@@ -409,6 +416,7 @@ void Replay::removeEpisode(uint32_t episode) {
   if (eviction_ != nullptr) eviction_->removed(episode);
   if (!entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
   nextStates_.release(episode);
+  released_.remove(episode);
   open_.remove(episode);
   empty_.remove(episode);
   ages_.remove(episode);
@@ -455,14 +463,16 @@ void Replay::trim(uint32_t episode, uint32_t to) {
   recordCount_ -= to - from;
   ++changeCount_;
   if (to == entry.count) {
+    released_.remove(episode);
     open_.remove(episode);
     ages_.remove(episode);
     empty_.set(episode, entry.handle);
     pushOutEmpty();
   } else {
     const uint64_t birth = birthOf(episode);
-    open_.set(episode, birth);
+    if (!entry.ended()) open_.set(episode, birth);
     ages_.set(episode, birth);
+    released_.trimmed(episode, to, birth);
   }
 }
 
@@ -478,6 +488,33 @@ void Replay::dropFirstBlock(uint32_t episode) {
 void Replay::trimStep(uint32_t episode, uint32_t length) {
   const uint32_t next = (episodes_.first(episode) & ~(length - 1)) + length;
   trim(episode, next < episodes_[episode].count ? next : episodes_[episode].count);
+}
+
+/// Lets released records of an episode go: all of an ended one, where all are released, else those up to the next multiple of `length`.
+/// False where the caller has to evict the episode.
+bool Replay::giveReleased(uint32_t episode, uint32_t length) {
+  const Episode& entry = episodes_[episode];
+  const uint32_t until = released_.until(episode);
+  if (!entry.ended() || until < entry.count) {
+    const uint32_t next = (episodes_.first(episode) & ~(length - 1)) + length;
+    trim(episode, next < until ? next : until);
+    return true;
+  }
+  if (eviction_ != nullptr) removeEpisode(episode);
+  return eviction_ != nullptr;
+}
+
+Status Replay::releaseRecords(double handle, uint32_t position) {
+  Status status = checkHandle(handle);
+  if (status != Status::ok) return status;
+  const uint32_t episode = findEpisode(handle);
+  if (episode == episodeNone) return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_));
+  const uint32_t count = episodes_[episode].count;
+  if (position > count) return fail(Status::recordUnknown, 0, handle, position, count);
+  if (position <= episodes_.first(episode) || position <= released_.until(episode)) return Status::ok;
+  status = released_.begin();
+  if (status == Status::ok) released_.set(episode, position, birthOf(episode));
+  return status;
 }
 
 Status Replay::trimEpisode(double handle, uint32_t position) {
@@ -675,6 +712,7 @@ int32_t Replay::check() const {
   uint32_t emptyCount = 0;
   uint32_t agedCount = 0;
   uint32_t endedCount = 0;
+  uint32_t releasedCount = 0;
   for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
     const Episode& entry = episodes_[episode];
     const uint32_t first = episodes_.first(episode);
@@ -689,6 +727,10 @@ int32_t Replay::check() const {
     emptyCount += holdsRecords ? 0 : 1;
     agedCount += holdsRecords ? 1 : 0;
     endedCount += entry.ended() ? 1 : 0;
+    const uint32_t released = released_.until(episode);
+    releasedCount += released > 0 ? 1 : 0;
+    if (released_.contains(episode) != (released > 0) || released > entry.count) return 9;
+    if (released > 0 && (released <= first || released_.birth(episode) != birthOf(episode))) return 9;
     for (uint32_t table = 0; table < tableCount_; ++table) {
       const PickTable& picks = tables_[table]->picks;
       const uint32_t begin = picks.policy().validBegin(first);
@@ -706,6 +748,7 @@ int32_t Replay::check() const {
   if (openCount != open_.count() || emptyCount != empty_.count() || emptyCount > config_.emptyMax()) return 6;
   if (ages_.isSet() && agedCount != ages_.episodeCount()) return 6;
   if (endedCount != endedCount_) return 7;
+  if (released_.check() != 0 || releasedCount != released_.count()) return 9;
   if (orphans_.check() != 0) return 8;
   for (uint32_t at = 0; at < orphans_.count(); ++at) {
     const uint64_t handle = orphans_.handles()[at];

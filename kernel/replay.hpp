@@ -8,7 +8,8 @@
 // Where room is needed, records go in one of two ways. An ended episode goes whole: the eviction policy chooses it. An open episode is
 // trimmed: its oldest records go, and it keeps its handle, its positions and its other picks. Among open episodes, the one whose oldest record
 // is the oldest gives way. It does so when that record is older than a ring of as many records would hold, or when no episode has ended.
-// So actors whose episodes never end behave together like one ring, and one of them keeps its share beside episodes that end.
+// So actors whose episodes never end behave together like one ring, and one of them keeps its share beside episodes that end. Released records,
+// which were handed out, go before all others, the oldest first; of an ended episode, too.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants (check() returns the first that broke, plus ten times the number of the part it belongs to):
@@ -22,6 +23,7 @@
 //      there are at most emptyMax(). The limit of age has all episodes that hold records.
 //   7. endedCount() counts the ended episodes.
 //   8. Handles of OrphanHandles were given out and have no episode.
+//   9. ReleasedRecords has the episodes that hold a released record, by the birth of the oldest record that they hold.
 // Cost: record O(1) plus what giving way takes: a step of a trimmed episode, O(log of the open episodes), or one eviction for each
 // episode's length of records.
 // When full it evicts first and then writes. A failed call has changed nothing that a caller can see.
@@ -40,6 +42,7 @@
 #include "kernel/store/orphan_handles.hpp"
 #include "kernel/store/next_states.hpp"
 #include "kernel/store/pick_table.hpp"
+#include "kernel/store/released_records.hpp"
 #include "kernel/store/store.hpp"
 
 namespace exrp {
@@ -157,6 +160,8 @@ class Replay {
   Status trimEpisode(double handle, uint32_t position);
   /// The open episode with the oldest record loses some. `handle` is its, or -1 where none holds a record; `first` its first position.
   Status trimOpen(double* handle, double* first);
+  /// The records of an episode before `position` may go before any others, once room is needed.
+  Status releaseRecords(double handle, uint32_t position);
 
   // ---- a record comes ----
 
@@ -280,6 +285,7 @@ class Replay {
   void trim(uint32_t episode, uint32_t to);
   void dropFirstBlock(uint32_t episode);
   void trimStep(uint32_t episode, uint32_t length);
+  bool giveReleased(uint32_t episode, uint32_t length);
   void noteBirths(uint32_t episode, uint32_t count);
   uint32_t addEpisode(int32_t tag, uint32_t ordinal);
   uint32_t beginEpisode(int32_t tag);
@@ -311,6 +317,7 @@ class Replay {
   InitialPriorities initial_;
   OrphanHandles orphans_;
   NextStates nextStates_;
+  ReleasedRecords released_;
 
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;

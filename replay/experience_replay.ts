@@ -792,14 +792,15 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   /**
    * Gives the steps that you have not had yet, for on-policy learners. You get each record once in the life of the replay, ordered by
-   * episode (oldest first) and time. An episode is forgotten after its last record, unless `keep` is set.
+   * episode (oldest first) and time. What you had is forgotten at once, or, with `keep`, as soon as its room is needed.
    *
    * Without options you get all episodes that have ended. With `steps` you get exactly that number of steps, or none. With `minSteps`
-   * you get at least that number, or none. Both also take open episodes, up to their newest record, which still waits for its next
-   * state. An episode that you get in parts stays in the replay until its last part.
+   * you get at least that number, or none. Both also take open episodes, up to the newest step whose next state is known. `recordStep`
+   * and `recordBatch` give it with the step. So after T calls of `recordBatch` with N environments there are T × N steps.
    *
-   * `lost` counts the records that were evicted before you got them. Snapshots remember which records you have had. Cost: one copy of
-   * the steps' bytes, and O(stored episodes). It is about 1 µs if there are too few steps.
+   * Nothing is lost while the capacity is at least what you record between two drains. `lost` counts the records that were evicted
+   * before you got them. Snapshots remember which records you have had. Cost: one copy of the steps' bytes, and O(stored episodes). It
+   * is about 1 µs if there are too few steps.
    *
    * @returns Steps in segments of one episode each; see {@linkcode Drained}. `size` is 0 when none, or too few, are ready.
    * @throws {TypeError} For an unknown option, or both `steps` and `minSteps`.

@@ -60,7 +60,10 @@ export interface DrainOptions {
   readonly steps?: number;
   /** At least this many steps or none, 1 to the capacity: every step whose next state is known, of open episodes too. */
   readonly minSteps?: number;
-  /** Whether episodes stay in the replay after all their records were handed out; false by default. */
+  /**
+   * Whether records stay in the replay after they were handed out, until their room is needed; false by default. They go before any
+   * record that was not handed out.
+   */
   readonly keep?: boolean;
 }
 
@@ -237,19 +240,26 @@ export class Drainer {
     return rows;
   }
 
-  /** Moves the counts on. Unless `keep` is set, it forgets ended episodes that were handed out whole, and trims open ones. */
+  /**
+   * Moves the counts on. What was handed out goes at once, or, if `keep` is set, as soon as its room is needed. So does what was handed out
+   * of an ended episode that is not handed out whole.
+   */
   #forget(segments: readonly Segment[], { counts }: Waiting, keep: boolean): void {
     for (const { handle, position, count, ending, isOpen } of segments) {
-      counts.set(handle, position + count);
-      if (keep) continue;
-      // Each eviction may write many events into the journals, which need room for them.
-      if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
-      if (ending !== undefined) {
-        this.#episodes.evict(handle);
-        counts.delete(handle);
-      } else if (isOpen) {
-        this.#episodes.trim(OPERATION, handle, position + count);
+      const end = position + count;
+      counts.set(handle, end);
+      if (keep || (!isOpen && ending === undefined)) {
+        this.#episodes.release(OPERATION, handle, end);
+        continue;
       }
+      // Whatever goes may write many events into the journals, which need room for them.
+      if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
+      if (isOpen) {
+        this.#episodes.trim(OPERATION, handle, end);
+        continue;
+      }
+      this.#episodes.evict(handle);
+      counts.delete(handle);
     }
   }
 }

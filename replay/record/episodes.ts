@@ -177,6 +177,12 @@ export class Episodes {
     this.#rules.eviction?.look(core.id);
   }
 
+  /** Lets the records of an episode before `position` go before any others, once their room is needed. */
+  release(operation: string, handle: number, position: number): void {
+    const core = this.#core;
+    core.check(operation, core.kernel.symbols.exrp_records_release(core.id, handle, position));
+  }
+
   /** Forgets an episode; returns false if it was gone before. */
   evict(handle: number): boolean {
     if (this.info("evict()", handle).ending === "evicted") return false;

@@ -147,6 +147,11 @@ export class ExtraState {
     if (sum > drained + lost) {
       throw corrupt(`its extra state says that ${sum} of ${drained + lost} records are stored`);
     }
+    for (const [k, handle] of handles.entries()) {
+      const { symbols } = this.#core.kernel;
+      const status = symbols.exrp_records_release(id, handle, counts[k] as number);
+      this.#core.check("unserialize()", status);
+    }
     return {
       drained,
       lost,

@@ -279,6 +279,9 @@ inline bool Recording::call(const std::string& name) {
     double trimmed[2] = {};
     const int32_t status = exrp_open_trim(id, &trimmed[0], &trimmed[1]);
     done(status, trimmed, sizeof trimmed);
+  } else if (name == "records_release") {
+    status_ = exrp_records_release(id, f64(1), u32(2));
+    hash_ = 0;
   } else if (name == "episode_info") {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);

@@ -25,6 +25,11 @@ export class DrainModel {
     this.#fault = fault;
   }
 
+  /** The position after the last record of an episode that was handed out; 0 for none. */
+  handedOut(handle: number): number {
+    return this.#handedOut.get(handle) ?? 0;
+  }
+
   /** An episode goes: what was not handed out of it is lost. */
   removed(episode: Episode): void {
     this.trimmed(episode, episode.records.length);

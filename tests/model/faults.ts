@@ -66,6 +66,7 @@ export const FAULTS = {
   drainsAgain: "an episode that was handed out in part is handed out from its first record again",
   drainForgetsLost: "records evicted before they were handed out are not counted",
   lostTwice: "a drain that gives nothing tells of lost records, and the next one again",
+  releasedWait: "what was handed out does not go before other records",
   drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
   drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
   snapshotForgetsDrain: "a snapshot forgets what was handed out",

@@ -160,6 +160,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, O, O],
     written: ([, handle, first]) => [bytesOf(handle, 8), bytesOf(first, 8)],
   },
+  exrp_records_release: { roles: [R, N, N], written: nothing },
   exrp_episode_info: {
     roles: [R, N, O, N],
     written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],

@@ -549,6 +549,14 @@ export class ReplayModel {
     const fits = (): boolean =>
       this.recordCount + records <= capacity && this.storedBytes + bytes <= capacityBytes;
     while (this.#freeBlocks < blocks || !fits()) {
+      const released = this.#oldest((episode) => this.#releasedOf(episode) > episode.first);
+      if (released !== undefined && this.#fault !== "releasedWait") {
+        this.#giveReleased(
+          released,
+          this.#freeBlocks < blocks ? this.blockLength : this.trimLength,
+        );
+        continue;
+      }
       const oldest = this.#oldest(({ ending }) => ending === undefined);
       const isOld = oldest !== undefined && this.#fault !== "openNeverGivesWay" &&
         this.recordedCount - birthOf(oldest) >= this.recordCount;
@@ -566,6 +574,21 @@ export class ReplayModel {
       else if (oldest !== undefined) this.#trimStep(oldest, this.trimLength);
       else this.#remove(firstEnded ?? victim);
     }
+  }
+
+  /** The records of an episode before this position were handed out, and go before all others. */
+  #releasedOf({ handle }: Episode): number {
+    return this.#drained.handedOut(handle);
+  }
+
+  /** Records that were handed out go: an ended episode of which all were, or those up to the next multiple of `length`. */
+  #giveReleased(episode: Episode, length: number): void {
+    const released = this.#releasedOf(episode);
+    if (episode.ending !== undefined && released === episode.records.length) {
+      return this.#remove(episode.handle);
+    }
+    const next = Math.floor(episode.first / length + 1) * length;
+    this.#trim(episode, Math.min(next, released));
   }
 
   /** The oldest records of an open episode go, up to the next multiple of `length`. */

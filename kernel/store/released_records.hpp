@@ -1,0 +1,80 @@
+// ReleasedRecords: which records were handed out and may go before any other, though nobody needs their room yet.
+//
+// They are the first ones of their episode: those before a position. Where room is needed, the oldest of them all goes first.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. The heap has the episodes that hold a released record, by the birth of the oldest record that they hold.
+// Cost: O(log of the episodes with released records); 24 bytes an episode. As long as nothing is released it takes no memory, and
+// a question costs one comparison.
+#pragma once
+
+#include "kernel/store/birth_heap.hpp"
+
+namespace exrp {
+
+class ReleasedRecords {
+ public:
+  /// For up to `countMax` episodes of `episodes`.
+  void create(const EpisodeTable& episodes, uint32_t countMax) {
+    episodes_ = &episodes;
+    countMax_ = countMax;
+  }
+  /// Takes the memory for episodes below `count`, from the first release on.
+  Status prepare(size_t count) { return inUse_ ? take(count) : Status::ok; }
+  /// Takes it for the episodes that there are, before a release.
+  Status begin() {
+    if (until_.data() == nullptr) {
+      if (!until_.create(countMax_, Pages::small)) return fail(Status::memory, double{4} * countMax_);
+      const Status status = heap_.create(*episodes_, countMax_);
+      if (status != Status::ok) return status;
+    }
+    const Status status = take(episodes_->highWater());
+    inUse_ = inUse_ || status == Status::ok;
+    return status;
+  }
+
+  /// The episode with the oldest released record, or episodeNone.
+  uint32_t first() const { return inUse_ ? heap_.first() : episodeNone; }
+  /// The released records of an episode are those before this position.
+  uint32_t until(uint32_t episode) const { return inUse_ ? until_[episode] : 0; }
+
+  /// The records before `until` are released. The oldest one that the episode holds has this birth, and it comes before `until`.
+  void set(uint32_t episode, uint32_t until, uint64_t birth) {
+    until_[episode] = until;
+    heap_.set(episode, birth);
+  }
+  /// The episode lost records. The oldest one that it holds now, at `first`, has this birth.
+  void trimmed(uint32_t episode, uint32_t first, uint64_t birth) {
+    if (!inUse_ || !heap_.contains(episode)) return;
+    if (first < until_[episode]) heap_.set(episode, birth);
+    else remove(episode);
+  }
+  /// The episode goes, or holds no record.
+  void remove(uint32_t episode) {
+    if (!inUse_) return;
+    until_[episode] = 0;
+    heap_.remove(episode);
+  }
+
+  double memoryBytes() const { return inUse_ ? until_.takenBytes(episodes_->highWater()) + heap_.memoryBytes() : 0; }
+  uint32_t count() const { return inUse_ ? heap_.count() : 0; }
+  bool contains(uint32_t episode) const { return inUse_ && heap_.contains(episode); }
+  uint64_t birth(uint32_t episode) const { return heap_.birth(episode); }
+  int32_t check() const { return inUse_ ? heap_.check() : 0; }
+
+ private:
+  Status take(size_t count) {
+    const size_t bounded = count < countMax_ ? count : countMax_;
+    if (!until_.commit(bounded)) return fail(Status::memory, 4.0 * static_cast<double>(bounded));
+    return heap_.prepare(bounded);
+  }
+
+  const EpisodeTable* episodes_ = nullptr;
+  uint32_t countMax_ = 0;
+  bool inUse_ = false;
+  ReservedArray<uint32_t> until_;  // by episode
+  BirthHeap heap_;
+};
+
+}  // namespace exrp
