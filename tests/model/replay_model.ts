@@ -533,7 +533,7 @@ export class ReplayModel {
 
   /** Blocks that no episode has. An episode without a record keeps its last one. */
   get #freeBlocks(): number {
-    let count = this.capacity + Math.min(this.capacity, 1024) + 4;
+    let count = this.capacity + Math.min(this.capacity, 4096) + 4;
     for (const { records, first, ending } of this.#episodes.values()) {
       const end = records.length + (ending === undefined ? 0 : 1);
       const last = Math.floor(Math.max(0, end - 1) / this.blockLength);
@@ -645,7 +645,7 @@ export class ReplayModel {
     const empty = [...this.#episodes.values()]
       .filter(({ records, first }) => first === records.length);
     const [oldest] = empty;
-    const isTooMany = empty.length > Math.min(this.capacity, 1024);
+    const isTooMany = empty.length > Math.min(this.capacity, 4096);
     if (isTooMany && oldest !== undefined) this.#remove(oldest.handle);
   }
 
