@@ -277,7 +277,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * let episode = replay.newEpisode();
    * episode = replay.record(episode, new Float32Array([0, 1]), 1, 0.5);
    * episode = replay.record(episode, [2, 3], 0, 0.5, { finalState: [4, 5], truncated: true });
-   * assertEquals(replay.episode(episode), { handle: episode, ending: "truncated", recordCount: 2, tag: 0 });
+   * const { ending, recordCount } = replay.episode(episode);
+   * assertEquals([ending, recordCount], ["truncated", 2]);
    * ```
    */
   record(
@@ -317,7 +318,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   reward: [0.5, 0.5, 1],
    *   finalState: [6, 7],
    * });
-   * assertEquals(replay.episode(episode), { handle: episode, ending: "terminated", recordCount: 3, tag: 0 });
+   * const { ending, recordCount } = replay.episode(episode);
+   * assertEquals([ending, recordCount], ["terminated", 3]);
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
@@ -443,7 +445,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *     nextState: [state + 1],
    *   });
    * }
-   * assertEquals(replay.episode(0), { handle: 0, ending: "terminated", recordCount: 2, tag: 0 });
+   * const { ending, recordCount } = replay.episode(0);
+   * assertEquals([ending, recordCount], ["terminated", 2]);
    * assertStrictEquals(episode, 1); // the new episode
    * ```
    */

@@ -61,7 +61,13 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
    * let episode = replay.newEpisode();
    * episode = replay.record(episode, [1], 0, 0);
-   * assertEquals(replay.episode(episode), { handle: episode, ending: "open", recordCount: 1, tag: 0 });
+   * assertEquals(replay.episode(episode), {
+   *   handle: episode,
+   *   ending: "open",
+   *   recordCount: 1,
+   *   firstPosition: 0,
+   *   tag: 0,
+   * });
    * ```
    */
   episode(handle: number): EpisodeInfo {
