@@ -7,7 +7,6 @@ Deno.test("drain({ steps }) has T × M steps after T batches of M environments, 
   const [length, actors] = [5, 3];
   using replay = await ExperienceReplay.create({
     capacity: 100,
-    segmentLength: 100,
     state: float32(2),
   });
   const episodes = Float64Array.from({ length: actors }, () => replay.newEpisode());

@@ -9,8 +9,7 @@ for (const seed of [1, 2, 3]) {
     const random = testRandom(seed);
     const [length, actors] = [4 + random(9), 1 + random(6)];
     using replay = await ExperienceReplay.create({
-      capacity: 8 * length * actors,
-      segmentLength: 8 * length * actors,
+      capacity: length * actors,
       state: float32(2),
       action: int32(3),
       extras: { value: float32() },
