@@ -5,6 +5,7 @@
  */
 
 import { checkBoolean, show } from "../../base/checks.ts";
+import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import {
   EXRP_EPISODE_FIRST_POSITION,
@@ -38,6 +39,12 @@ export interface EpisodeInfo {
   readonly firstPosition: number;
   /** Its tag; 0 once it was forgotten. */
   readonly tag: number;
+}
+
+/** An episode as one line, such as `Episode 3: open, 20 records from position 16, tag 1`. */
+function episodeText({ handle, ending, recordCount, firstPosition, tag }: EpisodeInfo): string {
+  const from = firstPosition > 0 ? ` from position ${firstPosition}` : "";
+  return `Episode ${handle}: ${ending}, ${numberOf(recordCount, "record")}${from}, tag ${tag}`;
 }
 
 /** How an episode begins. */
@@ -142,13 +149,13 @@ export class Episodes {
     }
     const status = core.kernel.symbols.exrp_episode_info(core.id, handle, info, info.length);
     core.check(operation, status);
-    return {
+    return showOneAs({
       handle,
       ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
       recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
       firstPosition: info[EXRP_EPISODE_FIRST_POSITION] ?? 0,
       tag: info[EXRP_EPISODE_TAG] ?? 0,
-    };
+    }, episodeText);
   }
 
   /** The handles of all episodes, oldest first. */

@@ -129,7 +129,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     "EpisodeRecords of episode 0 (terminated): 6 records { state: float32[6,2],": replay
       .episodeRecords(episode),
     "Drained 6 steps in 1 segment": replay.drain({ keep: true }),
-    '{ handle: 0, ending: "terminated", recordCount: 6': replay.episode(episode),
+    "Episode 0: terminated, 6 records, tag 0": replay.episode(episode),
     "Object [AsyncGenerator] {}": replay.batches(2, selector),
   };
   for (const [start, value] of Object.entries(lines)) {
