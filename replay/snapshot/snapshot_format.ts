@@ -11,7 +11,7 @@ import { ReplayError } from "../../base/errors.ts";
 import type { Kernel } from "../../ffi/library.ts";
 
 /** The version of the format that this library writes. It reads no newer one. */
-export const SNAPSHOT_VERSION = 1;
+export const SNAPSHOT_VERSION = 2;
 
 /** The largest piece that is handed to a stream at once. */
 export const PIECE_BYTES_MAX = 2 ** 20;

@@ -115,10 +115,10 @@ async function forge(
 Deno.test("a newer version says which", async () => {
   const [replay, bytes, unchanged] = await damageable();
   using _replay = replay;
-  const newer = await forge(bytes, (_bytes, view) => view.setUint32(8, 2, true));
+  const newer = await forge(bytes, (_bytes, view) => view.setUint32(8, 3, true));
   assertMatch(
     await refused(replay, newer, ["snapshot-version"]),
-    /has version 2 .* reads 1: use a newer library/,
+    /has version 3 .* reads 2: use a newer library/,
   );
   await unchanged();
 });
