@@ -1,7 +1,7 @@
 /**
  * Experience replay for reinforcement learning. A replay stores one record for each step of an agent, and gives you large random
- * batches of short sequences. When it is full, it forgets whole episodes. You choose the rule that draws and the rule that forgets, or
- * write your own.
+ * batches of short sequences. When it is full, it forgets ended episodes whole, and the oldest steps of open ones. You choose the rule
+ * that draws and the rule that forgets, or write your own.
  *
  * What you need every day is here. There are six more entry points:
  *

@@ -60,7 +60,9 @@ function text(operation: string, status: number, detail: readonly number[]): str
     case abi.EXRP_STATUS_PRIORITY_INVALID:
       return `priority[${a}] is ${b}; a priority must be finite and not negative`;
     case abi.EXRP_STATUS_BATCH_SIZE:
-      return `a batch must have 1 to ${b} picks, got ${a}`;
+      return Number(b) < abi.EXRP_LIMIT_BATCH
+        ? `a batch must have 1 to ${b} picks, because the selector draws each of ${b} picks at most once, got ${a}`
+        : `a batch must have 1 to ${b} picks, got ${a}`;
     case abi.EXRP_STATUS_BUFFER_SIZE:
       return `a buffer has ${a} elements or bytes, but the call needs ${b}`;
     case abi.EXRP_STATUS_CAPACITY:
@@ -79,7 +81,7 @@ function text(operation: string, status: number, detail: readonly number[]): str
           handleOf(operation)
         })`;
       }
-      return `episode ${a} has ended with ${b} records; newEpisode() begins another (if you did not end it, it was cut at segmentLength: use ${
+      return `episode ${a} has ended with ${b} records, and no other can go to it; newEpisode() begins another (if you did not end it, use ${
         handleOf(operation)
       })`;
     case abi.EXRP_STATUS_FULL:

@@ -70,7 +70,8 @@ interface Parts {
 
 /**
  * A store of experience. It takes one record for each step, and gives you batches of short sequences, which a selector draws. When it
- * is full, it forgets whole episodes. It grew out of Chen and Wang's experience-replay module.
+ * is full, it forgets ended episodes whole, and the oldest records of open ones. It grew out of Chen and Wang's experience-replay
+ * module.
  *
  * Its type says what is in it: `ExperienceReplay<{ state: Column<"float32", [4]> }>` has states of four floats, the
  * default action and reward, and no extras. `ExperienceReplay` alone is a replay of any schema: every replay fits where you ask for it.
@@ -253,7 +254,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Appends a record to an open episode. If the replay is full, episodes are evicted first.
+   * Appends a record to an open episode. If the replay is full, it makes room first: an ended episode goes whole, or an open one loses
+   * its oldest records.
    *
    * The values are copied. Give a number for a column without a shape. For any other column, give a plain or typed array of numbers in
    * row-major order. The typed array of the column's dtype is the fastest. With `finalState` the episode ends: as terminated, or as
@@ -383,7 +385,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * new episode if the environment is done, or if its episode was evicted while it was open.
    *
    * `steps` has one array for each column, `[m, ...shape]` in row-major order. `nextState` is the state that the step led to, and not
-   * the first state of the next episode. Only rows of environments that are done are read. If both `terminated` and `truncated` are
+   * the first state of the next episode. Where an environment is done, its row is the final state. The replay keeps the other rows for
+   * {@linkcode ExperienceReplay.drain}, as `keepNextState` of {@linkcode CreateOptions} says. If both `terminated` and `truncated` are
    * set, the episode is terminated.
    *
    * Cost: 0.06 to 0.1 µs for each environment with a small state, without allocation.
@@ -867,6 +870,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * saved ones, and your references to them stay valid. Missing ones are made. You find them in {@linkcode ExperienceReplay.pickTables}
    * and {@linkcode ExperienceReplay.selectors}. A selector written in TypeScript must be there before the call.
    *
+   * Handles stay valid: save those of your actors too, and go on with them. If your environments begin anew, call
+   * {@linkcode ExperienceReplay.newEpisode} for each. The open episodes then stay until their room is needed.
+   *
    * @param source The bytes, a path, a file URL, or a stream. You can't use the replay while it reads a stream.
    * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or `snapshot-mismatch`.
    * `rule` if a rule of your own refuses its part. `permission` or `file` if the file can't be read, with the system's error as
@@ -937,7 +943,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Returns all records of one episode. Each column is one typed array `[records, ...shape]`, which you own.
+   * Returns all stored records of one episode. Each column is one typed array `[records, ...shape]`, which you own.
    *
    * @throws {ReplayError} `record-unknown` if the episode was evicted. `episode-unknown` for a handle that the replay never gave.
    * @example

@@ -65,7 +65,7 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
     if ((counts[k] ?? 0) > (counts[longest] ?? 0)) longest = k;
   }
   const count = counts[longest] ?? 0;
-  if (count === 0) return tagged ? `no record has an episode${tagged}` : "no record is stored";
+  if (count === 0) return tagged ? `no episode${tagged} has a record` : "no record is stored";
   const which = counts.length === 1
     ? `the only episode${tagged}`
     : `the longest of ${counts.length} episodes${tagged}`;

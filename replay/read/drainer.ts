@@ -135,7 +135,7 @@ export class Drainer {
     const asked = steps ?? minSteps;
     const wanted = asked === undefined
       ? 1
-      : checkInteger(`${OPERATION}: ${name}`, asked, 1, capacity);
+      : checkInteger(`${OPERATION}: ${name} (at most the capacity)`, asked, 1, capacity);
     const keep = checkBoolean(`${OPERATION}: keep`, options.keep ?? false);
 
     const info = core.info(OPERATION);

@@ -177,8 +177,16 @@ Deno.test("drain() refuses what it can't use, and nothing has changed", async ()
   recordEpisode(replay, 3);
   const before = visibleState(replay);
   const wrong: [unknown, typeof TypeError | typeof RangeError, string][] = [
-    [{ steps: 0 }, RangeError, "drain(): steps must be an integer from 1 to 20"],
-    [{ steps: 21 }, RangeError, "drain(): steps must be an integer from 1 to 20"],
+    [
+      { steps: 0 },
+      RangeError,
+      "drain(): steps (at most the capacity) must be an integer from 1 to 20",
+    ],
+    [
+      { steps: 21 },
+      RangeError,
+      "drain(): steps (at most the capacity) must be an integer from 1 to 20",
+    ],
     [{ minSteps: 1.5 }, RangeError, "drain(): minSteps"],
     [{ minSteps: "3" }, TypeError, "drain(): minSteps"],
     [{ steps: 1, minSteps: 1 }, TypeError, "not both"],

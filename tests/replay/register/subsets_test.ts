@@ -320,7 +320,7 @@ Deno.test("a batch of which one part has no pick fails before anything is drawn,
   const bytes = await replay.serialize();
   for (const selector of [mixed, offline]) {
     const { message } = assertReplayError(() => replay.getBatch(8, selector), "empty");
-    assertMatch(message, /there is no pick to draw yet: no record has an episode with tag 1 or 4;/);
+    assertMatch(message, /there is no pick to draw yet: no episode with tag 1 or 4 has a record;/);
   }
   assertEquals(await replay.serialize(), bytes);
   replay.record(empty, 0, 0, 0);
