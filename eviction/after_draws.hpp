@@ -56,12 +56,11 @@ class AfterDraws final : public EvictionPolicy {
   }
 
   void ended(uint32_t episode, uint32_t pickCount) override {
-    const uint64_t needed = uint64_t{draws_} * pickCount;
-    Use& use = uses_[episode];
-    use.needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
     others_.noteEnded(EpisodeList::nodeOf(episode));
-    if (use.draws >= use.needed) spend(episode);
+    needFor(episode, pickCount);
   }
+  /// Fewer picks need fewer draws. All draws still count, those of the picks that went among them.
+  void trimmed(uint32_t episode, uint32_t pickCount) override { needFor(episode, pickCount); }
 
   void removed(uint32_t episode) override {
     const uint32_t node = EpisodeList::nodeOf(episode);
@@ -123,6 +122,14 @@ class AfterDraws final : public EvictionPolicy {
   static constexpr uint32_t unknown = UINT32_MAX;
 
   bool isSpent(uint32_t episode) const { return uses_[episode].draws >= uses_[episode].needed; }
+
+  /// The episode has ended, and has so many picks now.
+  void needFor(uint32_t episode, uint32_t pickCount) {
+    const bool wasSpent = isSpent(episode);
+    const uint64_t needed = uint64_t{draws_} * pickCount;
+    uses_[episode].needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
+    if (!wasSpent && isSpent(episode)) spend(episode);
+  }
 
   void spend(uint32_t episode) {
     const uint32_t node = EpisodeList::nodeOf(episode);

@@ -228,17 +228,21 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
     if (status != Status::ok) return status;
     if (*episode != episodeNone && !isLive(*episode, handle)) *episode = episodeNone;
   }
-  const uint32_t blockCount = blocksNeeded(*episode, flags);
-  // A record that cuts a segment takes a block.
-  if (blockCount == 0 && flags == 0 && hasBytesForOne(*episode)) return Status::ok;
-  const bool cuts = *episode != episodeNone && episodes_[*episode].count == config_.segmentLength;
-  const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
-  const uint32_t position = *episode == episodeNone || cuts ? 0 : episodes_[*episode].count;
-  const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position));
-  if (status != Status::ok) return status;
-  // Making room may have evicted this very episode, when no other held a record; then, or if it was gone before, a new one begins.
-  if (*episode != episodeNone && !isLive(*episode, handle)) *episode = episodeNone;
-  if (*episode == episodeNone) *episode = beginEpisode(orphans_.remove(static_cast<uint64_t>(handle)));
+  while (true) {
+    const uint32_t blockCount = blocksNeeded(*episode, flags);
+    // A record that cuts a segment takes a block.
+    if (blockCount == 0 && flags == 0 && hasBytesForOne(*episode)) return Status::ok;
+    const bool cuts = *episode != episodeNone && episodes_[*episode].count == config_.segmentLength;
+    const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
+    const uint32_t position = *episode == episodeNone || cuts ? 0 : episodes_[*episode].count;
+    const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position));
+    if (status != Status::ok) return status;
+    if (*episode == episodeNone) break;
+    if (isLive(*episode, handle)) return Status::ok;
+    // Making room took this very episode, when it held no record. The one that begins in its place needs room of another size.
+    *episode = episodeNone;
+  }
+  *episode = beginEpisode(orphans_.remove(static_cast<uint64_t>(handle)));
   return Status::ok;
 }
 
@@ -294,10 +298,7 @@ uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
   const int32_t tag = episodes_.tag(episode);
   const uint32_t actor = episodes_.actor(episode);
   if (episodes_.recordCount(episode) == 0) {
-    // Nothing of it is left: it goes, but as one that has ended.
-    const uint64_t handle = episodes_[episode].handle;
-    removeEpisode(episode);
-    orphans_.remove(handle);
+    removeEpisode(episode, false);  // nothing of it is left: it goes, but as one that has ended
     return beginEpisodeAfter(tag, actor);
   }
   endEpisodeAt(episode, state, EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED);
@@ -350,7 +351,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   }
   if (episode != episodeNone && episodes_.recordCount(episode) == 0) {
     // No record, so no pick could ever begin in it.
-    removeEpisode(episode);
+    removeEpisode(episode, false);
     episode = episodeNone;
   }
   *ended = episode != episodeNone;
@@ -398,7 +399,8 @@ Status Replay::prepareRemoval() {
   return Status::ok;
 }
 
-void Replay::removeEpisode(uint32_t episode) {
+/// Where it is open, its handle may go on, but for an episode that ends and is removed as it holds nothing.
+void Replay::removeEpisode(uint32_t episode, bool mayGoOn) {
   const Episode entry = episodes_[episode];
   // The index of blocks is wanted after the picks: by then its lines are there.
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
@@ -414,7 +416,7 @@ void Replay::removeEpisode(uint32_t episode) {
   }
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
   if (eviction_ != nullptr) eviction_->removed(episode);
-  if (!entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
+  if (mayGoOn && !entry.ended()) orphans_.add(entry.handle, episodes_.tag(episode));
   nextStates_.release(episode);
   released_.remove(episode);
   open_.remove(episode);
@@ -459,6 +461,7 @@ void Replay::trim(uint32_t episode, uint32_t to) {
   const uint32_t ordinal = firstOrdinal(entry, to);
   while (store_.block(episodes_[episode].firstBlock).ordinal < ordinal) dropFirstBlock(episode);
   episodes_.setFirst(episode, to);
+  if (entry.ended() && eviction_ != nullptr) eviction_->trimmed(episode, endedPickCount(episode));
   bytes_.episodeTrimmed(from, to);
   recordCount_ -= to - from;
   ++changeCount_;
@@ -663,6 +666,7 @@ Status Replay::restoreEpisode(uint64_t handle, uint32_t first, uint32_t count, u
   episodes_[episode].count = count;
   episodes_[episode].state = state;
   episodes_.setFirst(episode, first);
+  if (begin > 0) store_.noteCarried(episode);
   recordCount_ += count - first;
   if (count > first) empty_.remove(episode);
   if (empty_.count() > config_.emptyMax()) return Status::dataCorrupt;

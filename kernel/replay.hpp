@@ -294,7 +294,7 @@ class Replay {
   void appendBlock(uint32_t episode, uint32_t ordinal);
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
-  void removeEpisode(uint32_t episode);
+  void removeEpisode(uint32_t episode, bool mayGoOn = true);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);
   int32_t checkBlocks(uint32_t episode) const;

@@ -52,6 +52,11 @@ class EvictionPolicy {
     (void)episode;
     (void)pickCount;
   }
+  /// An episode that has ended lost its oldest records, which were released, and has `pickCount` picks left in the first pick table.
+  virtual void trimmed(uint32_t episode, uint32_t pickCount) {
+    (void)episode;
+    (void)pickCount;
+  }
   /// Whether it wants to hear of priorities; always the same answer.
   virtual bool wantsPriorities() const { return false; }
   /// The priorities that one call has set for picks of these episodes, in its order; an episode may come many times.

@@ -72,8 +72,6 @@ class BlockPool {
   /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
   const BlockHead* heads() const { return heads_.data(); }
 
-  /// How many records had been written to the replay before the block's first one.
-
   uint32_t countMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }

@@ -99,6 +99,8 @@ class Store {
   }
   /// Carries what the block's records leave to those after them: it is the first of its episode, and goes.
   void carry(uint32_t block);
+  /// Rows are about to be carried for an episode.
+  void noteCarried(uint32_t episode) { carriedEnd_ = episode < carriedEnd_ ? carriedEnd_ : episode + 1; }
 
   /// How many slots share a birth, and the birth of a slot's run of them: that of its first slot.
   uint32_t birthLength() const { return 1u << birthShift_; }
@@ -141,7 +143,9 @@ class Store {
       bytes += groups_[group].takenBytes(size_t{highWater()} * blockLength_ * groupStride_[group]);
     }
     for (uint32_t index = 0; index < keptCount_; ++index) {
-      bytes += kept_[index].takenBytes(size_t{highWater()} * keptRows_[index] * columns_[keptColumns_[index]].bytes);
+      const uint32_t rowBytes = columns_[keptColumns_[index]].bytes;
+      bytes += kept_[index].takenBytes(size_t{highWater()} * keptRows_[index] * rowBytes);
+      bytes += carried_[index].takenBytes(size_t{carriedEnd_} * rowBytes);
     }
     return bytes;
   }
@@ -169,6 +173,7 @@ class Store {
   ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
   uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
   ReservedArray<uint8_t> carried_[EXRP_LIMIT_KEPT];
+  uint32_t carriedEnd_ = 0;  // 1 more than the largest episode that ever carried rows
 
   BlockPool pool_;
   uint32_t blockLength_ = 0;

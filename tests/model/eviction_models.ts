@@ -14,6 +14,8 @@ export interface EvictionModel {
   sampled(handles: readonly number[]): void;
   /** An episode has ended, with this number of picks. */
   ended?(handle: number, pickCount: number): void;
+  /** An episode that has ended lost its oldest records, and has this number of picks now. */
+  trimmed?(handle: number, pickCount: number): void;
   /** Priorities of picks of these episodes, as one call set them. */
   prioritized?(handles: readonly number[], priorities: readonly number[]): void;
   removed(handle: number): void;
@@ -314,6 +316,9 @@ class AfterDrawsModel implements EvictionModel {
     if (episode === undefined) throw new Error(`the model ended ${handle}, which is gone`);
     episode.pickCount = pickCount;
     this.#look(episode);
+  }
+  trimmed(handle: number, pickCount: number): void {
+    this.ended(handle, pickCount);
   }
   removed(handle: number): void {
     this.episodes = this.episodes.filter((episode) => episode.handle !== handle);

@@ -606,6 +606,9 @@ export class ReplayModel {
     this.#drained.trimmed(episode, position);
     this.#tables.trimPicks(episode, position);
     episode.first = position;
+    if (episode.ending !== undefined) {
+      this.#eviction.trimmed?.(handle, this.#tables.firstTablePicks(episode));
+    }
     // Values that not all records keep stay as long as a record has them, or the next one will.
     const { every } = this.config;
     const gone = new Set(every.map((n) => keptAt(first, n)));

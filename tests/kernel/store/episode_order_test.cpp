@@ -18,7 +18,7 @@ struct Episodes {
   Episodes(uint32_t blockLength, uint32_t chosenStride) : stride(chosenStride) {
     const Column column = {4, 1, 4, 1, 0, 0};
     CHECK_EQUAL(store.create(&column, 1, blockLength, blockMax), Status::ok);
-    CHECK_EQUAL(blocks.create(4, blockMax), Status::ok);
+    CHECK_EQUAL(blocks.create(blockMax), Status::ok);
     PickPolicy policy;
     policy.allowOpenEnd = true;
     policy.stride = stride;
