@@ -230,7 +230,11 @@ export class Drawer {
         bytes,
         lengthOf(bytes),
       );
-    if (status !== 0) throw this.#error("getBatch()", status, table);
+    if (status !== 0) {
+      const isPart = count !== layout.size;
+      const part = isPart ? `: the part ${entry.selector.kind}` : "";
+      throw this.#error(`getBatch()${part}`, status, table);
+    }
     if (draws !== undefined) this.#note(entry, filling, first, count);
     const { eviction } = this.#rules;
     if (eviction === undefined) return;

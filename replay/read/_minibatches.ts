@@ -6,6 +6,7 @@
  * @module
  */
 
+import { arraysText, columnsText, numberOf, showAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema } from "../../schema/schema.ts";
@@ -65,9 +66,11 @@ class Rows {
   readonly #columns: readonly Gathered[];
   readonly #extras: readonly Gathered[];
   readonly #own: readonly Gathered[];
+  readonly #shape: Drained["shape"];
 
   constructor(drained: Drained, own: OwnArrays, count: number, of?: Rows) {
     this.#count = count;
+    this.#shape = drained.shape;
     const gather = (arrays: OwnArrays, part: (rows: Rows) => readonly Gathered[]): Gathered[] =>
       Object.entries(arrays).map(([name, source], k) => {
         const width = widthOf(source, drained.size);
@@ -106,6 +109,62 @@ class Rows {
       "state" | "action" | "reward"
     >;
     const [extras, own] = [named(this.#extras), named(this.#own)];
-    return { size: this.#count, epoch, index: this.#index, state, action, reward, extras, own };
+    const size = this.#count;
+    return new StepMinibatch(
+      { size, epoch, index: this.#index, state, action, reward, extras, own },
+      this.#shape,
+    );
   }
+}
+
+/** The object behind a {@linkcode Minibatch}. */
+class StepMinibatch implements Minibatch {
+  /** The name that `console.log` shows, if all else fails. */
+  static readonly name = "Minibatch";
+  readonly size: number;
+  readonly epoch: number;
+  readonly index: Int32Array<ArrayBuffer>;
+  readonly state: Minibatch["state"];
+  readonly action: Minibatch["action"];
+  readonly reward: Minibatch["reward"];
+  readonly extras: Minibatch["extras"];
+  readonly own: OwnArrays;
+  readonly #shape: Drained["shape"];
+
+  constructor(parts: Minibatch, shape: Drained["shape"]) {
+    this.size = parts.size;
+    this.epoch = parts.epoch;
+    this.index = parts.index;
+    this.state = parts.state;
+    this.action = parts.action;
+    this.reward = parts.reward;
+    this.extras = parts.extras;
+    this.own = parts.own;
+    this.#shape = shape;
+  }
+
+  /** What `console.log` shows. */
+  static textOf(steps: StepMinibatch): string {
+    const own = Object.keys(steps.own).length === 0 ? "" : ` own ${arraysText(steps.own)}`;
+    const of = `Minibatch ${numberOf(steps.size, "step")} of epoch ${steps.epoch}`;
+    return `${of} ${columnsText(steps, rowsOf(steps.#shape, steps.size))}${own}`;
+  }
+}
+
+showAs(StepMinibatch, StepMinibatch.textOf);
+
+/** The shapes of `count` rows of drained steps. */
+function rowsOf(shape: Drained["shape"], count: number): Drained["shape"] {
+  const rows = <T extends readonly number[]>([, ...rest]: T): T =>
+    [count, ...rest] as readonly number[] as T;
+  const extras = Object.fromEntries(
+    Object.entries(shape.extras).map(([name, of]) => [name, rows(of)]),
+  );
+  return {
+    ...shape,
+    state: rows(shape.state),
+    action: rows(shape.action),
+    reward: rows(shape.reward),
+    extras,
+  };
 }

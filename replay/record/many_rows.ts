@@ -73,7 +73,17 @@ export function countSteps(operation: string, named: NamedColumn, values: Values
   const { elementCount } = named.column;
   const length = countOf(values);
   const count = length / elementCount;
-  if (Number.isInteger(count) && count > 0) return count;
+  if (Number.isInteger(count) && count > 0) {
+    // Rows in the place of numbers would be counted as numbers, and other columns blamed for their count.
+    if (Array.isArray(values) && nestedHint(values[0]) !== "") {
+      throw new TypeError(
+        `${operation}: ${named.name}[0] must be a number (it is ${named.column}), got ${
+          show(values[0])
+        }${nestedHint(values[0])}`,
+      );
+    }
+    return count;
+  }
   checkHonest(`${operation}: ${named.name}`, values);
   throw new RangeError(
     `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${length}${

@@ -34,8 +34,16 @@ Deno.test("columns, selectors, pick tables, batches and what is drained show as 
   assertStrictEquals(seen(mixed), "Selector 2: mixture of selectors 1 on pick table 1");
   assertStrictEquals(seen(table), "PickTable 1: 0 picks of length 3, stride 2");
   assertStrictEquals(seen(batch), `Batch 5×2 { ${columns} }`);
+  const drained = replay.drain();
+  for (const minibatch of drained.minibatches(4, { own: { advantage: new Float32Array(1) } })) {
+    assertStrictEquals(
+      seen(minibatch),
+      "Minibatch 1 step of epoch 0 { state: uint8[1,8,8], action: int32[1], reward: float32[1], " +
+        "logProb: float32[1], memory: float32[1,2] } own { advantage: float32[1] }",
+    );
+  }
   assertStrictEquals(
-    seen(replay.drain()),
+    seen(drained),
     "Drained 1 step in 1 segment { state: uint8[1,8,8], action: int32[1], reward: float32[1], " +
       "logProb: float32[1], memory: float32[1,2] }",
   );

@@ -202,6 +202,16 @@ Deno.test("recordMany() and recordBatch() say that values come flat", async () =
   using wide = await ExperienceReplay.create({ capacity: 10, state: float32(4) });
   const batch = loose(wide, "recordBatch");
   const handles = Float64Array.of(wide.newEpisode());
+  // As many rows as a step has numbers: not one step, whose other columns are too long.
+  const rows = [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]];
+  const four = { action: [0, 0, 0, 0], reward: [0, 0, 0, 0] };
+  const nested =
+    /state\[0\] must be a number .*got Array\(4\); an array is flat, in row-major order$/;
+  for (const name of ["recordMany", "recordFlat"] as const) {
+    const call = loose(wide, name);
+    const error = assertThrows(() => call(handles[0], { state: rows, ...four })) as Error;
+    assertMatch(error.message, nested);
+  }
   assertMatch(
     (assertThrows(() => batch(handles, { state: [[1, 2, 3, 4]], ...one })) as Error).message,
     flat,

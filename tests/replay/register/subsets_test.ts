@@ -453,7 +453,12 @@ Deno.test("laber and withoutReplacement work over parts of several tables", asyn
   ]);
   const distinct = replay.getBatch(16, replay.newPickSelector(parts));
   assertEquals(new Set(distinct.state).size, 16); // each of the sixteen picks once
-  assertReplayError(() => replay.getBatch(18, replay.newPickSelector(parts)), "batch-size");
+  const error = assertReplayError(
+    () => replay.getBatch(18, replay.newPickSelector(parts)),
+    "batch-size",
+  );
+  // The half that the user did not ask for by number is named.
+  assertMatch(error.message, /^getBatch\(\): the part withoutReplacement: .* got 9$/);
   // Candidates come from both tables, and scores decide.
   const best = replay.newPickSelector(laber({
     factor: 2,
