@@ -165,6 +165,8 @@ extern "C" {
                                      kernel keeps it until the episode's next record: exrp_next_states_get reads it */
 #define EXRP_RECORD_FINAL 32     /* of exrp_record_flat: the row is no record. Its state ends the episode, as truncated, and a new one
                                     begins. An episode without records stays as it is */
+#define EXRP_RECORD_TAG 64        /* the row has a tag: for the episode that it goes to, where it is the first record of that episode, and for
+                                     the episode that begins after it, with BEGINS or FINAL, until a row with a tag comes */
 
 /* Indices into the numbers of exrp_replay_info. */
 #define EXRP_INFO_CAPACITY 0
@@ -206,14 +208,16 @@ extern "C" {
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
-#define EXRP_ROW_COLUMN 3       /* column k is at 3 + k */
+#define EXRP_ROW_TAG 3          /* int32, read only with EXRP_RECORD_TAG */
+#define EXRP_ROW_COLUMN 4       /* column k is at 4 + k */
 
 /* Offsets, in bytes, in the `count` steps of exrp_record_many and exrp_record_batch. Each part starts at a multiple of 8.
  * The final states come last. The buffer holds as many as the call reads: none, one (many), one per step (batch), or one per end (flat). */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; exrp_record_many does not read them */
 #define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
-#define EXRP_STEPS_COLUMN 3       /* column k is at 3 + k: [count, column] */
+#define EXRP_STEPS_TAG 3          /* int32 [count], read only with EXRP_RECORD_TAG */
+#define EXRP_STEPS_COLUMN 4       /* column k is at 4 + k: [count, column] */
 
 /* Offsets, in bytes, in a batch. Each part starts at a multiple of 64. A part that the policy leaves out has no bytes. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
@@ -302,7 +306,7 @@ EXRP_API int32_t exrp_replay_check(uint32_t replay, int32_t* broken);
 EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count);
 EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
 /* Gives an open episode without records a tag, an int32. A new episode has tag 0. Where an episode follows on another (after a cut, by
- * EXRP_RECORD_BEGINS, or because that one was evicted while it was open), it takes the tag of that one. If the episode has a record or
+ * EXRP_RECORD_BEGINS, or because that one was evicted while it was open), it takes the tag of that one, unless EXRP_RECORD_TAG gives another. If the episode has a record or
  * is gone, the status is EXRP_STATUS_ARGUMENT. */
 EXRP_API int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag);
 /* Appends the row to the episode whose handle it carries, and writes back the handle of the episode that stores it. */
@@ -313,15 +317,15 @@ EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offs
  * is 0 in the first call, and write back the number of steps stored so far. They check all steps before they store the first.
  * If `done` is less than `count` after a call, read the journal, where one is open, and call again with the values written back.
  * EXRP_STATUS_FULL means that no step could be stored: evict an episode first. */
-/* Records consecutive steps of one episode. `flags` belong to the last step, except PRIORITY, which holds for all steps. Writes back
+/* Records consecutive steps of one episode. `flags` belong to the last step, except PRIORITY and TAG, which hold for all steps. Writes back
  * the handle of the episode that the next step belongs to. */
 EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, uint32_t* done);
-/* Records one step of each of `count` episodes. No open episode may be named twice. `flags` is 0, PRIORITY, NEXT_STATE, or both; each
+/* Records one step of each of `count` episodes. No open episode may be named twice. `flags` has any of PRIORITY, NEXT_STATE and TAG; each
  * step has its own flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
 EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                                    uint32_t flags, uint32_t* done);
-/* Records consecutive steps of many episodes, one after the other. `flags` is 0, PRIORITY, NEXT_STATE, or both. Each step has its own flags
+/* Records consecutive steps of many episodes, one after the other. `flags` has any of PRIORITY, NEXT_STATE and TAG. Each step has its own flags
  * in the steps: 0, or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order.
  * With NEXT_STATE, the state after the last step follows, unless that step has flags. `episode` is in and out as in exrp_record_many. `done` has two numbers: the steps, and how many handles are in `episodes`, which gets those of the
  * episodes that got records, in order. `episode_count` is at least `count`. */

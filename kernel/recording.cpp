@@ -25,6 +25,22 @@ Status failTwice(const double* handles, uint32_t first, uint32_t second) {
   return fail(Status::episodeTwice, handles[second], first, second);
 }
 
+/// The tags of steps, where they have any.
+class StepTags {
+ public:
+  StepTags(const uint8_t* tags, uint32_t flags) : tags_((flags & EXRP_RECORD_TAG) != 0 ? tags : nullptr) {}
+  /// To be called where the episode of a step is known, and again where another one begins after it.
+  void give(Replay& replay, uint32_t episode, uint32_t step) const {
+    if (tags_ == nullptr || episode == episodeNone) return;
+    int32_t tag = 0;
+    memcpy(&tag, tags_ + size_t{step} * sizeof tag, sizeof tag);
+    replay.tagFirst(episode, tag);
+  }
+
+ private:
+  const uint8_t* tags_;
+};
+
 /// Parts begin at multiples of this, so that every element is aligned.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
@@ -33,8 +49,8 @@ uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 
 // ---- layouts ----
 
-/// The row of record(): the handle, the priority, a row of each of the store's groups as it lies there, the final state. Each begins at a
-/// multiple of 8, so that every column is aligned to its element.
+/// The row of record(): the handle, the priority, a row of each of the store's groups as it lies there, the final state, the tag. Each begins
+/// at a multiple of 8, so that every column is aligned to its element.
 void Recording::create() {
   const Store& store = replay_.store();
   rowBytes_ = rowPriorityOffset + 8;
@@ -52,21 +68,25 @@ void Recording::create() {
   }
   rowFinalState_ = rowBytes_;
   rowBytes_ += padded(store.column(0).bytes);
+  rowTag_ = rowBytes_;
+  rowBytes_ += 8;
 }
 
 void Recording::rowLayout(double* offsets) const {
   offsets[EXRP_ROW_BYTES] = rowBytes_;
   offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
   offsets[EXRP_ROW_PRIORITY] = rowPriorityOffset;
+  offsets[EXRP_ROW_TAG] = rowTag_;
   for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
 }
 
-/// Flags, priorities, columns, and final states at the end, of which only as many have to be there as are read.
+/// Flags, priorities, tags, columns, and final states at the end, of which only as many have to be there as are read.
 Recording::StepsLayout Recording::layoutSteps(uint32_t count) const {
   StepsLayout layout;
   layout.flags = 0;
   layout.priorities = padded(count);
-  uint64_t offset = layout.priorities + uint64_t{count} * sizeof(double);
+  layout.tags = layout.priorities + uint64_t{count} * sizeof(double);
+  uint64_t offset = layout.tags + padded(uint64_t{count} * sizeof(int32_t));
   for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) {
     layout.columns[index] = offset;
     offset += padded(uint64_t{count} * replay_.store().column(index).bytes);
@@ -81,6 +101,7 @@ Status Recording::stepsLayout(uint32_t count, double* offsets) const {
   offsets[EXRP_STEPS_FLAGS] = static_cast<double>(layout.flags);
   offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalState);
   offsets[EXRP_STEPS_PRIORITY] = static_cast<double>(layout.priorities);
+  offsets[EXRP_STEPS_TAG] = static_cast<double>(layout.tags);
   for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) {
     offsets[EXRP_STEPS_COLUMN + index] = static_cast<double>(layout.columns[index]);
   }
@@ -111,7 +132,8 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   memcpy(&handle, row, sizeof handle);
   const bool hasPriority = (flags & EXRP_RECORD_PRIORITY) != 0;
   const bool hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0;
-  flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE};
+  const StepTags tags(row + rowTag_, flags);
+  flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(handle, &episode);
@@ -131,6 +153,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   if (hasPriority) replay_.initialPriorities().begin();
   Store& store = replay_.store();
   const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
+  tags.give(replay_, episode, 0);
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
   }
@@ -139,6 +162,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     copyKept(episode, column, row + rowColumns_[column]);
   }
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
+  tags.give(replay_, episode, 0);
   if (hasNextState && flags == 0) nextStates.set(episode, replay_.episodes()[episode].count, row + rowFinalState_);
   handle = replay_.handleAt(episode);
   memcpy(row, &handle, sizeof handle);
@@ -214,9 +238,10 @@ void Recording::prefetchBlocks(uint32_t episode, uint32_t count) const {
 Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
-  flags &= ~uint32_t{EXRP_RECORD_PRIORITY};
-  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
+  const StepTags tags(steps + layout.tags, flags);
+  flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG};
+  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
   const uint32_t stateBytes = replay_.store().column(0).bytes;
   const uint64_t needed = layout.finalState + (flags != 0 ? stateBytes : 0);
   const uint32_t first = *done;
@@ -248,12 +273,14 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
     if (status != Status::ok) break;
     if (hasPriorities) replay_.initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + size_t{step} * stateBytes);
+    tags.give(replay_, episode, step);
     // The last record of all, which may end the episode, comes alone.
     const uint32_t plainEnd = flags != 0 && end == count ? end - 1 : end;
     const uint32_t run = own != 0 ? 1 : 1 + replay_.recordsAlike(episode, plainEnd - step - 1);
     copySteps(episode, slot, columns, step, run);
     replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own,
                     steps + layout.finalState);
+    tags.give(replay_, episode, step);
     current = replay_.handleAt(episode);
     step += run;
   }
@@ -292,7 +319,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
                              double* episodes) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
-  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE}) != 0) return fail(Status::argument, 6, flags);
+  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = replay_.store().column(0).bytes;
   const uint32_t first = done[0];
@@ -322,6 +349,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
 
   StepColumns columns;
   findColumns(steps, layout, &columns);
+  const StepTags tags(steps + layout.tags, flags);
   const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
   const uint8_t* finalState = steps + layout.finalState + needs.endsBefore * stateBytes;
   double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
@@ -334,6 +362,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     if (own[step] == EXRP_RECORD_FINAL) {
+      tags.give(replay_, episode, step);
       if (episode != episodeNone) current = replay_.handleAt(episode);
       flagged = ++step;
       continue;
@@ -345,10 +374,12 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     }
     if (hasPriorities) replay_.initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, state);
+    tags.give(replay_, episode, step);
     if (replay_.handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.handleAt(episode);
     const uint32_t run = own[step] != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
     copySteps(episode, slot, columns, step, run);
     replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own[step], finalState);
+    tags.give(replay_, episode, step);
     if (own[step] != 0) {
       finalState += stateBytes;
       flagged = step + 1;
@@ -416,7 +447,7 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
   const bool hasNextStates = (flags & EXRP_RECORD_NEXT_STATE) != 0;
-  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE}) != 0) return fail(Status::argument, 6, flags);
+  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
   const size_t stateBytes = replay_.store().column(0).bytes;
   const uint32_t first = *done;
@@ -446,6 +477,7 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
 
   StepColumns columns;
   findColumns(steps, layout, &columns);
+  const StepTags tags(steps + layout.tags, flags);
   uint32_t step = first;
   for (; step < end; ++step) {
     uint32_t& episode = lane.environments[step];
@@ -456,10 +488,12 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
     if (status != Status::ok) break;
     if (hasPriorities) replay_.initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + step * stateBytes);
+    tags.give(replay_, episode, step);
     copyStep(episode, slot, columns, step);
     const uint8_t* const priority = hasPriorities ? steps + layout.priorities + size_t{step} * sizeof(double) : nullptr;
     const uint8_t* const nextState = steps + layout.finalState + step * stateBytes;
     replay_.publish(&episode, 1, priority, own[step], nextState);
+    tags.give(replay_, episode, step);
     if (hasNextStates && own[step] == 0) replay_.nextStates().set(episode, replay_.episodes()[episode].count, nextState);
     handles[step] = replay_.handleAt(episode);
   }

@@ -35,6 +35,7 @@ class Recording {
   struct StepsLayout {
     uint64_t flags;
     uint64_t priorities;
+    uint64_t tags;
     uint64_t columns[columnMax];
     uint64_t finalState;
   };
@@ -80,6 +81,7 @@ class Recording {
   uint32_t rowGroups_[columnMax] = {};   // where a group's row begins in the caller's
   uint32_t rowColumns_[columnMax] = {};  // where a column begins
   uint32_t rowFinalState_ = 0;
+  uint32_t rowTag_ = 0;
 };
 
 }  // namespace exrp

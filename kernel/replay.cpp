@@ -34,6 +34,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   if (status == Status::ok) status = ages_.create(episodes_, blockCountMax, config.ageMax);
   if (status == Status::ok) status = open_.create(episodes_, blockCountMax);
   if (status == Status::ok) status = empty_.create(episodes_, blockCountMax);
+  if (status == Status::ok) status = orphans_.create();
   bytes_.create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
   nextStates_.create(blockCountMax, config.columns[0].bytes);
   released_.create(episodes_, blockCountMax);
@@ -49,7 +50,7 @@ void Replay::info(double* info) const {
     indexBytes += selectors_[index]->memoryBytes(selectorTables_[index]->picks.countHighWater());
   }
   if (eviction_ != nullptr) indexBytes += eviction_->memoryBytes();
-  indexBytes += ages_.memoryBytes() + open_.memoryBytes() + empty_.memoryBytes();
+  indexBytes += ages_.memoryBytes() + open_.memoryBytes() + empty_.memoryBytes() + orphans_.memoryBytes();
   // Some parts take a bit for each pick: a part of a byte does not count.
   indexBytes = static_cast<double>(static_cast<uint64_t>(indexBytes));
   info[EXRP_INFO_CAPACITY] = config_.capacity;
@@ -162,6 +163,8 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   if (status == Status::ok) status = ages_.prepare(episodeEnd);
   if (status == Status::ok) status = open_.prepare(episodeEnd);
   if (status == Status::ok) status = empty_.prepare(episodeEnd);
+  // Any episode may go while it is open.
+  if (status == Status::ok) status = orphans_.prepare(uint64_t{orphans_.count()} + episodes_.count() + episodeCount);
   if (status == Status::ok) status = released_.prepare(episodeEnd);
   if (status == Status::ok) status = store_.prepareCarried(episodeEnd);
   if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodes_.preparedCount(episodeCount))) {

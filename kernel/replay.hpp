@@ -212,6 +212,10 @@ class Replay {
     if (episodes_[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
     return appendSlot(*episode);
   }
+  /// Gives an episode that has no record yet its tag; for one that has, does nothing.
+  void tagFirst(uint32_t episode, int32_t tag) {
+    if (episodes_[episode].count == 0) episodes_.setTag(episode, tag);
+  }
   /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
   uint32_t recordsAlike(uint32_t episode, uint32_t count) const {
     if (store_.keptCount() > 0) return 0;

@@ -204,6 +204,8 @@ Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* it
 
 Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
   OrphanHandles& orphans = replay_.orphans();
+  const Status status = orphans.prepare(loadExpected_[2] + replay_.episodes().count());
+  if (status != Status::ok) return status;
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<OrphanItem>(items, at);
     // Whether it has an episode, check() says in the end.

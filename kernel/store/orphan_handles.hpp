@@ -6,24 +6,40 @@
 // Thread safety: none of its own.
 // Invariants:
 //   1. Each handle is here at most once, in the order in which their episodes went.
-//   2. There are at most `countMax`. One more pushes out the oldest, which then is refused, too.
+//   2. There are at most `countMax`. One more pushes out the oldest, which then is refused, too. There may be as many open episodes
+//      without a record, so all of them may go at once.
+//   3. There is memory for one more, or for countMax. The owner sees to that with prepare(), whenever an episode may begin.
 // (That none of them has an episode, and that all were given out, the replay checks.)
-// Cost: O(count) a look-up. Only a handle without an episode is looked up. It takes no memory but its own, 12 KiB.
+// Cost: O(count) a look-up. Only a handle without an episode is looked up. 12 bytes a handle, in pages, for the most that there were.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+
 namespace exrp {
 
 class OrphanHandles {
  public:
-  static constexpr uint32_t countMax = 1024;
+  static constexpr uint32_t countMax = 4096;
   static constexpr uint32_t none = UINT32_MAX;
+
+  Status create() {
+    constexpr uint32_t bytesEach = sizeof(uint64_t) + sizeof(int32_t);
+    return handles_.create(countMax, Pages::small) && tags_.create(countMax, Pages::small) ? Status::ok
+                                                                                          : fail(Status::memory, double{countMax} * bytesEach);
+  }
+  /// Takes the memory for `most` handles, or for countMax where that is less.
+  Status prepare(uint64_t most) {
+    const auto needed = static_cast<uint32_t>(most < countMax ? most : countMax);
+    return handles_.commit(needed) && tags_.commit(needed) ? Status::ok : fail(Status::memory, 12.0 * needed);
+  }
 
   uint32_t count() const { return count_; }
   /// The handles, oldest first.
-  const uint64_t* handles() const { return handles_; }
+  const uint64_t* handles() const { return handles_.data(); }
   /// The tag of the episode whose handle stands at `at`.
   int32_t tag(uint32_t at) const { return tags_[at]; }
   /// Where a handle stands, or none.
@@ -33,12 +49,14 @@ class OrphanHandles {
     return at < count_ ? at : none;
   }
   bool contains(uint64_t handle) const { return find(handle) != none; }
+  double memoryBytes() const { return handles_.takenBytes(highWater_) + tags_.takenBytes(highWater_); }
 
   /// The open episode of this handle and this tag has gone.
   void add(uint64_t handle, int32_t tag) {
     if (count_ == countMax) removeAt(0);
     handles_[count_] = handle;
     tags_[count_++] = tag;
+    if (count_ > highWater_) highWater_ = count_;
   }
   /// The handle is used up; it need not be here. Returns its tag.
   int32_t remove(uint64_t handle) {
@@ -54,19 +72,20 @@ class OrphanHandles {
     for (uint32_t at = 0; at < count_; ++at) {
       if (find(handles_[at]) != at) return 1;
     }
-    return 0;
+    return count_ < countMax && handles_.committed() < count_ ? 3 : 0;
   }
 
  private:
   void removeAt(uint32_t at) {
     --count_;
-    memmove(&handles_[at], &handles_[at + 1], (count_ - at) * sizeof handles_[0]);
-    memmove(&tags_[at], &tags_[at + 1], (count_ - at) * sizeof tags_[0]);
+    memmove(&handles_[at], &handles_[at + 1], (count_ - at) * sizeof(uint64_t));
+    memmove(&tags_[at], &tags_[at + 1], (count_ - at) * sizeof(int32_t));
   }
 
-  uint64_t handles_[countMax];  // the first count_ of them
-  int32_t tags_[countMax];      // likewise
+  ReservedArray<uint64_t> handles_;  // the first count_ of them
+  ReservedArray<int32_t> tags_;      // likewise
   uint32_t count_ = 0;
+  uint32_t highWater_ = 0;  // the most that there were
 };
 
 }  // namespace exrp

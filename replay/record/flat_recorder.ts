@@ -15,7 +15,7 @@ import {
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
-import type { NamedColumn } from "../../schema/columns.ts";
+import type { NamedColumn, NumericArray } from "../../schema/columns.ts";
 import type { Recordable, RecordArray, Schema } from "../../schema/schema.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
@@ -29,6 +29,7 @@ import {
   type StepExtras,
   writeColumns,
   writePriorities,
+  writeTags,
 } from "./many_recorder.ts";
 import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
 import { checkEpisode, FLAG_HINTS } from "./record_input.ts";
@@ -52,6 +53,11 @@ export type FlatSteps<S extends Schema> = Recordable<
      * of the final state. No learner looks there, because the step's `discount` is 0.
      */
     readonly nextStateUnknown?: boolean;
+    /**
+     * The tag of each episode that begins in this call, or has its first record in it: a whole number from -2^31 to 2^31 - 1, or `[n]`, one
+     * for each step. An episode then has the tag of its first step. Without it, it has that of `newEpisode`, or of the episode before.
+     */
+    readonly tag?: number | NumericArray;
   }
 >;
 
@@ -76,6 +82,7 @@ const FLAT_OPTIONS = [
   "truncated",
   "nextState",
   "nextStateUnknown",
+  "tag",
 ] as const;
 const HINTS = { ...FLAG_HINTS, terminals: "use terminated", timeouts: "use truncated" };
 
@@ -113,7 +120,8 @@ export class FlatRecorder {
     steps.flags.set(ends.flags);
     this.#writeFinalStates(steps, ends, loose);
     const next = loose.nextState === undefined ? 0 : EXRP_RECORD_NEXT_STATE;
-    const flags = next | writePriorities(FLAT, steps, loose.priority);
+    const flags = next | writePriorities(FLAT, steps, loose.priority) |
+      writeTags(FLAT, steps, loose.tag);
     if (this.#isFinite) checkFiniteSteps(steps);
     const recorded = this.#store(episode, steps, flags);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept = steps;

@@ -21,6 +21,7 @@ import {
   EXRP_RECORD_ENDS,
   EXRP_RECORD_NEXT_STATE,
   EXRP_RECORD_PRIORITY,
+  EXRP_RECORD_TAG,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
@@ -32,6 +33,7 @@ import type {
   RecordValue,
   Schema,
 } from "../../schema/schema.ts";
+import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
@@ -80,6 +82,11 @@ export type ManySteps<S extends Schema> = Recordable<
     readonly finalState?: RecordValue<S, "state">;
     /** With `finalState`: whether the episode was cut off and not ended by the task. Learners then bootstrap. */
     readonly truncated?: boolean;
+    /**
+     * A whole number from -2^31 to 2^31 - 1: the tag of each episode that begins in this call, or has its first record in it. Without it,
+     * they have the tag of `newEpisode`, or of the episode before.
+     */
+    readonly tag?: number;
   }
 >;
 
@@ -100,6 +107,11 @@ export type BatchSteps<S extends Schema> = Recordable<
     readonly terminated?: DoneFlags;
     /** `[m]`: whether the episode was cut off, so that learners bootstrap. It counts only if `terminated` is not set. */
     readonly truncated?: DoneFlags;
+    /**
+     * The tag of each episode that begins in this call, or has its first record in it: a whole number from -2^31 to 2^31 - 1, or `[m]`, one
+     * for each environment. Without it, they have the tag of `newEpisode`, or of the environment's episode before.
+     */
+    readonly tag?: number | NumericArray;
   }
 >;
 
@@ -113,6 +125,7 @@ const MANY_OPTIONS = [
   "priority",
   "finalState",
   "truncated",
+  "tag",
 ] as const;
 const BATCH_OPTIONS = [
   "state",
@@ -123,6 +136,7 @@ const BATCH_OPTIONS = [
   "nextState",
   "terminated",
   "truncated",
+  "tag",
 ] as const;
 
 /** The staging rows are kept for the next call if they have at most this many bytes. */
@@ -172,7 +186,8 @@ export class ManyRecorder {
     if (steps?.count !== count) steps = new ManyRows(this.#core, MANY, count, "finalState", 1);
     this.#many = undefined;
     writeColumns(MANY, steps, loose, this.#core.config.extraNames);
-    const flags = writePriorities(MANY, steps, loose.priority) | this.#writeEnd(steps, loose);
+    const flags = writePriorities(MANY, steps, loose.priority) |
+      writeTag(MANY, steps, loose.tag) | this.#writeEnd(steps, loose);
     if (this.#row.isFinite) checkFiniteSteps(steps);
     const { symbols } = this.#core.kernel;
     const handle = this.#rules.eviction === undefined ? this.#handle : new Float64Array(1);
@@ -204,7 +219,7 @@ export class ManyRecorder {
     writeColumns(BATCH, steps, loose, this.#core.config.extraNames);
     const doneCount = writeFlags(steps, loose.terminated, loose.truncated);
     const flags = this.#writeNextStates(steps, loose.nextState, doneCount) |
-      writePriorities(BATCH, steps, loose.priority);
+      writePriorities(BATCH, steps, loose.priority) | writeTags(BATCH, steps, loose.tag);
     if (this.#row.isFinite) {
       checkFiniteSteps(steps);
       const keeps = (flags & EXRP_RECORD_NEXT_STATE) !== 0;
@@ -327,6 +342,41 @@ export function writePriorities(operation: string, steps: ManyRows, value: unkno
     priorities[k] = checkPriority(`${operation}: priority[${k}]`, value[k]);
   }
   return EXRP_RECORD_PRIORITY;
+}
+
+/** Writes one tag for all steps; returns the flag that tells the kernel so. */
+function writeTag(operation: string, steps: ManyRows, value: unknown): number {
+  if (value === undefined) return 0;
+  steps.tags.fill(checkTag(`${operation}: tag`, value));
+  return EXRP_RECORD_TAG;
+}
+
+/** Writes the tags of all steps, from one or from as many as there are steps; returns the flag that tells the kernel so. */
+export function writeTags(operation: string, steps: ManyRows, value: unknown): number {
+  if (value === undefined || typeof value === "number") return writeTag(operation, steps, value);
+  const { tags, count } = steps;
+  if (!isKind("Int32Array", value)) checkHonest(`${operation}: tag`, value);
+  if (!isNumeric(value) && !Array.isArray(value)) {
+    throw new TypeError(
+      `${operation}: tag must be a whole number, or a plain or typed array of whole numbers, got ${
+        show(value)
+      }`,
+    );
+  }
+  if (countOf(value) !== count) {
+    checkHonest(`${operation}: tag`, value);
+    throw new RangeError(
+      `${operation}: tag takes one value, or ${count} for ${count} steps, got ${countOf(value)}`,
+    );
+  }
+  for (let k = 0; k < count; k++) {
+    const tag: unknown = value[k];
+    // The comparison is true only for whole numbers of 32 bits.
+    tags[k] = typeof tag === "number" && (tag | 0) === tag
+      ? tag
+      : checkTag(`${operation}: tag[${k}]`, tag);
+  }
+  return EXRP_RECORD_TAG;
 }
 
 /** Calls `each` with the index of each flag that is set. */

@@ -20,6 +20,7 @@ import {
   EXRP_STEPS_FINAL_STATE,
   EXRP_STEPS_FLAGS,
   EXRP_STEPS_PRIORITY,
+  EXRP_STEPS_TAG,
 } from "../../ffi/symbols.ts";
 import {
   type ArrayOfDType,
@@ -224,6 +225,8 @@ export class ManyRows {
   readonly flags: Uint8Array<ArrayBuffer>;
   /** The first priority of the pick that begins at each step. */
   readonly priorities: Float64Array<ArrayBuffer>;
+  /** The tag of each step, for episodes that begin there. */
+  readonly tags: Int32Array<ArrayBuffer>;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ManyRowsColumn[];
   /** The final states. */
@@ -258,6 +261,7 @@ export class ManyRows {
     this.bytes = new Uint8Array(buffer);
     this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
     this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);
+    this.tags = new Int32Array(buffer, offsets[EXRP_STEPS_TAG] ?? 0, count);
     this.columns = columns.map((named, k) =>
       new ManyRowsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
     );

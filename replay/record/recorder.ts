@@ -11,11 +11,13 @@ import {
   EXRP_RECORD_ENDS,
   EXRP_RECORD_NEXT_STATE,
   EXRP_RECORD_PRIORITY,
+  EXRP_RECORD_TAG,
   EXRP_RECORD_TRUNCATED,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { Columns, ColumnValue } from "../../schema/columns.ts";
 import type { anySchema, ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
+import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import {
@@ -89,6 +91,11 @@ export type Step<S extends Schema> = Recordable<
      * CreateOptions.keepNextState} false, it is read only if the episode ended.
      */
     readonly nextState: RecordValue<S, "state">;
+    /**
+     * A whole number from -2^31 to 2^31 - 1: the tag of each episode that begins in this call, or has its first record in it. Without it,
+     * they have the tag of `newEpisode`, or of the episode before.
+     */
+    readonly tag?: number;
   }
 >;
 
@@ -101,6 +108,7 @@ const STEP_PARTS = [
   "nextState",
   "extras",
   "priority",
+  "tag",
 ] as const;
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
@@ -167,15 +175,18 @@ export class Recorder {
     if (extras !== undefined) known++;
     if (priority !== undefined) known++;
     for (const _part in step) known--;
+    let tag: unknown;
     // An object of a class may have parts that the loop does not see, so its count says nothing.
     if (known !== 0 || step.constructor !== Object) {
+      tag = step.tag;
       checkOptions(operation, step, STEP_PARTS, FLAG_HINTS);
     }
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = checkFlag("recordStep(): truncated", truncated);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
-    const given = this.#writePriority(operation, priority);
+    let given = this.#writePriority(operation, priority);
+    if (tag !== undefined) given |= this.#writeTag(operation, tag);
     if (nextState === undefined) {
       throw new TypeError(
         `${operation}: nextState must be the state that step() returned, at every step; got undefined`,
@@ -273,6 +284,13 @@ export class Recorder {
     const { view, priorityOffset } = this.#row;
     view.setFloat64(priorityOffset, checkPriority(`${operation}: priority`, priority), true);
     return EXRP_RECORD_PRIORITY;
+  }
+
+  /** Puts the tag into the row; returns the flag that tells the kernel so. */
+  #writeTag(operation: string, tag: unknown): number {
+    const { view, tagOffset } = this.#row;
+    view.setInt32(tagOffset, checkTag(`${operation}: tag`, tag), true);
+    return EXRP_RECORD_TAG;
   }
 
   #writeExtras(operation: string, extras: unknown): void {

@@ -22,6 +22,7 @@ import {
   EXRP_ROW_COLUMN,
   EXRP_ROW_FINAL_STATE,
   EXRP_ROW_PRIORITY,
+  EXRP_ROW_TAG,
 } from "../../ffi/symbols.ts";
 import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
 import { canBeNaN, checkFinite, type StagedValues } from "./finite.ts";
@@ -265,6 +266,8 @@ export class Row {
   readonly view: DataView<ArrayBuffer>;
   /** The offset of the priority, a float64. */
   readonly priorityOffset: number;
+  /** The offset of the tag, an int32. */
+  readonly tagOffset: number;
 
   /** Whether NaN and infinite values are refused. */
   readonly isFinite: boolean;
@@ -280,6 +283,7 @@ export class Row {
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
     this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;
+    this.tagOffset = offsets[EXRP_ROW_TAG] ?? 0;
     this.columns = columns.map((named, k) =>
       new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
     );

@@ -18,6 +18,8 @@ export const FAULTS = {
   cutForgetsState: "the final state of an episode that was cut is zeros",
   cutTerminates: "an episode that was cut counts as terminated",
   tagsEnd: "an episode that follows on another has tag 0",
+  stepTagsForgotten: "the tag that comes with the first step of an episode is forgotten",
+  stepTagsLate: "the tag of any step becomes that of its episode",
   batchGoesOn: "no episode begins where an environment of a batch is done",
   emptyEnds: "an episode without a record ends like any other",
   firstPrioritiesLost:

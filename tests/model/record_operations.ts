@@ -17,6 +17,26 @@ export function newEpisode(sides: Sides, { actor, tag }: Operation & { do: "newE
   sides.actors.set(actor, handle);
 }
 
+/** A tag for some calls, from values of their own, so that all others are as they would be without it. */
+function chooseTag(data: number): number | undefined {
+  const values = new Values(data + 1);
+  return values.below(3) > 0 ? undefined : [0, 1, 2, -1][values.below(4)];
+}
+
+/** One tag for all of `count` steps, or one for each, as the library takes them and by step. */
+function chooseTags(
+  data: number,
+  count: number,
+): { readonly given: { tag?: number | ArrayLike<number> }; readonly tags: readonly number[] } {
+  const tag = chooseTag(data);
+  if (tag === undefined) return { given: {}, tags: [] };
+  const values = new Values(data + 2);
+  const form = values.below(3);
+  if (form === 0) return { given: { tag }, tags: Array.from({ length: count }, () => tag) };
+  const tags = Array.from({ length: count }, () => [0, 1, 2, -1][values.below(4)] ?? 0);
+  return { given: { tag: form === 1 ? tags : Int32Array.from(tags) }, tags };
+}
+
 interface Made {
   readonly value: unknown;
   readonly bytes: Uint8Array;
@@ -131,6 +151,7 @@ export function recordMany(sides: Sides, operation: Operation & { do: "recordMan
   const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
   const final = values.column(sides.config.state, plain);
   const ends = end !== "no";
+  const tag = chooseTag(data);
   const handle = sides.actors.get(actor) ?? 0;
   const before = sides.model.evictedCount;
   const steps = {
@@ -138,6 +159,7 @@ export function recordMany(sides: Sides, operation: Operation & { do: "recordMan
     ...(ends ? { finalState: final.value } : {}),
     ...(end === "truncated" ? { truncated: true } : {}),
     ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
+    ...(tag === undefined ? {} : { tag }),
   };
   const outcome = both(
     () => sides.replay.recordMany(handle, steps as Parameters<AnyReplay["recordMany"]>[1]),
@@ -148,6 +170,7 @@ export function recordMany(sides: Sides, operation: Operation & { do: "recordMan
         ends ? final.bytes : undefined,
         ends ? end : undefined,
         priorities,
+        tag,
       ),
   );
   if (outcome === undefined) return;
@@ -166,7 +189,9 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
   const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
   const handles = Array.from({ length: count }, (_, actor) => sides.actors.get(actor) ?? 0);
   const given = Float64Array.from(handles);
+  const { given: givenTags, tags } = chooseTags(data, count);
   const steps = {
+    ...givenTags,
     ...columns,
     nextState: next.value,
     terminated: plain ? done : Uint8Array.from(done, Number),
@@ -180,7 +205,7 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
   const before = sides.model.evictedCount;
   const outcome = both(
     () => sides.replay.recordBatch(given, steps as Parameters<AnyReplay["recordBatch"]>[1]),
-    () => sides.model.recordBatch(handles, bytes, ends, priorities, next.bytes),
+    () => sides.model.recordBatch(handles, bytes, ends, priorities, next.bytes, tags),
   );
   if (outcome === undefined) return sameNumbers("the handles of a refused batch", given, handles);
   sameNumbers("recordBatch()", given, outcome.expected);
@@ -198,7 +223,9 @@ export function recordFlat(sides: Sides, operation: Operation & { do: "recordFla
   const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
   const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
   const handle = sides.actors.get(actor) ?? 0;
+  const { given: givenTags, tags } = chooseTags(data, count);
   const steps = {
+    ...givenTags,
     ...columns,
     nextState: next.value,
     terminated: plain ? done : Uint8Array.from(done, Number),
@@ -212,7 +239,7 @@ export function recordFlat(sides: Sides, operation: Operation & { do: "recordFla
   const before = sides.model.evictedCount;
   const outcome = both(
     () => sides.replay.recordFlat(handle, steps as Parameters<AnyReplay["recordFlat"]>[1]),
-    () => sides.model.recordFlat(handle, bytes, ends, priorities, next.bytes.at(-1)),
+    () => sides.model.recordFlat(handle, bytes, ends, priorities, next.bytes.at(-1), tags),
   );
   if (outcome === undefined) return;
   const { episode, episodes, recordCount } = outcome.actual;
@@ -225,6 +252,7 @@ export function recordFlat(sides: Sides, operation: Operation & { do: "recordFla
 
 export function recordStep(sides: Sides, operation: Operation & { do: "recordStep" }): void {
   const { actor, terminated, truncated } = operation;
+  const tag = chooseTag(operation.data);
   const { state, action, reward, last, columns, options } = makeStep(sides, operation);
   const handle = sides.actors.get(actor) ?? 0;
   const ends = terminated || truncated;
@@ -237,6 +265,7 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         terminated,
         truncated,
         nextState: last.value as number,
+        ...(tag === undefined ? {} : { tag }),
         ...options as Record<never, never>,
       }),
     () =>
@@ -247,6 +276,7 @@ export function recordStep(sides: Sides, operation: Operation & { do: "recordSte
         terminated ? "terminated" : "truncated",
         options.priority,
         last.bytes,
+        tag,
       ),
   );
   if (outcome === undefined) return;

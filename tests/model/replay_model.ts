@@ -31,6 +31,8 @@ interface RecordedStep {
   readonly nextState: Uint8Array | undefined;
   /** Whether another episode begins after the end of this one, for which there must be room, too. */
   readonly begins: boolean;
+  /** The tag of the episode, if the record is its first. */
+  readonly tag?: number | undefined;
 }
 
 /** Room that must be there before a change. */
@@ -170,7 +172,7 @@ export class ReplayModel {
 
   #record(
     handle: number,
-    { columns, finalState, ending, priority, nextState, begins }: RecordedStep,
+    { columns, finalState, ending, priority, nextState, begins, tag }: RecordedStep,
   ): number {
     this.#checkOpen(handle);
     this.#forgetAged(handle);
@@ -194,6 +196,7 @@ export class ReplayModel {
     }
     if (episode === undefined) this.#useUp(handle);
     episode ??= this.#begin(this.#tagAfter(handle));
+    this.#tagFirst(episode, tag);
     const position = episode.records.length;
     // Births count on from a multiple of the step, or from the first record after all others were gone.
     const before = episode.births[position - 1] ?? 0;
@@ -219,11 +222,19 @@ export class ReplayModel {
     finalState?: Uint8Array,
     ending?: Ending,
     priorities: readonly number[] = [],
+    tag?: number,
   ): number {
     let current = handle;
     for (const [k, columns] of steps.entries()) {
-      const end = k === steps.length - 1 ? finalState : undefined;
-      current = this.record(current, columns, end, ending, priorities[k]);
+      current = this.#record(current, {
+        columns,
+        finalState: k === steps.length - 1 ? finalState : undefined,
+        ending: ending ?? "terminated",
+        priority: priorities[k],
+        nextState: undefined,
+        begins: false,
+        tag,
+      });
     }
     return current;
   }
@@ -235,6 +246,7 @@ export class ReplayModel {
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
     priorities: readonly number[] = [],
     nextStates: readonly Uint8Array[] = [],
+    tags: readonly number[] = [],
   ): number[] {
     const seen = new Set<number>();
     for (const handle of handles) {
@@ -253,6 +265,7 @@ export class ReplayModel {
         end?.ending,
         priorities[k],
         nextStates[k],
+        tags[k],
       );
     });
   }
@@ -264,6 +277,7 @@ export class ReplayModel {
     ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
     priorities: readonly number[] = [],
     nextState?: Uint8Array,
+    tags: readonly number[] = [],
   ): { readonly episode: number; readonly episodes: readonly number[] } {
     let episode = handle;
     const episodes = new Set<number>();
@@ -277,9 +291,10 @@ export class ReplayModel {
         priority: priorities[k],
         nextState: next,
         begins: end !== undefined,
+        tag: tags[k],
       });
       episodes.add(episode);
-      if (end !== undefined) episode = this.#begin(this.#tagAfter(episode)).handle;
+      if (end !== undefined) episode = this.#begin(tags[k] ?? this.#tagAfter(episode)).handle;
     }
     return { episode, episodes: [...episodes] };
   }
@@ -292,12 +307,13 @@ export class ReplayModel {
     ending: Ending = "terminated",
     priority?: number,
     nextState?: Uint8Array,
+    tag?: number,
   ): number {
     const ends = finalState !== undefined;
-    const step = { columns, finalState, ending, priority, nextState, begins: ends };
+    const step = { columns, finalState, ending, priority, nextState, begins: ends, tag };
     const after = this.#record(handle, step);
     const goesOn = !ends || this.#fault === "batchGoesOn";
-    return goesOn ? after : this.#begin(this.#tagAfter(after)).handle;
+    return goesOn ? after : this.#begin(tag ?? this.#tagAfter(after)).handle;
   }
 
   /** False when there was nothing to end. */
@@ -627,6 +643,14 @@ export class ReplayModel {
     return this.#fault === "tagsEnd" ? 0 : this.#tags.get(handle) ?? 0;
   }
 
+  /** An episode without a record takes a tag. */
+  #tagFirst(episode: Episode, tag: number | undefined): void {
+    if (tag === undefined || this.#fault === "stepTagsForgotten") return;
+    if (episode.records.length > 0 && this.#fault !== "stepTagsLate") return;
+    episode.tag = tag;
+    this.#tags.set(episode.handle, tag);
+  }
+
   #begin(tag: number): Episode {
     this.#tags.set(this.nextHandle, tag);
     const episode: Episode = {
@@ -668,7 +692,7 @@ export class ReplayModel {
     this.#tables.removePicks(episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
-    if (episode.ending === undefined) this.#orphans = [...this.#orphans, handle].slice(-1024);
+    if (episode.ending === undefined) this.#orphans = [...this.#orphans, handle].slice(-4096);
     this.evictedCount++;
   }
 }

@@ -13,7 +13,7 @@ export type Ending = "terminated" | "truncated";
 /** An episode: the bytes of each column of each record. */
 export interface Episode {
   readonly handle: number;
-  readonly tag: number;
+  tag: number;
   /** By position. Of records that are gone, only values are left that later records still have. */
   readonly records: (readonly Uint8Array[])[];
   /** By position: how many records had been written before, or fewer where that is counted from a record before it. */

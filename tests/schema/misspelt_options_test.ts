@@ -30,6 +30,8 @@ const misspelt: readonly (readonly [code: string, meant: string])[] = [
     "replay.recordBatch(new Float64Array(1), { state: [1, 2], action: [0], reward: [0], terminatd: [true] });",
     "terminated",
   ],
+  ["replay.recordMany(0, { state: [1, 2], action: [0], reward: [0], tags: 1 });", "tag"],
+  ["replay.recordFlat(0, { state: [1, 2], action: [0], reward: [0], tags: [1] });", "tag"],
   ["replay.endEpisode(0, { finalState: [1, 2], truncatd: true });", "truncated"],
   ["replay.getBatch(1, selector, { betta: 1 });", "beta"],
   ["replay.batches(1, selector, { prefech: 1 });", "prefetch"],

@@ -89,14 +89,35 @@ Deno.test("a call that fails does not use a handle up", async () => {
   assertStrictEquals(replay.record(one, [0], 0, 0), 2);
 });
 
-Deno.test("the replay remembers the newest 1,024 handles of episodes evicted while open", async () => {
-  using replay = await ExperienceReplay.create({ capacity: 4000, state: float32(1) });
-  const handles = Array.from({ length: 1100 }, () => replay.newEpisode());
+Deno.test("the replay remembers the newest 4,096 handles of episodes evicted while open", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 8000, state: float32(1) });
+  const handles = Array.from({ length: 4200 }, () => replay.newEpisode());
   const used = handles.map((handle, k) => replay.record(handle, [k], 0, 0));
   for (const handle of used) replay.evict(handle);
-  for (const handle of used.slice(-1024)) assert(replay.record(handle, [0], 0, 0) >= 1100);
-  for (const handle of used.slice(0, -1024)) {
+  for (const handle of used.slice(-4096)) assert(replay.record(handle, [0], 0, 0) >= 4200);
+  for (const handle of used.slice(0, -4096)) {
     assertReplayError(() => replay.record(handle, [0], 0, 0), "episode-ended");
+  }
+});
+
+Deno.test("after clear() each of 4,096 actors goes on once, also in a replay that was loaded", async () => {
+  const make = () => ExperienceReplay.create({ capacity: 8000, state: float32(1) });
+  using replay = await make();
+  const handles = Float64Array.from({ length: 4096 }, () => replay.newEpisode());
+  const values = new Float32Array(4096);
+  const steps = { state: values, action: values, reward: values };
+  replay.recordBatch(handles, steps);
+  replay.clear();
+  using loaded = await make();
+  await loaded.unserialize(await replay.serialize());
+  for (const each of [replay, loaded]) {
+    const now = handles.slice();
+    each.recordBatch(now, steps);
+    assertEquals(now, handles.map((handle) => handle + 4096));
+    assertStrictEquals(each.recordCount, 4096);
+    assertReplayError(() => each.record(handles[0] ?? -1, [0], 0, 0), "episode-ended");
+    each.clear(); // the memory for the handles of these is there, too
+    assertStrictEquals(each.record(now[4095] ?? -1, [0], 0, 0), 8192);
   }
 });
 
