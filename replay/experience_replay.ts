@@ -232,7 +232,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * You may give it a `tag`, such as 1 for offline data. A pick table can then have the picks of some tags only: see `where` of
    * {@linkcode PickOptions}. An episode that the replay begins by itself has the tag of the episode before it: after a cut, and after
-   * the end of an environment's episode in `recordStep` or `recordBatch`.
+   * the end of an environment's episode in `recordStep`, `recordBatch` or `recordFlat`. These calls and `recordMany` take a `tag`, too, for
+   * the episodes that begin in them.
    *
    * @returns The handle of the episode: a whole number from 0, which no other episode of this replay ever has.
    * @throws {TypeError} For an unknown option or one of the wrong kind.
@@ -268,7 +269,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * @throws {TypeError} If a value is of another kind than its column, an extra is missing, or an option is unknown.
    * @throws {RangeError} If an array has another length than its column, or an integer does not fit the dtype.
    * @throws {ReplayError} `episode-ended` if the episode has ended, whether it is still stored or not. Also for an open episode that was
-   * evicted before more than 1,024 others. `episode-unknown` for a handle that the replay never gave. `rule` if your own eviction policy
+   * evicted before more than 4,096 others. `episode-unknown` for a handle that the replay never gave. `rule` if your own eviction policy
    * makes no room.
    * @example
    * ```ts
@@ -301,9 +302,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * `steps` has one array for each column, `[n, ...shape]` in row-major order, with n from 1 to 2^24. It is a plain or typed array of
    * numbers. The typed array of the column's dtype is the fastest. With `finalState` the episode ends after the last step. All values
-   * are checked before the first step is stored.
+   * are checked before the first step is stored. `tag` is for an episode without a record, and for those that begin in the call.
    *
-   * @returns The handle for the next record: that of the episode which got the last step. See {@linkcode ExperienceReplay.record}.
+   * @returns The handle for the next record: that of the episode which got the last step. See {@linkcode ExperienceReplay.record}. Without
+   * `segmentLength`, all steps nearly always go to one episode. If you need the handles of all of them, {@linkcode
+   * ExperienceReplay.recordFlat} returns them.
    * @throws {TypeError} If values are of another kind than their column, or an option is unknown.
    * @throws {RangeError} If a column has not n steps, or a number does not fit its dtype.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room. Steps that were stored
@@ -319,9 +322,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   action: [1, 0, 1],
    *   reward: [0.5, 0.5, 1],
    *   finalState: [6, 7],
+   *   tag: 1,
    * });
-   * const { ending, recordCount } = replay.episode(episode);
-   * assertEquals([ending, recordCount], ["terminated", 3]);
+   * const { ending, recordCount, tag } = replay.episode(episode);
+   * assertEquals([ending, recordCount, tag], ["terminated", 3, 1]);
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
@@ -334,7 +338,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * values are checked before the first step is stored.
    *
    * The first step goes to `episode`: a new one, or the one that the call before returned, so that an actor's chunk goes on where the
-   * last chunk stopped. Episodes that begin have the tag of the episode before.
+   * last chunk stopped. Episodes that begin have the tag of the episode before. Or give a `tag` for all of them, or one for each step: an
+   * episode has that of its first step.
    *
    * `steps` has one array for each column, `[n, ...shape]` in row-major order, with n from 1 to 2^24. `terminated` and `truncated` have a
    * flag for each step. If both are set, the episode is terminated. `nextState` is the state that each step led to, and not the first
@@ -367,8 +372,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   terminated: [0, 0, 1, 0, 0, 0],
    *   truncated: [0, 0, 0, 0, 1, 0],
    *   nextState: [1, 2, 3, 11, 12, 21],
+   *   tag: [7, 7, 7, 8, 8, 9],
    * });
    * assertEquals([...episodes], [0, 1, 2]);
+   * assertEquals([...episodes].map((handle) => replay.episode(handle).tag), [7, 8, 9]);
    * assertEquals(replay.episodeRecords(1).finalState, Float32Array.of(12));
    * assertEquals(replay.episode(episode).recordCount, 1); // still open
    * ```
@@ -388,6 +395,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * the first state of the next episode. Where an environment is done, its row is the final state. The replay keeps the other rows for
    * {@linkcode ExperienceReplay.drain}, as `keepNextState` of {@linkcode CreateOptions} says. If both `terminated` and `truncated` are
    * set, the episode is terminated.
+   *
+   * `tag` is one number, or one for each environment. Episodes that begin in the call, or have their first record in it, take it.
    *
    * Cost: 0.06 to 0.1 µs for each environment with a small state, without allocation.
    *
@@ -410,10 +419,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *   reward: [1, 1, 1],
    *   nextState: new Float32Array([0, 1, 1, 2, 2, 3]),
    *   terminated: [false, true, false],
+   *   tag: [4, 5, 6],
    * });
    * assertStrictEquals(doneCount, 1);
    * assertEquals([...episodes], [0, 3, 2]);
    * assertStrictEquals(replay.episode(1).ending, "terminated");
+   * assertEquals([...episodes].map((handle) => replay.episode(handle).tag), [4, 5, 6]);
    * ```
    */
   recordBatch(episodes: Float64Array, steps: BatchSteps<S>): number {

@@ -1,138 +1,116 @@
-/** Tags that come with steps: they are those of the episodes that begin in the call. */
+/** Tags of episodes: who has which, what inherits one, and what is refused. */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { type Column, ExperienceReplay, float32 } from "@exrp/replay";
-import { assertReplayError, visibleState } from "../_helpers.ts";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import { smallReplay, visibleState } from "../_helpers.ts";
 
-type Plain = ExperienceReplay<{ state: Column<"float32", []> }>;
+const TAGS = [0, 1, -1, 7, 2 ** 31 - 1, -(2 ** 31)];
 
-function plainReplay(segmentLength?: number): Promise<Plain> {
-  const cuts = segmentLength === undefined ? {} : { segmentLength };
-  return ExperienceReplay.create({ capacity: 100, state: float32(), ...cuts }) as Promise<Plain>;
-}
-
-function tagsOf(replay: Plain): number[] {
-  return Array.from(replay.episodes(), (handle) => replay.episode(handle).tag);
-}
-
-function steps(
-  count: number,
-): { state: Float32Array; action: Int32Array; reward: Float32Array } {
-  return {
-    state: new Float32Array(count),
-    action: new Int32Array(count),
-    reward: new Float32Array(count),
-  };
-}
-
-const step = { state: 0, action: 0, reward: 0, nextState: 1, truncated: false };
-
-Deno.test("recordMany gives its tag to an episode without a record, and to those that begin by cuts", async () => {
-  using replay = await plainReplay(3);
-  const first = replay.recordMany(replay.newEpisode({ tag: 5 }), { ...steps(2), tag: -7 });
-  assertEquals(tagsOf(replay), [-7]);
-  // The first of these steps goes to an episode that has records, and keeps its tag.
-  const last = replay.recordMany(first, { ...steps(5), finalState: 0, tag: 2 ** 31 - 1 });
-  assertEquals(tagsOf(replay), [-7, 2 ** 31 - 1, 2 ** 31 - 1]);
-  assertStrictEquals(last, 2);
-});
-
-Deno.test("recordMany gives its tag to the episode that begins for one that was evicted", async () => {
-  using replay = await plainReplay();
-  const [one, other] = [replay.newEpisode({ tag: 3 }), replay.newEpisode({ tag: 3 })];
-  replay.clear();
-  replay.recordMany(one, { ...steps(1), tag: 4 });
-  replay.recordMany(other, steps(1));
-  assertEquals(tagsOf(replay), [4, 3]);
-});
-
-Deno.test("recordStep gives its tag with the first step, and to the episode after the last", async () => {
-  using replay = await plainReplay();
-  let episode = replay.recordStep(replay.newEpisode(), { ...step, terminated: false, tag: 1 });
-  episode = replay.recordStep(episode, { ...step, terminated: false, tag: 2 });
-  assertEquals(tagsOf(replay), [1]);
-  episode = replay.recordStep(episode, { ...step, terminated: true, tag: 3 });
-  assertEquals(tagsOf(replay), [1, 3]);
-  replay.recordStep(episode, { ...step, terminated: true, tag: undefined });
-  assertEquals(tagsOf(replay), [1, 3, 3]);
-});
-
-Deno.test("recordBatch gives one tag to all, or one to each environment", async () => {
-  using replay = await plainReplay();
-  const episodes = Float64Array.from({ length: 3 }, () => replay.newEpisode());
-  replay.recordBatch(episodes, { ...steps(3), tag: 4 });
-  assertEquals(tagsOf(replay), [4, 4, 4]);
-  const done = { nextState: new Float32Array(3), terminated: [0, 1, 0], truncated: [0, 0, 1] };
-  replay.recordBatch(episodes, { ...steps(3), ...done, tag: [7, 8, 9] });
-  assertEquals(tagsOf(replay), [4, 4, 4, 8, 9]);
-  replay.recordBatch(episodes, { ...steps(3), tag: Int32Array.of(1, 2, 3) });
-  assertEquals(tagsOf(replay), [4, 4, 4, 2, 3]);
-});
-
-Deno.test("in recordFlat an episode has the tag of its first step, and the one without a record that of the last", async () => {
-  using replay = await plainReplay();
-  const ends = { terminated: [0, 1, 1, 0, 0, 1], nextState: new Float32Array(6) };
-  const tag = [1, 2, 3, 4, 5, 6];
-  const { episode } = replay.recordFlat(replay.newEpisode(), { ...steps(6), ...ends, tag });
-  assertEquals(tagsOf(replay), [1, 3, 4, 6]);
-  replay.recordFlat(episode, { ...steps(6), ...ends, tag: 9 });
-  assertEquals(tagsOf(replay), [1, 3, 4, 9, 9, 9, 9]);
-});
-
-Deno.test("in recordFlat a step that is no record does not begin an episode", async () => {
-  using replay = await plainReplay();
-  replay.recordFlat(replay.newEpisode(), {
-    ...steps(4),
-    truncated: [0, 1, 0, 0],
-    nextStateUnknown: true,
-    tag: [1, 2, 3, 4],
+Deno.test("an episode has the tag that it began with; 0 without one, and once it was forgotten", async () => {
+  using replay = await smallReplay();
+  const handles = TAGS.map((tag) => replay.newEpisode({ tag }));
+  const plain = [replay.newEpisode(), replay.newEpisode({}), replay.newEpisode({ tag: undefined })];
+  assertEquals(handles.map((handle) => replay.episode(handle).tag), TAGS);
+  assertEquals(plain.map((handle) => replay.episode(handle).tag), [0, 0, 0]);
+  const [, one = -1] = handles;
+  replay.evict(one);
+  assertEquals(replay.episode(one), {
+    handle: one,
+    ending: "evicted",
+    recordCount: 0,
+    firstPosition: 0,
+    tag: 0,
   });
-  assertEquals(tagsOf(replay), [1, 3]);
+  // The next episode may get the place of the one that is gone, but not its tag.
+  assertStrictEquals(replay.episode(replay.newEpisode()).tag, 0);
 });
 
-Deno.test("tags of steps decide which tables have their picks", async () => {
-  using replay = await plainReplay();
-  const table = replay.newPickTable({ where: { tag: 2 } });
-  replay.recordFlat(replay.newEpisode(), {
-    ...steps(5),
-    terminated: [0, 0, 1, 0, 1],
-    nextState: new Float32Array(5),
-    tag: [1, 1, 1, 2, 2],
-  });
-  assertEquals([replay.pickCount, table.pickCount], [5, 2]);
-});
-
-Deno.test("a wrong tag is refused, and nothing has changed", async () => {
-  using replay = await plainReplay();
-  const episode = replay.newEpisode({ tag: 6 });
-  const episodes = Float64Array.of(episode);
-  const ended = replay.record(replay.newEpisode(), 0, 0, 0, { finalState: 0 });
+Deno.test("newEpisode() refuses what is no tag and what is no option, and begins nothing", async () => {
+  using replay = await smallReplay();
+  // deno-lint-ignore no-explicit-any
+  const loose = replay as any;
   const before = visibleState(replay);
-  const loose = replay as unknown as Record<string, (...options: unknown[]) => unknown>;
-  const flags = { ...step, terminated: false };
-  for (const tag of [1.5, 2 ** 31, -(2 ** 31) - 1, NaN, [1, 2], Int32Array.of(1, 2), [0.5]]) {
-    assertThrows(() => loose.recordBatch?.(episodes, { ...steps(1), tag }), RangeError, "tag");
-    assertThrows(() => loose.recordFlat?.(episode, { ...steps(1), tag }), RangeError, "tag");
-    if (typeof tag !== "number") continue;
-    assertThrows(() => loose.recordMany?.(episode, { ...steps(1), tag }), RangeError, "tag");
-    assertThrows(() => loose.recordStep?.(episode, { ...flags, tag }), RangeError, "tag");
+  for (const tag of [0.5, NaN, Infinity, 2 ** 31, -(2 ** 31) - 1, "1", null, 1n]) {
+    assertThrows(() => loose.newEpisode({ tag }), Error, "newEpisode(): tag must be");
   }
-  for (const tag of ["1", null, ["1"], {}]) {
-    assertThrows(() => loose.recordBatch?.(episodes, { ...steps(1), tag }), TypeError, "tag");
-    assertThrows(() => loose.recordFlat?.(episode, { ...steps(1), tag }), TypeError, "tag");
-    assertThrows(() => loose.recordMany?.(episode, { ...steps(1), tag }), TypeError, "tag");
-    assertThrows(() => loose.recordStep?.(episode, { ...flags, tag }), TypeError, "tag");
-  }
-  for (const name of ["recordMany", "recordFlat", "recordStep"]) {
-    const rest = name === "recordStep" ? flags : steps(1);
-    assertThrows(() => loose[name]?.(episode, { ...rest, tags: 1 }), TypeError, "did you mean tag");
-  }
-  assertThrows(
-    () => loose.recordBatch?.(episodes, { ...steps(1), tags: 1 }),
-    TypeError,
-    "did you mean tag",
-  );
-  const both = Float64Array.of(episode, ended);
-  assertReplayError(() => replay.recordBatch(both, { ...steps(2), tag: 1 }), "episode-ended");
+  assertThrows(() => loose.newEpisode({ tga: 1 }), TypeError, "did you mean tag?");
+  assertThrows(() => loose.newEpisode(1), TypeError, "newEpisode() takes an object of options");
   assertEquals(visibleState(replay), before);
-  assertStrictEquals(replay.episode(episode).tag, 6);
+});
+
+Deno.test("an episode that begins by itself has the tag of the one before it", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 100,
+    segmentLength: 4,
+    state: float32(),
+    seed: 1,
+  });
+  const tagOf = (handle: number): number => replay.episode(handle).tag;
+  // After a cut, by one record and by many.
+  let episode = replay.newEpisode({ tag: 3 });
+  const first = episode;
+  for (let t = 0; t < 6; t++) episode = replay.record(episode, t, 0, 0);
+  assertEquals([episode !== first, tagOf(episode)], [true, 3]);
+  const many = replay.recordMany(replay.newEpisode({ tag: 4 }), {
+    state: [0, 1, 2, 3, 4, 5],
+    action: [0, 0, 0, 0, 0, 0],
+    reward: [0, 0, 0, 0, 0, 0],
+  });
+  assertEquals([tagOf(many), tagOf(many - 1)], [4, 4]);
+  // After the end of an environment's episode.
+  const step = { state: 0, action: 0, reward: 0, truncated: false, nextState: 1 };
+  let stepped = replay.newEpisode({ tag: 5 });
+  for (const terminated of [false, true, true, false]) {
+    stepped = replay.recordStep(stepped, { ...step, terminated });
+    assertStrictEquals(tagOf(stepped), 5);
+  }
+  const flat = replay.recordFlat(replay.newEpisode({ tag: 8 }), {
+    state: [0, 1, 2],
+    action: [0, 0, 0],
+    reward: [0, 0, 0],
+    terminated: [true, true, false],
+    truncated: [false, false, false],
+    nextState: [1, 2, 3],
+  });
+  assertEquals([...flat.episodes].map(tagOf), [8, 8, 8]);
+  const episodes = Float64Array.of(replay.newEpisode({ tag: 6 }), replay.newEpisode());
+  for (let turn = 0; turn < 3; turn++) {
+    replay.recordBatch(episodes, {
+      state: [0, 1],
+      action: [0, 0],
+      reward: [0, 0],
+      nextState: [1, 2],
+      terminated: [true, true],
+    });
+    assertEquals([...episodes].map(tagOf), [6, 0]);
+  }
+});
+
+Deno.test("an episode that goes on after it was forgotten has its tag, also in a loaded replay", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 20, state: float32(), seed: 1 });
+  using other = await ExperienceReplay.create({ capacity: 20, state: float32(), seed: 2 });
+  const handles = [3, 0, -4].map((tag) => replay.newEpisode({ tag }));
+  for (const handle of handles) {
+    replay.record(handle, 0, 0, 0);
+    replay.evict(handle);
+  }
+  await other.unserialize(await replay.serialize());
+  for (const each of [replay, other]) {
+    const [three = -1, zero = -1, four = -1] = handles;
+    assertStrictEquals(each.episode(each.record(three, 1, 0, 0)).tag, 3);
+    const episodes = Float64Array.of(zero, four);
+    each.recordBatch(episodes, { state: [0, 1], action: [0, 0], reward: [0, 0] });
+    assertEquals([...episodes].map((handle) => each.episode(handle).tag), [0, -4]);
+  }
+});
+
+Deno.test("tags are saved and loaded", async () => {
+  using replay = await smallReplay();
+  for (const tag of TAGS) replay.record(replay.newEpisode({ tag }), [1], 0, 0, { finalState: [2] });
+  const open = replay.newEpisode({ tag: 9 });
+  const bytes = await replay.serialize();
+  using other = await smallReplay();
+  await other.unserialize(bytes);
+  assertEquals([...other.episodes()].map((handle) => other.episode(handle).tag), [...TAGS, 9]);
+  assertEquals(await other.serialize(), bytes);
+  assertStrictEquals(other.episode(other.record(open, [0], 0, 0)).tag, 9);
 });
