@@ -55,7 +55,10 @@ export interface PickOptions<
    * has the discount of `pick`.
    */
   readonly discount?: number;
-  /** Whether a pick is a whole episode that has ended; false by default. An episode longer than `length` is no pick. */
+  /**
+   * Whether a pick is a whole episode that has ended; false by default. An episode longer than `length` is no pick, and neither is one
+   * that was trimmed while it was open.
+   */
   readonly whole?: boolean;
   /**
    * How many rows come before the pick, to warm up a recurrent state; 0 by default. Near the start of an episode there are fewer, and

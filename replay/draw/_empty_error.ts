@@ -74,7 +74,11 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
 }
 
 function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy): string {
-  if (whole) return "a pick is one whole episode that has ended (pick.whole)";
+  if (whole) {
+    return `a pick is one whole episode that has ended, of at most ${
+      recordsText(length)
+    } and not trimmed (pick.whole, pick.length ${length})`;
+  }
   // The state after the last record of a pick must be known, or the one n steps on.
   const ahead = allowOpenEnd ? 0 : Math.max(1, ...nStep);
   const reasons = [`pick.length ${length}`];

@@ -66,7 +66,7 @@ Deno.test("empty: says how long the longest episode is, whichever call and selec
   replay.evict(second);
   assertMatch(
     assertReplayError(() => replay.getBatch(4, whole), "empty").message,
-    /; a pick is one whole episode that has ended \(pick.whole\)$/,
+    /; a pick is one whole episode that has ended, of at most \d+ records and not trimmed \(pick.whole, pick.length \d+\)$/,
   );
 });
 
