@@ -26,8 +26,14 @@ void drawProportional(const SumTree<Leaf>& tree, uint32_t pickCount, bool indepe
   }
   // Points, then weights, then probabilities stand in the same place: all are doubles.
   for (uint32_t k = 0; k < count; ++k) probability[k] = random.uniform();
-  if (!independent)
-    for (uint32_t k = 0; k < count; ++k) probability[k] = (static_cast<double>(k) + probability[k]) / count;
+  if (!independent) {
+    const double share = 1.0 / count;
+    const bool isPowerOfTwo = (count & (count - 1)) == 0;  // a product is then exactly the quotient
+    for (uint32_t k = 0; k < count; ++k) {
+      const double place = static_cast<double>(k) + probability[k];
+      probability[k] = isPowerOfTwo ? place * share : place / count;
+    }
+  }
   for (uint32_t k = 0; k < count; ++k) probability[k] *= total;
   tree.findMany(probability, count, !independent, index, probability);
   for (uint32_t k = 0; k < count; ++k) probability[k] /= total;

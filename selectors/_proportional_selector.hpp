@@ -157,14 +157,17 @@ class ProportionalSelector : public PickSelector {
   void weigh(const double* priority, uint32_t n, float* weight) {
     double value[pieceMax] = {};
     double power[pieceMax];
-    const double maxBefore = priorityMax_;
-    for (uint32_t k = 0; k < n; ++k) {
-      value[k] = base(priority[k]);
-      priorityMax_ = priority[k] > priorityMax_ ? priority[k] : priorityMax_;
-    }
-    portablePow32Many(value, options_.alpha, power, n, avx2_);
-    for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k]);
-    if (priorityMax_ > maxBefore) weightOfNew_ = weightOf(priorityMax_);
+    // Loops that have nothing to decide, so that compilers make vectors of them.
+    const double epsilon = options_.epsilon;
+    const double alpha = options_.alpha;
+    bool isLarger = false;
+    for (uint32_t k = 0; k < n; ++k) isLarger |= priority[k] > priorityMax_;
+    for (uint32_t k = 0; k < n; ++k) value[k] = smaller(priority[k] + epsilon, largestDouble);
+    portablePow32Many(value, alpha, power, n, avx2_);
+    for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k], alpha);
+    if (!isLarger) return;
+    for (uint32_t k = 0; k < n; ++k) priorityMax_ = priority[k] > priorityMax_ ? priority[k] : priorityMax_;
+    weightOfNew_ = weightOf(priorityMax_);
   }
   SumTree<float>& tree() { return tree_; }
   uint32_t count() const { return count_; }
@@ -172,18 +175,17 @@ class ProportionalSelector : public PickSelector {
   double alpha() const { return options_.alpha; }
 
  private:
-  double base(double priority) const {
-    const double sum = priority + options_.epsilon;
-    return sum < 0x1.fffffffffffffp1023 ? sum : 0x1.fffffffffffffp1023;
-  }
-  /// The weight for base^alpha; what is positive stays so, though the power may have been too small for a double.
-  float drawable(double value, double power) const {
-    if (options_.alpha == 0.0) return 1.0f;
-    return value > 0.0 ? portableWeight(power > 0x1p-126 ? power : 0x1p-126) : 0.0f;
+  static constexpr double largestDouble = 0x1.fffffffffffffp1023;
+  static double smaller(double a, double b) { return a < b ? a : b; }
+  /// The weight for value^alpha; what is positive stays so, though the power may have been too small for a double.
+  static float drawable(double value, double power, double alpha) {
+    const double atLeast = power > 0x1p-126 ? power : 0x1p-126;
+    const double weight = value > 0.0 ? smaller(atLeast, 0x1.fffffep127) : 0.0;
+    return static_cast<float>(alpha == 0.0 ? 1.0 : weight);
   }
   float weightOf(double priority) const {
-    const double value = base(priority);
-    return drawable(value, portablePow32(value, options_.alpha));
+    const double value = smaller(priority + options_.epsilon, largestDouble);
+    return drawable(value, portablePow32(value, options_.alpha), options_.alpha);
   }
   bool weightPossible(float weight) const {
     if (options_.alpha == 0.0) return weight == 1.0f;

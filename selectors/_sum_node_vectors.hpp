@@ -7,7 +7,7 @@
 // - leaf() does the same among leaves, whose running sums are not stored but added up in float32. Rounding makes these sums wrong by a
 //   little, so the answer says whether it is sure. It is sure where r keeps two distances from both ends of the leaf. One is `slack`, the
 //   error of r itself. The other is 2^-21 of the leaf's end, which is more than the rounding here: four sums, and float32 from a
-//   double where the leaves are doubles, 2^-24 each. The two ways may differ in when they are sure, never in the leaf they are sure of.
+//   double where the leaves are doubles, 2^-24 each.
 //
 // Thread safety: pure functions. Cost: 2-5 ns when the node is in the cache.
 // They don't check their arguments: before[0] is 0, and r is finite and >= 0.
@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "kernel/base/cpu.hpp"
 #include "selectors/_sum_node.hpp"
@@ -71,7 +70,6 @@ struct NodePlain {
 
   template <typename T>
   static NodeLeaf leaf(const T* child, float r, float slack) {
-    const NodeFloats zero = {};
     NodeFloats end[4];
     for (int i = 0; i < 4; ++i) {
       if constexpr (sizeof(T) == sizeof(float)) {
@@ -79,14 +77,10 @@ struct NodePlain {
       } else {
         for (int k = 0; k < 4; ++k) end[i][k] = static_cast<float>(child[4 * i + k]);
       }
-      end[i] += __builtin_shufflevector(zero, end[i], 0, 4, 5, 6);
-      end[i] += __builtin_shufflevector(zero, end[i], 0, 1, 4, 5);
     }
+    nodeEnds(end);
     NodeInts count = {};
-    for (int i = 0; i < 4; ++i) {
-      if (i > 0) end[i] += __builtin_shufflevector(end[i - 1], end[i - 1], 3, 3, 3, 3);
-      count += end[i] <= NodeFloats{r, r, r, r};
-    }
+    for (const NodeFloats& each : end) count += each <= NodeFloats{r, r, r, r};
     const uint32_t index = trueCount(count);
     alignas(16) float bound[24];
     bound[3] = 0.0f;
@@ -118,28 +112,21 @@ struct NodeAvx2 {
     return sums(quad).all;
   }
 
-  template <typename T>
-  EXRP_AVX2 static double before(const double* child, T* before) {
+  EXRP_AVX2 static double before(const double* child, float* before) {
     __m256d quad[4];
     for (int i = 0; i < 4; ++i) quad[i] = _mm256_loadu_pd(child + 4 * i);
-    const Sums sum = sums(quad);
-    for (__m256d& each : quad) {
-      const __m256d pairs = _mm256_add_pd(each, _mm256_permute_pd(each, 0x5));
-      const __m256d first = _mm256_permute2f128_pd(pairs, pairs, 0x08);  // in the place of the second
-      each = _mm256_add_pd(first, _mm256_unpacklo_pd(_mm256_setzero_pd(), each));
-    }
-    const __m256d left = _mm256_set1_pd(sum.left);
-    quad[1] = _mm256_add_pd(quad[1], _mm256_set1_pd(sum.quad0));
-    quad[3] = _mm256_add_pd(quad[3], _mm256_set1_pd(sum.quad2));
-    quad[2] = _mm256_add_pd(quad[2], left);
-    quad[3] = _mm256_add_pd(quad[3], left);
-    const __m256d all = _mm256_set1_pd(sum.all);
-    const __m256d infinity = _mm256_set1_pd(std::numeric_limits<double>::infinity());
-    for (int i = 0; i < 4; ++i)
-      store(before + 4 * i, _mm256_blendv_pd(infinity, quad[i], _mm256_cmp_pd(quad[i], all, _CMP_LT_OQ)));
-    before[0] = 0;
-    return sum.all;
+    __m256 low = _mm256_set_m128(_mm256_cvtpd_ps(quad[1]), _mm256_cvtpd_ps(quad[0]));
+    __m256 high = _mm256_set_m128(_mm256_cvtpd_ps(quad[3]), _mm256_cvtpd_ps(quad[2]));
+    ends(&low, &high);
+    const __m256i back = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    low = _mm256_permutevar8x32_ps(low, back);
+    high = _mm256_permutevar8x32_ps(high, back);
+    _mm256_storeu_ps(before, _mm256_blend_ps(low, _mm256_setzero_ps(), 1));
+    _mm256_storeu_ps(before + 8, _mm256_blend_ps(high, low, 1));
+    return sums(quad).all;
   }
+
+  EXRP_AVX2 static double before(const double* child, double* before) { return nodeBefore(child, before); }
 
   EXRP_AVX2 static uint32_t child(const float* before, float r) {
     return trueCount(_mm256_loadu_ps(before), _mm256_loadu_ps(before + 8), r) - 1;
@@ -179,9 +166,6 @@ struct NodeAvx2 {
     const __m128d halves = _mm_hadd_pd(leftQuads, rightQuads);
     return {_mm_cvtsd_f64(leftQuads), _mm_cvtsd_f64(rightQuads), _mm_cvtsd_f64(halves), _mm_cvtsd_f64(_mm_hadd_pd(halves, halves))};
   }
-  EXRP_AVX2 static void store(double* to, __m256d value) { _mm256_storeu_pd(to, value); }
-  EXRP_AVX2 static void store(float* to, __m256d value) { _mm_storeu_ps(to, _mm256_cvtpd_ps(value)); }
-
   EXRP_AVX2 static uint32_t bitCount(__m256i bytes) {
     return static_cast<uint32_t>(__builtin_popcount(static_cast<uint32_t>(_mm256_movemask_epi8(bytes))));
   }
@@ -201,9 +185,14 @@ struct NodeAvx2 {
     return _mm256_add_ps(value, _mm256_shuffle_ps(lowHalf, lowHalf, 0xff));
   }
 
+  /// nodeEnds().
+  EXRP_AVX2 static void ends(__m256* low, __m256* high) {
+    *low = runningSums(*low);
+    *high = _mm256_add_ps(runningSums(*high), _mm256_permutevar8x32_ps(*low, _mm256_set1_epi32(7)));
+  }
+
   EXRP_AVX2 static NodeLeaf search(__m256 low, __m256 high, float r, float slack) {
-    low = runningSums(low);
-    high = _mm256_add_ps(runningSums(high), _mm256_permutevar8x32_ps(low, _mm256_set1_epi32(7)));
+    ends(&low, &high);
     const uint32_t index = trueCount(low, high, r);
     alignas(32) float bound[32];
     bound[7] = 0.0f;

@@ -17,9 +17,10 @@
 // however the search adds up. The search may therefore be coarse: right above the leaves, where most memory is, running sums are float32.
 //
 // How close is too close? Let u = 2^-24, and y the point's rest within its node of level 2. As a float32, y is off by u y; what is taken
-// off it is off by u y, and their difference by u y. That makes 3 u y, and 4 are kept. Doubles, in the levels above and on the rule's
-// way, are off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see _sum_node_vectors.hpp. Up to 2^28
-// weights, whatever they are, fewer than one point in 5,000 is too close, on average. Sums near the largest float32 go by the rule.
+// off it is off by 5 u y (a value and four sums), and their difference by u y. That makes 7 u y, and 8 are kept. Doubles, in the levels
+// above and on the rule's way, are off by less than 2^-45 of the total, and 2^-44 is kept. For the leaf's own ends see
+// _sum_node_vectors.hpp. Up to 2^28 weights, whatever they are, fewer than one point in 3,000 is too close, on average. Sums near the
+// largest float32 go by the rule.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
@@ -226,7 +227,7 @@ class SumTree {
     double end;
   };
 
-  EXRP_AVX2 void findAvx2(const Search& search) const { findBy<NodeAvx2>(search); }
+  EXRP_AVX2 __attribute__((flatten)) void findAvx2(const Search& search) const { findBy<NodeAvx2>(search); }
 
   template <typename Vectors>
   __attribute__((always_inline)) void findBy(const Search& search) const {
@@ -254,12 +255,14 @@ class SumTree {
     }
     uint32_t level = start.level;
     for (; level > 2; --level) {
-      const bool wait = nodesAt(level - 1) > 256;  // else the level below stays in the cache
+      const uint32_t last = nodesAt(level - 1) - 1;
+      const bool wait = last >= 256;  // else the level below stays in the cache
       for (uint32_t k = 0; k < n; ++k) {
         const double* before = farOf(level, node[k]);
         const uint32_t child = Vectors::child(before, rest[k]);
+        const uint32_t below = (node[k] << nodeBits) + child;
         rest[k] -= before[child];
-        node[k] = (node[k] << nodeBits) + child;
+        node[k] = below < last ? below : last;  // rounding may have led beyond it
         if (wait) prefetchSearch(level - 1, node[k]);
       }
     }
@@ -269,13 +272,15 @@ class SumTree {
     for (uint32_t k = 0; k < n; ++k) {
       constexpr double largest = std::numeric_limits<float>::max();
       near[k] = static_cast<float>(rest[k] < largest ? rest[k] : largest);
-      slack[k] = rest[k] < largest ? slackOfDoubles + near[k] * 0x1p-22f : std::numeric_limits<float>::infinity();
+      slack[k] = rest[k] < largest ? slackOfDoubles + near[k] * 0x1p-21f : std::numeric_limits<float>::infinity();
     }
+    const uint32_t lastNode = nodesAt(1) - 1;
     for (uint32_t k = 0; level == 2 && k < n; ++k) {
       const float* before = nearOf(node[k]);
       const uint32_t child = Vectors::child(before, near[k]);
+      const uint32_t below = (node[k] << nodeBits) + child;
       near[k] -= before[child];
-      node[k] = (node[k] << nodeBits) + child;
+      node[k] = below < lastNode ? below : lastNode;  // likewise
       prefetchSearch(1, node[k]);
     }
     for (uint32_t k = 0; k < n; ++k) {
@@ -293,8 +298,9 @@ class SumTree {
     for (uint32_t above = depth_; above > level; --above) {
       const double* before = farOf(above, start.node);
       const uint32_t child = Vectors::child(before, point > start.first ? point - start.first : 0.0);
+      const uint32_t below = (start.node << nodeBits) + child;
       start.first += before[child];
-      start.node = (start.node << nodeBits) + child;
+      start.node = below < nodesAt(above - 1) ? below : nodesAt(above - 1) - 1;
     }
     start.end = start.first + sums_[offset_[level] + start.node];
     return start;
@@ -362,7 +368,7 @@ class SumTree {
       if (k + ahead < count) ask(noted[k + ahead]);
       const uint32_t node = noted[k];
       addUp(node);
-      own[node >> 6] &= ~(uint64_t{1} << (node & 63));
+      own[node >> 6] = 0;  // all that are noted are added up here
       if (above == nullptr) continue;
       // Without a branch on whether the parent is there already, which is random in the middle levels.
       const uint32_t parent = node >> nodeBits;

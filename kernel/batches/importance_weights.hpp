@@ -12,16 +12,23 @@
 
 namespace exrp {
 
+/// The smallest of `count` numbers. Four are found side by side, so that a comparison doesn't wait for the one before.
+inline double smallestOf(const double* numbers, uint32_t count) {
+  constexpr uint32_t lanes = 4;
+  double least[lanes] = {numbers[0], numbers[0], numbers[0], numbers[0]};
+  uint32_t index = 0;
+  for (; index + lanes <= count; index += lanes) {
+    for (uint32_t lane = 0; lane < lanes; ++lane) least[lane] = numbers[index + lane] < least[lane] ? numbers[index + lane] : least[lane];
+  }
+  for (; index < count; ++index) least[0] = numbers[index] < least[0] ? numbers[index] : least[0];
+  for (uint32_t lane = 1; lane < lanes; ++lane) least[0] = least[lane] < least[0] ? least[lane] : least[0];
+  return least[0];
+}
+
 /// The weights of `count` picks that were drawn with these probabilities. `probabilityMin` is the smallest of the table, or 0: then the
 /// smallest of the batch scales them.
 inline void importanceWeights(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
-  double smallest = probabilityMin;
-  if (!(smallest > 0)) {
-    smallest = probabilities[0];
-    for (uint32_t index = 1; index < count; ++index) {
-      if (probabilities[index] < smallest) smallest = probabilities[index];
-    }
-  }
+  const double smallest = probabilityMin > 0 ? probabilityMin : smallestOf(probabilities, count);
   constexpr uint32_t pieceMax = 64;
   double ratio[pieceMax] = {};
   double power[pieceMax];
