@@ -31,7 +31,10 @@ class NextStates {
     if (rowOf_.data() == nullptr) {
       const bool made = rowOf_.create(episodeCountMax_, Pages::small) && rows_.create(episodeCountMax_, Pages::small) &&
                         states_.create(size_t{episodeCountMax_} * stateBytes_, Pages::small);
-      if (!made) return noMemory(episodeCountMax_);
+      if (!made) {
+        rowOf_.destroy();  // the next call begins anew
+        return noMemory(episodeCountMax_);
+      }
     }
     size_t rowCount = size_t{rowCount_} + count;
     if (rowCount > episodeCountMax_) rowCount = episodeCountMax_;

@@ -27,7 +27,10 @@ class ReleasedRecords {
     if (until_.data() == nullptr) {
       if (!until_.create(countMax_, Pages::small)) return fail(Status::memory, double{4} * countMax_);
       const Status status = heap_.create(*episodes_, countMax_);
-      if (status != Status::ok) return status;
+      if (status != Status::ok) {
+        until_.destroy();  // the next call begins anew
+        return status;
+      }
     }
     const Status status = take(episodes_->highWater());
     inUse_ = inUse_ || status == Status::ok;

@@ -25,6 +25,8 @@ struct Shadow {
     std::vector<uint32_t> stamps;  // of each record that it ever had
     uint32_t first = 0;            // those before this one are gone
     uint32_t finalStamp = 0;
+    uint32_t released = 0;   // those before this one may go before any others
+    uint32_t nextStamp = 0;  // of the state after the newest record, where it was given
     int32_t state = EXRP_EPISODE_OPEN;
     uint32_t count() const { return static_cast<uint32_t>(stamps.size()); }
     bool isEmpty() const { return first == count(); }
@@ -80,7 +82,8 @@ struct Shadow {
     EXRP_REQUIRE(exrp_error_detail(detail, 3) == 0);
     auto victim = episodes.find(detail[2]);
     if (detail[2] != -1) {
-      EXRP_REQUIRE(setup.config[EXRP_CONFIG_AGE_MAX] > 0 && victim != episodes.end() && victim->second.state != EXRP_EPISODE_OPEN);
+      EXRP_REQUIRE(victim != episodes.end() && victim->second.state != EXRP_EPISODE_OPEN);
+      EXRP_REQUIRE(setup.config[EXRP_CONFIG_AGE_MAX] > 0 || victim->second.released == victim->second.count());
     }
     if (detail[2] == -1) victim = episodes.begin();
     if (detail[2] == -1) std::advance(victim, random.below(static_cast<uint32_t>(episodes.size())));
@@ -99,7 +102,7 @@ struct Shadow {
         continue;
       }
       const double first = info[EXRP_EPISODE_FIRST_POSITION];
-      EXRP_REQUIRE(first == episode->second.first || episode->second.state == EXRP_EPISODE_OPEN);
+      EXRP_REQUIRE(first == episode->second.first || episode->second.state == EXRP_EPISODE_OPEN || first <= episode->second.released);
       EXRP_REQUIRE(first >= episode->second.first && first <= episode->second.count());
       episode->second.first = static_cast<uint32_t>(first);
       ++episode;
@@ -127,8 +130,8 @@ struct Shadow {
     return {};
   }
 
-  /// Records and shadows it; the handle to go on with.
-  Failure recordOn(uint32_t replay, double* current, uint32_t flags, uint32_t stamp, uint32_t finalStamp) {
+  /// Records and shadows it; the handle to go on with. The final state is the next one where `hasNextState` and the episode goes on.
+  Failure recordOn(uint32_t replay, double* current, uint32_t flags, uint32_t stamp, uint32_t finalStamp, bool hasNextState = false) {
     const double handle = *current;
     std::vector<uint8_t> row(static_cast<size_t>(rowOffsets[EXRP_ROW_BYTES]));
     memcpy(row.data(), &handle, 8);
@@ -140,11 +143,12 @@ struct Shadow {
     const auto known = episodes.find(handle);
     const bool ended = known == episodes.end() ? orphans.count(handle) == 0 : known->second.state != EXRP_EPISODE_OPEN;
     const std::vector<uint8_t> before = row;
-    int32_t status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
+    const uint32_t more = hasNextState ? EXRP_RECORD_NEXT_STATE : 0;
+    int32_t status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags | more);
     while (status == EXRP_STATUS_FULL) {
       EXRP_REQUIRE(setup.external() && row == before);
       EXRP_CARRY(evictAny(replay));
-      status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags);
+      status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags | more);
     }
     if (ended) {
       EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_ENDED && row == before);
@@ -168,6 +172,7 @@ struct Shadow {
     }
     Episode& episode = episodes[to];
     episode.stamps.push_back(stamp);
+    episode.nextStamp = hasNextState ? finalStamp : 0;
     recordedAt.emplace(stamp, recordedAt.size());
     if (flags != 0) {
       episode.finalStamp = finalStamp;
@@ -248,9 +253,29 @@ struct Shadow {
     EXRP_REQUIRE(info[EXRP_INFO_RECORD_COUNT] == double(recordCount));
     EXRP_REQUIRE(double(recordCount) <= setup.config[EXRP_CONFIG_CAPACITY]);
     EXRP_CARRY(withinLimits(info));
+    EXRP_CARRY(nextStates(replay));
     EXRP_REQUIRE(info[EXRP_INFO_NEXT_HANDLE] == nextHandle);
     EXRP_CARRY(readJournal(replay));
     return compareMirror(replay, static_cast<uint32_t>(info[EXRP_INFO_PICK_COUNT]));
+  }
+
+  /// The open episodes have the next states that they were given.
+  Failure nextStates(uint32_t replay) {
+    std::vector<double> handles;
+    for (const auto& [handle, episode] : episodes) handles.push_back(handle);
+    const auto count = static_cast<uint32_t>(handles.size());
+    std::vector<uint8_t> there(count + 1);
+    const size_t stateBytes = shape.columnBytes[0];
+    std::vector<uint8_t> states(count * stateBytes + 1);
+    const auto size = static_cast<double>(count * stateBytes);
+    EXRP_REQUIRE(exrp_next_states_get(replay, handles.data(), count, there.data(), states.data(), size) == 0);
+    for (uint32_t at = 0; at < count; ++at) {
+      const Episode& episode = episodes.at(handles[at]);
+      const bool known = episode.state == EXRP_EPISODE_OPEN && episode.nextStamp != 0;
+      EXRP_REQUIRE(there[at] == (known ? 1 : 0));
+      if (known) EXRP_REQUIRE(holds(&states[at * stateBytes], stateBytes, episode.nextStamp, 0));
+    }
+    return {};
   }
 
   /// No more bytes than allowed, and no record older.

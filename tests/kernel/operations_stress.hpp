@@ -48,8 +48,10 @@ class Stress {
       if (choice < 11) EXRP_CARRY(begin());
       else if (choice < 12) EXRP_CARRY(trim());
       else if (choice < 56) EXRP_CARRY(record());
-      else if (choice < 60) EXRP_CARRY(recordSteps(true));
-      else if (choice < 64) EXRP_CARRY(recordSteps(false));
+      else if (choice < 59) EXRP_CARRY(recordSteps(ManySteps::Call::many));
+      else if (choice < 61) EXRP_CARRY(recordSteps(ManySteps::Call::batch));
+      else if (choice < 63) EXRP_CARRY(recordSteps(ManySteps::Call::flat));
+      else if (choice < 64) EXRP_CARRY(random_.below(4) == 0 ? clear() : release());
       else if (choice < 66) EXRP_CARRY(endEpisode());
       else if (choice < 82) EXRP_CARRY(batch());
       else if (choice < 91) EXRP_CARRY(setPriority());
@@ -74,10 +76,34 @@ class Stress {
     const uint32_t finalStamp = ++shadow_.lastStamp;
     const uint32_t ending = random_.below(16);
     const uint32_t flags = ending == 0 ? EXRP_RECORD_ENDS : ending == 1 ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : 0;
-    return shadow_.recordOn(replay_, &handle, flags, stamp, finalStamp);
+    return shadow_.recordOn(replay_, &handle, flags, stamp, finalStamp, random_.below(3) == 0);
   }
 
-  Failure recordSteps(bool many) { return shadow_.nextHandle == 0 ? begin() : steps_.run(replay_, many); }
+  Failure recordSteps(ManySteps::Call call) { return shadow_.nextHandle == 0 ? begin() : steps_.run(replay_, call); }
+
+  Failure clear() {
+    EXRP_REQUIRE(exrp_replay_clear(replay_) == 0);
+    EXRP_CARRY(shadow_.forgetEvicted(replay_));
+    EXRP_REQUIRE(shadow_.episodes.empty());
+    return {};
+  }
+
+  /// Records of some episodes may go before others.
+  Failure release() {
+    if (shadow_.nextHandle == 0) return begin();
+    EXRP_REQUIRE(exrp_records_release(replay_, shadow_.nextHandle, 0) == EXRP_STATUS_EPISODE_UNKNOWN);
+    for (uint32_t round = 1 + random_.below(4); round > 0; --round) {
+      const double handle = random_.below(2) == 0 ? shadow_.lateHandle() : shadow_.anyHandle();
+      const auto found = shadow_.episodes.find(handle);
+      const uint32_t count = found == shadow_.episodes.end() ? 0 : found->second.count();
+      const uint32_t position = random_.below(3) == 0 ? count : random_.below(count + 2);
+      const int32_t status = exrp_records_release(replay_, handle, position);
+      if (found == shadow_.episodes.end()) EXRP_REQUIRE(status == EXRP_STATUS_EPISODE_UNKNOWN);
+      else EXRP_REQUIRE(status == (position > count ? EXRP_STATUS_RECORD_UNKNOWN : 0));
+      if (status == 0 && position > found->second.released) found->second.released = position;
+    }
+    return {};
+  }
 
   Failure endEpisode() {
     if (shadow_.nextHandle == 0) return begin();
@@ -336,6 +362,8 @@ class Stress {
     replay_ = twin;
     EXRP_CARRY(shadow_.readLayout(replay_));
     EXRP_REQUIRE(exrp_journal_open(replay_, 0) == 0);
+    // No snapshot has what was released.
+    for (auto& [handle, episode] : shadow_.episodes) episode.released = 0;
     return {};
   }
 

@@ -37,7 +37,10 @@ class Refused {
       else if (choice < 50) EXRP_CARRY(recordSteps(random_.below(2) == 0));
       else if (choice < 56) EXRP_CARRY(recordFlat());
       else if (choice < 60) EXRP_CARRY(endEpisode());
-      else if (choice < 68) EXRP_CARRY(evict());
+      else if (choice < 64) EXRP_CARRY(evict());
+      else if (choice < 65) EXRP_CARRY(clear());
+      else if (choice < 70) EXRP_CARRY(trim());
+      else if (choice < 72) EXRP_CARRY(release());
       else if (choice < 82) EXRP_CARRY(batch());
       else if (choice < 95) EXRP_CARRY(setPriority());
       else if (choice < 97) EXRP_CARRY(addTable());
@@ -73,6 +76,7 @@ class Refused {
     int32_t status = EXRP_STATUS_MEMORY;
     for (uint32_t granted = 0; status == EXRP_STATUS_MEMORY; ++granted) {
       results = *given;
+      EXRP_REQUIRE(granted < 2000);  // a call gets through once it has enough
       grantMemory(granted);
       status = call(replay_, results);
       grantMemory(all);
@@ -125,6 +129,11 @@ class Refused {
     return flags[random_.below(7)];
   }
 
+  /// What may come with records.
+  uint32_t additions() {
+    return (random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0) | (random_.below(3) == 0 ? EXRP_RECORD_NEXT_STATE : 0);
+  }
+
   Failure record() {
     if (lastHandle_ < 0) return begin();
     std::vector<double> layout(EXRP_ROW_COLUMN + setup_.columnCount());
@@ -133,7 +142,7 @@ class Refused {
     std::vector<double> row(size / sizeof(double) + 1);
     for (double& number : row) number = random_.uniform();
     row[0] = handle();
-    const uint32_t flags = recordFlags() | (random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0);
+    const uint32_t flags = recordFlags() | additions();
     EXRP_CARRY(attempt("record", &row, [&](uint32_t replay, auto& out) {
       return exrp_record(replay, reinterpret_cast<uint8_t*>(out.data()), size, flags);
     }));
@@ -152,7 +161,7 @@ class Refused {
     for (uint32_t step = 0; step < count; ++step) {
       bytes[static_cast<size_t>(layout[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(isMany ? 0 : recordFlags());
     }
-    const uint32_t flags = (isMany ? recordFlags() : 0) | (random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0);
+    const uint32_t flags = (isMany ? recordFlags() : 0) | (additions() & (isMany ? EXRP_RECORD_PRIORITY : UINT32_MAX));
     const uint32_t handleCount = isMany ? 1 : count;
     std::vector<double> results(handleCount + 1);  // the handles, and how many steps are done
     for (uint32_t at = 0; at < handleCount; ++at) results[at] = handle();
@@ -178,7 +187,7 @@ class Refused {
     for (uint32_t step = 0; step < count; ++step) {
       bytes[static_cast<size_t>(layout[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(kinds[random_.below(8)]);
     }
-    const uint32_t flags = random_.below(3) == 0 ? EXRP_RECORD_PRIORITY : 0;
+    const uint32_t flags = additions();
     std::vector<double> results(2 + count);  // the handle, how many steps and episodes are done, the episodes
     results[0] = handle();
     EXRP_CARRY(attempt("record_flat", &results, [&](uint32_t replay, auto& out) {
@@ -206,6 +215,32 @@ class Refused {
     const double gone = handle();
     std::vector<double> results(1);
     return attempt("episode_evict", &results, [&](uint32_t replay, auto&) { return exrp_episode_evict(replay, gone); });
+  }
+
+  Failure clear() {
+    std::vector<double> results(1);
+    return attempt("replay_clear", &results, [&](uint32_t replay, auto&) { return exrp_replay_clear(replay); });
+  }
+
+  Failure trim() {
+    if (lastHandle_ < 0) return begin();
+    std::vector<double> results(2);
+    if (random_.below(2) == 0) {
+      return attempt("open_trim", &results, [&](uint32_t replay, auto& out) { return exrp_open_trim(replay, &out[0], &out[1]); });
+    }
+    const double trimmed = handle();
+    const uint32_t position = random_.below(20);
+    return attempt("episode_trim", &results, [&](uint32_t replay, auto&) { return exrp_episode_trim(replay, trimmed, position); });
+  }
+
+  /// No snapshot has what was released. So the replay and its twin must let the same records go after it.
+  Failure release() {
+    if (lastHandle_ < 0) return begin();
+    const double released = handle();
+    const uint32_t position = random_.below(10);
+    std::vector<double> results(1);
+    return attempt("records_release", &results,
+                   [&](uint32_t replay, auto&) { return exrp_records_release(replay, released, position); });
   }
 
   Failure batch() {
@@ -306,7 +341,8 @@ int main() {
   }
   for (const auto& [name, count] : refusals) std::printf("%s: %d refused\n", name.c_str(), count);
   for (const char* name : {"batch_get", "episode_create", "episode_end", "episode_evict", "priority_set", "record", "record_batch",
-                           "record_flat", "record_many", "replay_create", "section_write, snapshot_end", "selector_create", "table_create"}) {
+                           "record_flat", "record_many", "records_release", "replay_create", "section_write, snapshot_end",
+                           "selector_create", "table_create"}) {
     CHECK(refusals[name] > 0);
   }
   return checkResult("refused_memory_test");

@@ -2,12 +2,16 @@
 #include <cstring>
 #include <vector>
 
+#include "kernel/store/orphan_handles.hpp"
 #include "tests/kernel/check.hpp"
 #include "tests/kernel/operations_setup.hpp"
 
 using namespace exrp::test;
 
 namespace {
+
+/// As many handles of episodes that went may go on.
+constexpr uint32_t handleCount = exrp::OrphanHandles::countMax;
 
 /// A replay of columns of one byte, where the caller says nothing else. Extra columns are {bytes, every}.
 class Trimmed {
@@ -128,13 +132,13 @@ void theEpisodeAfterOneThatWentHasRoom() {
 
 /// An episode without records ended, and its handle took the place of the oldest one that may go on.
 void endingAnEmptyEpisodeForgetsNoHandle() {
-  Trimmed replay({{EXRP_CONFIG_CAPACITY, 2000}});
-  for (uint32_t k = 0; k < 1024; ++k) replay.begin();
+  Trimmed replay({{EXRP_CONFIG_CAPACITY, 5000}});
+  for (uint32_t k = 0; k < handleCount; ++k) replay.begin();
   CHECK_EQUAL(exrp_replay_clear(replay.id), 0);
   const double other = replay.begin();
   CHECK_EQUAL(replay.end(other), 0);
   CHECK_EQUAL(replay.status, 0);
-  CHECK_EQUAL(replay.record(0), 1025);
+  CHECK_EQUAL(replay.record(0), handleCount + 1);
   CHECK_EQUAL(replay.status, 0);
   replay.record(other);
   CHECK_EQUAL(replay.status, EXRP_STATUS_EPISODE_ENDED);
@@ -142,15 +146,15 @@ void endingAnEmptyEpisodeForgetsNoHandle() {
 
 /// The same where an episode that lost all its records is as long as one may be.
 void goingOnAfterAnEmptySegmentForgetsNoHandle() {
-  Trimmed replay({{EXRP_CONFIG_CAPACITY, 2000}, {EXRP_CONFIG_SEGMENT_LENGTH, 2}});
-  for (uint32_t k = 0; k < 1024; ++k) replay.begin();
+  Trimmed replay({{EXRP_CONFIG_CAPACITY, 5000}, {EXRP_CONFIG_SEGMENT_LENGTH, 2}});
+  for (uint32_t k = 0; k < handleCount; ++k) replay.begin();
   CHECK_EQUAL(exrp_replay_clear(replay.id), 0);
   const double other = replay.begin();
   replay.record(other);
   replay.record(other);
   CHECK_EQUAL(exrp_episode_trim(replay.id, other, 2), 0);
-  CHECK_EQUAL(replay.record(other), 1025);
-  CHECK_EQUAL(replay.record(0), 1026);
+  CHECK_EQUAL(replay.record(other), handleCount + 1);
+  CHECK_EQUAL(replay.record(0), handleCount + 2);
   CHECK_EQUAL(replay.status, 0);
   CHECK_EQUAL(replay.broken(), 0);
 }
