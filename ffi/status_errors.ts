@@ -5,6 +5,7 @@
  */
 
 import { ReplayError, type ReplayErrorCode } from "../base/errors.ts";
+import { numberOf } from "../base/inspect.ts";
 import * as abi from "./symbols.ts";
 
 const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorCode>([
@@ -81,7 +82,9 @@ function text(operation: string, status: number, detail: readonly number[]): str
           handleOf(operation)
         })`;
       }
-      return `episode ${a} has ended with ${b} records, and no other can go to it; newEpisode() begins another (if you did not end it, use ${
+      return `episode ${a} has ended with ${
+        numberOf(Number(b), "record")
+      }, and no other can go to it; newEpisode() begins another (if you did not end it, use ${
         handleOf(operation)
       })`;
     case abi.EXRP_STATUS_FULL:

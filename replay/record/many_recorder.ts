@@ -5,6 +5,7 @@
  */
 
 import { checkInteger, show } from "../../base/checks.ts";
+import { numberOf } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import {
   checkHonest,
@@ -335,7 +336,9 @@ export function writePriorities(operation: string, steps: ManyRows, value: unkno
   if (countOf(value) !== count) {
     checkHonest(`${operation}: priority`, value);
     throw new RangeError(
-      `${operation}: priority takes ${count} values for ${count} steps, got ${countOf(value)}`,
+      `${operation}: priority takes ${numberOf(count, "value")} for ${
+        numberOf(count, "step")
+      }, got ${countOf(value)}`,
     );
   }
   for (let k = 0; k < count; k++) {
@@ -422,7 +425,9 @@ function checkFlags(
   if (countOf(value) === count) return value;
   checkHonest(`${operation}: ${name}`, value);
   throw new RangeError(
-    `${operation}: ${name} takes ${count} values for ${count} steps, got ${countOf(value)}`,
+    `${operation}: ${name} takes ${numberOf(count, "value")} for ${numberOf(count, "step")}, got ${
+      countOf(value)
+    }`,
   );
 }
 

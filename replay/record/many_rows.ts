@@ -5,6 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
+import { numberOf } from "../../base/inspect.ts";
 import {
   bufferOf,
   byteOffsetOf,
@@ -132,9 +133,9 @@ export class ManyRowsColumn {
     checkHonest(`${this.#operation}: ${this.#named.name}`, values);
     const { elementCount } = this.#named.column;
     throw new RangeError(
-      `${this.#operation}: ${this.#named.name} is ${this.#named.column} and takes ${length} values for ${
-        length / elementCount
-      } steps, got ${given}${nestedHint(values[0])}`,
+      `${this.#operation}: ${this.#named.name} is ${this.#named.column} and takes ${
+        numberOf(length, "value")
+      } for ${numberOf(length / elementCount, "step")}, got ${given}${nestedHint(values[0])}`,
     );
   }
 

@@ -183,7 +183,7 @@ Deno.test("record() refuses an episode that has ended", async () => {
   using replay = (await twoEpisodes()).replay;
   const before = visibleState(replay);
   const error = assertReplayError(() => replay.record(0, [1], 0, 0), "episode-ended");
-  assertMatch(error.message, /episode 0 has ended with 5 records/);
+  assertMatch(error.message, /episode 0 has ended with 5 records,/);
   assertEquals(visibleState(replay), before);
 });
 

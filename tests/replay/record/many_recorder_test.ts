@@ -189,6 +189,24 @@ Deno.test("recordBatch() of those environments that stepped leaves what single s
   assertEquals(await replay.serialize(), await twin.serialize());
 });
 
+Deno.test("errors count one value, one step and one record", async () => {
+  using replay = await smallReplay();
+  const episode = replay.newEpisode();
+  const many = loose(replay, "recordMany");
+  const message = (call: () => unknown): string => (assertThrows(call) as Error).message;
+  const one = { state: [1], action: [0], reward: [0] };
+  assertMatch(
+    message(() => many(episode, { ...one, action: [0, 0] })),
+    /takes 1 value for 1 step,/,
+  );
+  assertMatch(
+    message(() => many(episode, { ...one, priority: [1, 2] })),
+    /priority takes 1 value for 1 step,/,
+  );
+  many(episode, { ...one, finalState: [2] });
+  assertMatch(message(() => many(episode, one)), /has ended with 1 record,/);
+});
+
 Deno.test("recordMany() and recordBatch() say that values come flat", async () => {
   using replay = await smallReplay();
   const episode = replay.newEpisode();
