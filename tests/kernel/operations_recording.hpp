@@ -280,8 +280,7 @@ inline bool Recording::call(const std::string& name) {
     const int32_t status = exrp_open_trim(id, &trimmed[0], &trimmed[1]);
     done(status, trimmed, sizeof trimmed);
   } else if (name == "records_release") {
-    status_ = exrp_records_release(id, f64(1), u32(2));
-    hash_ = 0;
+    done(exrp_records_release(id, f64(1), u32(2)), nullptr, 0);
   } else if (name == "episode_info") {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);
@@ -301,9 +300,9 @@ inline bool Recording::call(const std::string& name) {
     if (status_ == 0) hash_ = fnv(states.data(), countBytes, fnv(firsts.data(), countBytes, fnv(counts.data(), countBytes)));
   } else if (name == "next_states_get") {
     std::vector<uint8_t> there(u32(2) + 1);
-    const auto size = static_cast<size_t>(f64(5));
+    const auto size = static_cast<size_t>(f64(3));
     bytes.assign(size + 1, 0);
-    status_ = exrp_next_states_get(id, buffer<const double>(1), u32(2), there.data(), bytes.data(), f64(5));
+    status_ = exrp_next_states_get(id, buffer<const double>(1), u32(2), there.data(), bytes.data(), f64(3));
     if (status_ == 0) hash_ = fnv(bytes.data(), size, fnv(there.data(), u32(2)));
   } else if (name == "episode_actors") {
     std::vector<uint32_t> actors(u32(2) + 1);
