@@ -182,11 +182,13 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   }
   const { capacity, capacityBytes, maxAge } = checkLimits(options, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
-  // What is wrong with segmentLength is said below, where the picks' length is known.
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    wholeLength(segmentOf(options.segmentLength, segmentMax) ?? 0, segmentMax),
+    // What is wrong with segmentLength is said below, where the picks' length is known.
+    options.segmentLength === undefined
+      ? undefined
+      : Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? 1),
   );
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
@@ -225,11 +227,6 @@ function checkNames(options: CreateOptions): void {
     );
   }
   checkOptions(WHERE, options, OPTIONS);
-}
-
-/** How many records a pick of a whole episode has where no length is given: a segment, or else an eighth of what there can be. */
-export function wholeLength(segmentLength: number, recordMax: number): number {
-  return Math.trunc(segmentLength) || Math.max(1, Math.floor(recordMax / 8));
 }
 
 /** A segment length that can be one, or undefined. */

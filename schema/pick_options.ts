@@ -31,8 +31,8 @@ export interface PickOptions<
   NStep extends number | readonly number[] = number | readonly number[],
 > {
   /**
-   * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and by default
-   * `segmentLength`, or an eighth of the capacity. A batch then has that many rows for each pick.
+   * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and a batch has that
+   * many rows for each pick. You must give it then, except where `segmentLength` says how long episodes may be.
    */
   readonly length?: number;
   /**
@@ -157,13 +157,13 @@ const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptio
   ];
 
 /**
- * Checks a pick policy and fills it in. Whole episodes are at most `lengthMax` records long; `discount` is that of a policy which names
- * none.
+ * Checks a pick policy and fills it in. Whole episodes are at most `segmentLength` records long, if there is one. `discount` is that of a
+ * policy which names none.
  */
 export function checkPick(
   where: string,
   pick: PickOptions,
-  lengthMax: number,
+  segmentLength: number | undefined,
   discount = 1,
 ): PickPolicy {
   checkOptions(where, pick, OPTIONS);
@@ -176,7 +176,14 @@ export function checkPick(
   const burnIn = number(field, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
   const before = number(field, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
   const policy: PickPolicy = {
-    length: number(field, pick, "length", whole ? lengthMax : 1, 1, abi.EXRP_LIMIT_CAPACITY),
+    length: number(
+      field,
+      pick,
+      "length",
+      whole ? segmentLength ?? 1 : 1,
+      1,
+      abi.EXRP_LIMIT_CAPACITY,
+    ),
     stride: number(field, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
     allowShort: flag(field, pick, "allowShort"),
     allowOpenEnd: flag(field, pick, "allowOpenEnd"),
@@ -198,6 +205,11 @@ export function checkPick(
     if (isAsked(policy, option) && other !== undefined) {
       throw new TypeError(`${where}: ${option} can't be had with ${other}: ${why}`);
     }
+  }
+  if (whole && pick.length === undefined && segmentLength === undefined) {
+    throw new TypeError(
+      `${where}: whole needs a length, the most records that a pick has: longer episodes are no picks, and a batch has that many rows for each pick`,
+    );
   }
   if (policy.reversed && nextState === "overlap") {
     throw new TypeError(

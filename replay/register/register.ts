@@ -14,7 +14,7 @@ import {
   EXRP_TABLE_INFO_COUNT,
   EXRP_TABLE_PICK_COUNT,
 } from "../../ffi/symbols.ts";
-import { rewardDType, wholeLength } from "../../schema/create_options.ts";
+import { rewardDType } from "../../schema/create_options.ts";
 import {
   checkPick,
   kernelPolicy,
@@ -92,11 +92,9 @@ export class Register {
     const core = this.#core;
     const where = "newPickTable()";
     core.checkUsable(where);
-    const { segmentLength, capacity, maxAge, pick } = core.config;
+    const { segmentLength, capacity, pick } = core.config;
     const lengthMax = segmentLength || capacity;
-    const recordMax = Math.min(capacity, maxAge || capacity);
-    const whole = wholeLength(segmentLength, recordMax);
-    const policy = checkPick(where, options, whole, pick.discount);
+    const policy = checkPick(where, options, segmentLength || undefined, pick.discount);
     if (policy.length > lengthMax) {
       throw new RangeError(
         `${where}: length must be at most the replay's ${

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   bool,
   ExperienceReplay,
@@ -382,16 +382,18 @@ Deno.test("whole: one pick for each episode that has ended and is not too long",
   assertEquals([...steps.draw(2, 0).state], [30, 31, 32]);
 });
 
-Deno.test("whole: by default up to a segment long, or to an eighth of the capacity", async () => {
+Deno.test("whole: by default up to a segment long; without segmentLength, the length must be said", async () => {
   using steps = await stepsReplay({ whole: true }, { segmentLength: 4 });
   assertStrictEquals(steps.table.policy.length, 4);
-  using filled = await ExperienceReplay.create({
-    capacity: 80,
-    state: float32(),
-    pick: { whole: true },
-  });
-  assertStrictEquals(filled.describe().pick.length, 10);
-  assertStrictEquals(filled.describe().segmentLength, undefined);
+  const create = () =>
+    ExperienceReplay.create({ capacity: 80, state: float32(), pick: { whole: true } });
+  await assertRejects(create, TypeError, "create(): pick: whole needs a length");
+  using plain = await ExperienceReplay.create({ capacity: 80, state: float32() });
+  assertThrows(
+    () => plain.newPickTable({ whole: true }),
+    TypeError,
+    "newPickTable(): whole needs a length",
+  );
 });
 
 Deno.test("stride: picks at its multiples only; with allowShort to the end", async () => {

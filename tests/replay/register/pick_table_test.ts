@@ -219,7 +219,7 @@ Deno.test("a snapshot brings its tables and their selectors along", async () => 
   // What came by itself is as good as what was made: it can be added to, and saved again.
   const added = fresh.pickTables[2]?.newPickSelector(highestPriority());
   assertEquals([added?.table, added?.id], [2, 4]);
-  assertStrictEquals(fresh.newPickTable({ whole: true }).id, 3);
+  assertStrictEquals(fresh.newPickTable({ whole: true, length: 5 }).id, 3);
   using again = await smallReplay({ capacity: 50 });
   await again.unserialize(await fresh.serialize());
   assertEquals(again.pickTables.length, 4);
