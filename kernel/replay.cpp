@@ -452,7 +452,10 @@ void Replay::removePicks(uint32_t episode, uint32_t from, uint32_t to) {
     const uint32_t valid = policy.validEnd(entry.count, entry.ended());
     const uint32_t beginAfter = to == positionMax ? valid : policy.validBegin(to);
     const uint32_t end = beginAfter < valid ? beginAfter : valid;
-    if (begin < end) picks.removeRange(store_, blockAt(entry, begin), begin, end);
+    if (begin >= end) continue;
+    const uint32_t block = blockAt(entry, begin);
+    if (to == positionMax) picks.removeAll(store_, block, begin, end);
+    else picks.removeOldest(store_, block, begin, end);
   }
 }
 
@@ -487,7 +490,10 @@ void Replay::dropFirstBlock(uint32_t episode) {
   const uint32_t block = episodes_[episode].firstBlock;
   store_.carry(block);
   blocks_.moveFirst(store_.block(block), block, store_.block(block).next);
-  episodes_[episode].firstBlock = store_.giveFirst(block);
+  const uint32_t next = store_.giveFirst(block);
+  episodes_[episode].firstBlock = next;
+  // By the next time, its line is there.
+  blocks_.prefetchTable(episodes_[episode].handle, store_.block(next).ordinal);
 }
 
 /// The records of an open episode go up to the next multiple of `length`, a power of two.
@@ -618,10 +624,12 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
   const bool inRuns = stride == 1 && !initial_.inUse();
   uint32_t run = stride;
   for (; position < valid; position += run) {
-    // The last block is at hand, as picks become valid near the end; further back, the index finds it.
+    // The last blocks are at hand, as picks become valid near the end; further back, the index finds them.
     const uint32_t ordinal = store_.ordinalOf(position);
-    const uint32_t block = store_.block(entry.lastBlock).ordinal == ordinal ? entry.lastBlock
-                                                                              : blocks_.find(store_, entry.handle, ordinal);
+    const Block& last = store_.block(entry.lastBlock);
+    const uint32_t block = last.ordinal == ordinal       ? entry.lastBlock
+                           : last.ordinal == ordinal + 1 ? last.previous
+                                                         : blocks_.find(store_, entry.handle, ordinal);
     const uint32_t slot = store_.slotAt(block, position);
     if (inRuns) {
       run = store_.blockLength() - store_.within(position);

@@ -20,6 +20,7 @@ class UniformSelector final : public PickSelector {
   void popped(uint32_t) override { --count_; }
   void pushedRun(uint32_t, uint32_t count) override { count_ += count; }
   void movedRun(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
+  void movedBlock(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
   void setPriority(const uint32_t*, const double*, uint32_t) override {}
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {

@@ -54,6 +54,15 @@ class PickSelector {
     }
   }
 
+  /// Does what moved(last, to + count - 1), popped(last), moved(last - 1, to + count - 2), popped(last - 1), ... would do, for `count` picks:
+  /// they keep their order.
+  virtual void movedBlock(uint32_t last, uint32_t to, uint32_t count) {
+    for (uint32_t k = 0; k < count; ++k) {
+      moved(last - k, to + count - 1 - k);
+      popped(last - k);
+    }
+  }
+
   /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0: the caller has checked it. The same index may
   /// come twice: the last wins.
   virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;

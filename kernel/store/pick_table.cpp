@@ -97,6 +97,23 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   count_ -= count;
 }
 
+/// Removes the `count` picks from `index` on, of the slots from `removed` on. The last picks take their indices, in their order.
+void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
+  const uint32_t last = count_ - 1;
+  const uint32_t from = count_ - count;
+  for (uint32_t k = 0; k < count; ++k) indices_[removed + k] = 0;
+  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedBlock(last, index, count);
+  if (journal_.isOpen()) {
+    for (uint32_t k = 0; k < count; ++k) {
+      journal_.add(last - k, index + count - 1 - k);
+      journal_.add(last - k, pickNone);
+    }
+  }
+  for (uint32_t k = 0; k < count; ++k) slots_[index + k] = slots_[from + k];
+  for (uint32_t k = 0; k < count; ++k) indices_[slots_[index + k]] = index + k + 1;
+  count_ -= count;
+}
+
 /// How many of the picks that go, from `slot` on, have the indices from `index` on and will have them taken by picks that stay: at least
 /// one, at most `countMax`. (The run ends before the picks that move, as those stay.)
 uint32_t PickTable::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
@@ -112,11 +129,11 @@ void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
   }
 }
 
-void PickTable::removeRange(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+void PickTable::removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
   if (begin >= end) return;
   const uint32_t blockEnd = store.ordinalOf(end - 1) + 1;
   uint32_t left = blockEnd - store.ordinalOf(begin);
-  const Range range = {store.block(firstBlock).episode, end};
+  const Range range = {store.block(firstBlock).episode, end, 0, 0};
   for (uint32_t block = firstBlock, k = 0; k < left; block = store.block(block).next, ++k) {
     prefetchLineFar(&indices_[store.firstSlot(block)]);
   }
@@ -154,6 +171,36 @@ void PickTable::removeRange(const Store& store, uint32_t firstBlock, uint32_t be
       }
       position += run;
     }
+  }
+}
+
+void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+  uint32_t block = firstBlock;
+  for (uint32_t steps = store.ordinalOf(end - 1) - store.ordinalOf(begin); steps > 0; --steps) block = store.block(block).next;
+  const bool isOneBlock = block == firstBlock;
+  const Range range = {store.block(block).episode, end, store.slotAt(block, begin), isOneBlock ? end - begin : 0};
+  for (uint32_t position = end; position > begin;) {
+    const uint32_t blockBegin = position - 1 - store.within(position - 1);
+    const uint32_t pieceBegin = blockBegin < begin ? begin : blockBegin;
+    while (position > pieceBegin) {
+      const uint32_t slot = store.slotAt(block, position - 1);
+      const uint32_t index = indexOf(slot);
+      uint32_t run = 1;
+      if (index != pickNone) {
+        while (count_ > index && goes(store, range, count_ - 1)) popLast();
+        if (index < count_) {
+          // Neighbours in time that are neighbours in the table go together, as long as picks that stay take their indices.
+          while (position - run > pieceBegin && indices_[slot - run] == index + 1 - run && indices_[slot - run] != 0 &&
+                 !goes(store, range, count_ - 1 - run)) {
+            ++run;
+          }
+          if (run == 1) moveLastTo(index, slot);
+          else moveBlockTo(index + 1 - run, slot + 1 - run, run);
+        }
+      }
+      position -= run;
+    }
+    block = store.block(block).previous;
   }
 }
 

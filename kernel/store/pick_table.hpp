@@ -46,8 +46,12 @@ class PickTable {
   void pushRun(uint32_t slot, uint32_t count);
   /// Gives the last pick its first priority, with every selector.
   void setFirstPriority(double priority);
-  /// Removes the picks at positions `begin`..end - 1 of an episode, which has none before them and whose block of `begin` is `firstBlock`.
-  void removeRange(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
+  /// Removes the picks at positions below `end` of an episode that goes whole. They are from `begin` on, whose block is `firstBlock`. The
+  /// oldest goes first.
+  void removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
+  /// The same of an episode that is trimmed: other picks stay. The newest goes first, so that what moves into the gap keeps its order. Else the
+  /// picks of an episode that is trimmed again and again would stand in ever shorter runs.
+  void removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
 
   /// From now on this selector, which knows every pick there is, hears of every change.
   void attach(PickSelector* selector);
@@ -76,15 +80,20 @@ class PickTable {
   void popLast();
   void moveLastTo(uint32_t index, uint32_t removed);
   void moveRunTo(uint32_t index, uint32_t removed, uint32_t count);
-  /// The picks of an episode that go: those before a position.
+  void moveBlockTo(uint32_t index, uint32_t removed, uint32_t count);
+  /// The picks of an episode that go: those before a position. They begin at `slotCount` slots from `firstSlot` on, where all lie in one block;
+  /// else slotCount is 0.
   struct Range {
     uint32_t episode;
     uint32_t end;
+    uint32_t firstSlot;
+    uint32_t slotCount;
   };
 
   uint32_t runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const;
   bool goes(const Store& store, const Range& range, uint32_t index) const {
     const uint32_t slot = slots_[index];
+    if (range.slotCount > 0) return slot - range.firstSlot < range.slotCount;
     const Block& block = store.block(store.blockOf(slot));
     return block.episode == range.episode && (block.ordinal << store.blockShift()) + store.within(slot) < range.end;
   }

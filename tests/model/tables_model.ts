@@ -265,7 +265,9 @@ export class TablesModel {
 
   /** The picks of an episode go, table after table. */
   removePicks(episode: Episode): void {
-    for (const table of this.#tables) this.#removePicks(table, episode, () => true);
+    for (const table of this.#tables) {
+      this.#removePicks(table, episode, positionsOf(episode), () => true);
+    }
   }
 
   /** The picks of an episode go that show a record before `first`, table after table. */
@@ -273,16 +275,18 @@ export class TablesModel {
     for (const table of this.#tables) {
       const goes = (position: number): boolean =>
         !isWithin(table.policy, first, position, this.#fault);
-      this.#removePicks(table, episode, goes);
+      // The newest first, so that what moves into the gap keeps its order.
+      this.#removePicks(table, episode, positionsOf(episode).reverse(), goes);
     }
   }
 
   #removePicks(
     table: TableModel,
-    { handle, records, first }: Episode,
+    { handle }: Episode,
+    positions: readonly number[],
     goes: (position: number) => boolean,
   ): void {
-    for (let position = first; position < records.length; position++) {
+    for (const position of positions) {
       const index = goes(position) ? table.indexOf(handle, position) : -1;
       if (index < 0) continue;
       // A pick at the end that goes too is not moved into the gap first.
@@ -385,4 +389,9 @@ function drawsOf(table: TableModel, seen: SeenBatch): Draws {
     return index;
   });
   return { indices, probabilities: Array.from(seen.probability) };
+}
+
+/** The positions of an episode's records, the oldest first. */
+function positionsOf({ first, records }: Episode): number[] {
+  return Array.from({ length: records.length - first }, (_, k) => first + k);
 }
