@@ -1,4 +1,6 @@
 // Open episodes give way by their oldest records: who gives way, what stays, what goes, and what a loaded replay does.
+//
+// It has more than 500 lines, because all cases share one subject.
 #include <algorithm>
 #include <cstring>
 #include <map>
