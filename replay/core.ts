@@ -14,8 +14,8 @@ import {
 } from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 
-/** What the engine's objects of a replay take. (`tests/replay/memory_test.ts` measures it: 300 replays, each with one record.) */
-const OBJECT_BYTES = 18 * 1024;
+/** What the engine's objects of a replay take, about. (`tests/memory/` measures it: 100 replays, each with one record.) */
+const OBJECT_BYTES = 8 * 1024;
 
 /** An id that no replay has. The kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0xffffffff;

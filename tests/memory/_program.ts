@@ -179,7 +179,8 @@ async function settle(): Promise<void> {
 async function now(replays: readonly Small[]): Promise<Growth> {
   await settle();
   return {
-    resident: kibi("/proc/self/smaps_rollup", "Rss"),
+    // Not Rss: pages of the engine's own code come and go in it.
+    resident: kibi("/proc/self/smaps_rollup", "Anonymous"),
     space: kibi("/proc/self/status", "VmSize"),
     promised: kibi("/proc/self/status", "VmData"),
     said: replays.reduce((sum, replay) => sum + replay.memoryBytes, 0),
