@@ -62,15 +62,19 @@ Deno.test("the quickstart's rules are those of the library, and its help and gui
   }
 });
 
-Deno.test("the guide's learning curve ends at the step at which its table says that the default run ended", async () => {
+Deno.test("the guide's learning curve ends where its table says that the default run ended", async () => {
   const settings = /\| (prioritized) \| (1) \|.*\| ([\d,]+) \|$/m.exec(GUIDE);
   const picture = await Deno.readTextFile(
     inRepository("docs/images/quickstart_learning_curve.svg"),
   );
   const labels = [...picture.matchAll(/>([^<>]+)<\/text>/g)].map(([, text]) => text);
   // The labels of the horizontal axis stand before its title.
-  const end = labels[labels.indexOf("environment steps") - 1];
-  assertEquals([end, labels.at(-1)], [settings?.[3], "CartPole-v1, prioritized, seed 1"]);
+  const number = (text = "") => Number(text.replaceAll(",", ""));
+  const end = number(labels[labels.indexOf("environment steps") - 1]);
+  // The axis ends with the first of its round numbers that is not below the last step.
+  const past = end - number(settings?.[3]);
+  assert(past >= 0 && past < 2000, `the axis ends at ${end}`);
+  assertStrictEquals(labels.at(-1), "CartPole-v1, prioritized, seed 1");
 });
 
 Deno.test("the quickstart gives the same weights for the same options, and others for each selector and seed", async () => {
