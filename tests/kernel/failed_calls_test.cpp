@@ -51,8 +51,8 @@ void testRefusedPriorities() {
   double handle = 0;
   CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
   Steps four(id, 4);
-  while (four.recordMany(id, &handle, 0) == 0) {
-  }
+  // An ended episode fills the replay, and only the caller may say that it goes.
+  CHECK_EQUAL(four.recordMany(id, &handle, EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS), 0);
   double layout[EXRP_ROW_COLUMN + 3] = {};
   CHECK_EQUAL(exrp_row_layout(id, layout, EXRP_ROW_COLUMN + 3), 0);
   std::vector<uint8_t> row(static_cast<size_t>(layout[EXRP_ROW_BYTES]));
@@ -113,8 +113,8 @@ void testIndexBytes() {
   CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
   Steps many(id, 1 << 18);
   CHECK_EQUAL(many.recordMany(id, &handle, 0), 0);
-  // 2004 blocks: their heads, at most 4096 entries of the index of 8 bytes, at most 32064 slots with an index of 4 bytes each.
-  CHECK(indexBytes(id) < 250e3);
+  // 2004 blocks: their heads and births, at most 4096 entries of the index of 8 bytes, at most 32064 slots with an index of 4 bytes each.
+  CHECK(indexBytes(id) < 270e3);
   CHECK_EQUAL(exrp_replay_destroy(id), 0);
 }
 
