@@ -17,8 +17,8 @@ Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint3
   if (status == Status::ok) status = orphans_.prepare(uint64_t{orphans_.count()} + episodes_.count() + episodeCount);
   if (status == Status::ok) status = released_.prepare(episodeEnd);
   if (status == Status::ok) status = store_.prepareCarried(episodeEnd);
-  if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodes_.preparedCount(episodeCount))) {
-    status = fail(Status::memory, 32.0 * episodes_.preparedCount(episodeCount));
+  if (status == Status::ok && eviction_ != nullptr && !eviction_->prepare(episodeEnd)) {
+    status = fail(Status::memory, 32.0 * episodeEnd);
   }
   if (status != Status::ok) return status;
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
