@@ -52,8 +52,8 @@ export interface ReplayErrorOptions {
  * An error that you may want to handle. Its {@linkcode ReplayError.code} says which it is.
  *
  * Arguments of the wrong type throw a `TypeError` instead, and arguments of the wrong size a `RangeError`: those are mistakes
- * in a program. A call that throws changes nothing in the replay, with one exception: an error thrown in the middle of the call
- * by a selector or eviction policy of your own.
+ * in a program. A call that throws changes nothing in the replay, with one exception: an error in the middle of a call that runs a
+ * selector or eviction policy of your own.
  *
  * | code | when |
  * |---|---|

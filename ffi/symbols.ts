@@ -108,6 +108,8 @@ export const symbols = {
   },
   /** `(replay, table, count, offsets, offset_count)` */
   exrp_batch_layout: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, selector, count)` */
+  exrp_batch_check: { parameters: ["u32", "u32", "u32"], result: "i32" },
   /** `(replay, selector, first, count, total, beta, batch, batch_size)` */
   exrp_batch_get: {
     parameters: ["u32", "u32", "u32", "u32", "u32", "f64", "buffer", "f64"],

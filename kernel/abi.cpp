@@ -288,6 +288,10 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, doubl
   });
 }
 
+int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
+  return withWhole(replay, [&](Instance& found) { return found.drawing.checkDraw(found.lane, selector, count); });
+}
+
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
   return withWhole(replay, [&](Instance& found) {

@@ -49,14 +49,28 @@ Status Drawing::checkBatch(Lane& lane, const Table& table, const BatchRange& ran
   return Status::ok;
 }
 
+/// Takes the memory for the draws of a batch.
+Status Drawing::takeScratch(Lane& lane, uint32_t count) const {
+  const bool isTaken = lane.indices.commit(count) && lane.episodes.commit(count) && lane.numbers.commit(count);
+  return isTaken ? Status::ok : fail(Status::memory, 16.0 * count);
+}
+
+Status Drawing::checkDraw(Lane& lane, uint32_t selector, uint32_t count) const {
+  const Status status = replay_.checkSelector(selector);
+  if (status != Status::ok) return status;
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (replay_.tableOf(selector).picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.recordCount()));
+  const Status able = replay_.selector(selector).checkCount(count);
+  return able == Status::ok ? takeScratch(lane, count) : able;
+}
+
 Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = replay_.checkSelector(selector);
   if (status == Status::ok) status = checkBatch(lane, replay_.tableOf(selector), range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
-  if (!lane.indices.commit(count) || !lane.episodes.commit(count) || !lane.numbers.commit(count)) {
-    return fail(Status::memory, 16.0 * count);
-  }
+  status = takeScratch(lane, count);
+  if (status != Status::ok) return status;
   PickSelector& rule = replay_.selector(selector);
   status = rule.select(count, lane.indices.data(), lane.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);

@@ -20,6 +20,8 @@ class Drawing {
   Drawing(Replay& replay, Looking& looking) : replay_(replay), looking_(looking) {}
 
   Status batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const;
+  /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the table.
+  Status checkDraw(Lane& lane, uint32_t selector, uint32_t count) const;
   Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
   Status gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
@@ -39,6 +41,7 @@ class Drawing {
 
  private:
   Status layOut(Lane& lane, const Table& table, uint32_t count) const;
+  Status takeScratch(Lane& lane, uint32_t count) const;
   Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
   void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);

@@ -58,11 +58,14 @@ export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSele
     name: "combined",
     parts: [newestRule({ distinct: true }), rest],
     options: { newest },
-    begin: () =>
-      stateless((count, drawer) => {
+    begin: () => {
+      const asks = (count: number): readonly [number, number] => {
         const fresh = Math.min(newest, count);
-        drawer.draw(0, fresh);
-        drawer.draw(1, count - fresh);
-      }),
+        return [fresh, count - fresh];
+      };
+      return stateless((count, drawer) => {
+        for (const [part, size] of asks(count).entries()) drawer.draw(part, size);
+      }, asks);
+    },
   });
 }

@@ -52,6 +52,12 @@ export interface Composition<B = unknown> {
    * has changed.
    */
   readonly compose: (count: number, drawer: PartDrawer<B>, random: RandomStream) => void;
+  /**
+   * Says how many picks `compose` will ask of each part, for a batch of `count`: one whole number a part, the largest of any one call.
+   * It must change nothing. The replay then asks the parts, and theirs, before the first of them draws. If one can't draw so many,
+   * `getBatch` throws and nothing has changed. Without this method, a part may refuse after others have drawn.
+   */
+  asks?(count: number): readonly number[];
   /** Everything that decides its future, as bytes of its own format; no bytes if it keeps nothing. */
   save(): Uint8Array;
   /** Loads what {@linkcode Composition.save} gave. A throw refuses the snapshot. */
@@ -67,9 +73,9 @@ export interface Composition<B = unknown> {
  * apart from `where`. `setPriority` sets the priorities of those picks that are in the part's own table. A batch needs at least one pick
  * in the table of every part.
  *
- * A draw may fail half way, because a part refuses its share or your code throws. The composition is then as it was before. Parts that
- * drew before the failure have drawn. Their random numbers and counts have moved on, and a batch given as `into` holds some of their
- * picks.
+ * A draw may fail half way, because your code throws, or because a part refuses its share and you did not write
+ * {@linkcode Composition.asks}. The composition is then as it was before. Parts that drew before the failure have drawn. Their random
+ * numbers and counts have moved on, and a batch given as `into` holds some of their picks.
  *
  * @example A rule that draws by turns with one part and the other
  * ```ts
@@ -124,9 +130,13 @@ export type SelectorRule<B = unknown> = NativeSelector | PickSelector | Composed
 export type AnySelectorRule = SelectorRule<never>;
 
 /** A composition that keeps nothing from batch to batch. */
-export function stateless<B>(compose: Composition<B>["compose"]): Composition<B> {
+export function stateless<B>(
+  compose: Composition<B>["compose"],
+  asks: (count: number) => readonly number[],
+): Composition<B> {
   return {
     compose,
+    asks,
     save: (): Uint8Array => new Uint8Array(),
     load(bytes): void {
       if (bytes.length > 0) throw new RangeError(`it keeps nothing, got ${bytes.length} bytes`);

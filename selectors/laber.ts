@@ -5,6 +5,7 @@
  */
 
 import { checkInteger, show } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../base/errors.ts";
 import { EXRP_LIMIT_BATCH, EXRP_STATUS_PRIORITY_INVALID } from "../ffi/symbols.ts";
@@ -89,15 +90,22 @@ export function laber<B>(options: LaberOptions<B>): ComposedSelector<B> {
     begin: () =>
       stateless<B>((count, drawer, random) => {
         const size = count * factor;
-        if (size > EXRP_LIMIT_BATCH) {
-          throw new RangeError(
-            `laber(): ${count} picks of ${factor} candidates each are more than ${EXRP_LIMIT_BATCH}`,
-          );
-        }
         const scores = score(drawer.candidates(0, size));
         keepByScore(scoresOf(scores, size), count, normalize, drawer, random);
-      }),
+      }, (count) => [checkCandidates(count, factor)]),
   });
+}
+
+/** How many candidates a batch needs. */
+function checkCandidates(count: number, factor: number): number {
+  const size = count * factor;
+  if (size <= EXRP_LIMIT_BATCH) return size;
+  const most = Math.floor(EXRP_LIMIT_BATCH / factor);
+  throw new RangeError(
+    `laber(): ${count} picks with factor ${factor} need ${size} candidates, but there may be ${EXRP_LIMIT_BATCH}; ask for at most ${
+      numberOf(most, "pick")
+    }, or take a smaller factor`,
+  );
 }
 
 function scoresOf(value: ArrayLike<number>, size: number): Float64Array {

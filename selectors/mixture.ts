@@ -166,13 +166,20 @@ class Mixture implements Composition {
     this.#most = 1 - 1 / Math.max(2, 2 * proportions.length - 2);
   }
 
+  asks(count: number): readonly number[] {
+    return this.#share(count, this.#wanted(count));
+  }
+
   compose(count: number, drawer: Parameters<Composition["compose"]>[1]): void {
-    const wanted = this.#proportions.map((proportion, k) =>
-      count * proportion + (this.#owed[k] ?? 0)
-    );
+    const wanted = this.#wanted(count);
     const counts = this.#share(count, wanted);
     for (const [k, part] of counts.entries()) drawer.draw(k, part);
     this.#owed = Float64Array.from(wanted, (part, k) => part - (counts[k] ?? 0));
+  }
+
+  /** How many picks each part should have of the next `count`, as no whole numbers. */
+  #wanted(count: number): readonly number[] {
+    return this.#proportions.map((proportion, k) => count * proportion + (this.#owed[k] ?? 0));
   }
 
   /** How many picks each part draws, of `count` in all. */

@@ -32,8 +32,10 @@ class WithoutReplacementSelector final : public PickSelector {
   void popped(uint32_t) override { --count_; }
   void setPriority(const uint32_t*, const double*, uint32_t) override {}
 
+  Status checkCount(uint32_t count) const override { return count > count_ ? fail(Status::batchSize, count, count_) : Status::ok; }
+
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    if (count > count_) return fail(Status::batchSize, count, count_);
+    if (const Status status = checkCount(count); status != Status::ok) return status;
     isDrawn_ = true;
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t last = count_ - count + k;

@@ -82,9 +82,14 @@ class PickSelector {
     return false;
   }
 
+  /// Whether select() can draw `count` picks; Status::batchSize with its detail where the rule can't. The table is not empty.
+  virtual Status checkCount(uint32_t count) const {
+    (void)count;
+    return Status::ok;
+  }
+
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
-  /// It fails for want of memory, or with Status::batchSize and its detail where the rule can't draw so many. Then nothing has changed
-  /// that is saved or that later draws depend on.
+  /// It fails for want of memory, or as checkCount() does. Then nothing has changed that is saved or that later draws depend on.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
 
   /// The smallest probability that a pick of the table had in the last select(), where importance weights are scaled by the table's

@@ -5,6 +5,7 @@
  */
 
 import { checkNumber } from "../../base/checks.ts";
+import { numberOf } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
@@ -39,6 +40,15 @@ interface Filling {
   readonly layout: BatchLayout;
   readonly batch: OwnedBatch;
   readonly beta: number;
+  /** The selector that you asked. */
+  readonly whole: Selector;
+}
+
+/** Who asks a part for how many picks, for errors: a sentence from the selector that you asked to the part. */
+function asking(path: string, whole: Selector, part: Selector, count: number): string {
+  const from = path === "" ? `getBatch(): ${whole.kind} ${whole.id}` : `${path}, which`;
+  const picks = count === 0 ? "" : ` for ${numberOf(count, "pick")}`;
+  return `${from} ${count === 0 ? "has" : "asks"} its part ${part.kind} ${part.id}${picks}`;
 }
 
 const OPTIONS = ["beta", "into"] as const;
@@ -91,7 +101,8 @@ export class Drawer {
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
     const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
-    this.#fill(entry, { layout, batch, beta }, 0, size);
+    if (entry.composed !== undefined) this.#checkParts(entry, size, "");
+    this.#fill(entry, { layout, batch, beta, whole: selector }, 0, size);
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
     return batch;
@@ -231,9 +242,11 @@ export class Drawer {
         lengthOf(bytes),
       );
     if (status !== 0) {
-      const isPart = count !== layout.size;
-      const part = isPart ? `: the part ${entry.selector.kind}` : "";
-      throw this.#error(`getBatch()${part}`, status, table);
+      const { selector } = entry;
+      const path = selector === filling.whole
+        ? "getBatch()"
+        : asking("", filling.whole, selector, count);
+      throw this.#error(path, status, table);
     }
     if (draws !== undefined) this.#note(entry, filling, first, count);
     const { eviction } = this.#rules;
@@ -253,26 +266,57 @@ export class Drawer {
     this.#core.check("getBatch()", status);
   }
 
+  /**
+   * Asks the parts of a composition, and theirs, whether each can give the picks that it will be asked for, before one of them draws.
+   * Each needs a pick in its table, even if its share is nothing this time. `path` says who asks.
+   */
+  #checkParts({ composed, selector }: SelectorEntry, count: number, path: string): void {
+    if (composed === undefined) return;
+    const asks = count === 0 ? undefined : composed.asks(count);
+    for (const [k, part] of composed.parts.entries()) {
+      const size = asks?.[k] ?? 0;
+      const asked = asking(path, selector, part.selector, size);
+      if (part.composed !== undefined) this.#checkParts(part, size, asked);
+      else this.#checkPart(part, size, asked);
+    }
+  }
+
+  /** Asks a part that draws by itself. A rule in TypeScript can only be asked whether it hears of its picks. */
+  #checkPart({ custom, nativeId, selector }: SelectorEntry, count: number, path: string): void {
+    const { id, kernel: { symbols } } = this.#core;
+    if (custom === undefined) {
+      const status = symbols.exrp_batch_check(id, nativeId, count);
+      if (status !== 0) throw this.#error(path, status, selector.table);
+      return;
+    }
+    this.#rules.selectors.drain(id);
+    custom.checkSound();
+    if (custom.count === 0) throw this.#error(path, EXRP_STATUS_EMPTY, selector.table);
+  }
+
   /** Lets a composition fill the places. */
   #compose(
-    { composed, selector, tables }: SelectorEntry,
+    { composed, selector }: SelectorEntry,
     filling: Filling,
     first: number,
     count: number,
   ): void {
     if (composed === undefined) return;
     const layouts = this.#layouts(selector.table);
-    for (const table of tables) {
-      if (this.#register.pickCount(table) > 0) continue;
-      throw this.#error("getBatch()", EXRP_STATUS_EMPTY, table);
-    }
+    // What a composition does not say before can only be asked when it draws.
+    const check = (part: SelectorEntry, size: number): void => {
+      if (part.composed === undefined || composed.saysWhatItAsks) return;
+      this.#checkParts(part, size, asking("", selector, part.selector, size));
+    };
     composed.run(count, {
       draw: (part, from, size) => {
+        check(part, size);
         this.#fill(part, filling, first + from, size);
         this.#register.noteDrawnAsPart(part.selector.id, size);
       },
       candidates: (part, size) => {
         const layout = layouts.of(size);
+        check(part, size);
         const lent = this.#candidates.get(selector.id);
         const batch = lent !== undefined && OwnedBatch.misfit(lent, layout) === undefined
           ? lent

@@ -104,5 +104,12 @@ function checkComposition(name: string, value: unknown): Composition {
     if (typeof methods[method] === "function") continue;
     throw new TypeError(`${OPERATION}: the composition of ${name} has no method ${method}()`);
   }
+  if (methods.asks !== undefined && typeof methods.asks !== "function") {
+    throw new TypeError(
+      `${OPERATION}: asks of the composition of ${name} must be a function, got ${
+        show(methods.asks)
+      }`,
+    );
+  }
   return value as Composition;
 }

@@ -35,6 +35,11 @@ export interface Places<Part, Candidates extends Sized> {
   ): void;
 }
 
+/** A list with its values, or any other value. */
+function showList(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(show).join(", ")}]` : show(value);
+}
+
 /** One composed rule, its parts, and its state. */
 export class ComposedEntry<Part> {
   /** The rule. */
@@ -56,6 +61,23 @@ export class ComposedEntry<Part> {
     this.parts = parts;
     this.#composition = composition;
     this.#random = random;
+  }
+
+  /** Whether it says before it draws how many picks it will ask of each part. */
+  get saysWhatItAsks(): boolean {
+    return this.#composition.asks !== undefined;
+  }
+
+  /** How many picks it will ask of each part for `count` places; undefined where it does not say. */
+  asks(count: number): readonly number[] | undefined {
+    const composition = this.#composition;
+    if (composition.asks === undefined) return undefined;
+    const counts: unknown = composition.asks(count);
+    const isRight = Array.isArray(counts) && counts.length === this.parts.length &&
+      counts.every((each) => Number.isInteger(each) && each >= 0 && each < 2 ** 32);
+    if (isRight) return counts;
+    const needed = `${this.parts.length} whole numbers, one for each part`;
+    throw this.#error(`must say by asks() ${needed}, got ${showList(counts)}`);
   }
 
   /** Lets the composition fill `count` places. A composition that fails is as before; parts that drew before that have drawn. */

@@ -342,6 +342,8 @@ inline bool Recording::call(const std::string& name) {
     std::vector<double> offsets(batchPartCount(shape(), u32(1)));
     const int32_t status = exrp_batch_layout(id, u32(1), u32(2), offsets.data(), static_cast<uint32_t>(offsets.size()));
     done(status, offsets.data(), offsets.size() * 8);
+  } else if (name == "batch_check") {
+    done(exrp_batch_check(id, u32(1), u32(2)), nullptr, 0);
   } else if (name == "batch_get") {
     bytes.resize(static_cast<size_t>(f64(6)) + 1);
     status_ = exrp_batch_get(id, u32(1), u32(2), u32(3), u32(4), f64(5), bytes.data(), f64(6));

@@ -292,6 +292,8 @@ class Stress {
     const double size = offsets[EXRP_BATCH_BYTES];
     uint8_t* batch = bytes.data();
     EXRP_REQUIRE(exrp_batch_get(replay_, 99, 0, 4, 4, 0, batch, size) == EXRP_STATUS_SELECTOR_UNKNOWN);
+    EXRP_REQUIRE(exrp_batch_check(replay_, 99, 4) == EXRP_STATUS_SELECTOR_UNKNOWN);
+    EXRP_REQUIRE(exrp_batch_check(replay_, 0, EXRP_LIMIT_BATCH + 1) == EXRP_STATUS_BATCH_SIZE);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 0, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, EXRP_LIMIT_BATCH + 1, EXRP_LIMIT_BATCH + 1, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 1, 4, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);

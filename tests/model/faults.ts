@@ -25,6 +25,7 @@ export const FAULTS = {
   firstPrioritiesLost:
     "priorities that came with records are forgotten before their picks are valid",
   mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
+  refusedPartsDraw: "parts have drawn before a part refuses the batch",
   keptIsOwn: "a column that not all records keep has the value of the pick's own first record",
   laberIgnoresMax: "weights of kept candidates are never divided by their largest",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",

@@ -231,6 +231,7 @@ const CALLS: Readonly<Record<string, Call>> = {
       bytesOf(offsets, 8 * tap.partCount(id, Number(table))),
     ],
   },
+  exrp_batch_check: { roles: [R, N, N], written: nothing },
   exrp_batch_get: {
     roles: [R, N, N, N, N, N, O, N],
     written: ([id, selector, first, count, total, , batch], tap) =>

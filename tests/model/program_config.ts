@@ -124,11 +124,11 @@ function chooseCurious(choice: Choice): SelectorSpec {
   };
 }
 
-/** A rule made of others; none of them refuses a batch, as after that the others would have drawn. */
+/** A rule made of others. */
 function chooseComposed(choice: Choice): SelectorSpec {
   const part = (): SelectorSpec => {
     const spec = chooseSelector(choice);
-    return spec.kind === "withoutReplacement" || spec.kind === "sweep" ? { kind: "uniform" } : spec;
+    return spec.kind === "sweep" ? { kind: "uniform" } : spec;
   };
   if (choice.oneIn(3)) {
     // The model can't look at candidates, so these come from rules that it knows wholly.

@@ -177,11 +177,10 @@ export class TablesModel {
 
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     const [table, selector] = this.#selector(ordinal);
-    if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
-    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
-    if (count > (selector.batchMax ?? Infinity)) {
-      throw new ModelError("batch-size", "there are fewer picks");
+    if (this.#fault !== "refusedPartsDraw" || !("parts" in selector)) {
+      this.#checkDraw(ordinal, count);
     }
+    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
     const draws = selector.select(count, seen === undefined ? undefined : drawsOf(table, seen));
     const batch = this.#assemble(table, draws);
     this.#host.sampled(batch.pickEpisode);
@@ -195,6 +194,23 @@ export class TablesModel {
         selector.weighted ? Math.fround(portablePow32(least / probability, beta)) : 1
       ),
     };
+  }
+
+  /** Refuses a batch that a rule, or any part of it, can't give. */
+  #checkDraw(ordinal: number, count: number): void {
+    const [table, selector] = this.#selector(ordinal);
+    if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
+    if (!("parts" in selector)) {
+      if (count <= (selector.batchMax ?? Infinity)) return;
+      throw new ModelError("batch-size", "there are fewer picks");
+    }
+    const { spec, parts, owed } = selector;
+    const counts = spec.kind === "laber"
+      ? [count * spec.factor]
+      : partCounts(spec, count, [...owed]);
+    for (const [k, size] of counts.entries()) {
+      if (size > 0) this.#checkDraw(parts[k] ?? -1, size);
+    }
   }
 
   #compose(

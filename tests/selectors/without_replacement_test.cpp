@@ -26,6 +26,10 @@ void drawsAreFloyds(uint64_t seed) {
     if (n == 0) continue;
     std::vector<uint32_t> index(n + 1);
     std::vector<double> probability(n + 1);
+    CHECK_EQUAL(selector.checkCount(n), Status::ok);
+    CHECK_EQUAL(selector.checkCount(n + 1), Status::batchSize);
+    CHECK_EQUAL(errorDetail[0], double(n + 1));
+    errorDetail[1] = 0;
     CHECK_EQUAL(selector.select(n + 1, index.data(), probability.data()), Status::batchSize);
     CHECK_EQUAL(errorDetail[1], double(n));
     const uint32_t count = random.below(4) == 0 ? n : 1 + random.below(n);

@@ -458,7 +458,10 @@ Deno.test("laber and withoutReplacement work over parts of several tables", asyn
     "batch-size",
   );
   // The half that the user did not ask for by number is named.
-  assertMatch(error.message, /^getBatch\(\): the part withoutReplacement: .* got 9$/);
+  assertMatch(
+    error.message,
+    /^getBatch\(\): mixture \d asks its part withoutReplacement 0 for 9 picks: .* got 9$/,
+  );
   // Candidates come from both tables, and scores decide.
   const best = replay.newPickSelector(laber({
     factor: 2,
