@@ -164,7 +164,7 @@ extern "C" {
 #define EXRP_RECORD_NEXT_STATE 16 /* the state after the record stands in the place of the final state. Where the episode goes on, the
                                      kernel keeps it until the episode's next record: exrp_next_states_get reads it */
 #define EXRP_RECORD_FINAL 32     /* of exrp_record_flat: the row is no record. Its state ends the episode, as truncated, and a new one
-                                    begins. An episode without records stays as it is */
+                                    begins. An episode that never had a record stays as it is. One whose records were all trimmed goes */
 #define EXRP_RECORD_TAG 64        /* the row has a tag: for the episode that it goes to, where it is the first record of that episode, and for
                                      the episode that begins after it, with BEGINS or FINAL, until a row with a tag comes */
 

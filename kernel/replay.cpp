@@ -272,9 +272,12 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
 }
 
 Status Replay::cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode) {
-  if (*episode == episodeNone || episodes_.recordCount(*episode) == 0) return Status::ok;
-  const Status status = makeRoom(needsBlock(episodes_[*episode]) ? 2 : 1, 0, bytes_.stateBytes());
-  if (status != Status::ok) return status;
+  if (*episode == episodeNone || episodes_[*episode].count == 0) return Status::ok;
+  // One whose records were all trimmed takes no final state, and gives its block to the next.
+  if (episodes_.recordCount(*episode) > 0) {
+    const Status status = makeRoom(needsBlock(episodes_[*episode]) ? 2 : 1, 0, bytes_.stateBytes());
+    if (status != Status::ok) return status;
+  }
   *episode = isLive(*episode, handle) ? continueEpisode(*episode, finalState) : episodeNone;
   return Status::ok;
 }

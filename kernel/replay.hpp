@@ -151,7 +151,7 @@ class Replay {
   /// Ends an open episode; `ended` is 0 where there was nothing to end.
   Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
   /// Ends an open episode as truncated, with this final state, and begins another after it; `episode` is then that one. An episode
-  /// without records stays as it is. The memory for it was prepared.
+  /// that never had a record stays as it is. One whose records were all trimmed goes. The memory for it was prepared.
   Status cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode);
   Status evictEpisode(double handle);
   /// Evicts all episodes, the oldest first.

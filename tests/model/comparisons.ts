@@ -7,7 +7,7 @@
 import type { ModelBatch, ModelDrained } from "./batch_model.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
-import { same, sameBytes, sameNumbers, sameRewards } from "./same.ts";
+import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { Sides } from "./sides.ts";
 
 /** Everything that can be seen without changing anything. */
@@ -78,7 +78,7 @@ export function compareBatch(sides: Sides, actual: AnyBatch, expected: ModelBatc
   for (const [k, part] of expected.nStep.entries()) {
     const seen = actual.nStep[k];
     if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
-    sameRewards(`nStep[${k}].reward`, seen.reward, part.reward);
+    sameNumbers(`nStep[${k}].reward`, seen.reward, part.reward);
     sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
     sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
   }

@@ -28,6 +28,8 @@ export interface SelectorModel {
     priorities: readonly number[],
     before?: (index: number) => readonly number[],
   ): void;
+  /** The priority that the rule keeps of a pick; NaN where it does not know it. Absent where it keeps none. */
+  priority?(index: number): number;
   /** `seen` is what the library drew: only a rule whose draws hang on more than the model knows may look at it. */
   select(count: number, seen?: Draws): Draws;
   /** The largest batch the rule can draw now; any when absent. */

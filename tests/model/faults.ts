@@ -22,6 +22,7 @@ export const FAULTS = {
   stepTagsLate: "the tag of any step becomes that of its episode",
   batchGoesOn: "no episode begins where an environment of a batch is done",
   emptyEnds: "an episode without a record ends like any other",
+  trimmedGoesOn: "an episode that was trimmed to nothing does not end by a step that is no record",
   firstPrioritiesLost:
     "priorities that came with records are forgotten before their picks are valid",
   mixtureForgetsOwed: "a mixture does not make up for what could not be halved",
@@ -61,6 +62,8 @@ export const FAULTS = {
   weightsInFloat64: "weights are kept in float64",
   pointsShared: "stratified draws share one random number",
   normalizeByBatch: "importance weights are always scaled by the batch's largest",
+  readsWeights: "the weight of a pick is read where its priority should be",
+  goneHaveZero: "a pick that is gone has priority 0 where it should be unknown",
   evictedPicksCount: "priorities for evicted picks count as applied",
   drainsNewest:
     "the newest record of an open episode is handed out with its own state as next state",

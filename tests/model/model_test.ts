@@ -71,6 +71,8 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   assertGreater(tally.stepsDrained, 20 * SEED_COUNT);
   assertGreater(tally.stepsLost, 20 * SEED_COUNT);
   assertGreater(tally.picksCompared, 200 * SEED_COUNT);
+  assertGreater(tally.prioritiesRead, 20 * SEED_COUNT);
+  assertGreater(tally.stepsUnknown, SEED_COUNT);
 });
 
 async function agrees(seed: number, tap: KernelTap, tally: Tally): Promise<void> {

@@ -9,7 +9,14 @@ import { portableLog, portablePow, portableWeight } from "./portable_math.ts";
 import type { Random } from "./random.ts";
 import type { Draws, SelectorModel } from "./draws.ts";
 import type { CuriousSpec, PserSpec, UcbSpec } from "./selector_specs.ts";
-import { at, drawByWeights, leastProbability, streamOfCopy, weightOf } from "./weights.ts";
+import {
+  at,
+  drawByWeights,
+  leastProbability,
+  priorityOfWeight,
+  streamOfCopy,
+  weightOf,
+} from "./weights.ts";
 
 /** How far off the probabilities of a rule may be that the model can only follow: float32's rounding, and a sum's order. */
 const TOLERANCE = 1e-6;
@@ -80,6 +87,9 @@ export class PserModel implements SelectorModel {
     }
   }
 
+  priority(index: number): number {
+    return priorityOfWeight(at(this.weights, index), this.spec, this.fault);
+  }
   select(count: number): Draws {
     return drawByWeights(this.weights, this.random, count, this.spec.draw, this.fault);
   }
@@ -131,6 +141,10 @@ export class CuriousModel implements SelectorModel {
       const term = weightOf(at(losses, k), this.spec, this.fault);
       this.picks[index] = { draws: this.fault === "curiousLossStartsAnew" ? 0 : draws, term };
     }
+  }
+  priority(index: number): number {
+    const { term } = this.#pick(index);
+    return term === undefined ? NaN : priorityOfWeight(term, this.spec, this.fault);
   }
   select(count: number): Draws {
     const weights = this.picks.map((pick) => this.#weightOf(pick));
@@ -200,6 +214,9 @@ export class UcbModel implements SelectorModel {
     }
   }
 
+  priority(index: number): number {
+    return this.#arm(index).priority;
+  }
   select(count: number, seen?: Draws): Draws {
     const indices: number[] = [];
     const probabilities: number[] = [];

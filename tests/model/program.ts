@@ -48,6 +48,8 @@ export type Operation =
     readonly data: number;
     /** Which steps end their episode is chosen by `data`, one in so many. */
     readonly endOneIn: number;
+    /** Whether nobody knows where the last steps of episodes led. */
+    readonly unknown: boolean;
     readonly plain: boolean;
     readonly priority: boolean;
   }
@@ -82,6 +84,13 @@ export type Operation =
     readonly count: number;
     readonly data: number;
     readonly float32: boolean;
+  }
+  | {
+    readonly do: "getPriority";
+    readonly selector: number;
+    readonly of: "batch" | "table" | "any";
+    readonly count: number;
+    readonly data: number;
   }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
   | { readonly do: "clear" }
@@ -148,18 +157,18 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       const beta = choice.of([undefined, 0, 0.4, 0.5, 1, 2.3]);
       operations.push({ do: "getBatch", selector, size, beta, into: choice.oneIn(3) });
     } else if (roll < 90) {
-      operations.push({
-        do: "setPriority",
-        selector,
-        of: choice.of(["batch", "batch", "table", "any"] as const),
-        count: choice.oneIn(10)
-          ? 0
-          : choice.oneIn(6)
-          ? choice.within(60, 140)
-          : choice.within(1, 12),
-        data: choice.data(),
-        float32: choice.oneIn(2),
-      });
+      const of = choice.of(["batch", "batch", "table", "any"] as const);
+      const count = choice.oneIn(10)
+        ? 0
+        : choice.oneIn(6)
+        ? choice.within(60, 140)
+        : choice.within(1, 12);
+      const data = choice.data();
+      operations.push(
+        choice.oneIn(4)
+          ? { do: "getPriority", selector, of, count, data }
+          : { do: "setPriority", selector, of, count, data, float32: choice.oneIn(2) },
+      );
     } else if (roll < 92) {
       const nth = choice.data();
       if (choice.oneIn(40)) operations.push({ do: "clear" });
@@ -179,12 +188,37 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       const { capacity } = config;
       const most = choice.oneIn(3) ? capacity : Math.ceil(capacity / 6);
       const steps = choice.oneIn(3) ? 0 : choice.within(1, most);
+      const turn = choice.oneIn(3) ? onPolicyTurn(choice, choice.below(actorCount)) : undefined;
+      if (turn !== undefined) operations.push(turn.last);
       operations.push({ do: "drain", steps, exactly: choice.oneIn(2), keep: choice.oneIn(2) });
+      if (turn !== undefined) operations.push(turn.next);
     } else if (roll >= 96) {
       operations.push({ do: "refused", call: choice.data(), data: choice.data() });
     }
   }
   return operations;
+}
+
+/** A step before a drain whose next state is known, so that it may be drained too, and an end without a record after it. */
+function onPolicyTurn(
+  choice: Choice,
+  actor: number,
+): { readonly last: Operation; readonly next: Operation } {
+  const [plain, priority] = [false, false];
+  const [terminated, truncated, unknown] = [false, false, true];
+  return {
+    last: { do: "recordStep", actor, data: choice.data(), terminated, truncated, plain, priority },
+    next: {
+      do: "recordFlat",
+      actor,
+      count: 2,
+      data: choice.data(),
+      endOneIn: 1,
+      unknown,
+      plain,
+      priority,
+    },
+  };
 }
 
 /** A tag; most episodes have none. */
@@ -237,6 +271,7 @@ function chooseSteps(
       count,
       data,
       endOneIn: choice.of([1, 3, meanLength]),
+      unknown: choice.oneIn(3),
       plain,
       priority,
     };

@@ -7,6 +7,7 @@
 import type { AnyReplay } from "./library_subject.ts";
 import type { Operation } from "./program.ts";
 import type { ColumnSpec } from "./program_config.ts";
+import type { FlatEnd } from "./replay_model.ts";
 import { same, sameNumbers } from "./same.ts";
 import { both, type Sides } from "./sides.ts";
 import { priorityOf, Values } from "./values.ts";
@@ -215,37 +216,44 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
 }
 
 export function recordFlat(sides: Sides, operation: Operation & { do: "recordFlat" }): void {
-  const { actor, count, data, endOneIn, plain, priority } = operation;
+  const { actor, count, data, endOneIn, unknown, plain, priority } = operation;
   const values = new Values(data);
   const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
   const { columns, bytes } = stepValues(sides, values, count, plain);
   const next = values.columns(sides.config.state, count, plain);
-  const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
-  const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
+  const [doneOdds, cutOdds] = unknown ? [2, 1] : [1, 2];
+  const done = Array.from({ length: count }, () => values.below(doneOdds * endOneIn) === 0);
+  const cut = Array.from({ length: count }, () => values.below(cutOdds * endOneIn) === 0);
   const handle = sides.actors.get(actor) ?? 0;
   const { given: givenTags, tags } = chooseTags(data, count);
   const steps = {
     ...givenTags,
     ...columns,
-    nextState: next.value,
+    ...(unknown ? { nextStateUnknown: true } : { nextState: next.value }),
     terminated: plain ? done : Uint8Array.from(done, Number),
     truncated: plain ? cut.map(Number) : Float32Array.from(cut, Number),
     ...(priorities && { priority: plain ? priorities : Float64Array.from(priorities) }),
   };
-  const ends = next.bytes.map((finalState, k) => {
+  const ends = next.bytes.map((nextState, k): FlatEnd | undefined => {
     if (!done[k] && !cut[k]) return undefined;
-    return { finalState, ending: done[k] ? "terminated" as const : "truncated" as const };
+    // Where nobody knows the next state, a step that was cut off is no record, and its own state ends the episode.
+    const finalState = unknown ? bytes[k]?.[0] ?? nextState : nextState;
+    const ending = done[k] ? "terminated" : "truncated";
+    return { finalState, ending, isRecord: !unknown || ending === "terminated" };
   });
+  const leftOut = ends.filter((end) => end?.isRecord === false).length;
+  const nextState = unknown ? undefined : next.bytes.at(-1);
   const before = sides.model.evictedCount;
   const outcome = both(
     () => sides.replay.recordFlat(handle, steps as Parameters<AnyReplay["recordFlat"]>[1]),
-    () => sides.model.recordFlat(handle, bytes, ends, priorities, next.bytes.at(-1), tags),
+    () => sides.model.recordFlat(handle, bytes, ends, priorities, nextState, tags),
   );
   if (outcome === undefined) return;
   const { episode, episodes, recordCount } = outcome.actual;
   same("recordFlat()", episode, outcome.expected.episode);
   sameNumbers("the episodes of recordFlat()", episodes, outcome.expected.episodes);
-  same("the count of records", recordCount, count);
+  same("the count of records", recordCount, count - leftOut);
+  sides.tally.stepsUnknown += leftOut;
   sides.tally.evictions += sides.model.evictedCount - before;
   sides.actors.set(actor, episode);
 }

@@ -35,6 +35,14 @@ interface RecordedStep {
   readonly tag?: number | undefined;
 }
 
+/** The end of an episode among flat steps. */
+export interface FlatEnd {
+  readonly finalState: Uint8Array;
+  readonly ending: Ending;
+  /** Whether the step is a record; else it only gives the final state. */
+  readonly isRecord: boolean;
+}
+
 /** Room that must be there before a change. */
 interface Room {
   readonly blocks: number;
@@ -274,15 +282,20 @@ export class ReplayModel {
   recordFlat(
     handle: number,
     steps: readonly (readonly Uint8Array[])[],
-    ends: readonly ({ readonly finalState: Uint8Array; readonly ending: Ending } | undefined)[],
+    ends: readonly (FlatEnd | undefined)[],
     priorities: readonly number[] = [],
     nextState?: Uint8Array,
     tags: readonly number[] = [],
   ): { readonly episode: number; readonly episodes: readonly number[] } {
+    this.#checkOpen(handle);
     let episode = handle;
     const episodes = new Set<number>();
     for (const [k, columns] of steps.entries()) {
       const end = ends[k];
+      if (end?.isRecord === false) {
+        episode = this.#cut(episode, end.finalState, tags[k]);
+        continue;
+      }
       const next = k === steps.length - 1 && end === undefined ? nextState : undefined;
       episode = this.#record(episode, {
         columns,
@@ -297,6 +310,29 @@ export class ReplayModel {
       if (end !== undefined) episode = this.#begin(tags[k] ?? this.#tagAfter(episode)).handle;
     }
     return { episode, episodes: [...episodes] };
+  }
+
+  /** Ends an episode as truncated without another record, and begins the next. One that never had a record stays. */
+  #cut(handle: number, finalState: Uint8Array, tag: number | undefined): number {
+    const episode = this.#episodes.get(handle);
+    if (episode === undefined) return handle;
+    if (episode.records.length === 0) {
+      this.#tagFirst(episode, tag);
+      return handle;
+    }
+    const isEmpty = (): boolean => episode.first === episode.records.length;
+    if (isEmpty() && this.#fault === "trimmedGoesOn") return handle;
+    if (!isEmpty()) {
+      const needsBlock = episode.records.length % this.blockLength === 0;
+      this.#makeRoom({ blocks: needsBlock ? 2 : 1, records: 0, bytes: this.#stateBytes });
+    }
+    if (!this.#episodes.has(handle)) return handle;
+    if (isEmpty()) this.#remove(handle);
+    else this.#end(episode, finalState, "truncated");
+    const after = this.#begin(this.#tagAfter(handle));
+    this.#useUp(handle);
+    this.#tagFirst(after, tag);
+    return after.handle;
   }
 
   /** A step of an environment: another episode begins where the environment is done. The handle to go on with. */
@@ -370,6 +406,14 @@ export class ReplayModel {
     priorities: readonly number[],
   ): number {
     return this.#tables.setPriority(selector, episodes, positions, priorities);
+  }
+
+  getPriority(
+    selector: number,
+    episodes: readonly number[],
+    positions: readonly number[],
+  ): number[] | undefined {
+    return this.#tables.getPriority(selector, episodes, positions);
   }
 
   getBatch(selector: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {

@@ -28,7 +28,7 @@ import {
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { Relabelling } from "./relabelling.ts";
 import { ReplayModel } from "./replay_model.ts";
-import { same, sameBytes } from "./same.ts";
+import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { both, emptyTally, type Held, type Sides, type Tally } from "./sides.ts";
 import { priorityOf, Values } from "./values.ts";
@@ -140,6 +140,8 @@ class Run implements Disposable {
         return this.#getBatch(operation);
       case "setPriority":
         return this.#setPriority(operation);
+      case "getPriority":
+        return await this.#getPriority(operation);
       case "evict":
         return this.#evict(operation);
       case "clear":
@@ -221,25 +223,7 @@ class Run implements Disposable {
     const selector = this.#selectors[operation.selector];
     if (selector === undefined) return;
     const values = new Values(operation.data);
-    const episodes: number[] = [];
-    const positions: number[] = [];
-    const held = this.#held[values.below(Math.max(1, this.#held.length))];
-    const picks = model.picks(selector.table);
-    for (let k = 0; k < operation.count; k++) {
-      const nth = values.below(1 << 20);
-      const pick = picks[nth % Math.max(1, picks.length)];
-      if (operation.of === "batch" && held !== undefined) {
-        const at = nth % held.batch.size;
-        episodes.push(held.batch.pickEpisode[at] ?? NaN);
-        positions.push(held.batch.pickPosition[at] ?? NaN);
-      } else if (operation.of === "table" && pick !== undefined) {
-        episodes.push(pick.episode);
-        positions.push(pick.position);
-      } else if (model.nextHandle > 0) {
-        episodes.push(nth % model.nextHandle);
-        positions.push(values.below(12));
-      }
-    }
+    const { episodes, positions } = this.#choosePicks(operation, selector.table, values);
     // A batch of before a load may name handles that were not given out yet.
     const priorities = episodes.map(() => priorityOf(values));
     const given = operation.float32 ? Float32Array.from(priorities) : Float64Array.from(priorities);
@@ -255,6 +239,51 @@ class Run implements Disposable {
       () => model.setPriority(selector.id, episodes, positions, Array.from(given)),
     );
     if (outcome !== undefined) same("setPriority()", outcome.actual, outcome.expected);
+  }
+
+  /** Picks of a batch that is held, of the pick table, or any. */
+  #choosePicks(
+    { of, count }: Operation & { do: "setPriority" | "getPriority" },
+    table: number,
+    values: Values,
+  ): { readonly episodes: readonly number[]; readonly positions: readonly number[] } {
+    const { model } = this.#sides;
+    const episodes: number[] = [];
+    const positions: number[] = [];
+    const held = this.#held[values.below(Math.max(1, this.#held.length))];
+    const picks = model.picks(table);
+    for (let k = 0; k < count; k++) {
+      const nth = values.below(1 << 20);
+      const pick = picks[nth % Math.max(1, picks.length)];
+      if (of === "batch" && held !== undefined) {
+        const at = nth % held.batch.size;
+        episodes.push(held.batch.pickEpisode[at] ?? NaN);
+        positions.push(held.batch.pickPosition[at] ?? NaN);
+      } else if (of === "table" && pick !== undefined) {
+        episodes.push(pick.episode);
+        positions.push(pick.position);
+      } else if (model.nextHandle > 0) {
+        episodes.push(nth % model.nextHandle);
+        positions.push(values.below(12));
+      }
+    }
+    return { episodes, positions };
+  }
+
+  async #getPriority(operation: Operation & { do: "getPriority" }): Promise<void> {
+    const { replay, model, tally } = this.#sides;
+    const selector = this.#selectors[operation.selector];
+    if (selector === undefined) return;
+    const values = new Values(operation.data);
+    const { episodes, positions } = this.#choosePicks(operation, selector.table, values);
+    const read = (): Float64Array => replay.getPriority(selector, episodes, positions);
+    if (model.getPriority(selector.id, [], []) === undefined) {
+      return await refusedWith(read, "TypeError");
+    }
+    const outcome = both(read, () => model.getPriority(selector.id, episodes, positions) ?? []);
+    if (outcome === undefined) return;
+    sameNumbers("getPriority()", outcome.actual, outcome.expected);
+    tally.prioritiesRead += episodes.length;
   }
 
   #evict(operation: Operation & { do: "evict" }): void {

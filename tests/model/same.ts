@@ -30,21 +30,11 @@ export function sameNumbers(
     throw new Error(`${what} has ${actual.length} numbers, the model ${expected.length}`);
   }
   for (const [k, number] of expected.entries()) {
-    const seen = actual[k] ?? NaN;
-    if (seen === number) continue;
-    if (Math.abs(seen - number) <= tolerance * Math.abs(number)) continue;
+    const seen = actual[k];
+    if (Object.is(seen, number) || seen === number) continue;
+    if (seen !== undefined && Math.abs(seen - number) <= tolerance * Math.abs(number)) continue;
     throw new Error(`${what}[${k}] is ${seen}, the model has ${number}`);
   }
-}
-
-/** Sums, where infinities of both signs make NaN. */
-export function sameRewards(
-  what: string,
-  actual: ArrayLike<number>,
-  expected: readonly number[],
-): void {
-  const word = (value: number): number => Number.isNaN(value) ? -123456789 : value;
-  sameNumbers(what, Array.from(actual, word), expected.map(word));
 }
 
 export function same(what: string, actual: unknown, expected: unknown): void {

@@ -22,6 +22,7 @@ import {
   drawByWeights,
   findPoint,
   leastProbability,
+  priorityOfWeight,
   range,
   streamOfCopy,
   weightOf,
@@ -158,6 +159,9 @@ class PrioritizedModel implements SelectorModel {
     }
   }
 
+  priority(index: number): number {
+    return priorityOfWeight(at(this.weights, index), this.spec, this.fault);
+  }
   select(count: number): Draws {
     return drawByWeights(this.weights, this.random, count, this.spec.draw, this.fault);
   }
@@ -245,6 +249,9 @@ class PriorityEndModel implements SelectorModel {
           : this.counts.stamp++,
       };
     }
+  }
+  priority(index: number): number {
+    return this.picks[index]?.priority ?? NaN;
   }
   select(count: number): Draws {
     const sign = this.spec.kind === "highestPriority" ? -1 : 1;
@@ -368,6 +375,9 @@ class RankBasedModel implements SelectorModel {
       this.counts.max = Math.max(this.counts.max, priority);
       this.picks[index] = { priority, born: this.#pick(index).born };
     }
+  }
+  priority(index: number): number {
+    return this.#pick(index).priority;
   }
   select(count: number): Draws {
     const weights = this.#weights();

@@ -24,6 +24,8 @@ export interface Tally {
   stepsDrained: number;
   stepsLost: number;
   picksRelabelled: number;
+  prioritiesRead: number;
+  stepsUnknown: number;
 }
 
 export function emptyTally(): Tally {
@@ -39,6 +41,8 @@ export function emptyTally(): Tally {
     stepsDrained: 0,
     stepsLost: 0,
     picksRelabelled: 0,
+    prioritiesRead: 0,
+    stepsUnknown: 0,
   };
 }
 

@@ -12,6 +12,7 @@ import type { Fault } from "./faults.ts";
 import { type ModelConfig, ModelError } from "./model_config.ts";
 import { portablePow32 } from "./portable_math.ts";
 import { selectorModel } from "./selector_models.ts";
+import { at } from "./weights.ts";
 import {
   type ComposedSpec,
   isComposedSpec,
@@ -173,6 +174,28 @@ export class TablesModel {
     const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
     this.#host.prioritized(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
+  }
+
+  /** What a rule keeps of picks; of a rule made of others what the first part that knows it does. Undefined if none keeps any. */
+  getPriority(
+    ordinal: number,
+    episodes: readonly number[],
+    positions: readonly number[],
+  ): number[] | undefined {
+    const [table, selector] = this.#selector(ordinal);
+    if ("parts" in selector) {
+      const all = selector.parts.map((part) => this.getPriority(part, episodes, positions));
+      const kept = all.filter((each) => each !== undefined);
+      if (kept.length === 0) return undefined;
+      return episodes.map((_, k) => kept.map((each) => at(each, k)).find(isKnown) ?? NaN);
+    }
+    if (selector.priority === undefined) return undefined;
+    for (const handle of episodes) this.#host.checkHandle(handle);
+    return episodes.map((handle, k) => {
+      const index = table.indexOf(handle, positions[k] ?? -1);
+      if (index < 0) return this.#fault === "goneHaveZero" ? 0 : NaN;
+      return selector.priority?.(index) ?? NaN;
+    });
   }
 
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
@@ -410,4 +433,8 @@ function drawsOf(table: TableModel, seen: SeenBatch): Draws {
 /** The positions of an episode's records, the oldest first. */
 function positionsOf({ first, records }: Episode): number[] {
   return Array.from({ length: records.length - first }, (_, k) => first + k);
+}
+
+function isKnown(priority: number): boolean {
+  return !Number.isNaN(priority);
 }

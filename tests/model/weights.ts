@@ -5,7 +5,7 @@
  */
 
 import type { Fault } from "./faults.ts";
-import { portablePow32, portableWeight } from "./portable_math.ts";
+import { portablePow, portablePow32, portableWeight } from "./portable_math.ts";
 import { Random } from "./random.ts";
 import type { Draws } from "./draws.ts";
 
@@ -87,6 +87,18 @@ export function leastProbability(weights: readonly number[], fault?: Fault): num
   const sum = total(weights, fault);
   if (!(sum > 0)) return 1 / weights.length;
   return Math.min(...weights.filter((weight) => weight > 0)) / sum;
+}
+
+/** The priority behind a weight (priority + epsilon)^alpha; unknown where all weights are the same. */
+export function priorityOfWeight(
+  weight: number,
+  { alpha, epsilon }: { readonly alpha: number; readonly epsilon: number },
+  fault?: Fault,
+): number {
+  if (alpha === 0) return NaN;
+  if (fault === "readsWeights") return weight;
+  const sum = weight > 0 ? portablePow(weight, 1 / alpha) : 0;
+  return Math.max(sum - epsilon, 0);
 }
 
 /** (priority + epsilon)^alpha as a float32; what is positive stays so. */

@@ -362,3 +362,58 @@ Deno.test("recordFlat() on a replay that was freed is refused", async () => {
   const steps = { state: [1], action: [0], reward: [0] };
   assertReplayError(() => replay.recordFlat(episode, steps), "disposed");
 });
+
+Deno.test("an episode that was trimmed to nothing ends where a truncated step leaves no record", async () => {
+  // It stayed open, so the steps of the next episode went on at its positions.
+  using replay = await ExperienceReplay.create({ capacity: 20, state: float32(), seed: 1 });
+  const first = replay.newEpisode({ tag: 5 });
+  let handle = first;
+  for (let t = 0; t < 3; t++) {
+    handle = replay.recordStep(handle, {
+      state: t,
+      action: 0,
+      reward: 0,
+      nextState: t + 1,
+      terminated: false,
+      truncated: false,
+    });
+  }
+  assertStrictEquals(replay.drain({ steps: 3 }).size, 3);
+  assertEquals({ ...replay.episode(first) }, {
+    handle: first,
+    ending: "open",
+    recordCount: 0,
+    firstPosition: 3,
+    tag: 5,
+  });
+  const steps = { state: [3, 10, 11], action: [0, 0, 0], reward: [0, 0, 0] };
+  const recorded = replay.recordFlat(handle, {
+    ...steps,
+    truncated: [1, 0, 0],
+    nextStateUnknown: true,
+  });
+  assertStrictEquals(replay.episode(first).ending, "evicted");
+  assertStrictEquals(recorded.episode, first + 1);
+  assertEquals([...recorded.episodes], [first + 1]);
+  assertStrictEquals(recorded.recordCount, 2);
+  assertEquals({ ...replay.episode(recorded.episode) }, {
+    handle: first + 1,
+    ending: "open",
+    recordCount: 2,
+    firstPosition: 0,
+    tag: 5,
+  });
+  assertStrictEquals(replay.episodeCount, 1);
+  // The handle has ended, as after endEpisode().
+  assertReplayError(() => replay.record(first, 0, 0, 0), "episode-ended");
+});
+
+Deno.test("an episode that never had a record does not end where a truncated step leaves none", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 20, state: float32(), seed: 1 });
+  const episode = replay.newEpisode();
+  const steps = { state: [3, 4], action: [0, 0], reward: [0, 0], truncated: [1, 1] };
+  const recorded = replay.recordFlat(episode, { ...steps, nextStateUnknown: true });
+  assertStrictEquals(recorded.episode, episode);
+  assertEquals([recorded.recordCount, recorded.episodes.length, replay.episodeCount], [0, 0, 1]);
+  assertStrictEquals(replay.episode(episode).ending, "open");
+});
