@@ -455,7 +455,6 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *     action: 1,
    *     reward: 1,
    *     terminated: state === 1,
-   *     truncated: false,
    *     nextState: [state + 1],
    *   });
    * }

@@ -83,8 +83,10 @@ export type Step<S extends Schema> = Recordable<
     readonly reward: RecordValue<S, "reward">;
     /** Whether the task ended the episode: `true` or `false`, or 1 or 0. */
     readonly terminated: boolean | number;
-    /** Whether the episode was cut off, likewise. Learners then bootstrap. It counts only if `terminated` is false. */
-    readonly truncated: boolean | number;
+    /**
+     * Whether the episode was cut off, likewise; false by default. Learners then bootstrap. It counts only if `terminated` is false.
+     */
+    readonly truncated?: boolean | number;
     /**
      * `[...shape]`: the state that `step()` returned. Give it at every step. If the episode ended, it is the final state. If not, the
      * replay keeps it until the next step, so that `drain` can hand out the newest step too. With {@linkcode
@@ -171,7 +173,8 @@ export class Recorder {
   #recordStep(operation: string, episode: number, step: LooseStep): number {
     const { state, action, reward, terminated, truncated, nextState, extras, priority } = step;
     // To count the parts is a third of the cost of comparing their names. Where one is too many, its name is looked for.
-    let known = 6;
+    let known = 5;
+    if (truncated !== undefined) known++;
     if (extras !== undefined) known++;
     if (priority !== undefined) known++;
     for (const _part in step) known--;
@@ -183,7 +186,8 @@ export class Recorder {
     }
     const turn = this.#writeRow(operation, episode, state, action, reward);
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
-    const isTruncated = checkFlag("recordStep(): truncated", truncated);
+    const isTruncated = truncated !== undefined &&
+      checkFlag("recordStep(): truncated", truncated);
     if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
     let given = this.#writePriority(operation, priority);
     if (tag !== undefined) given |= this.#writeTag(operation, tag);

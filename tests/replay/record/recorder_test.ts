@@ -85,6 +85,33 @@ Deno.test("recordStep() takes 1 and 0 for true and false, as recordBatch() does"
   assertEquals(await replay.serialize(), await twin.serialize());
 });
 
+Deno.test("recordStep() without truncated: the episode was not cut off", async () => {
+  using replay = await smallReplay();
+  using twin = await smallReplay();
+  let [one, other] = [replay.newEpisode(), twin.newEpisode()];
+  for (let t = 0; t < 6; t++) {
+    const step = { state: [t], action: 0, reward: 1, terminated: t === 3, nextState: [t + 1] };
+    one = replay.recordStep(one, t % 2 === 0 ? step : { ...step, priority: 2 });
+    other = twin.recordStep(other, {
+      ...step,
+      ...(t % 2 === 0 ? {} : { priority: 2 }),
+      truncated: false,
+    });
+    assertEquals(one, other);
+  }
+  assertEquals(await replay.serialize(), await twin.serialize());
+  assertEquals(replay.episode(0).ending, "terminated");
+  assertEquals(replay.episode(1).ending, "open");
+  // As for the other options, undefined is as good as nothing.
+  const loosely = loose(replay, "recordStep");
+  const step = { state: [0], action: 0, reward: 1, terminated: false, nextState: [1] };
+  assertEquals(loosely(one, { ...step, truncated: undefined }), one);
+  assertMatch(
+    String(assertThrows(() => loosely(one, { ...step, truncatd: true }))),
+    /no option "truncatd"; did you mean truncated\?/,
+  );
+});
+
 Deno.test("recordStep() refuses what is wrong, and nothing has changed", async () => {
   using replay = await smallReplay();
   const episode = replay.newEpisode();
@@ -107,8 +134,12 @@ Deno.test("recordStep() refuses what is wrong, and nothing has changed", async (
       /recordStep\(\): terminated must be true, false, 1 or 0, got 2/,
     ],
     [
-      () => step(episode, { terminated: true, truncated: undefined }),
-      /truncated must be true, false, 1 or 0, got undefined/,
+      () => step(episode, { terminated: true, truncated: null }),
+      /truncated must be true, false, 1 or 0, got null/,
+    ],
+    [
+      () => step(episode, { terminated: undefined }),
+      /terminated must be true, false, 1 or 0, got undefined/,
     ],
     [
       () => step(episode, { terminated: true, nextState: undefined }),
