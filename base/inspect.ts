@@ -1,5 +1,5 @@
 /**
- * Makes `console.log` show the library's objects as one line instead of all their fields.
+ * Makes `console.log` show the library's objects as one line instead of all their fields, and `String()` give the same line.
  *
  * @module
  */
@@ -9,7 +9,10 @@ import { kindOf, lengthOf } from "./typed_arrays.ts";
 /** The method that Deno calls on an object, and the method that Node and Bun call. */
 const KEYS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
-/** Makes `console.log` show objects of a class as `text`. It never throws: where `text` throws, it shows the name of the class. */
+/**
+ * Makes `console.log` show objects of a class as `text`, and `String()` give it, unless the class has its own. It never throws: where
+ * `text` throws, it is the name of the class.
+ */
 export function showAs<T extends object>(
   kind: { readonly name: string; readonly prototype: T },
   text: (value: T) => string,
@@ -21,12 +24,16 @@ export function showAs<T extends object>(
       return kind.name;
     }
   }
-  for (const key of KEYS) {
+  const keys = Object.hasOwn(kind.prototype, "toString") ? KEYS : [...KEYS, "toString"];
+  for (const key of keys) {
     Object.defineProperty(kind.prototype, key, { value: inspect, configurable: true });
   }
 }
 
-/** Makes `console.log` show one plain object as `text`. Loops, JSON and comparisons don't see that. It never throws. */
+/**
+ * Makes `console.log` show one plain object as `text`, and `String()` give it. Loops, JSON and comparisons don't see that. It never
+ * throws.
+ */
 export function showOneAs<T extends object>(value: T, text: (value: T) => string): T {
   const inspect = (): string => {
     try {
@@ -35,7 +42,9 @@ export function showOneAs<T extends object>(value: T, text: (value: T) => string
       return "Object";
     }
   };
-  for (const key of KEYS) Object.defineProperty(value, key, { value: inspect, configurable: true });
+  for (const key of [...KEYS, "toString"]) {
+    Object.defineProperty(value, key, { value: inspect, configurable: true });
+  }
   return value;
 }
 

@@ -6,13 +6,14 @@
  * @module
  */
 
-import { arraysText, columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import { numberOf, showAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { checkEpochs, type Epochs, MINIBATCHES, rowsInOrder, shuffle } from "../draw/epochs.ts";
 import { checkOwn, gatherRows, sameKind, widthOf } from "./_own_rows.ts";
+import { eachColumn, eachOf, type StepColumns, stepsText } from "./_step_columns.ts";
 import type { Drained, Minibatch, MinibatchOptions, OwnArrays } from "./drained.ts";
 
 /** The minibatches of drained steps. */
@@ -36,7 +37,7 @@ function* run(
   const count = drained.size;
   const order = rowsInOrder(count);
   const most = Math.min(size, count);
-  const whole = new Rows(drained, own, most);
+  const whole = Rows.of(drained, own, most);
   // The last one of each epoch is smaller: a view of the same memory.
   const rest = count % size;
   const last = rest === 0 || rest === most ? whole : whole.first(rest);
@@ -53,7 +54,6 @@ function* run(
 
 /** A column, and the memory of its rows in a minibatch. */
 interface Gathered {
-  readonly name: string;
   readonly source: AnyColumnArray;
   readonly width: number;
   readonly rows: AnyColumnArray;
@@ -61,59 +61,61 @@ interface Gathered {
 
 /** The memory of minibatches of one size. */
 class Rows {
-  readonly #count: number;
   readonly #index: Int32Array<ArrayBuffer>;
-  readonly #columns: readonly Gathered[];
-  readonly #extras: readonly Gathered[];
-  readonly #own: readonly Gathered[];
+  readonly #columns: StepColumns<Gathered>;
+  readonly #own: Readonly<Record<string, Gathered>>;
+  readonly #all: readonly Gathered[];
   readonly #shape: Drained["shape"];
 
-  constructor(drained: Drained, own: OwnArrays, count: number, of?: Rows) {
-    this.#count = count;
-    this.#shape = drained.shape;
-    const gather = (arrays: OwnArrays, part: (rows: Rows) => readonly Gathered[]): Gathered[] =>
-      Object.entries(arrays).map(([name, source], k) => {
-        const width = widthOf(source, drained.size);
-        const rows = of === undefined
-          ? sameKind(source, count, width)
-          : part(of)[k]?.rows.subarray(0, count * width) as AnyColumnArray;
-        return { name, source, width, rows };
-      });
-    const { state, action, reward } = drained;
-    this.#index = of === undefined ? new Int32Array(count) : of.#index.subarray(0, count);
-    this.#columns = gather({ state, action, reward }, (rows) => rows.#columns);
-    this.#extras = gather(drained.extras, (rows) => rows.#extras);
-    this.#own = gather(own, (rows) => rows.#own);
-    this.first = (fewer) => new Rows(drained, own, fewer, this);
+  private constructor(
+    index: Int32Array<ArrayBuffer>,
+    columns: StepColumns<Gathered>,
+    own: Readonly<Record<string, Gathered>>,
+    shape: Drained["shape"],
+  ) {
+    this.#index = index;
+    this.#columns = columns;
+    this.#own = own;
+    const { state, action, reward, extras } = columns;
+    this.#all = [state, action, reward, ...Object.values(extras), ...Object.values(own)];
+    this.#shape = shape;
+  }
+
+  /** Memory for `count` rows. */
+  static of(drained: Drained, own: OwnArrays, count: number): Rows {
+    const gather = (source: AnyColumnArray): Gathered => {
+      const width = widthOf(source, drained.size);
+      return { source, width, rows: sameKind(source, count, width) };
+    };
+    const columns = eachColumn<AnyColumnArray, Gathered>(drained, gather);
+    return new Rows(new Int32Array(count), columns, eachOf(own, gather), drained.shape);
   }
 
   /** The first rows of the same memory. */
-  readonly first: (count: number) => Rows;
+  first(count: number): Rows {
+    const fewer = ({ source, width, rows }: Gathered): Gathered => ({
+      source,
+      width,
+      rows: rows.subarray(0, count * width) as AnyColumnArray,
+    });
+    const columns = eachColumn(this.#columns, fewer);
+    return new Rows(this.#index.subarray(0, count), columns, eachOf(this.#own, fewer), this.#shape);
+  }
 
   /** Copies the rows that `order` has from `from` on. */
   fill(order: Int32Array, from: number): void {
-    const count = this.#count;
+    const count = this.#index.length;
     for (let k = 0; k < count; k++) this.#index[k] = order[from + k] as number;
-    for (const part of [this.#columns, this.#extras, this.#own]) {
-      for (const { source, width, rows } of part) {
-        gatherRows(source, width, order, from, count, rows);
-      }
+    for (const { source, width, rows } of this.#all) {
+      gatherRows(source, width, order, from, count, rows);
     }
   }
 
   minibatch(epoch: number): Minibatch {
-    const named = (part: readonly Gathered[]): Record<string, AnyColumnArray> =>
-      Object.fromEntries(part.map(({ name, rows }) => [name, rows]));
-    const { state, action, reward } = named(this.#columns) as Pick<
-      Minibatch,
-      "state" | "action" | "reward"
-    >;
-    const [extras, own] = [named(this.#extras), named(this.#own)];
-    const size = this.#count;
-    return new StepMinibatch(
-      { size, epoch, index: this.#index, state, action, reward, extras, own },
-      this.#shape,
-    );
+    const rowsOf = ({ rows }: Gathered): AnyColumnArray => rows;
+    const columns = eachColumn(this.#columns, rowsOf);
+    const own = eachOf(this.#own, rowsOf);
+    return new StepMinibatch(epoch, this.#index, columns, own, this.#shape);
   }
 }
 
@@ -131,40 +133,34 @@ class StepMinibatch implements Minibatch {
   readonly own: OwnArrays;
   readonly #shape: Drained["shape"];
 
-  constructor(parts: Minibatch, shape: Drained["shape"]) {
-    this.size = parts.size;
-    this.epoch = parts.epoch;
-    this.index = parts.index;
-    this.state = parts.state;
-    this.action = parts.action;
-    this.reward = parts.reward;
-    this.extras = parts.extras;
-    this.own = parts.own;
+  constructor(
+    epoch: number,
+    index: Int32Array<ArrayBuffer>,
+    { state, action, reward, extras }: StepColumns<AnyColumnArray>,
+    own: OwnArrays,
+    shape: Drained["shape"],
+  ) {
+    this.size = index.length;
+    this.epoch = epoch;
+    this.index = index;
+    this.state = state;
+    this.action = action;
+    this.reward = reward;
+    this.extras = extras;
+    this.own = own;
     this.#shape = shape;
   }
 
   /** What `console.log` shows. */
   static textOf(steps: StepMinibatch): string {
-    const own = Object.keys(steps.own).length === 0 ? "" : ` own ${arraysText(steps.own)}`;
-    const of = `Minibatch ${numberOf(steps.size, "step")} of epoch ${steps.epoch}`;
-    return `${of} ${columnsText(steps, rowsOf(steps.#shape, steps.size))}${own}`;
+    const { size, epoch, own } = steps;
+    const shape = eachColumn<readonly number[], readonly number[]>(
+      steps.#shape,
+      ([, ...rest]) => [size, ...rest],
+    );
+    const of = `Minibatch ${numberOf(size, "step")} of epoch ${epoch}`;
+    return `${of} ${stepsText(steps, shape, [size], own)}`;
   }
 }
 
 showAs(StepMinibatch, StepMinibatch.textOf);
-
-/** The shapes of `count` rows of drained steps. */
-function rowsOf(shape: Drained["shape"], count: number): Drained["shape"] {
-  const rows = <T extends readonly number[]>([, ...rest]: T): T =>
-    [count, ...rest] as readonly number[] as T;
-  const extras = Object.fromEntries(
-    Object.entries(shape.extras).map(([name, of]) => [name, rows(of)]),
-  );
-  return {
-    ...shape,
-    state: rows(shape.state),
-    action: rows(shape.action),
-    reward: rows(shape.reward),
-    extras,
-  };
-}

@@ -4,9 +4,10 @@
  * @module
  */
 
-import { columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import { numberOf, showAs } from "../../base/inspect.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import { checkOwn, gatherRows, sameKind, widthOf } from "./_own_rows.ts";
+import { eachColumn, eachOf, stepsText } from "./_step_columns.ts";
 import type { Drained, OwnArrays, TimeMajor } from "./drained.ts";
 
 const OPERATION = "timeMajor()";
@@ -55,38 +56,25 @@ export class TimeMajorSteps implements TimeMajor {
       gatherRows(array, width, index, 0, size, arranged);
       return arranged;
     };
-    const all = <T extends OwnArrays>(arrays: T): T =>
-      Object.freeze(
-        Object.fromEntries(Object.entries(arrays).map(([name, each]) => [name, arrange(each)])),
-      ) as T;
     this.index = index;
-    this.state = arrange(drained.state);
-    this.action = arrange(drained.action);
-    this.reward = arrange(drained.reward);
-    this.extras = all(drained.extras);
+    const columns = eachColumn<AnyColumnArray, AnyColumnArray>(drained, arrange);
+    this.state = columns.state;
+    this.action = columns.action;
+    this.reward = columns.reward;
+    this.extras = columns.extras;
     this.discount = arrange(drained.discount);
     this.first = arrange(isFirst);
     this.terminated = arrange(drained.terminated);
     this.truncated = arrange(drained.truncated);
-    this.own = all(own);
+    this.own = eachOf(own, arrange);
     const width = widthOf(drained.lastNextState, drained.segmentCount);
     const lastNextState = sameKind(drained.lastNextState, actorCount, width);
     gatherRows(drained.lastNextState, width, last, 0, actorCount, lastNextState);
     this.lastNextState = lastNextState;
-    const shapeOf = (shape: readonly number[]): readonly number[] => [
-      length,
-      actorCount,
-      ...shape.slice(1),
-    ];
-    const { state, action, reward, extras } = drained.shape;
-    this.shape = {
-      state: shapeOf(state),
-      action: shapeOf(action),
-      reward: shapeOf(reward),
-      extras: Object.fromEntries(
-        Object.entries(extras).map(([name, shape]) => [name, shapeOf(shape)]),
-      ),
-    } as object as TimeMajor["shape"];
+    this.shape = eachColumn<readonly number[], readonly number[]>(
+      drained.shape,
+      ([, ...rest]) => [length, actorCount, ...rest],
+    ) as TimeMajor["shape"];
   }
 }
 
@@ -120,8 +108,8 @@ function lengthOfActors(segments: readonly (readonly SegmentOfActor[])[]): numbe
 }
 
 showAs(TimeMajorSteps, (steps) => {
-  const { length, actorCount, shape } = steps;
+  const { length, actorCount, shape, own } = steps;
   return `TimeMajor ${numberOf(length, "step")} of ${numberOf(actorCount, "actor")} ${
-    columnsText(steps, shape)
+    stepsText(steps, shape, [length, actorCount], own)
   }`;
 });

@@ -4,12 +4,13 @@
  * @module
  */
 
-import { columnRows, columnsText, numberOf, showAs } from "../../base/inspect.ts";
+import { columnRows, numberOf, showAs } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
+import { columnsOf, stepsText } from "./_step_columns.ts";
 import { TimeMajorSteps } from "./_time_major.ts";
 import type {
   Drained,
@@ -19,7 +20,6 @@ import type {
   OwnArrays,
   TimeMajor,
 } from "./drained.ts";
-import { extrasOf } from "./records.ts";
 
 /** A run of steps of one episode, to be handed out. */
 export interface Segment {
@@ -114,17 +114,14 @@ export class DrainedSteps implements Drained {
         this.discount[last] = 0;
       } else if (ending === "truncated") this.truncated[last] = 1;
     }
-    this.state = arrays[0] as AnyColumnArray;
-    this.action = arrays[1] as AnyColumnArray;
-    this.reward = arrays[2] as AnyColumnArray;
-    this.extras = Object.freeze(extrasOf(extraNames, arrays));
+    const columns = columnsOf(extraNames, arrays);
+    this.state = columns.state;
+    this.action = columns.action;
+    this.reward = columns.reward;
+    this.extras = Object.freeze(columns.extras);
     this.lastNextState = parts.lastNextState;
     this.lost = parts.lost;
-    const shape = (k: number): readonly number[] => [size, ...shapes[k] ?? []];
-    const extras = Object.fromEntries(extraNames.map((name, k) => [name, shape(3 + k)]));
-    this.shape = { state: shape(0), action: shape(1), reward: shape(2), extras } as
-      | readonly unknown[]
-      | object as Drained["shape"];
+    this.shape = columnsOf(extraNames, shapes.map((shape) => [size, ...shape])) as Drained["shape"];
   }
 
   /** See {@linkcode Drained}. */
@@ -161,7 +158,7 @@ export class DrainedSteps implements Drained {
 showAs(DrainedSteps, (drained) => {
   const { size, segmentCount, shape } = drained;
   return `Drained ${numberOf(size, "step")} in ${numberOf(segmentCount, "segment")} ${
-    columnsText(drained, shape)
+    stepsText(drained, shape, [size])
   }`;
 });
 

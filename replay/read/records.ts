@@ -4,7 +4,7 @@
  * @module
  */
 
-import { columnsText, numberOf, showOneAs } from "../../base/inspect.ts";
+import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -17,6 +17,7 @@ import {
   viewOf,
 } from "../../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
+import { columnsOf, stepsText } from "./_step_columns.ts";
 
 /** All records of one episode, each column as one typed array in row-major order. */
 export interface EpisodeRecords<S extends Schema = AnySchema> {
@@ -59,14 +60,6 @@ export function allocateRows(operation: string, column: Column, rows: number): A
   } catch (cause) {
     throw new ReplayError("memory", `${operation}: no memory for ${bytes} bytes`, { cause });
   }
-}
-
-/** Arrays of the extras by name: column k of the replay is `arrays[k]`. */
-export function extrasOf(
-  names: readonly string[],
-  arrays: readonly AnyColumnArray[],
-): Record<string, AnyColumnArray> {
-  return Object.fromEntries(names.map((name, k) => [name, arrays[3 + k] as AnyColumnArray]));
 }
 
 /** Reads records of one replay. */
@@ -230,10 +223,9 @@ export class RecordReader {
     });
     const finalState = ending === "open" ? undefined : allocateRows(operation, this.column(0), 1);
     if (finalState) this.copyRun(operation, 0, [handle, end], 1, finalState, 0);
-    const [state, action, reward] = arrays as [AnyColumnArray, AnyColumnArray, AnyColumnArray];
-    const extras = extrasOf(core.config.extraNames, arrays);
+    const columns = columnsOf(core.config.extraNames, arrays);
     return showOneAs(
-      { handle, ending, size, firstPosition, state, action, reward, extras, finalState },
+      { handle, ending, size, firstPosition, ...columns, finalState },
       (records) => this.#recordsText(records),
     );
   }
@@ -242,11 +234,9 @@ export class RecordReader {
   #recordsText(records: EpisodeRecords): string {
     const { handle, ending, size } = records;
     const shapes = this.#core.config.columns.map(({ column }) => [size, ...column.shape]);
-    const [state = [], action = [], reward = [], ...others] = shapes;
-    const { extraNames } = this.#core.config;
-    const extras = Object.fromEntries(extraNames.map((name, k) => [name, others[k] ?? []]));
+    const shape = columnsOf(this.#core.config.extraNames, shapes);
     return `EpisodeRecords of episode ${handle} (${ending}): ${numberOf(size, "record")} ${
-      columnsText(records, { state, action, reward, extras })
+      stepsText(records, shape, [size])
     }`;
   }
 }

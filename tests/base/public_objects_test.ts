@@ -95,6 +95,7 @@ for (const [room, exported] of Object.entries({ everyday, eviction, returns, sel
       if (make === null) return;
       const text = Deno.inspect(make());
       assertEquals(inspect(make()), text);
+      assertEquals(String(make()), text);
       assert(!text.includes("\n") && text.length < 200, text);
       assertMatch(
         text,
@@ -117,6 +118,8 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     desired: "desired",
     reward: (achieved) => achieved,
   });
+  const drained = replay.drain({ keep: true });
+  const own = { advantage: new Float32Array(6), logits: new Float64Array(12) };
   const lines: Record<string, unknown> = {
     "Selector 0: uniform": selector,
     "PickTable 1: 6 picks of length 1": table,
@@ -128,13 +131,20 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     "Relabelled ": hindsight.relabel(batch),
     "EpisodeRecords of episode 0 (terminated): 6 records { state: float32[6,2],": replay
       .episodeRecords(episode),
-    "Drained 6 steps in 1 segment": replay.drain({ keep: true }),
+    "Drained 6 steps in 1 segment": drained,
+    "TimeMajor 6 steps of 1 actor { state: float32[6,1,2], action: int32[6,1], reward: float32[6,1], achieved: float32[6,1], desired: float32[6,1] } own { advantage: float32[6,1], logits: float64[6,1,2] }":
+      drained.timeMajor(own),
+    "TimeMajor 6 steps of 1 actor { state: float32[6,1,2], action: int32[6,1], reward: float32[6,1], achieved: float32[6,1], desired: float32[6,1] }":
+      drained.timeMajor(),
+    "Minibatch 4 steps of epoch 0 { state: float32[4,2], action: int32[4], reward: float32[4], achieved: float32[4], desired: float32[4] } own { advantage: float32[4], logits: float64[4,2] }":
+      drained.minibatches(4, { own }).next().value,
     "Episode 0: terminated, 6 records, tag 0": replay.episode(episode),
     "Object [AsyncGenerator] {}": replay.batches(2, selector),
   };
   for (const [start, value] of Object.entries(lines)) {
     const text = Deno.inspect(value);
     assertEquals(inspect(value).replaceAll("'", '"'), text);
+    if (!text.startsWith("Object ")) assertEquals(String(value), text);
     assert(text.startsWith(start) && !text.includes("\n"), text);
   }
   for (
@@ -217,6 +227,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
   checkHtml(displayed(table)?.["text/html"] ?? "");
   for (const value of [replay, table, batch]) {
     const impostor = Object.create(Object.getPrototypeOf(value));
+    assertEquals(typeof String(impostor), "string");
     assertEquals(typeof Deno.inspect(impostor), "string");
     assertEquals(typeof displayed(impostor)?.["text/html"], "string");
   }
