@@ -42,6 +42,7 @@ struct Shadow {
   std::vector<Pick> mirror = {};
   std::vector<double> victims = {};  // of evictAny, in order
   std::set<double> orphans = {};     // handles whose episodes went while they were open, and that nobody has gone on with
+  std::map<double, int32_t> tags = {};  // of every episode that ever was
   std::map<uint32_t, size_t> recordedAt = {};  // stamp -> how many records were written before
   double nextHandle = 0;
   uint32_t lastStamp = 0;
@@ -123,6 +124,7 @@ struct Shadow {
     nextHandle += 1;
     EXRP_CARRY(forgetEvicted(replay));
     episodes[handle] = Episode{};
+    tags[handle] = tag;
     EXRP_REQUIRE(exrp_episode_tag(replay, handle, tag) == 0);
     int32_t known = 99;
     EXRP_REQUIRE(exrp_episode_tags(replay, &handle, 1, &known) == 0 && known == tag);
@@ -131,7 +133,9 @@ struct Shadow {
   }
 
   /// Records and shadows it; the handle to go on with. The final state is the next one where `hasNextState` and the episode goes on.
-  Failure recordOn(uint32_t replay, double* current, uint32_t flags, uint32_t stamp, uint32_t finalStamp, bool hasNextState = false) {
+  /// `tag` is that of the record, or null.
+  Failure recordOn(uint32_t replay, double* current, uint32_t flags, uint32_t stamp, uint32_t finalStamp, bool hasNextState,
+                   const int32_t* tag) {
     const double handle = *current;
     std::vector<uint8_t> row(static_cast<size_t>(rowOffsets[EXRP_ROW_BYTES]));
     memcpy(row.data(), &handle, 8);
@@ -140,10 +144,12 @@ struct Shadow {
     }
     fill(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_FINAL_STATE]), shape.columnBytes[0], finalStamp, 0);
 
+    if (tag != nullptr) memcpy(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_TAG]), tag, sizeof *tag);
+
     const auto known = episodes.find(handle);
     const bool ended = known == episodes.end() ? orphans.count(handle) == 0 : known->second.state != EXRP_EPISODE_OPEN;
     const std::vector<uint8_t> before = row;
-    const uint32_t more = hasNextState ? EXRP_RECORD_NEXT_STATE : 0;
+    const uint32_t more = (hasNextState ? EXRP_RECORD_NEXT_STATE : 0u) | (tag != nullptr ? EXRP_RECORD_TAG : 0u);
     int32_t status = exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), flags | more);
     while (status == EXRP_STATUS_FULL) {
       EXRP_REQUIRE(setup.external() && row == before);
@@ -160,6 +166,7 @@ struct Shadow {
     if (to != handle) {
       EXRP_REQUIRE(to == nextHandle);
       nextHandle += 1;
+      tags[to] = tags[handle];
       EXRP_CARRY(forgetEvicted(replay));
       orphans.erase(handle);
       // Still there: it was cut, and this record's state is its final state.
@@ -171,6 +178,7 @@ struct Shadow {
       EXRP_CARRY(forgetEvicted(replay));
     }
     Episode& episode = episodes[to];
+    if (tag != nullptr && episode.count() == 0) tags[to] = *tag;
     episode.stamps.push_back(stamp);
     episode.nextStamp = hasNextState ? finalStamp : 0;
     recordedAt.emplace(stamp, recordedAt.size());
@@ -247,6 +255,7 @@ struct Shadow {
       EXRP_REQUIRE(exrp_episode_info(replay, handle, known, EXRP_EPISODE_INFO_COUNT) == 0);
       EXRP_REQUIRE(known[EXRP_EPISODE_STATE] == episode.state && known[EXRP_EPISODE_RECORD_COUNT] == double(episode.count() - episode.first));
       EXRP_REQUIRE(known[EXRP_EPISODE_FIRST_POSITION] == episode.first);
+      EXRP_REQUIRE(known[EXRP_EPISODE_TAG] == tags[handle]);
       recordCount += episode.count() - episode.first;
     }
     EXRP_REQUIRE(info[EXRP_INFO_EPISODE_COUNT] == double(episodes.size()));

@@ -25,7 +25,8 @@ class ManySteps {
     for (uint32_t at = 0; at < (isBatch ? count : 1); ++at) handles.push_back(shadow_.lateHandle());
     Staged staged;
     EXRP_CARRY(stage(replay, count, call, &staged));
-    const uint32_t flags = call == Call::many ? staged.flags.back() : staged.hasNextStates ? EXRP_RECORD_NEXT_STATE : 0;
+    const uint32_t more = staged.tags.empty() ? 0 : EXRP_RECORD_TAG;
+    const uint32_t flags = more | (call == Call::many ? staged.flags.back() : staged.hasNextStates ? EXRP_RECORD_NEXT_STATE : 0);
     episodes_.assign(count, -1);
     episodeCount_ = 0;
 
@@ -68,7 +69,9 @@ class ManySteps {
     std::vector<uint32_t> stamps;
     std::vector<uint32_t> finalStamps;
     std::vector<uint32_t> flags;
+    std::vector<int32_t> tags;  // of each step, or none
     bool hasNextStates = false;
+    const int32_t* tag(uint32_t step) const { return tags.empty() ? nullptr : &tags[step]; }
     double size() const { return static_cast<double>(bytes.size()); }
   };
 
@@ -114,6 +117,11 @@ class ManySteps {
     const size_t stateBytes = shadow_.shape.columnBytes[0];
     staged->bytes.assign(finalAt + finalCount * stateBytes, 0);
     uint8_t* bytes = staged->bytes.data();
+    const bool hasTags = random_.below(3) == 0;
+    for (uint32_t step = 0; hasTags && step < count; ++step) {
+      staged->tags.push_back(static_cast<int32_t>(random_.below(6)) - 2);
+      memcpy(bytes + static_cast<size_t>(offsets[EXRP_STEPS_TAG]) + step * sizeof(int32_t), &staged->tags[step], sizeof(int32_t));
+    }
     for (uint32_t step = 0; step < count; ++step) {
       bytes[static_cast<size_t>(offsets[EXRP_STEPS_FLAGS]) + step] = static_cast<uint8_t>(staged->flags[step]);
       staged->stamps.push_back(++shadow_.lastStamp);
@@ -129,14 +137,20 @@ class ManySteps {
     return {};
   }
 
-  /// What a step with FINAL does to an episode that holds records: its state ends the episode, and another begins.
-  Failure cut(uint32_t twin, double* handle, uint32_t stamp) {
+  /// What a step with FINAL does to an episode that ever had a record: its state ends the episode, and another begins. If all its records
+  /// were trimmed, it goes.
+  Failure cut(uint32_t twin, double* handle, uint32_t stamp, const int32_t* tag) {
     const auto known = shadow_.episodes.find(*handle);
-    if (known == shadow_.episodes.end() || known->second.isEmpty()) return {};
+    if (known == shadow_.episodes.end()) return {};
+    if (known->second.count() == 0) {
+      if (tag == nullptr) return {};
+      shadow_.tags[*handle] = *tag;
+      EXRP_REQUIRE(exrp_episode_tag(twin, *handle, *tag) == 0);
+      return {};
+    }
     std::vector<uint8_t> state(shadow_.shape.columnBytes[0]);
     Shadow::fill(state.data(), state.size(), stamp, 0);
-    int32_t tag = 0;
-    EXRP_REQUIRE(exrp_episode_tags(twin, handle, 1, &tag) == 0);
+    const int32_t next = tag == nullptr ? shadow_.tags[*handle] : *tag;
     uint32_t ended = 0;
     const auto end = [&] {
       return exrp_episode_end(twin, *handle, state.data(), static_cast<uint32_t>(state.size()), EXRP_RECORD_TRUNCATED, &ended);
@@ -150,7 +164,7 @@ class ManySteps {
       left->second.state = EXRP_EPISODE_TRUNCATED;
       left->second.finalStamp = stamp;
     }
-    return shadow_.beginOn(twin, handle, tag);
+    return shadow_.beginOn(twin, handle, next);
   }
 
   Failure recordTwice(uint32_t replay, uint32_t twin, Call call, uint32_t flags, const Staged& staged, std::vector<double> handles) {
@@ -160,17 +174,17 @@ class ManySteps {
     for (uint32_t step = 0; step < count; ++step) {
       double& handle = expected[call == Call::batch ? step : 0];
       if (staged.flags[step] == EXRP_RECORD_FINAL) {
-        EXRP_CARRY(cut(twin, &handle, staged.stamps[step]));
+        EXRP_CARRY(cut(twin, &handle, staged.stamps[step], staged.tag(step)));
         continue;
       }
       const uint32_t own = staged.flags[step] & ~uint32_t{EXRP_RECORD_BEGINS};
       const bool hasNext = staged.hasNextStates && own == 0 && (call == Call::batch || step + 1 == count);
-      EXRP_CARRY(shadow_.recordOn(twin, &handle, own, staged.stamps[step], staged.finalStamps[step], hasNext));
+      EXRP_CARRY(shadow_.recordOn(twin, &handle, own, staged.stamps[step], staged.finalStamps[step], hasNext, staged.tag(step)));
       if (recordedTo.empty() || recordedTo.back() != handle) recordedTo.push_back(handle);
       if (own == staged.flags[step]) continue;
-      int32_t tag = 0;  // the next episode has that of the one before
-      EXRP_REQUIRE(exrp_episode_tags(twin, &handle, 1, &tag) == 0);
-      EXRP_CARRY(shadow_.beginOn(twin, &handle, tag));
+      // Without a tag of its own, the next episode has that of the one before.
+      const int32_t* const tag = staged.tag(step);
+      EXRP_CARRY(shadow_.beginOn(twin, &handle, tag == nullptr ? shadow_.tags[handle] : *tag));
     }
     auto victim = shadow_.victims.begin();
     uint32_t done = 0;

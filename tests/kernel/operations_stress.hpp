@@ -76,7 +76,8 @@ class Stress {
     const uint32_t finalStamp = ++shadow_.lastStamp;
     const uint32_t ending = random_.below(16);
     const uint32_t flags = ending == 0 ? EXRP_RECORD_ENDS : ending == 1 ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : 0;
-    return shadow_.recordOn(replay_, &handle, flags, stamp, finalStamp, random_.below(3) == 0);
+    const auto tag = static_cast<int32_t>(random_.below(6)) - 2;
+    return shadow_.recordOn(replay_, &handle, flags, stamp, finalStamp, random_.below(3) == 0, random_.below(3) == 0 ? &tag : nullptr);
   }
 
   Failure recordSteps(ManySteps::Call call) { return shadow_.nextHandle == 0 ? begin() : steps_.run(replay_, call); }
