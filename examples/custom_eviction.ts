@@ -15,7 +15,7 @@ import type { EvictionPolicy } from "@exrp/replay/eviction";
  */
 export class KeepBest implements EvictionPolicy {
   readonly name = "keepBest";
-  /** The return of each episode by its handle, oldest first; undefined while it is not known. */
+  /** The return of each ended episode by its handle, in the order in which they ended; undefined while it is not known. */
   readonly #returns = new Map<number, number | undefined>();
 
   /** Takes the return of an episode that has ended. */
@@ -23,7 +23,10 @@ export class KeepBest implements EvictionPolicy {
     if (this.#returns.has(handle)) this.#returns.set(handle, episodeReturn);
   }
 
-  created(handle: number): void {
+  /** Only ended episodes can go, so one that begins is not looked at. */
+  created(): void {}
+
+  ended(handle: number): void {
     this.#returns.set(handle, undefined);
   }
 
@@ -31,7 +34,7 @@ export class KeepBest implements EvictionPolicy {
     this.#returns.delete(handle);
   }
 
-  /** The episode with the lowest return that is known. If none is known, the oldest. */
+  /** The episode with the lowest return that is known. If none is known, the one that ended first. */
   victim(): number {
     let victim = -1;
     let worst = Infinity;

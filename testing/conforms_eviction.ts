@@ -40,12 +40,17 @@ export interface EvictionCase {
   readonly name?: string;
   /** False when the policy has no `save` and `load`, so that a replay with it can't be saved; true by default. */
   readonly savable?: boolean;
+  /**
+   * True when `victim` may name an open episode on purpose; false by default. Only ended episodes are evicted: where an open one is
+   * named, open ones lose their oldest records instead.
+   */
+  readonly namesOpen?: boolean;
 }
 
 const CAPACITY = 40;
 
 /**
- * Checks that an eviction policy keeps its contract. `victim()` must always return a stored episode, after any records,
+ * Checks that an eviction policy keeps its contract. `victim()` must always return a stored episode that has ended, after any records,
  * draws and evictions. The same operations must evict the same episodes, also after `unserialize`. All checks run, even
  * after one has failed. Takes less than a second. Test yourself that the policy evicts the right episode.
  *
@@ -61,13 +66,14 @@ const CAPACITY = 40;
  * import { conformsEviction } from "@exrp/replay/testing";
  *
  * function youngestFirst(): EvictionPolicy {
- *   const handles: number[] = [];
+ *   const ended = new Set<number>();
  *   return {
  *     name: "youngestFirst",
- *     created: (handle) => void handles.push(handle),
- *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
- *     victim: () => handles.at(-1) ?? -1,
- *     save: () => new Uint8Array(0), // load() needs nothing: the replay calls created() for every episode first
+ *     created: () => {},
+ *     ended: (handle) => void ended.add(handle),
+ *     removed: (handle) => void ended.delete(handle),
+ *     victim: () => Math.max(...ended),
+ *     save: () => new Uint8Array(0), // load() needs nothing: the replay calls created() and ended() first
  *     load: () => {},
  *   };
  * }
@@ -106,13 +112,15 @@ export function evictionChecks(
   rule: EvictionCase,
   options: ConformsOptions = {},
 ): ConformanceCheck[] {
-  const first = checkCase("conformsEviction()", rule, ["savable"], options);
+  const first = checkCase("conformsEviction()", rule, ["savable", "namesOpen"], options);
   const [one, other] = [rule.make(), rule.make()];
   checkEviction("conformsEviction(): what make() gives", one);
   if (!(one instanceof NativeEviction)) checkFresh("conformsEviction()", one, other);
   const { kernelPath } = options;
-  const make = (sizes: SmallOptions): Promise<SmallReplay> =>
-    smallReplay({ kernelPath, eviction: rule.make(), ...sizes });
+  const make = (
+    sizes: SmallOptions,
+    watch: (made: EvictionRule) => EvictionRule = (made) => made,
+  ): Promise<SmallReplay> => smallReplay({ kernelPath, eviction: watch(rule.make()), ...sizes });
   const plans: Plan[] = [
     [
       "nothing is evicted below the capacity, and the replay never exceeds it",
@@ -141,11 +149,48 @@ export function evictionChecks(
       (at) => savesAll(make, at),
     ]);
   }
+  if (!(one instanceof NativeEviction) && rule.namesOpen !== true) {
+    plans.push([
+      "it names episodes that have ended",
+      (at) => namesEnded(make, at),
+    ]);
+  }
   return listChecks(rule.name ?? one.name, plans, first);
 }
 
-/** Makes a replay with the policy. */
-type Make = (sizes: SmallOptions) => Promise<SmallReplay>;
+/** Makes a replay with the policy, or with what `watch` makes of it. */
+type Make = (
+  sizes: SmallOptions,
+  watch?: (made: EvictionRule) => EvictionRule,
+) => Promise<SmallReplay>;
+
+/** A policy that does what another does, and notes each open episode that the other names. */
+function watched(rule: EvictionRule, named: number[]): EvictionRule {
+  if (rule instanceof NativeEviction) return rule;
+  const open = new Set<number>();
+  return {
+    name: rule.name,
+    created(handle): void {
+      open.add(handle);
+      rule.created(handle);
+    },
+    sampled: (handles): void => rule.sampled?.(handles),
+    ended(handle): void {
+      open.delete(handle);
+      rule.ended?.(handle);
+    },
+    trimmed: (handle, first): void => rule.trimmed?.(handle, first),
+    removed(handle): void {
+      open.delete(handle);
+      rule.removed(handle);
+    },
+    victim(): number {
+      const victim = rule.victim();
+      if (open.has(victim)) named.push(victim);
+      return victim;
+    },
+  };
+}
 
 /** A replay driven by seeded operations, and the list of evicted episodes in order. */
 class DrivenEviction {
@@ -288,12 +333,38 @@ async function decidesAlike(make: Make, at: Progress): Promise<void> {
   expectSameNumbers("the episodes evicted by the same operations", again, evicted);
 }
 
+async function namesEnded(make: Make, at: Progress): Promise<void> {
+  for (const _ of at.seeds(6)) {
+    const named: number[] = [];
+    const driven = await DrivenEviction.start(
+      (sizes) => make(sizes, (it) => watched(it, named)),
+      at,
+    );
+    using _replay = driven.replay;
+    for (const step of at.rounds(600)) {
+      driven.run(1);
+      at.operation = step;
+      expect(
+        named.length === 0,
+        () =>
+          `victim() named episode ${
+            named[0]
+          }, which is open. Only ended episodes are evicted, so open ones lost records instead. Choose among those that ended() told of; if the policy means it, say namesOpen: true`,
+      );
+    }
+  }
+}
+
 async function savesAll(make: Make, at: Progress): Promise<void> {
   for (const k of at.seeds(4)) {
     const driven = await DrivenEviction.start(make, at);
     using replay = driven.replay;
     driven.run(300);
-    recordEpisode(replay, 3);
+    // Several ended episodes, in an order that the draws change.
+    for (let episode = 0; episode < 8; episode++) {
+      recordEpisode(replay, 3);
+      replay.getBatch(3, driven.selector);
+    }
     using loaded = await make({ capacity: CAPACITY, seed: at.seed + 100 });
     const selector = loaded.newPickSelector(uniform());
     if (k % 2 === 0) { for (let episode = 0; episode < 20; episode++) recordEpisode(loaded, 3); }

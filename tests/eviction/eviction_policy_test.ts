@@ -40,7 +40,7 @@ class Oldest implements EvictionPolicy {
   load(_bytes: Uint8Array): void {}
 }
 
-conforms({ name: "a user's first-in-first-out", make: () => new Oldest() });
+conforms({ name: "a user's first-in-first-out", make: () => new Oldest(), namesOpen: true });
 conforms({ name: "the KeepBest of examples/", make: () => new KeepBest() });
 
 Deno.test("the replay tells a policy every episode and every draw", async () => {

@@ -96,25 +96,33 @@ export class Turns extends Plain {
   }
 }
 
-/** Forgets the episode drawn from least recently. */
+/** Forgets the ended episode drawn from least recently. */
 export class LeastRecent implements EvictionPolicy {
   readonly name = "leastRecent";
   handles: number[] = [];
+  readonly over = new Set<number>();
   created(handle: number): void {
     this.handles.push(handle);
   }
   sampled(handles: Float64Array): void {
     for (const handle of handles) {
-      this.removed(handle);
+      this.#takeOut(handle);
       this.handles.push(handle);
     }
   }
+  ended(handle: number): void {
+    this.over.add(handle);
+  }
   removed(handle: number): void {
+    this.#takeOut(handle);
+    this.over.delete(handle);
+  }
+  #takeOut(handle: number): void {
     const at = this.handles.indexOf(handle);
     if (at >= 0) this.handles.splice(at, 1);
   }
   victim(): number {
-    return this.handles[0] ?? -1;
+    return this.handles.find((handle) => this.over.has(handle)) ?? -1;
   }
   save(): Uint8Array {
     return new Uint8Array(Float64Array.from(this.handles).buffer);
