@@ -76,6 +76,15 @@ export function numberOf(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
+const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
+
+/** A number of bytes for people, such as `1.50 MiB` or `28 GiB`. */
+export function bytesText(bytes: number): string {
+  let [value, power] = [bytes / 2 ** 10, 0];
+  for (; value >= 2 ** 10 && power < UNITS.length - 1; power++) value /= 2 ** 10;
+  return `${value.toFixed(value < 10 ? 2 : 0)} ${UNITS[power]}`;
+}
+
 /** An array and its shape, such as `float32[32,8,4]`. */
 export function arrayText(array: unknown, shape: readonly number[]): string {
   const kind = kindOf(array) ?? "array";

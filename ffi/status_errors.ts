@@ -5,8 +5,11 @@
  */
 
 import { ReplayError, type ReplayErrorCode } from "../base/errors.ts";
-import { numberOf } from "../base/inspect.ts";
+import { bytesText, numberOf } from "../base/inspect.ts";
 import * as abi from "./symbols.ts";
+
+/** The operation that makes a replay. */
+const CREATE = "ExperienceReplay.create()";
 
 const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorCode>([
   [abi.EXRP_STATUS_ARGUMENT, "argument"],
@@ -101,9 +104,7 @@ function text(operation: string, status: number, detail: readonly number[]): str
         ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_MEMORY:
-      return Number(b) > 0
-        ? `the records need ${a} bytes, but this machine has ${b}; take a smaller capacity`
-        : `no memory for ${a} bytes`;
+      return memoryText(operation, Number(a), Number(b));
     case abi.EXRP_STATUS_LIMIT:
       return `too many: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
@@ -117,6 +118,23 @@ function text(operation: string, status: number, detail: readonly number[]): str
     default:
       return `status ${status} (${detail.join(", ")})`;
   }
+}
+
+/** What `needed` bytes are for, what there is (0: the system has refused them), and which options make it less. */
+function memoryText(operation: string, needed: number, available: number): string {
+  const size = bytesText(needed);
+  if (operation !== CREATE) {
+    return available > 0
+      ? `a batch of so many picks needs ${size}, but this machine has ${
+        bytesText(available)
+      }; ask for fewer picks, or make pick.length smaller`
+      : `no memory for ${size} more; nothing has changed`;
+  }
+  const advice =
+    "take a smaller capacity, set capacityBytes, or make records smaller: uint8() or float16() instead of float32(), every() for what changes slowly";
+  return available > 0
+    ? `the records need ${size}, but this machine has ${bytesText(available)}; ${advice}`
+    : `the system gives no ${size}; ${advice}`;
 }
 
 /** Where the handle is that a call which records needs next. */

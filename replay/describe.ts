@@ -4,6 +4,7 @@
  * @module
  */
 
+import { bytesText } from "../base/inspect.ts";
 import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
@@ -206,7 +207,9 @@ function rowsOf(description: ReplayDescription): [string, string][] {
     ]),
     [
       "memory",
-      `${size(memory.total)}: columns ${size(memory.columns)}, index ${size(memory.index)}`,
+      `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
+        bytesText(memory.index)
+      }`,
     ],
     [
       "layout",
@@ -250,9 +253,4 @@ function group(value: number): string {
 
 function count(value: number, noun: string): string {
   return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
-}
-
-function size(bytes: number): string {
-  const [unit, name] = bytes < 2 ** 20 ? [2 ** 10, "KiB"] : [2 ** 20, "MiB"];
-  return `${(bytes / unit).toFixed(bytes < 10 * unit ? 2 : 0)} ${name}`;
 }

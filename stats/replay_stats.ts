@@ -78,7 +78,10 @@ export interface NotedDraws {
   readonly mostCount: number;
   /** `repeats[k]` different picks were noted k + 1 times; the last element is of those noted 8 times or more. */
   readonly repeats: readonly number[];
-  /** The age of each pick's first record when the pick was drawn. */
+  /**
+   * The age of each pick's first record when the pick was drawn. Its record may be gone since then. So the largest may be above that of
+   * the stored records.
+   */
   readonly ages: AgeStats;
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { ReplayError } from "../../base/errors.ts";
+import { bytesText } from "../../base/inspect.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -191,7 +192,7 @@ function allocate(bytes: number): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (cause) {
-    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytes} bytes`, {
+    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytesText(bytes)}`, {
       cause,
     });
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { numberOf, showOneAs } from "../../base/inspect.ts";
+import { bytesText, numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -58,7 +58,7 @@ export function allocateRows(operation: string, column: Column, rows: number): A
   try {
     return viewOf(column.dtype, new ArrayBuffer(bytes), 0, count);
   } catch (cause) {
-    throw new ReplayError("memory", `${operation}: no memory for ${bytes} bytes`, { cause });
+    throw new ReplayError("memory", `${operation}: no memory for ${bytesText(bytes)}`, { cause });
   }
 }
 

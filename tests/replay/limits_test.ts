@@ -1,11 +1,65 @@
 /** The limits beside the capacity: capacityBytes and maxAge. That they hold under every policy is in tests/eviction/conforms.ts. */
-import { every, ExperienceReplay, fifo, float32, lru, newest, uint8, uniform } from "@exrp/replay";
+import {
+  every,
+  ExperienceReplay,
+  fifo,
+  float32,
+  lru,
+  newest,
+  ReplayError,
+  uint8,
+  uniform,
+} from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import {
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
 import { recordEpisode, smallReplay } from "./_helpers.ts";
 
 /** The bytes of a record of `smallReplay`, and of its state. */
 const [RECORD_BYTES, STATE_BYTES] = [12, 4];
+
+Deno.test("create() says how much memory the records need and there is, in units for people, and what to change", async () => {
+  // 2^28 records of 4 MiB are 1 PiB.
+  const error = await assertRejects(
+    () => ExperienceReplay.create({ capacity: 2 ** 28, state: float32(1024, 1024) }),
+    ReplayError,
+  );
+  assertStrictEquals(error.code, "memory");
+  assertMatch(
+    error.message,
+    /^ExperienceReplay\.create\(\): (the records need 1024 TiB, but this machine has [\d.]+ [MGT]iB|the system gives no [\d.]+ [MGT]iB); take a smaller capacity, set capacityBytes, or make records smaller: uint8\(\) or float16\(\) instead of float32\(\), every\(\) for what changes slowly$/,
+  );
+  // As it says: with a limit of bytes there is room.
+  using replay = await ExperienceReplay.create({
+    capacity: 2 ** 28,
+    capacityBytes: 2 ** 26,
+    state: float32(1024, 1024),
+  });
+  assertStrictEquals(replay.capacity, 14); // and the bytes of a final state
+});
+
+Deno.test("a batch that no memory could hold says so, and not that the records need it", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float32(1024, 1024),
+    pick: { length: 10, allowShort: true },
+  });
+  replay.record(replay.newEpisode(), new Float32Array(2 ** 20), 0, 0, {
+    finalState: new Float32Array(2 ** 20),
+  });
+  const selector = replay.newPickSelector(uniform());
+  const error = assertThrows(() => replay.getBatch(2 ** 24, selector), ReplayError);
+  assertStrictEquals(error.code, "memory");
+  assertMatch(
+    error.message,
+    /^getBatch\(\): a batch of so many picks needs [\d.]+ TiB, but this machine has [\d.]+ [MGT]iB; ask for fewer picks, or make pick\.length smaller$/,
+  );
+});
 
 Deno.test("the smaller of capacity and capacityBytes wins", async () => {
   using byRecords = await smallReplay({ capacity: 5, capacityBytes: 1e6 });
