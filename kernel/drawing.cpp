@@ -195,9 +195,8 @@ Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count
   const Store& store = replay_.store();
   for (uint32_t index = 0; index < count; ++index) {
     const uint32_t slot = picks.slot(first + index);
-    const Block& block = store.block(store.blockOf(slot));
-    handles[index] = static_cast<double>(block.handle);
-    positions[index] = static_cast<int32_t>((block.ordinal << store.blockShift()) + store.within(slot));
+    handles[index] = static_cast<double>(store.handleOf(store.blockOf(slot)));
+    positions[index] = static_cast<int32_t>(store.positionOf(slot));
   }
   return Status::ok;
 }
@@ -275,7 +274,7 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   if (evictionListens) {
     uint32_t* episodes = lane.episodes.data();
     const Store& store = replay_.store();
-    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store.block(store.blockOf(picks.slot(found[at]))).episode;
+    for (uint32_t at = 0; at < kept; ++at) episodes[at] = store.head(store.blockOf(picks.slot(found[at]))).episode;
     eviction->prioritized(episodes, priority, kept);
   }
   if (isOwn) {

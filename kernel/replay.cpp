@@ -26,7 +26,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, config.capacity / config.blockLength,
                                 birthLength);
   trimLength_ = config.trimLength();
-  if (status == Status::ok) status = blocks_.create(blockCountMax);
+  if (status == Status::ok) status = blocks_.create(blockCountMax, config.capacity / config.blockLength);
   if (status == Status::ok) status = episodes_.create(blockCountMax);
   // Selectors draw from streams 1, 2, ...
   const Random random(config.seed, 0);
@@ -170,7 +170,7 @@ uint32_t Replay::addEpisode(int32_t tag, uint32_t ordinal) {
   const uint32_t block = store_.takeBlock(handle, ordinal, episode);
   episodes_[episode].firstBlock = block;
   episodes_[episode].lastBlock = block;
-  blocks_.add(store_.block(block), block);
+  blocks_.add(handle, ordinal, block);
   if (ordinal != 0) blocks_.addFirst(handle, block);
   empty_.set(episode, handle);
   if (eviction_ != nullptr) eviction_->created(episode);
@@ -195,7 +195,7 @@ void Replay::appendBlock(uint32_t episode, uint32_t ordinal) {
   const uint32_t block = store_.takeBlock(entry.handle, ordinal, episode);
   store_.link(entry.lastBlock, block);
   entry.lastBlock = block;
-  blocks_.add(store_.block(block), block);
+  blocks_.add(entry.handle, ordinal, block);
   // One that held no record kept its block until now.
   if (entry.count > 0 && episodes_.first(episode) == stateRows(entry)) dropFirstBlock(episode);
 }
@@ -313,15 +313,17 @@ Status Replay::prepareRemoval() {
 void Replay::removeEpisode(uint32_t episode, bool mayGoOn) {
   const Episode entry = episodes_[episode];
   // The index of blocks is wanted after the picks: by then its lines are there.
+  const uint32_t ordinal = store_.head(entry.firstBlock).ordinal();
+  uint32_t ahead = ordinal;
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
-    blocks_.prefetchTable(entry.handle, store_.block(block).ordinal);
+    blocks_.prefetchTable(entry.handle, ahead++);
   }
   const uint32_t first = episodes_.first(episode);
   removePicks(episode, first, positionMax);
-  if (store_.block(entry.firstBlock).ordinal != 0) blocks_.removeFirst(entry.handle, entry.firstBlock);
+  if (ordinal != 0) blocks_.removeFirst(entry.handle, entry.firstBlock);
   uint32_t blockCount = 0;
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
-    blocks_.remove(store_.block(block), block);
+    blocks_.remove(entry.handle, ordinal + blockCount, block);
     ++blockCount;
   }
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
@@ -410,10 +412,10 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
   for (; position < valid; position += run) {
     // The last blocks are at hand, as picks become valid near the end; further back, the index finds them.
     const uint32_t ordinal = store_.ordinalOf(position);
-    const Block& last = store_.block(entry.lastBlock);
-    const uint32_t block = last.ordinal == ordinal       ? entry.lastBlock
-                           : last.ordinal == ordinal + 1 ? last.previous
-                                                         : blocks_.find(store_, entry.handle, ordinal);
+    const uint32_t last = store_.head(entry.lastBlock).ordinal();
+    const uint32_t block = last == ordinal       ? entry.lastBlock
+                           : last == ordinal + 1 ? store_.block(entry.lastBlock).previous
+                                                 : blocks_.find(store_, entry.handle, ordinal);
     const uint32_t slot = store_.slotAt(block, position);
     if (inRuns) {
       run = store_.blockLength() - store_.within(position);

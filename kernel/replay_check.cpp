@@ -83,8 +83,8 @@ int32_t Replay::checkBlocks(uint32_t episode) const {
   uint32_t last = blockNone;
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next, ++ordinal) {
     const Block& link = store_.block(block);
-    if (ordinal >= end || link.ordinal != ordinal || link.previous != last) return 2;
-    if (link.handle != entry.handle || link.episode != episode) return 2;
+    if (ordinal >= end || store_.head(block).ordinal() != ordinal || link.previous != last) return 2;
+    if (store_.handleOf(block) != entry.handle || store_.head(block).episode != episode) return 2;
     last = block;
   }
   return ordinal == end && last == entry.lastBlock ? 0 : 2;

@@ -7,7 +7,7 @@ namespace exrp {
 
 Status Replay::prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount) {
   Status status = store_.prepareBlocks(blockCount);
-  if (status == Status::ok) status = blocks_.prepare(blockCount);
+  if (status == Status::ok) status = blocks_.prepare(store_, blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
   const uint32_t episodeEnd = episodes_.preparedCount(episodeCount);
   if (status == Status::ok) status = ages_.prepare(episodeEnd);
@@ -104,7 +104,7 @@ Status Replay::evictForRecord(double handle, uint32_t flags, uint32_t* episode) 
 /// The block of a position of an episode whose row is stored.
 uint32_t Replay::blockAt(const Episode& entry, uint32_t position) const {
   const uint32_t ordinal = store_.ordinalOf(position);
-  return store_.block(entry.firstBlock).ordinal == ordinal ? entry.firstBlock : blocks_.find(store_, entry.handle, ordinal);
+  return store_.head(entry.firstBlock).ordinal() == ordinal ? entry.firstBlock : blocks_.find(store_, entry.handle, ordinal);
 }
 
 /// Removes the picks that an episode, whose oldest record is at `from`, would not have if it were at `to`; with positionMax, all.
@@ -131,7 +131,7 @@ void Replay::trim(uint32_t episode, uint32_t to) {
   const uint32_t from = episodes_.first(episode);
   removePicks(episode, from, to);
   const uint32_t ordinal = firstOrdinal(entry, to);
-  while (store_.block(episodes_[episode].firstBlock).ordinal < ordinal) dropFirstBlock(episode);
+  while (store_.head(episodes_[episode].firstBlock).ordinal() < ordinal) dropFirstBlock(episode);
   episodes_.setFirst(episode, to);
   if (entry.ended() && eviction_ != nullptr) eviction_->trimmed(episode, endedPickCount(episode));
   bytes_.episodeTrimmed(from, to);
@@ -155,11 +155,11 @@ void Replay::trim(uint32_t episode, uint32_t to) {
 void Replay::dropFirstBlock(uint32_t episode) {
   const uint32_t block = episodes_[episode].firstBlock;
   store_.carry(block);
-  blocks_.moveFirst(store_.block(block), block, store_.block(block).next);
+  blocks_.moveFirst(episodes_[episode].handle, store_.head(block).ordinal(), block, store_.block(block).next);
   const uint32_t next = store_.giveFirst(block);
   episodes_[episode].firstBlock = next;
   // By the next time, its line is there.
-  blocks_.prefetchTable(episodes_[episode].handle, store_.block(next).ordinal);
+  blocks_.prefetchTable(episodes_[episode].handle, store_.head(next).ordinal());
 }
 
 /// The records of an open episode go up to the next multiple of `length`, a power of two.

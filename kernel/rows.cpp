@@ -33,11 +33,11 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
         [&](uint32_t k) { return store.ordinalOf(static_cast<uint32_t>(positions[first + k])); },
         [&](uint32_t k, uint32_t block) {
           blocks[k] = block;
-          if (block != blockNone) prefetchLine(&episodes[store.block(block).episode]);
+          if (block != blockNone) prefetchLine(&episodes[store.head(block).episode]);
         });
     for (uint32_t at = first; at < end; ++at) {
       const uint32_t block = blocks[at - first];
-      const uint32_t episode = block == blockNone ? replay.findEpisode(handles[at]) : store.block(block).episode;
+      const uint32_t episode = block == blockNone ? replay.findEpisode(handles[at]) : store.head(block).episode;
       uint32_t rowsEnd = 0;
       uint32_t rowsBegin = 0;
       if (episode != episodeNone) {

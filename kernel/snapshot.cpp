@@ -307,8 +307,7 @@ void Snapshot::readPicks(const PickTable& picks, uint32_t first, uint32_t count,
   const Store& store = replay_.store();
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t slot = picks.slot(first + item);
-    const Block& block = store.block(store.blockOf(slot));
-    const PickItem saved = {ordinals_[block.episode], (block.ordinal << store.blockShift()) + store.within(slot)};
+    const PickItem saved = {ordinals_[store.head(store.blockOf(slot)).episode], store.positionOf(slot)};
     memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
   }
 }

@@ -27,9 +27,10 @@
 //   1. Every stored sum that isn't noted, nor above one that is, is the sum of its 16 children in the order above, to the bit,
 //      and the running sums are those of nodeBefore().
 //   2. Likewise every stored minimum is the smallest positive one of its children, 0 if there is none.
-//   3. A node of level 1 is in the list of noted nodes once if its bit is set, else not at all; above level 1 no bit is set.
+//   3. A node of level 1 is noted where its bit is set; above level 1 no bit is. The list has the nodes that were noted first, each once:
+//      all of them, unless they are more than it holds.
 //   4. Every weight is finite and >= 0.
-// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 1.1 bytes an index, 0.3 more with the minimum.
+// Cost and memory: see bench/probe/selectors.cpp; about sizeof(Leaf) + 0.8 bytes an index, 0.3 more with the minimum.
 // It doesn't check its arguments: weights are finite and >= 0, r is in [0, total()], and total() is more than 0.
 #pragma once
 
@@ -70,9 +71,10 @@ class SumTree {
       end += padded(nodeCount_[level]);
       bitEnd += (nodeCount_[level] + 63) / 64;
     }
+    listMax_ = listMaxOf(nodeCount_[1]);
     const uint64_t farEnd = topLevel_ > 2 ? offset_[2] * nodeWidth : 0;
     const uint64_t nearEnd = topLevel_ >= 2 ? padded(nodeCount_[2]) * nodeWidth : 0;
-    if (!leaves_.create(leaves) || !near_.create(nearEnd) || !noted_.create(nodeCount_[1])) return false;
+    if (!leaves_.create(leaves) || !near_.create(nearEnd) || !noted_.create(listMax_)) return false;
     // Small counts use the beginning of each level: most of a huge page would stay empty.
     if (!sums_.create(end, Pages::small) || !far_.create(farEnd, Pages::small) || !bits_.create(bitEnd, Pages::small)) return false;
     if (trackMin_ && !mins_.create(end, Pages::small)) return false;
@@ -86,7 +88,7 @@ class SumTree {
     if (!leaves_.commit(padded(count)) || !sums_.commit(sumEnd) || (trackMin_ && !mins_.commit(sumEnd))) return false;
     if (topLevel_ >= 2 && !near_.commit(padded(nodesFor(2, count)) * nodeWidth)) return false;
     if (topLevel_ > 2 && !far_.commit((offset_[3] + nodesFor(3, count)) * nodeWidth)) return false;
-    return bits_.commit(bitOffset_[1] + (nodesFor(1, count) + 63) / 64) && noted_.commit(nodesFor(1, count));
+    return bits_.commit(bitOffset_[1] + (nodesFor(1, count) + 63) / 64) && noted_.commit(listedOf(nodesFor(1, count)));
   }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
@@ -100,7 +102,9 @@ class SumTree {
     leaves_[index] = weight;
     if (index >= used_) grow(index);
     const uint32_t node = index >> nodeBits;
-    if (note(1, node)) noted_[notedCount_++] = node;
+    if (!note(1, node)) return;
+    if (notedCount_ < listMax_) noted_[notedCount_] = node;
+    ++notedCount_;
   }
 
   /// Brings all sums up to date with the weights.
@@ -134,7 +138,7 @@ class SumTree {
   /// Bytes of the pages in use.
   double memoryBytes() const {
     if (used_ == 0) return 0.0;
-    double bytes = leaves_.takenBytes(used_) + noted_.takenBytes(nodesFor(1, used_));
+    double bytes = leaves_.takenBytes(used_) + noted_.takenBytes(listedOf(nodesFor(1, used_)));
     if (depth_ >= 2) bytes += near_.takenBytes(nodesFor(2, used_) * nodeWidth);
     double sumEnd = 0;  // the ends of the pages that are counted
     double farEnd = 0;
@@ -169,6 +173,13 @@ class SumTree {
   static constexpr uint32_t flight = 64;
   static uint64_t padded(uint64_t count) { return (count + nodeWidth - 1) / nodeWidth * nodeWidth; }
 
+  /// The most noted nodes that are kept in a list, of `count` nodes. Where more are noted, they are at least as many as their words of bits.
+  static uint32_t listMaxOf(uint64_t count) {
+    const uint64_t most = count / 64 > 4096 ? count / 64 : 4096;
+    return static_cast<uint32_t>(most < count ? most : count);
+  }
+  /// How many of `count` noted nodes are in the list.
+  uint64_t listedOf(uint64_t count) const { return count < listMax_ ? count : listMax_; }
   /// How many nodes of a level `count` weights need.
   static uint64_t nodesFor(uint32_t level, uint64_t count) {
     return (count + (uint64_t{1} << (nodeBits * level)) - 1) >> (nodeBits * level);
@@ -333,8 +344,26 @@ class SumTree {
 
   template <typename Vectors>
   __attribute__((always_inline)) void settleBy() {
-    uint32_t count = notedCount_;
+    const uint32_t count = notedCount_;
     notedCount_ = 0;
+    // Where the list doesn't have all, the bits do, in ascending order.
+    const uint64_t wordEnd = count > listMax_ ? (nodesFor(1, used_) + 63) / 64 : 0;
+    uint32_t listed = count > listMax_ ? 0 : count;
+    uint64_t word = 0;
+    do {
+      for (; word < wordEnd && listMax_ - listed >= 64; ++word) {
+        for (uint64_t left = bits_[bitOffset_[1] + word]; left != 0; left &= left - 1) {
+          noted_[listed++] = static_cast<uint32_t>(word * 64) + static_cast<uint32_t>(__builtin_ctzll(left));
+        }
+      }
+      settleListed<Vectors>(listed);
+      listed = 0;
+    } while (word < wordEnd);
+  }
+
+  /// Adds up the first `count` nodes of the list, and all above them.
+  template <typename Vectors>
+  __attribute__((always_inline)) void settleListed(uint32_t count) {
     for (uint32_t level = 1; count > 0; ++level) {
       if (trackMin_) {
         for (uint32_t k = 0; k < count; ++k) mins_[offset_[level] + noted_[k]] = minBelow(level, noted_[k]);
@@ -415,8 +444,11 @@ class SumTree {
   }
 
   bool aboveNoted(uint32_t level, uint32_t node) const {
-    for (uint32_t k = 0; k < notedCount_; ++k)
-      if (noted_[k] >> (nodeBits * (level - 1)) == node) return true;
+    const uint32_t shift = nodeBits * (level - 1);
+    const uint64_t end = (uint64_t{node} + 1) << shift;
+    const uint64_t used = nodesFor(1, used_);
+    for (uint64_t below = uint64_t{node} << shift; notedCount_ > 0 && below < end && below < used; ++below)
+      if (noted(1, static_cast<uint32_t>(below))) return true;
     return false;
   }
 
@@ -431,7 +463,7 @@ class SumTree {
           ++bitCount;
         }
     if (bitCount != notedCount_) return false;
-    for (uint32_t k = 0; k < notedCount_; ++k)
+    for (uint32_t k = 0; k < notedCount_ && k < listMax_; ++k)
       if (noted_[k] >= nodeCount_[1] || !noted(1, noted_[k])) return false;
     return true;
   }
@@ -442,11 +474,12 @@ class SumTree {
   ReservedArray<float> near_;       // and those of node j of level 2 at 16 j
   ReservedArray<Leaf> mins_;        // as sums_, with trackMin
   ReservedArray<uint64_t> bits_;    // bit j of level l, from word bitOffset_[l]: node j is noted
-  ReservedArray<uint32_t> noted_;   // nodes of level 1 whose leaves changed since settle()
+  ReservedArray<uint32_t> noted_;   // nodes of level 1 whose leaves changed since settle(): the first listMax_ of them
   uint64_t offset_[levelMax + 1] = {};
   uint64_t bitOffset_[levelMax + 1] = {};
   uint64_t nodeCount_[levelMax + 1] = {};
-  uint32_t notedCount_ = 0;
+  uint32_t notedCount_ = 0;  // nodes of level 1 that have their bit
+  uint32_t listMax_ = 0;
   uint32_t depth_ = 1;     // levels in use; only grows
   uint32_t topLevel_ = 1;  // levels there is room for
   uint32_t used_ = 0;      // no index at or above it was ever set

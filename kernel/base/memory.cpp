@@ -48,7 +48,7 @@ constexpr size_t smallPageBytes = 4096;
 void* reserveMemory(Reservation* reservation) {
   return isGranted() ? VirtualAlloc(nullptr, reservation->reservedBytes, MEM_RESERVE, PAGE_READWRITE) : nullptr;
 }
-bool commitMemory(void* base, size_t, size_t to, const Reservation&) {
+bool commitMemory(void* base, size_t, size_t to, Reservation*) {
   return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
@@ -105,10 +105,18 @@ constexpr bool isHugeOffered() { return false; }
 
 size_t wholeHuge(size_t bytes) { return bytes / hugePageBytes * hugePageBytes; }
 
-/// Whether the byte at `at` is to lie in a huge page, where `committed` bytes are committed.
+/// From this byte on pages are huge again: so much more is used than was expected that the last one, which may be nearly empty, is small
+/// beside it.
+size_t hugeAgainFrom(const Reservation& reservation) {
+  const size_t from = roundUp(reservation.expectedBytes + reservation.expectedBytes / 8, hugePageBytes);
+  return from > hugeAgainMin ? from : hugeAgainMin;
+}
+
+/// Whether the byte at `at` lies in a huge page from its first use on, where `committed` bytes are committed.
 bool isHuge(size_t at, size_t committed, const Reservation& reservation) {
   if (reservation.pages == Pages::small || committed < hugeFromBytes) return false;
-  return (at < wholeHuge(reservation.expectedBytes) || at >= hugeAnywayBytes) && isHugeOffered();
+  const bool isMore = at >= hugeAgainFrom(reservation) && at < wholeHuge(reservation.reservedBytes);
+  return (at < wholeHuge(reservation.expectedBytes) || isMore) && isHugeOffered();
 }
 
 /// The end of the usable bytes, where `committed` bytes are committed.
@@ -133,8 +141,10 @@ bool isTouched(void* bytes, size_t count) {
 /// 2 MiB anew and writes the bytes again. Without memory for the copy they stay in small pages.
 void moveToHugePage(uint8_t* bytes, size_t count) {
   static const bool isStrict = lineHas("/proc/sys/vm/overcommit_memory", "2", false);
-  void* const kept = isStrict || !isTouched(bytes, count) ? nullptr : std::malloc(count);
-  if (kept == nullptr) return;
+  if (isStrict || !isTouched(bytes, count)) return;
+  // A mapping of its own: std::free() would keep the memory for later.
+  void* const kept = mmap(nullptr, count, PROT_READ | PROT_WRITE, reservedFlags, -1, 0);
+  if (kept == MAP_FAILED) return;
   memcpy(kept, bytes, count);
   // Where the system doesn't promise more memory than there is, this could fail after it took the old pages away. So it is not tried
   // there. Elsewhere it fails only before that: where the process has as many mappings as it may have.
@@ -143,7 +153,31 @@ void moveToHugePage(uint8_t* bytes, size_t count) {
     madvise(fresh, hugePageBytes, MADV_HUGEPAGE);
     memcpy(bytes, kept, count);
   }
-  std::free(kept);
+  munmap(kept, count);
+}
+
+/// Whether all small pages of a huge one are in use.
+bool isFull(void* bytes) {
+  unsigned char pages[hugePageBytes / 4096] = {};
+  if (mincore(bytes, hugePageBytes, pages) != 0) return false;
+  for (size_t page = 0; page < hugePageBytes / smallPageBytes(); ++page) {
+    if ((pages[page] & 1) == 0) return false;
+  }
+  return true;
+}
+
+/// More of the array is used than was expected. Makes huge pages of the small ones there, below `count`, as far as all are in use.
+void joinFullPages(uint8_t* bytes, size_t count, Reservation* reservation) {
+  if (reservation->pages == Pages::small || !isHugeOffered()) return;
+  size_t& joined = reservation->joinedBytes;
+  if (joined < wholeHuge(reservation->expectedBytes)) joined = wholeHuge(reservation->expectedBytes);
+  const size_t end = count < hugeAgainFrom(*reservation) ? count : hugeAgainFrom(*reservation);
+  for (; joined + hugePageBytes <= end && isFull(bytes + joined); joined += hugePageBytes) {
+    madvise(bytes + joined, hugePageBytes, MADV_HUGEPAGE);
+    // Linux 6.1 and later join them now, others by and by.
+    constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
+    madvise(bytes + joined, hugePageBytes, collapse);
+  }
 }
 #endif
 
@@ -157,9 +191,9 @@ void* reserveMemory(Reservation* reservation) {
     void* mapped = mmap(nullptr, bytes, access, reservedFlags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : mapped;
   }
-  // Whole huge pages, and one more, so that the reservation can begin at a multiple of 2 MiB.
+  // 2 MiB more, so that the reservation can begin at a multiple of that.
   if (bytes > SIZE_MAX - 2 * hugePageBytes) return nullptr;
-  const size_t whole = roundUp(bytes, hugePageBytes);
+  const size_t whole = roundUp(bytes, smallPageBytes());
   const size_t taken = whole + hugePageBytes;
   void* mapped = mmap(nullptr, taken, access, reservedFlags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -173,8 +207,9 @@ void* reserveMemory(Reservation* reservation) {
   return reinterpret_cast<void*>(aligned);
 }
 
-bool commitMemory(void* base, size_t from, size_t to, const Reservation& reservation) {
+bool commitMemory(void* base, size_t from, size_t to, Reservation* reserved) {
   if (!isGranted()) return false;
+  const Reservation& reservation = *reserved;
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservation);
   const size_t end = usableEnd(to, reservation);
@@ -186,9 +221,11 @@ bool commitMemory(void* base, size_t from, size_t to, const Reservation& reserva
     madvise(bytes, wholeHuge(reservation.expectedBytes), MADV_HUGEPAGE);
     moveToHugePage(bytes, from);
   }
-  if (from < hugeAnywayBytes && to > hugeAnywayBytes && isHuge(hugeAnywayBytes, to, reservation)) {
-    madvise(bytes + hugeAnywayBytes, wholeHuge(reservation.reservedBytes) - hugeAnywayBytes, MADV_HUGEPAGE);
+  const size_t again = hugeAgainFrom(reservation);
+  if (from <= again && to > again && isHuge(again, to, reservation)) {
+    madvise(bytes + again, wholeHuge(reservation.reservedBytes) - again, MADV_HUGEPAGE);
   }
+  joinFullPages(bytes, from, reserved);
 #endif
   return true;
 }

@@ -23,20 +23,23 @@ enum class Pages { huge, small };
 
 /// An array takes huge pages from this many committed bytes on. In a smaller one, most of a 2 MiB page would stay empty.
 constexpr size_t hugeFromBytes = size_t{1} << 20;
-/// From this byte on every page is huge: the last one, which may be nearly empty, is then a small part of the array.
-constexpr size_t hugeAnywayBytes = size_t{16} << 20;
 
-/// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages.
+/// Where more is used than was expected, pages are huge at once only from some byte on, and never before this one.
+constexpr size_t hugeAgainMin = size_t{16} << 20;
+
+/// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages from the start. Those behind
+/// become huge once they are full, up to `joinedBytes`.
 struct Reservation {
   size_t reservedBytes;
   size_t expectedBytes;
   Pages pages;
+  size_t joinedBytes;
 };
 
 /// Reserves address space and writes the reserved size back; null on failure. Do not touch the memory before commitMemory().
 void* reserveMemory(Reservation* reservation);
 /// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already.
-bool commitMemory(void* base, size_t from, size_t to, const Reservation& reservation);
+bool commitMemory(void* base, size_t from, size_t to, Reservation* reservation);
 /// Gives back a reservation. `bytes` is the size that reserveMemory wrote back.
 void releaseMemory(void* base, size_t bytes);
 /// Makes the memory at `old` (null: none) `bytes` long and keeps what it held, as far as that fits. The memory may move. On failure it
@@ -79,7 +82,7 @@ class ReservedArray {
     if (countMax == 0) countMax = 1;
     if (countMax > SIZE_MAX / sizeof(T)) return false;
     if (countExpected > countMax) countExpected = countMax;
-    reservation_ = {countMax * sizeof(T), countExpected * sizeof(T), pages};
+    reservation_ = {countMax * sizeof(T), countExpected * sizeof(T), pages, 0};
     data_ = static_cast<T*>(reserveMemory(&reservation_));
     if (data_ == nullptr) return false;
     countMax_ = countMax;
@@ -123,7 +126,7 @@ class ReservedArray {
 
  private:
   bool commitTo(size_t count) {
-    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), reservation_)) return false;
+    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), &reservation_)) return false;
     committed_ = count;
     return true;
   }

@@ -92,6 +92,7 @@ void BatchMaker::copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick
     if (step >= d && step - d < count) {
       Pick& pick = ring[(step - d) % ringCount];
       pick.slot = job.table.slot(job.indices[step - d]);
+      prefetchLine(&store_->head(store_->blockOf(pick.slot)));
       prefetchLine(&store_->block(store_->blockOf(pick.slot)));
     }
     if (step >= 2 * d && step - 2 * d < count) follow(job.episodes, &ring[(step - 2 * d) % ringCount]);
@@ -110,19 +111,19 @@ void BatchMaker::copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick
 /// Reads the pick's block, and asks for its episode and rows.
 inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) const {
   const uint32_t index = store_->blockOf(pick->slot);
-  const Block& block = store_->block(index);
-  pick->episode = block.episode;
+  const BlockHead head = store_->head(index);
+  pick->episode = head.episode;
   const uint32_t within = store_->within(pick->slot);
-  pick->position = (block.ordinal << store_->blockShift()) + within;
-  prefetchLine(&episodeTable[block.episode]);
+  pick->position = (head.ordinal() << store_->blockShift()) + within;
+  prefetchLine(&episodeTable[head.episode]);
   if (window_.looksBack()) return prefetchWindow(pick->slot);
   // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
   const uint32_t rowCount = policy_.length + policy_.ahead();  // the records, and the states after them
   const uint32_t run = store_->blockLength() - within;
-  const uint32_t two = static_cast<uint32_t>(block.next == index + 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
+  const uint32_t two = (head.link & 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
   const uint32_t joined = static_cast<uint32_t>(run >= rowCount) | two;
   if (joined != 0) prefetchRows(pick->slot, rowCount, groupNone);
-  else prefetchChain(pick->slot, block.next);
+  else prefetchChain(pick->slot, store_->block(index).next);
 }
 
 /// Asks for the lines of rows that lie one after another, in all groups but `groupLeft`; with groupNone, in all.
@@ -177,15 +178,15 @@ inline void BatchMaker::copyKept(const BlockIndex& blocks, uint32_t slot, uint32
     const size_t bytes = store_->column(column).bytes;
     const uint32_t first = position - (position < policy_.before ? position : policy_.before);
     const uint32_t found = first - first % store_->column(column).every;
-    const Block& own = store_->block(store_->blockOf(slot));
-    uint32_t block = store_->blockOf(slot);
+    const uint32_t own = store_->blockOf(slot);
+    uint32_t block = own;
     uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(found);
     if (steps > stepsBackMax) {
-      block = blocks.find(*store_, own.handle, store_->ordinalOf(found));
+      block = blocks.find(*store_, store_->handleOf(own), store_->ordinalOf(found));
       steps = 0;
     }
     for (; steps > 0 && block != blockNone; --steps) block = store_->block(block).previous;
-    const uint8_t* const row = block == blockNone ? store_->carriedAt(column, own.episode) : store_->keptAt(column, block, found);
+    const uint8_t* const row = block == blockNone ? store_->carriedAt(column, store_->head(own).episode) : store_->keptAt(column, block, found);
     memcpy(target.columns[column] + index * bytes, row, bytes);
   }
 }

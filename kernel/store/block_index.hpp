@@ -4,16 +4,18 @@
 // A trimmed episode has no block of ordinal 0 any more. Then its first block is also found under that ordinal, so that a handle alone leads
 // to the episode in one step.
 //
-// Open addressing with linear probing. An entry of the table holds a block and 32 bits of its key's hash. The keys themselves stand in
-// the blocks. Only the one that is looked for is read, as any other differs in its hash (but for one in 2^32). Removal shifts entries
-// back, so there are no tombstones, and the table does not get slower with time.
+// A hash table of buckets. A bucket is a cache line of 15 entries. A key's entry lies in its home, the bucket that its hash chooses, or, where
+// that was full, in the next one that was not. Each bucket counts the entries that passed it in this way. So a search ends at the first bucket
+// that none has passed, an entry is removed without a look at any other, and the table does not get slower with time.
+// An entry is the number of a block, and bits of the key's hash in what the number leaves of 32 bits. The keys themselves stand in the blocks.
+// Most often only the one that is looked for is read, as the others differ in those bits.
 // Thread safety: none of its own.
 // Invariants:
-//   1. Every taken block is found by its key; nothing else is. The bits of the hash are its key's. An episode whose first block has
-//      another ordinal than 0 has one entry more, under 0, for that block.
-//   2. At most 5/8 of the table is used, and the table is no larger than all blocks need.
-// Cost: O(1): one miss of the cache in the table and, for find(), one in the block. An entry has 8 bytes. The table doubles when needed
-// (amortised O(1)): the order of the old table is that of the new one, so both are gone through once from end to end.
+//   1. Every taken block is found by its key; nothing else is. An episode whose first block has another ordinal than 0 has one entry more,
+//      under 0, for that block. A bucket's count of passes is that of the entries that passed it.
+//   2. At most 12 of 15 entries are used, over all buckets.
+// Cost: O(1): one miss of the cache in the table and, for find(), one in the block's head and one in its handle. An entry has 4 bytes. The
+// table doubles when needed, up to what the expected blocks need; from there on it grows by an eighth (amortised O(1)).
 #pragma once
 
 #include "kernel/store/store.hpp"
@@ -22,19 +24,20 @@ namespace exrp {
 
 class BlockIndex {
  public:
-  /// There are never more than `blockCountMax` blocks.
-  Status create(uint32_t blockCountMax);
-  /// Makes sure that the next `count` add() calls cannot fail, whatever is removed between them.
-  Status prepare(uint32_t count);
+  /// There are never more than `blockCountMax` blocks; `blockCount` are expected one day.
+  Status create(uint32_t blockCountMax, uint32_t blockCount = 0);
+  /// Makes sure that the next `count` add() calls cannot fail, whatever is removed between them. The index knows all blocks of `store`.
+  Status prepare(const Store& store, uint32_t count);
 
-  void add(const Block& key, uint32_t block) {
-    insert({block + 1, hashOf(key.handle, key.ordinal)});
+  /// The block of this ordinal in the episode of this handle is found from now on.
+  void add(uint64_t handle, uint32_t ordinal, uint32_t block) {
+    insert(hashOf(handle, ordinal), block);
     ++count_;
   }
-  void remove(const Block& key, uint32_t block) { removeEntry(hashOf(key.handle, key.ordinal), block); }
+  void remove(uint64_t handle, uint32_t ordinal, uint32_t block) { removeEntry(hashOf(handle, ordinal), block); }
 
-  /// The first block of an episode, `block`, is about to be given back: `next` is the first from now on.
-  void moveFirst(const Block& key, uint32_t block, uint32_t next);
+  /// The first block of an episode, `block` of this ordinal, is about to be given back: `next` is the first from now on.
+  void moveFirst(uint64_t handle, uint32_t ordinal, uint32_t block, uint32_t next);
   /// An episode's first block, of another ordinal than 0, is not found under 0 any more.
   void removeFirst(uint64_t handle, uint32_t block) {
     removeEntry(hashOf(handle, 0), block);
@@ -42,56 +45,44 @@ class BlockIndex {
   }
   /// Loading: an episode's first block, of another ordinal than 0, is found under 0, too.
   void addFirst(uint64_t handle, uint32_t block) {
-    insert({block + 1, hashOf(handle, 0)});
-    ++count_;
+    add(handle, 0, block);
     ++firstCount_;
   }
 
   /// The block, or blockNone.
   uint32_t find(const Store& store, uint64_t handle, uint32_t ordinal) const {
-    const uint32_t hash = hashOf(handle, ordinal);
-    for (size_t at = home(hash);; at = (at + 1) & mask_) {
-      const Entry entry = table_[at];
-      if (entry.number == 0) return blockNone;
-      if (entry.hash != hash) continue;
-      const Block& block = store.block(entry.number - 1);
-      if (block.handle == handle && block.ordinal == ordinal) return entry.number - 1;
-    }
+    return search(hashOf(handle, ordinal), [&](uint32_t block) { return isKey(store, block, handle, ordinal); });
   }
   /// The index of the episode of this handle, or UINT32_MAX. (A block of that handle says it, whatever its ordinal.)
   uint32_t findEpisode(const Store& store, uint64_t handle) const {
-    const uint32_t hash = hashOf(handle, 0);
-    for (size_t at = home(hash);; at = (at + 1) & mask_) {
-      const Entry entry = table_[at];
-      if (entry.number == 0) return UINT32_MAX;
-      if (entry.hash != hash) continue;
-      const Block& block = store.block(entry.number - 1);
-      if (block.handle == handle) return block.episode;
-    }
+    const uint32_t block = search(hashOf(handle, 0), [&](uint32_t found) { return store.handleOf(found) == handle; });
+    return block == blockNone ? UINT32_MAX : store.head(block).episode;
   }
   /// Calls `use(k, block)` for each k below `count`, in order, with the block of ordinal `ordinalAt(k)` in episode `handleAt(k)`, or
-  /// blockNone. It goes in three passes, so that the cache misses of all overlap: give it pieces of up to findPiece.
+  /// blockNone. It goes in passes, so that the cache misses of all overlap: give it pieces of up to findPiece.
   template <typename HandleAt, typename OrdinalAt, typename Use>
   void findMany(const Store& store, uint32_t count, HandleAt handleAt, OrdinalAt ordinalAt, Use use) const {
-    for (uint32_t k = 0; k < count; ++k) prefetchTable(handleAt(k), ordinalAt(k));
-    for (uint32_t k = 0; k < count; ++k) prefetchBlock(store, handleAt(k), ordinalAt(k));
-    for (uint32_t k = 0; k < count; ++k) use(k, find(store, handleAt(k), ordinalAt(k)));
+    uint32_t likely[findPiece];
+    guess(store, count, likely, [&](uint32_t k) { return hashOf(handleAt(k), ordinalAt(k)); });
+    for (uint32_t k = 0; k < count; ++k) {
+      const bool isRight = likely[k] != blockNone && isKey(store, likely[k], handleAt(k), ordinalAt(k));
+      use(k, isRight ? likely[k] : find(store, handleAt(k), ordinalAt(k)));
+    }
   }
   /// The same with episodes: calls `use(k, findEpisode(store, handleAt(k)))`.
   template <typename HandleAt, typename Use>
   void findEpisodes(const Store& store, uint32_t count, HandleAt handleAt, Use use) const {
-    for (uint32_t k = 0; k < count; ++k) prefetchTable(handleAt(k), 0);
-    for (uint32_t k = 0; k < count; ++k) prefetchBlock(store, handleAt(k), 0);
-    for (uint32_t k = 0; k < count; ++k) use(k, findEpisode(store, handleAt(k)));
+    uint32_t likely[findPiece];
+    guess(store, count, likely, [&](uint32_t k) { return hashOf(handleAt(k), 0); });
+    for (uint32_t k = 0; k < count; ++k) {
+      const bool isRight = likely[k] != blockNone && store.handleOf(likely[k]) == handleAt(k);
+      use(k, isRight ? store.head(likely[k]).episode : findEpisode(store, handleAt(k)));
+    }
   }
   static constexpr uint32_t findPiece = 64;
 
-  /// Asks for the cache lines that find() reads first, in two steps.
+  /// Asks for the cache line of the table that a key leads to.
   void prefetchTable(uint64_t handle, uint32_t ordinal) const { prefetchLineFar(&table_[home(hashOf(handle, ordinal))]); }
-  void prefetchBlock(const Store& store, uint64_t handle, uint32_t ordinal) const {
-    const Entry entry = table_[home(hashOf(handle, ordinal))];
-    if (entry.number != 0) prefetchLineFar(&store.block(entry.number - 1));
-  }
 
   /// What the table knows of a key. Several keys may have the same.
   static uint32_t hashOf(uint64_t handle, uint32_t ordinal) {
@@ -106,33 +97,85 @@ class BlockIndex {
   int32_t check(const Store& store) const;
 
  private:
-  struct Entry {
-    uint32_t number;  // the block + 1; 0 is free
-    uint32_t hash;    // of its key
+  static constexpr uint32_t entryCount = 15;
+  struct alignas(64) Bucket {
+    uint32_t entries[entryCount];  // a block + 1 in the low bits, bits of its key's hash in the others; 0 is free
+    uint32_t passes;               // entries whose home is this bucket or one before it, and which lie behind it
   };
+  static_assert(sizeof(Bucket) == 64);
 
-  static constexpr size_t entryCountMin = 256;  // half a page
+  static constexpr size_t bucketCountMin = 32;  // half a page
 
-  size_t home(uint32_t hash) const { return hash >> shift_; }
-  Status makeTable(size_t tableCount);
-  size_t entryOf(uint32_t hash, uint32_t block) const {
-    size_t at = home(hash);
-    while (table_[at].number != block + 1 || table_[at].hash != hash) at = (at + 1) & mask_;
-    return at;
+  size_t home(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} * bucketCount_ >> 32); }
+  size_t after(size_t bucket) const { return bucket + 1 == bucketCount_ ? 0 : bucket + 1; }
+  static size_t bucketsFor(size_t entries) { return entries / 12 + 1; }
+  /// The low bits of the hash: the high ones choose the bucket.
+  uint32_t entryOf(uint32_t hash, uint32_t block) const { return hash << numberBits_ | (block + 1); }
+  uint32_t blockIn(uint32_t entry) const { return (entry & ((1u << numberBits_) - 1)) - 1; }
+
+  /// Bit k for each entry k of a bucket that is `wanted` under `mask`.
+  static uint32_t matches(const Bucket& bucket, uint32_t wanted, uint32_t mask) {
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < entryCount; ++k) found |= ((bucket.entries[k] & mask) == wanted ? 1u : 0u) << k;
+    return found;
   }
+  uint32_t likelyIn(const Bucket& bucket, uint32_t hash) const {
+    return matches(bucket, hash << numberBits_, ~uint32_t{0} << numberBits_);
+  }
+  static bool isKey(const Store& store, uint32_t block, uint64_t handle, uint32_t ordinal) {
+    return store.head(block).ordinal() == ordinal && store.handleOf(block) == handle;
+  }
+  /// The block of an entry of this hash that `isIt(block)`, or blockNone.
+  template <typename IsIt>
+  uint32_t search(uint32_t hash, IsIt isIt) const {
+    for (size_t at = home(hash);; at = after(at)) {
+      const Bucket& bucket = table_[at];
+      for (uint32_t left = likelyIn(bucket, hash); left != 0; left &= left - 1) {
+        const uint32_t block = blockIn(bucket.entries[__builtin_ctz(left)]);
+        if (block != blockNone && isIt(block)) return block;
+      }
+      if (bucket.passes == 0) return blockNone;
+    }
+  }
+  /// The block that a search for each key would look at first, or blockNone. Its head and handle are on their way.
+  template <typename HashAt>
+  void guess(const Store& store, uint32_t count, uint32_t* likely, HashAt hashAt) const {
+    uint32_t hash[findPiece];
+    for (uint32_t k = 0; k < count; ++k) {
+      hash[k] = hashAt(k);
+      prefetchLineFar(&table_[home(hash[k])]);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      const Bucket& bucket = table_[home(hash[k])];
+      const uint32_t first = likelyIn(bucket, hash[k]);
+      likely[k] = first == 0 ? blockNone : blockIn(bucket.entries[__builtin_ctz(first)]);
+      if (likely[k] != blockNone) prefetchLineFar(&store.head(likely[k]));
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      if (likely[k] != blockNone) store.prefetchHandle(likely[k]);
+    }
+  }
+
+  Status makeTable(size_t bucketCount);
+  uint32_t* findEntry(uint32_t hash, uint32_t block, uint32_t passes);
   void removeEntry(uint32_t hash, uint32_t block);
-  void insert(Entry entry) {
-    size_t at = home(entry.hash);
-    while (table_[at].number != 0) at = (at + 1) & mask_;
-    table_[at] = entry;
+  void insert(uint32_t hash, uint32_t block) {
+    size_t at = home(hash);
+    uint32_t free = matches(table_[at], 0, ~uint32_t{0});
+    for (; free == 0; free = matches(table_[at], 0, ~uint32_t{0})) {
+      ++table_[at].passes;
+      at = after(at);
+    }
+    table_[at].entries[__builtin_ctz(free)] = entryOf(hash, block);
   }
 
-  ReservedArray<Entry> table_;
-  size_t mask_ = 0;
-  uint32_t shift_ = 0;
+  ReservedArray<Bucket> table_;
+  size_t bucketCount_ = 0;
+  uint32_t numberBits_ = 0;  // that a block's number takes of an entry
   uint32_t count_ = 0;       // entries
   uint32_t firstCount_ = 0;  // of those, the ones more of episodes whose first block has another ordinal than 0
   uint32_t blockCountMax_ = 0;
+  uint32_t blockCount_ = 0;
 };
 
 }  // namespace exrp

@@ -3,17 +3,23 @@
 #include <cassert>
 
 namespace exrp {
+namespace {
+
+constexpr uint32_t bytesEach = sizeof(Block) + sizeof(BlockHead) + sizeof(uint64_t);
+
+}  // namespace
 
 Status BlockPool::create(uint32_t countMax, uint32_t count) {
   countMax_ = countMax;
-  if (blocks_.create(countMax, Pages::huge, count) && heads_.create(countMax, Pages::huge, count)) return Status::ok;
-  return fail(Status::memory, double{1} * countMax * (sizeof(Block) + sizeof(BlockHead)));
+  const bool isReserved = blocks_.create(countMax, Pages::huge, count) && heads_.create(countMax, Pages::huge, count);
+  if (isReserved && handles_.create(countMax, Pages::small)) return Status::ok;
+  return fail(Status::memory, double{bytesEach} * countMax);
 }
 
 Status BlockPool::prepare(uint32_t count) {
   const uint32_t needed = preparedCount(count);
-  if (blocks_.commit(needed) && heads_.commit(needed)) return Status::ok;
-  return fail(Status::memory, double{1} * needed * (sizeof(Block) + sizeof(BlockHead)));
+  if (blocks_.commit(needed) && heads_.commit(needed) && handles_.commit(needed)) return Status::ok;
+  return fail(Status::memory, double{bytesEach} * needed);
 }
 
 uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
@@ -25,13 +31,16 @@ uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
     assert(highWater_ < countMax_);
     index = highWater_++;
   }
-  blocks_[index] = Block{handle, ordinal, blockNone, blockNone, episode};
+  blocks_[index] = Block{blockNone, blockNone};
   heads_[index] = BlockHead{episode, ordinal << 1};
+  assert(episode < handles_.committed());
+  handles_[episode] = handle;
+  if (episode >= episodeHighWater_) episodeHighWater_ = episode + 1;
   return index;
 }
 
 void BlockPool::giveChain(uint32_t first, uint32_t last, uint32_t count) {
-  for (uint32_t index = first, left = count; left > 0; index = blocks_[index].next, --left) blocks_[index].episode = blockNone;
+  for (uint32_t index = first, left = count; left > 0; index = blocks_[index].next, --left) blocks_[index].previous = index;
   blocks_[last].next = freeHead_;
   freeHead_ = first;
   freeCount_ += count;
@@ -41,15 +50,17 @@ int32_t BlockPool::check() const {
   uint32_t takenCount = 0;
   for (uint32_t index = 0; index < highWater_; ++index) {
     const Block& block = blocks_[index];
-    if (!block.taken()) continue;
+    if (!isTaken(index)) continue;
     ++takenCount;
-    const uint32_t link = block.ordinal << 1 | (block.next == index + 1 ? 1u : 0u);
-    if (heads_[index].episode != block.episode || heads_[index].link != link) return 3;
+    if ((heads_[index].link & 1) != (block.next == index + 1 ? 1u : 0u) || heads_[index].episode >= episodeHighWater_) return 3;
+    if (block.next == blockNone) continue;
+    const BlockHead& next = heads_[block.next];
+    if (next.episode != heads_[index].episode || next.ordinal() != heads_[index].ordinal() + 1) return 3;
   }
   if (takenCount + freeCount_ != highWater_) return 1;
   uint32_t freeCount = 0;
   for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {
-    if (index >= highWater_ || blocks_[index].taken() || ++freeCount > freeCount_) return 2;
+    if (index >= highWater_ || isTaken(index) || ++freeCount > freeCount_) return 2;
   }
   return freeCount == freeCount_ ? 0 : 2;
 }

@@ -18,20 +18,19 @@ namespace exrp {
 
 constexpr uint32_t blockNone = UINT32_MAX;
 
+/// A block's neighbours.
 struct Block {
-  uint64_t handle;    // of the episode that owns it
-  uint32_t ordinal;   // 0 for the episode's first block, and so on
   uint32_t next;      // in the episode, or on the free list
-  uint32_t previous;  // in the episode
-  uint32_t episode;   // index in the episode table; blockNone while no episode owns it
-
-  bool taken() const { return episode != blockNone; }
+  uint32_t previous;  // in the episode; while no episode owns the block, the block itself
 };
 
-/// What most batches need of a block. It is kept a second time because it is short: so the caches hold more of it.
+/// What most batches need of a block. It stands apart because it is short: so the caches hold more of it.
 struct BlockHead {
-  uint32_t episode;  // the block's
+  uint32_t episode;  // index in the episode table
   uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
+
+  /// 0 for the episode's first block, and so on.
+  uint32_t ordinal() const { return link >> 1; }
 };
 
 class BlockPool {
@@ -69,19 +68,27 @@ class BlockPool {
 
   Block& operator[](uint32_t index) { return blocks_[index]; }
   const Block& operator[](uint32_t index) const { return blocks_[index]; }
+  bool isTaken(uint32_t index) const { return blocks_[index].previous != index; }
+  /// The handle of the episode that owns a block.
+  uint64_t handle(uint32_t index) const { return handles_[heads_[index].episode]; }
+  void prefetchHandle(uint32_t index) const { prefetchLine(&handles_[heads_[index].episode]); }
   /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
   const BlockHead* heads() const { return heads_.data(); }
 
   uint32_t countMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
-  double memoryBytes() const { return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_); }
+  double memoryBytes() const {
+    return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_) + handles_.takenBytes(episodeHighWater_);
+  }
 
   int32_t check() const;
 
  private:
   ReservedArray<Block> blocks_;
   ReservedArray<BlockHead> heads_;
+  ReservedArray<uint64_t> handles_;  // by episode: each has a block, so they are no more than blocks
+  uint32_t episodeHighWater_ = 0;
   uint32_t countMax_ = 0;
   uint32_t highWater_ = 0;
   uint32_t freeHead_ = blockNone;

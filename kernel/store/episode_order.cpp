@@ -13,6 +13,7 @@ void EpisodeOrder::before(const uint32_t* index, uint32_t count, uint32_t window
     for (uint32_t at = 0; at < piece; ++at) picks_.prefetchSlot(index[first + at]);
     for (uint32_t at = 0; at < piece; ++at) {
       picks_.prefetchIndexOf(slotAt(at));
+      prefetchLine(&store_.head(store_.blockOf(slotAt(at))));
       prefetchLine(&store_.block(store_.blockOf(slotAt(at))));
     }
     for (uint32_t at = 0; at < piece; ++at) {
@@ -27,8 +28,8 @@ void EpisodeOrder::before(const uint32_t* index, uint32_t count, uint32_t window
 
 void EpisodeOrder::walkBack(uint32_t slot, uint32_t window, uint32_t* before) const {
   uint32_t block = store_.blockOf(slot);
-  const uint64_t handle = store_.block(block).handle;
-  uint32_t ordinal = store_.block(block).ordinal;
+  const uint64_t handle = store_.handleOf(block);
+  uint32_t ordinal = store_.head(block).ordinal();
   uint32_t position = (ordinal << store_.blockShift()) + store_.within(slot);
   uint32_t found = 0;
   for (; found < window && position >= stride_; ++found) {

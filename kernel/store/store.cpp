@@ -100,9 +100,9 @@ Status Store::prepareCarried(size_t count) {
 }
 
 void Store::carry(uint32_t block) {
-  const Block& gone = pool_[block];
+  const BlockHead& gone = head(block);
   noteCarried(gone.episode);
-  const uint32_t begin = gone.ordinal << blockShift_;
+  const uint32_t begin = gone.ordinal() << blockShift_;
   for (uint32_t index = 0; index < keptCount_; ++index) {
     const uint32_t column = keptColumns_[index];
     const uint32_t last = begin + blockLength_ - 1;

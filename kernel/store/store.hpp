@@ -123,6 +123,14 @@ class Store {
   Block& block(uint32_t index) { return pool_[index]; }
   const Block& block(uint32_t index) const { return pool_[index]; }
   const BlockHead* heads() const { return pool_.heads(); }
+  const BlockHead& head(uint32_t block) const { return pool_.heads()[block]; }
+  /// Blocks that have memory after prepareBlocks(count).
+  uint32_t preparedCount(uint32_t count) const { return pool_.preparedCount(count); }
+  uint64_t handleOf(uint32_t block) const { return pool_.handle(block); }
+  void prefetchHandle(uint32_t block) const { pool_.prefetchHandle(block); }
+  bool isTaken(uint32_t block) const { return pool_.isTaken(block); }
+  /// The position of the record in a slot.
+  uint32_t positionOf(uint32_t slot) const { return (head(blockOf(slot)).ordinal() << blockShift_) + within(slot); }
   uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
   uint32_t firstSlot(uint32_t block) const { return block << blockShift_; }
   uint32_t within(uint32_t slot) const { return slot & (blockLength_ - 1); }
@@ -165,7 +173,7 @@ class Store {
 
   size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
     const Column& at = columns_[column];
-    const uint32_t before = (pool_[block].ordinal * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
+    const uint32_t before = (head(block).ordinal() * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
     return (size_t{block} * keptRows_[at.group] + (position / at.every - before)) * at.bytes;
   }
   uint32_t keptColumns_[EXRP_LIMIT_KEPT] = {};

@@ -17,6 +17,8 @@ export interface Plan {
   readonly records?: number;
   /** Records of an episode; 0 for one that never ends. 100 without it. */
   readonly length?: number;
+  /** How many episodes are recorded side by side, in turns of 10 records; 1 without it. */
+  readonly actors?: number;
   /** How many such replays to make at once; 1 without it. */
   readonly replays?: number;
   /** The pick selectors; none without it. */
@@ -155,6 +157,20 @@ function write(replay: Small, plan: Plan, count: number, length: number): void {
     return;
   }
   const finalState = zeros.subarray(0, size);
+  if (plan.actors !== undefined) {
+    const turn = 10;
+    let left = count;
+    let handles: number[] = [];
+    for (let at = 0; left > 0; at = (at + turn) % length) {
+      if (at === 0) handles = Array.from({ length: plan.actors }, () => replay.newEpisode());
+      const last = at + turn >= length ? { finalState } : {};
+      for (const handle of handles) {
+        replay.recordMany(handle, { ...steps(turn), ...last });
+        left -= turn;
+      }
+    }
+    return;
+  }
   const whole = steps(length);
   for (let left = count; left > 0; left -= length) {
     const many = left < length ? steps(left) : whole;

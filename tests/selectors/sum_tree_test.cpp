@@ -124,6 +124,33 @@ void countsAroundPowersOfTwo() {
   }
 }
 
+// More nodes are noted than the list holds: all are added up all the same, whichever they are.
+void manyNotedNodes() {
+  constexpr uint32_t count = 300'017;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Random random(seed, 5);
+    SumTree<float> tree;
+    CHECK(tree.create(count, true, seed % 2 == 0 && hasAvx2()) && tree.commit(count));
+    PlainTree plain;
+    for (uint32_t i = 0; i < count; ++i) plain.weights.push_back(randomWeight(random));
+    for (uint32_t i = 0; i < count; ++i) tree.set(i, plain.weights[i]);
+    for (uint32_t every : {1u, 20u, 3u, 1000u}) {
+      CHECK_EQUAL(tree.check(), 0);
+      tree.settle();
+      CHECK(tree.settled());
+      CHECK_EQUAL(tree.total(), plain.total());
+      CHECK_EQUAL(tree.minPositive(), plain.minPositive());
+      CHECK_EQUAL(tree.check(), 0);
+      for (uint32_t k = 0; k < count; ++k) {
+        if (random.below(every) != 0) continue;
+        const uint32_t i = seed < 3 ? k : random.below(count);
+        plain.weights[i] = randomWeight(random);
+        tree.set(i, plain.weights[i]);
+      }
+    }
+  }
+}
+
 // Many ascending points in a tree of several levels, where the search doesn't begin at the top; with and without AVX2, beside the
 // search of each point by itself, which does.
 void ascendingPointsAreFoundAsSingleOnes() {
@@ -272,6 +299,7 @@ int main() {
     if (exrp::test::failureCount != before) std::printf("seed %d\n", static_cast<int>(seed));
   }
   countsAroundPowersOfTwo();
+  manyNotedNodes();
   ascendingPointsAreFoundAsSingleOnes();
   extremeWeights();
   zeroIsNeverDrawn();

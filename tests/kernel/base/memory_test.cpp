@@ -4,6 +4,9 @@
 
 #include "tests/kernel/check.hpp"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if !defined(_WIN32)
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,10 +23,10 @@ using exrp::ReservedArray;
 
 namespace {
 
-/// Growing in steps across the size from which pages are huge keeps what was written, and what is new is zero.
-void grows(Pages pages) {
+/// Growing in steps across the sizes from which pages are huge keeps what was written, and what is new is zero.
+void grows(Pages pages, size_t countExpected = SIZE_MAX) {
   ReservedArray<uint32_t> array;
-  CHECK(array.create(size_t{3} << 20, pages));
+  CHECK(array.create(size_t{3} << 20, pages, countExpected));
   CHECK(!array.commit((size_t{3} << 20) + 1));
   const uint32_t* const base = array.data();
   size_t written = 0;
@@ -41,6 +44,47 @@ void grows(Pages pages) {
   CHECK(array.takenBytes(1) > 0);
   CHECK(array.takenBytes(array.committed()) >= 4.0 * static_cast<double>(array.committed()));
 }
+
+/// Behind what was expected, a page takes memory only where it is used. There, an array doesn't take 2 MiB for a byte.
+void takesNoMoreThanExpected() {
+  ReservedArray<uint8_t> array;
+  constexpr size_t mebi = size_t{1} << 20;
+  CHECK(array.create(64 * mebi, Pages::huge, 24 * mebi));
+  CHECK(array.commit(24 * mebi));
+  CHECK(array.takenBytes(24 * mebi) == 24.0 * mebi);
+  CHECK(array.commit(27 * mebi + 1));
+  CHECK(array.takenBytes(24 * mebi + 1) < 24.1 * mebi);
+  CHECK(array.takenBytes(27 * mebi + 1) < 27.1 * mebi);
+  // An eighth more, in whole huge pages: from there on, one is a small part of the array.
+  CHECK(array.commit(28 * mebi + 1));
+  CHECK(array.takenBytes(28 * mebi) == 28.0 * mebi);
+  const double last = array.takenBytes(28 * mebi + 1);
+  CHECK(last == 30.0 * mebi || last < 28.1 * mebi);  // huge, or the system gives no huge pages
+}
+
+#if defined(__linux__)
+/// Small pages behind what was expected join only where all are in use. Else memory would be taken that nothing lies in.
+void joinsOnlyFullPages() {
+  constexpr size_t mebi = size_t{1} << 20;
+  for (const size_t used : {size_t{3} * mebi, size_t{5} * mebi}) {
+    ReservedArray<uint8_t> array;
+    CHECK(array.create(16 * mebi, Pages::huge, 0));
+    CHECK(array.commit(8 * mebi));
+    for (size_t at = 0; at < used; at += 512) array[at] = static_cast<uint8_t>(at / 512 + 1);
+    CHECK(array.commit(12 * mebi));
+    size_t wrong = 0;
+    for (size_t at = 0; at < used; at += 512) wrong += array[at] != static_cast<uint8_t>(at / 512 + 1) ? 1 : 0;
+    CHECK_EQUAL(wrong, size_t{0});
+    const auto pageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    unsigned char pages[(size_t{12} << 20) / 4096] = {};
+    CHECK_EQUAL(mincore(array.data(), 12 * mebi, pages), 0);
+    size_t taken = 0;
+    for (const unsigned char page : pages) taken += page & 1;
+    CHECK_EQUAL(taken * pageBytes, used);
+    CHECK(array.takenBytes(used) >= static_cast<double>(used));
+  }
+}
+#endif
 
 #if !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define EXRP_HAS_LIMITS 1
@@ -128,7 +172,13 @@ void findsTheGroupsLimit() {
 
 int main() {
   grows(Pages::huge);
+  grows(Pages::huge, 700'000);
+  grows(Pages::huge, 0);
   grows(Pages::small);
+  takesNoMoreThanExpected();
+#if defined(__linux__)
+  joinsOnlyFullPages();
+#endif
 #if defined(EXRP_HAS_LIMITS)
   growsToTheLimit();
 #endif

@@ -23,9 +23,12 @@ struct Blocks {
 
   /// The first block of an episode, which was trimmed where the ordinal is not 0; or one that follows on `last`.
   uint32_t add(uint64_t handle, uint32_t ordinal, uint32_t last = blockNone) {
-    CHECK_EQUAL(index.prepare(2), Status::ok);
-    const uint32_t block = store.takeBlock(handle, ordinal, 0);
-    index.add(store.block(block), block);
+    CHECK_EQUAL(index.prepare(store, 2), Status::ok);
+    if (last == blockNone && unused.empty()) unused.push_back(episodeCount++);
+    const uint32_t episode = last == blockNone ? unused.back() : store.head(last).episode;
+    if (last == blockNone) unused.pop_back();
+    const uint32_t block = store.takeBlock(handle, ordinal, episode);
+    index.add(handle, ordinal, block);
     if (last != blockNone) store.link(last, block);
     else if (ordinal != 0) index.addFirst(handle, block);
     return block;
@@ -33,13 +36,16 @@ struct Blocks {
 
   /// The only block of an episode.
   void remove(uint32_t block) {
-    if (store.block(block).ordinal != 0) index.removeFirst(store.block(block).handle, block);
-    index.remove(store.block(block), block);
+    if (store.head(block).ordinal() != 0) index.removeFirst(store.handleOf(block), block);
+    index.remove(store.handleOf(block), store.head(block).ordinal(), block);
+    unused.push_back(store.head(block).episode);
     store.giveChain(block, block, 1);
   }
 
   Store store;
   BlockIndex index;
+  std::vector<uint32_t> unused;  // numbers of episodes
+  uint32_t episodeCount = 0;
 };
 
 void followsAList(uint64_t seed) {
@@ -72,7 +78,7 @@ void followsAList(uint64_t seed) {
     uint32_t entries = 0;
     for (const Key& key : live) {
       CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, key.ordinal), key.block);
-      CHECK_EQUAL(blocks.index.findEpisode(blocks.store, key.handle), 0u);
+      CHECK_EQUAL(blocks.index.findEpisode(blocks.store, key.handle), blocks.store.head(key.block).episode);
       CHECK_EQUAL(blocks.index.find(blocks.store, key.handle, 0), key.ordinal == 0 ? key.block : blockNone);
       entries += key.ordinal == 0 ? 1 : 2;
     }
@@ -99,12 +105,15 @@ void keysOfOneHash() {
   CHECK_EQUAL(blocks.index.check(blocks.store), 0);
   for (size_t pair = 0; pair < alike.size(); ++pair) {
     const auto [one, other] = pair % 2 == 0 ? alike[pair] : std::pair{alike[pair].second, alike[pair].first};
-    const Block gone = blocks.store.block(one);
-    const Block stays = blocks.store.block(other);
-    blocks.index.remove(gone, one);
-    CHECK_EQUAL(blocks.index.find(blocks.store, gone.handle, gone.ordinal), blockNone);
-    CHECK_EQUAL(blocks.index.find(blocks.store, stays.handle, stays.ordinal), other);
-    blocks.index.add(gone, one);
+    const auto find = [&](uint32_t block) {
+      return blocks.index.find(blocks.store, blocks.store.handleOf(block), blocks.store.head(block).ordinal());
+    };
+    const uint64_t handle = blocks.store.handleOf(one);
+    const uint32_t ordinal = blocks.store.head(one).ordinal();
+    blocks.index.remove(handle, ordinal, one);
+    CHECK_EQUAL(find(one), blockNone);
+    CHECK_EQUAL(find(other), other);
+    blocks.index.add(handle, ordinal, one);
   }
   CHECK_EQUAL(blocks.index.check(blocks.store), 0);
 }
@@ -118,15 +127,15 @@ void aTrimmedEpisodeIsFound() {
   for (uint32_t ordinal = 1; ordinal < 50; ++ordinal) last = blocks.add(7, ordinal, last);
   CHECK_EQUAL(blocks.index.count(), 51u);
   for (uint32_t ordinal = 0; ordinal + 1 < 50; ++ordinal) {
-    blocks.index.moveFirst(blocks.store.block(first), first, blocks.store.block(first).next);
+    blocks.index.moveFirst(7, ordinal, first, blocks.store.block(first).next);
     first = blocks.store.giveFirst(first);
     CHECK_EQUAL(blocks.index.count(), 51 - ordinal);
-    CHECK_EQUAL(blocks.index.findEpisode(blocks.store, 7), 0u);
+    CHECK_EQUAL(blocks.index.findEpisode(blocks.store, 7), blocks.store.head(first).episode);
     for (uint32_t other = 0; other < 50; ++other) CHECK_EQUAL(blocks.index.find(blocks.store, 7, other) != blockNone, other > ordinal);
     CHECK_EQUAL(blocks.index.find(blocks.store, 6, 0), neighbour);
     CHECK_EQUAL(blocks.index.check(blocks.store), 0);
   }
-  CHECK_EQUAL(blocks.store.block(first).ordinal, 49u);
+  CHECK_EQUAL(blocks.store.head(first).ordinal(), 49u);
   blocks.remove(first);
   CHECK_EQUAL(blocks.index.findEpisode(blocks.store, 7), UINT32_MAX);
   CHECK_EQUAL(blocks.index.count(), 1u);

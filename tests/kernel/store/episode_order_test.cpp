@@ -24,7 +24,7 @@ struct Episodes {
     policy.stride = stride;
     CHECK_EQUAL(picks.create(policy, blockMax * blockLength, blockMax * blockLength), Status::ok);
     CHECK_EQUAL(store.prepareBlocks(blockMax), Status::ok);
-    CHECK_EQUAL(blocks.prepare(blockMax), Status::ok);
+    CHECK_EQUAL(blocks.prepare(store, blockMax), Status::ok);
     CHECK_EQUAL(picks.prepare(uint64_t{blockMax} * blockLength, blockMax * blockLength), Status::ok);
   }
 
@@ -39,7 +39,7 @@ struct Episodes {
       if (position > 0) store.link(chain.last, block);
       if (position == 0) chain.first = block;
       chain.last = block;
-      blocks.add(store.block(block), block);
+      blocks.add(episode, store.ordinalOf(position), block);
     }
     ++chain.count;
     if (position % stride == 0) {
@@ -54,8 +54,8 @@ struct Episodes {
     const Chain chain = chains[episode];
     if (begin(chain) < chain.count) picks.removeAll(store, blocks.find(store, episode, store.ordinalOf(begin(chain))), begin(chain), chain.count);
     uint32_t blockCount = 0;
-    for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(store.block(block), block);
-    if (store.block(chain.first).ordinal != 0) blocks.removeFirst(episode, chain.first);
+    for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(episode, store.head(block).ordinal(), block);
+    if (store.head(chain.first).ordinal() != 0) blocks.removeFirst(episode, chain.first);
     store.giveChain(chain.first, chain.last, blockCount);
     chains.erase(episode);
     list();
@@ -69,10 +69,10 @@ struct Episodes {
   void trim(uint32_t episode) {
     Chain& chain = chains[episode];
     const uint32_t next = store.block(chain.first).next;
-    const uint32_t to = store.block(next).ordinal << store.blockShift();
+    const uint32_t to = store.head(next).ordinal() << store.blockShift();
     const uint32_t end = (to + stride - 1) / stride * stride;
     removePicks(episode, begin(chain), end < chain.count ? end : chain.count);
-    blocks.moveFirst(store.block(chain.first), chain.first, next);
+    blocks.moveFirst(episode, store.head(chain.first).ordinal(), chain.first, next);
     CHECK_EQUAL(store.giveFirst(chain.first), next);
     chain.first = next;
     list();
@@ -84,7 +84,7 @@ struct Episodes {
     who.assign(picks.count(), {});
     for (const auto& [handle, rest] : chains) {
       uint32_t block = rest.first;
-      const uint32_t first = store.block(block).ordinal << store.blockShift();
+      const uint32_t first = store.head(block).ordinal() << store.blockShift();
       for (uint32_t position = first; position < rest.count; ++position) {
         if (position > first && store.within(position) == 0) block = store.block(block).next;
         if (position % stride != 0) continue;
@@ -104,7 +104,7 @@ struct Episodes {
 
   /// The first position that can be a pick.
   uint32_t begin(const Chain& chain) const {
-    const uint32_t first = store.block(chain.first).ordinal << store.blockShift();
+    const uint32_t first = store.head(chain.first).ordinal() << store.blockShift();
     return (first + stride - 1) / stride * stride;
   }
 
