@@ -1,6 +1,5 @@
-// Open episodes give way by their oldest records: who gives way, what stays, what goes, and what a loaded replay does.
-//
-// It has more than 500 lines, because all cases share one subject.
+// Open episodes give way by their oldest records: who gives way, what stays, what goes, and what a loaded replay does. What went wrong
+// once, and the end of positions, is in trimming_test.cpp.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,6 +9,11 @@
 #include "kernel/base/memory.hpp"
 #include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
+#include "tests/kernel/operations_setup.hpp"
+
+using exrp::test::loadSnapshot;
+using exrp::test::Snapshot;
+using exrp::test::takeSnapshot;
 
 namespace {
 
@@ -128,29 +132,10 @@ class Subject {
   std::vector<uint64_t> row_ = {};
 };
 
-using Sections = std::vector<std::vector<uint8_t>>;
-
-Sections save(uint32_t id, uint32_t sectionCount = EXRP_SECTION_SELECTOR) {
-  Sections sections(sectionCount);
-  for (uint32_t section = 0; section < sectionCount; ++section) {
-    double info[2] = {};
-    CHECK_EQUAL(exrp_section_info(id, section, info, 2), 0);
-    sections[section].resize(static_cast<size_t>(info[0] * info[1]));
-    CHECK_EQUAL(exrp_section_read(id, section, 0, static_cast<uint32_t>(info[0]), sections[section].data(), info[0] * info[1]), 0);
-  }
+Snapshot save(uint32_t id) {
+  Snapshot sections;
+  CHECK(!takeSnapshot(id, 0, &sections));
   return sections;
-}
-
-int32_t load(uint32_t id, const Sections& sections) {
-  for (uint32_t section = 0; section < sections.size(); ++section) {
-    double info[2] = {};
-    CHECK_EQUAL(exrp_section_info(id, section, info, 2), 0);
-    if (info[0] * info[1] == 0) continue;
-    if (static_cast<size_t>(info[0] * info[1]) > sections[section].size()) return -1;
-    const int32_t status = exrp_section_write(id, section, 0, static_cast<uint32_t>(info[0]), sections[section].data(), info[0] * info[1]);
-    if (status != 0) return status;
-  }
-  return exrp_snapshot_end(id);
 }
 
 void oneEpisodeThatNeverEndsIsARing() {
@@ -327,8 +312,8 @@ void keptValuesStayExact(uint64_t seed) {
   Setup other = setup;
   other.blockLength = 2u << random.below(5);
   Subject loaded(other);
-  const Sections sections = save(subject.id);
-  CHECK_EQUAL(load(loaded.id, sections), 0);
+  const Snapshot sections = save(subject.id);
+  CHECK_EQUAL(loadSnapshot(loaded.id, sections), 0);
   CHECK(save(loaded.id) == sections);
   for (const double actor : actors) {
     for (auto position = static_cast<int32_t>(subject.first(actor)); position < static_cast<int32_t>(subject.steps[actor]); ++position) {
@@ -440,48 +425,6 @@ void oneIsTrimmedByItsCaller() {
   subject.sound();
 }
 
-/// An episode is cut where its positions would not fit an int32. A loaded one is near that.
-void positionsEndAtTwoToThe31() {
-  constexpr uint32_t last = 0x7fffffff;
-  Setup setup;
-  setup.capacity = 64;
-  Subject made(setup);
-  const double handle = made.begin();
-  made.go(handle, 40);
-  Sections sections = save(made.id);
-  // The same 40 records, at positions up to 2^31 - 20; so many were written before.
-  const auto put32 = [](std::vector<uint8_t>& bytes, size_t at, uint32_t value) { memcpy(&bytes[at], &value, 4); };
-  const auto put64 = [](std::vector<uint8_t>& bytes, size_t at, uint64_t value) { memcpy(&bytes[at], &value, 8); };
-  const uint32_t count = last - 19;
-  const uint32_t first = count - 40;
-  put64(sections[EXRP_SECTION_COUNTERS], 8, uint64_t{1} << 40);
-  put32(sections[EXRP_SECTION_EPISODES], 8, count);
-  put32(sections[EXRP_SECTION_EPISODES], 24, first);
-  for (size_t k = 0; k < 40; ++k) put64(sections[EXRP_SECTION_BIRTHS], 8 * k, (uint64_t{1} << 40) - 40 + k);
-  for (size_t k = 0; k < 39; ++k) put32(sections[EXRP_SECTION_PICKS], 8 * k + 4, first + static_cast<uint32_t>(k));
-  Subject subject(setup);
-  CHECK_EQUAL(load(subject.id, sections), 0);
-  subject.sound();
-  CHECK_EQUAL(subject.first(handle), double{first});
-  subject.steps[handle] = count;
-  subject.go(handle, 19);
-  CHECK_EQUAL(subject.state(handle), double{EXRP_EPISODE_OPEN});
-  CHECK_EQUAL(subject.picks(handle).back(), static_cast<int32_t>(last - 2));
-  const double next = subject.record(handle);
-  CHECK_EQUAL(next, handle + 1);
-  CHECK_EQUAL(subject.state(handle), double{EXRP_EPISODE_TRUNCATED});
-  CHECK_EQUAL(subject.picks(handle).back(), static_cast<int32_t>(last - 1));
-  CHECK_EQUAL(subject.first(next), 0.0);
-  const auto final = static_cast<int32_t>(last);
-  float state = 0;
-  CHECK_EQUAL(exrp_rows_get(subject.id, 0, &handle, &final, 1, 1, reinterpret_cast<uint8_t*>(&state), 4), 0);
-  subject.sound();
-  const Sections again = save(subject.id);
-  Subject third(setup);
-  CHECK_EQUAL(load(third.id, again), 0);
-  CHECK(save(third.id) == again);
-}
-
 /// What can't be is refused: births that fall, that are too late, that crowd; first positions above the count.
 void impossibleBirthsAreRefused() {
   Setup setup;
@@ -489,12 +432,12 @@ void impossibleBirthsAreRefused() {
   Subject made(setup);
   const double handle = made.begin();
   made.go(handle, 100);
-  const Sections sections = save(made.id);
+  const Snapshot sections = save(made.id);
   const auto refused = [&](uint32_t section, size_t at, uint64_t value, size_t bytes) {
-    Sections damaged = sections;
+    Snapshot damaged = sections;
     memcpy(&damaged[section][at], &value, bytes);
     Subject subject(setup);
-    CHECK(load(subject.id, damaged) != 0);
+    CHECK(loadSnapshot(subject.id, damaged) != 0);
   };
   refused(EXRP_SECTION_BIRTHS, 8 * 5, 39, 8);    // as old as the one before
   refused(EXRP_SECTION_BIRTHS, 8 * 63, 100, 8);  // not written yet
@@ -517,7 +460,7 @@ void refusedMemoryChangesNothing() {
   for (int k = 0; k < 4000; ++k) {
     for (uint64_t granted = 0;; ++granted) {
       const bool looks = k % 64 == 0;
-      const Sections before = looks ? save(subject.id) : Sections();
+      const Snapshot before = looks ? save(subject.id) : Snapshot();
       exrp::grantMemory(granted);
       const double to = subject.record(handle);
       exrp::grantMemory(UINT64_MAX);
@@ -549,7 +492,6 @@ int main() {
   bytesMakeOpenEpisodesGiveWay();
   abandonedEpisodesDoNotTakeAllBlocks();
   oneIsTrimmedByItsCaller();
-  positionsEndAtTwoToThe31();
   impossibleBirthsAreRefused();
   refusedMemoryChangesNothing();
   return exrp::test::checkResult("trim");

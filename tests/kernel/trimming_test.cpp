@@ -220,6 +220,15 @@ void positionsEndAt2To31() {
     CHECK(current != handle);
     CHECK_EQUAL(replay.info(handle, EXRP_EPISODE_STATE), EXRP_EPISODE_TRUNCATED);
     CHECK_EQUAL(replay.info(handle, EXRP_EPISODE_FIRST_POSITION) + replay.info(handle, EXRP_EPISODE_RECORD_COUNT), positionMax);
+    // Its last record is a pick, and the final state has the last position of all.
+    const double handles[] = {handle, handle};
+    const int32_t positions[] = {static_cast<int32_t>(positionMax) - 1, static_cast<int32_t>(positionMax)};
+    uint32_t found[] = {0, 0};
+    CHECK_EQUAL(exrp_pick_find(replay.id, 0, handles, positions, 2, found), 0);
+    CHECK(found[0] != EXRP_INDEX_NONE && found[1] == EXRP_INDEX_NONE);
+    uint8_t rows[2] = {};
+    CHECK_EQUAL(exrp_rows_get(replay.id, 0, &handle, positions, 1, 2, rows, sizeof rows), 0);
+    CHECK_EQUAL(current, handle + 1);
     replay.draw(200);
     Trimmed again(config, extras);
     CHECK_EQUAL(loadSnapshot(again.id, replay.saved()), 0);
