@@ -9,6 +9,9 @@ import { kindOf, lengthOf } from "./typed_arrays.ts";
 /** The method that Deno calls on an object, and the method that Node and Bun call. */
 const KEYS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
 
+/** The same, and the method that `String()` calls. */
+const ONE_KEYS = [...KEYS, "toString"];
+
 /**
  * Makes `console.log` show objects of a class as `text`, and `String()` give it, unless the class has its own. It never throws: where
  * `text` throws, it is the name of the class.
@@ -24,7 +27,7 @@ export function showAs<T extends object>(
       return kind.name;
     }
   }
-  const keys = Object.hasOwn(kind.prototype, "toString") ? KEYS : [...KEYS, "toString"];
+  const keys = Object.hasOwn(kind.prototype, "toString") ? KEYS : ONE_KEYS;
   for (const key of keys) {
     Object.defineProperty(kind.prototype, key, { value: inspect, configurable: true });
   }
@@ -42,9 +45,8 @@ export function showOneAs<T extends object>(value: T, text: (value: T) => string
       return "Object";
     }
   };
-  for (const key of [...KEYS, "toString"]) {
-    Object.defineProperty(value, key, { value: inspect, configurable: true });
-  }
+  const property = { value: inspect, configurable: true };
+  for (const key of ONE_KEYS) Object.defineProperty(value, key, property);
   return value;
 }
 

@@ -145,6 +145,15 @@ function checkPart(
   );
 }
 
+/** How a batch of `count` picks is shared. */
+interface Shares {
+  readonly count: number;
+  /** What each part should have, with what it is owed; no whole numbers. */
+  readonly wanted: readonly number[];
+  /** What each part draws. */
+  readonly counts: readonly number[];
+}
+
 /**
  * Knows how far each part is behind.
  *
@@ -159,6 +168,8 @@ class Mixture implements Composition {
   #owed: Float64Array<ArrayBuffer>;
   /** The most that a part can be off by. */
   readonly #most: number;
+  /** How the next batch is shared, once it was asked for. */
+  #next: Shares | undefined;
 
   constructor(proportions: readonly number[]) {
     this.#proportions = proportions;
@@ -167,19 +178,24 @@ class Mixture implements Composition {
   }
 
   asks(count: number): readonly number[] {
-    return this.#share(count, this.#wanted(count));
+    return this.#shares(count).counts;
   }
 
   compose(count: number, drawer: Parameters<Composition["compose"]>[1]): void {
-    const wanted = this.#wanted(count);
-    const counts = this.#share(count, wanted);
+    const { wanted, counts } = this.#shares(count);
     for (const [k, part] of counts.entries()) drawer.draw(k, part);
     this.#owed = Float64Array.from(wanted, (part, k) => part - (counts[k] ?? 0));
+    this.#next = undefined;
   }
 
-  /** How many picks each part should have of the next `count`, as no whole numbers. */
-  #wanted(count: number): readonly number[] {
-    return this.#proportions.map((proportion, k) => count * proportion + (this.#owed[k] ?? 0));
+  /** How the next `count` picks are shared. */
+  #shares(count: number): Shares {
+    if (this.#next?.count === count) return this.#next;
+    const wanted = this.#proportions.map((proportion, k) =>
+      count * proportion + (this.#owed[k] ?? 0)
+    );
+    this.#next = { count, wanted, counts: this.#share(count, wanted) };
+    return this.#next;
   }
 
   /** How many picks each part draws, of `count` in all. */
@@ -223,5 +239,6 @@ class Mixture implements Composition {
       throw new RangeError(`${bytes.length} bytes that are no state of a mixture`);
     }
     this.#owed = owed;
+    this.#next = undefined;
   }
 }

@@ -44,9 +44,19 @@ interface Filling {
   readonly whole: Selector;
 }
 
-/** Who asks a part for how many picks, for errors: a sentence from the selector that you asked to the part. */
-function asking(path: string, whole: Selector, part: Selector, count: number): string {
-  const from = path === "" ? `getBatch(): ${whole.kind} ${whole.id}` : `${path}, which`;
+/** A selector that asks a part of its own for some picks, and who asked the selector itself. */
+interface Asking {
+  readonly by: Asking | undefined;
+  readonly whole: Selector;
+  readonly part: Selector;
+  readonly count: number;
+}
+
+/** The same as words, for errors: from the selector that you asked to the part. */
+function askingText({ by, whole, part, count }: Asking): string {
+  const from = by === undefined
+    ? `getBatch(): ${whole.kind} ${whole.id}`
+    : `${askingText(by)}, which`;
   const picks = count === 0 ? "" : ` for ${numberOf(count, "pick")}`;
   return `${from} ${count === 0 ? "has" : "asks"} its part ${part.kind} ${part.id}${picks}`;
 }
@@ -101,7 +111,7 @@ export class Drawer {
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
     const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
-    if (entry.composed !== undefined) this.#checkParts(entry, size, "");
+    if (entry.composed !== undefined) this.#checkParts(entry, size, undefined);
     this.#fill(entry, { layout, batch, beta, whole: selector }, 0, size);
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
@@ -243,10 +253,11 @@ export class Drawer {
       );
     if (status !== 0) {
       const { selector } = entry;
-      const path = selector === filling.whole
+      const { whole } = filling;
+      const operation = selector === whole
         ? "getBatch()"
-        : asking("", filling.whole, selector, count);
-      throw this.#error(path, status, table);
+        : askingText({ by: undefined, whole, part: selector, count });
+      throw this.#error(operation, status, table);
     }
     if (draws !== undefined) this.#note(entry, filling, first, count);
     const { eviction } = this.#rules;
@@ -268,30 +279,30 @@ export class Drawer {
 
   /**
    * Asks the parts of a composition, and theirs, whether each can give the picks that it will be asked for, before one of them draws.
-   * Each needs a pick in its table, even if its share is nothing this time. `path` says who asks.
+   * Each needs a pick in its table, even if its share is nothing this time. `by` says who asks.
    */
-  #checkParts({ composed, selector }: SelectorEntry, count: number, path: string): void {
+  #checkParts({ composed, selector }: SelectorEntry, count: number, by: Asking | undefined): void {
     if (composed === undefined) return;
     const asks = count === 0 ? undefined : composed.asks(count);
     for (const [k, part] of composed.parts.entries()) {
       const size = asks?.[k] ?? 0;
-      const asked = asking(path, selector, part.selector, size);
-      if (part.composed !== undefined) this.#checkParts(part, size, asked);
-      else this.#checkPart(part, size, asked);
+      const asking = { by, whole: selector, part: part.selector, count: size };
+      if (part.composed !== undefined) this.#checkParts(part, size, asking);
+      else this.#checkPart(part, asking);
     }
   }
 
   /** Asks a part that draws by itself. A rule in TypeScript can only be asked whether it hears of its picks. */
-  #checkPart({ custom, nativeId, selector }: SelectorEntry, count: number, path: string): void {
+  #checkPart({ custom, nativeId, selector }: SelectorEntry, asking: Asking): void {
     const { id, kernel: { symbols } } = this.#core;
-    if (custom === undefined) {
-      const status = symbols.exrp_batch_check(id, nativeId, count);
-      if (status !== 0) throw this.#error(path, status, selector.table);
-      return;
+    let status = 0;
+    if (custom === undefined) status = symbols.exrp_batch_check(id, nativeId, asking.count);
+    else {
+      this.#rules.selectors.drain(id);
+      custom.checkSound();
+      if (custom.count === 0) status = EXRP_STATUS_EMPTY;
     }
-    this.#rules.selectors.drain(id);
-    custom.checkSound();
-    if (custom.count === 0) throw this.#error(path, EXRP_STATUS_EMPTY, selector.table);
+    if (status !== 0) throw this.#error(askingText(asking), status, selector.table);
   }
 
   /** Lets a composition fill the places. */
@@ -306,7 +317,8 @@ export class Drawer {
     // What a composition does not say before can only be asked when it draws.
     const check = (part: SelectorEntry, size: number): void => {
       if (part.composed === undefined || composed.saysWhatItAsks) return;
-      this.#checkParts(part, size, asking("", selector, part.selector, size));
+      const asking = { by: undefined, whole: selector, part: part.selector, count: size };
+      this.#checkParts(part, size, asking);
     };
     composed.run(count, {
       draw: (part, from, size) => {
