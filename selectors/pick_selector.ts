@@ -76,7 +76,7 @@ export interface PickSelector {
   getPriority?(indices: Uint32Array<ArrayBuffer>): ArrayLike<number>;
   /**
    * Draws `count` picks into `out`, whose arrays have that length. There is at least one pick. Take random numbers from `random`
-   * only, so that the same seed gives the same draws.
+   * only, so that the same seed gives the same draws. If it throws as a part of another selector, other parts may have drawn already.
    */
   select(count: number, out: Selection, random: RandomStream): void;
   /**

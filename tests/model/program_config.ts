@@ -136,6 +136,7 @@ function chooseComposed(choice: Choice): SelectorSpec {
       kind: "laber",
       rule: choice.of<SelectorSpec>([
         { kind: "uniform" },
+        { kind: "withoutReplacement" },
         { kind: "recent", newest: 3, fraction: 0.5, eta: 1, updates: 1000 },
         {
           kind: "prioritized",
