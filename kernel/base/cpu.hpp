@@ -1,10 +1,12 @@
 // hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
-// likesShortFlights: whether batches are faster in the ShortFlights of kernel/batches/plain_walk.hpp; only the speed depends on it.
+// likesRolling: whether batches of records are faster by kernel/batches/rolling_walk.hpp; only the speed depends on it.
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
 // beside a plain one, and both give the same bits. An object that uses them calls hasAvx2() once, when it is created.
 // __builtin_cpu_supports would be shorter, but it needs a library that Zig's builds lack.
 #pragma once
+
+#include <cstdint>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -56,10 +58,14 @@ namespace exrp {
 
 #if defined(EXRP_TEST_MEMORY)
 /// A test can choose: 0 or 1 stands for what the processor likes.
-inline int testShortFlights = -1;
-inline bool likesShortFlights() { return testShortFlights < 0 ? isIntel() : testShortFlights == 1; }
+inline int testRolling = -1;
+/// Batches that rolled.
+inline uint64_t testRolledCount = 0;
+inline void noteRolled() { ++testRolledCount; }
+inline bool likesRolling() { return testRolling < 0 ? isIntel() : testRolling == 1; }
 #else
-inline bool likesShortFlights() { return isIntel(); }
+inline void noteRolled() {}
+inline bool likesRolling() { return isIntel(); }
 #endif
 
 }  // namespace exrp

@@ -13,10 +13,14 @@ constexpr uint32_t groupNone = UINT32_MAX;
 void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
-  walk_.create(store, policy);
+  rolling_.create(store, policy);
+  if (!rolling_.takes()) walk_.create(store, policy);
   if (policy.plain()) records_.create(store, policy);
   else window_.create(store, policy, recordCountMax);
-  route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;
+  route_ = rolling_.takes() ? Route::rolling
+           : walk_.takes()  ? Route::flights
+           : policy.plain() ? Route::records
+                            : Route::window;
 }
 
 Status BatchMaker::createScratch(BatchScratch* scratch) const {
@@ -37,6 +41,7 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   const BatchTarget target = batchTarget(*store_, policy_, layout, batch);
   const WalkJob job = {episodeTable, table, indices, range, target, episodes};
   switch (route_) {
+    case Route::rolling: return copyRolling(job, scratch);
     case Route::flights: return copyFlights(blocks, job, scratch);
     case Route::records:
       records_.begin(range, target);
@@ -51,16 +56,30 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   }
 }
 
-// ---- the flights ----
+// ---- rolling, and the flights ----
+
+/// Copies a pick that these leave to others.
+void BatchMaker::copyApart(const Episode& episode, const WalkedPick& pick, size_t index, const BatchTarget& target,
+                           BatchScratch& scratch) const {
+  if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, target);
+  else window_.copy(episode, pick.slot, pick.position, index, target, scratch.window);
+}
+
+void BatchMaker::copyRolling(const WalkJob& job, BatchScratch& scratch) const {
+  const auto copy = [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+    copyApart(episode, pick, index, job.target, scratch);
+  };
+  using Copy = decltype(copy);
+  rolling_.run(job, {[](const void* context, const Episode& episode, const WalkedPick& pick, size_t index) {
+                       (*static_cast<const Copy*>(context))(episode, pick, index);
+                     },
+                     &copy});
+}
 
 void BatchMaker::copyFlights(const BlockIndex& blocks, const WalkJob& job, BatchScratch& scratch) const {
-  const bool plain = policy_.plain();
   walk_.run(
       job,
-      [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-        if (plain) records_.copy(episode, pick.slot, pick.position, index, job.target);
-        else window_.copy(episode, pick.slot, pick.position, index, job.target, scratch.window);
-      },
+      [&](const Episode& episode, const WalkedPick& pick, size_t index) { copyApart(episode, pick, index, job.target, scratch); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);

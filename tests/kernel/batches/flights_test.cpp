@@ -1,5 +1,5 @@
-// Long and short flights (kernel/batches/plain_walk.hpp) write the same batches, to the byte, whichever the processor likes. Two replays
-// that differ in nothing else record the same episodes, whose blocks are torn, and draw the same picks.
+// The routes "flights" and "rolling" (kernel/batches/batch.hpp) write the same batches, to the byte, whichever the processor likes. Two
+// replays that differ in nothing else record the same episodes, whose blocks are torn, and draw the same picks.
 #include <cstring>
 #include <vector>
 
@@ -15,12 +15,13 @@ struct Setup {
   uint32_t nextState;
   uint32_t flags;
   uint32_t nStep;
+  bool hasBeside;  // columns beside the group of the state. Rolling takes neither these nor n-step returns
 };
 
 class Subject {
  public:
-  Subject(const Setup& setup, bool inShortFlights) : stateCount_(setup.stateCount), random_(7, 0) {
-    exrp::testShortFlights = inShortFlights ? 1 : 0;
+  Subject(const Setup& setup, bool isRolling) : columnCount_(setup.hasBeside ? 6 : 4), random_(7, 0) {
+    exrp::testRolling = isRolling ? 1 : 0;
     double config[EXRP_CONFIG_COUNT] = {};
     config[EXRP_CONFIG_CAPACITY] = 3000;
     config[EXRP_CONFIG_SEGMENT_LENGTH] = 100;
@@ -36,21 +37,21 @@ class Subject {
     policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
     policy[EXRP_POLICY_N_STEP] = setup.nStep;
     // A state, an action, a reward; a small extra, a large one, and one that every third record keeps.
-    const uint32_t columns[] = {4, stateCount_, 1, 2, 3, 1, 4, 1, 1, 1, 5, 1, 4, 40, 1, 4, 2, 3};
-    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, columnCount, &id_), 0);
+    const uint32_t columns[] = {4, setup.stateCount, 1, 2, 3, 1, 4, 1, 1, 1, 5, 1, 4, 40, 1, 4, 2, 3};
+    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, columnCount_, &id_), 0);
     CHECK_EQUAL(exrp_selector_create(id_, 0, EXRP_SELECTOR_UNIFORM, nullptr, 0, &selector_), 0);
-    CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + columnCount), 0);
+    CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + columnCount_), 0);
     fill();
-    exrp::testShortFlights = -1;
+    exrp::testRolling = -1;
   }
   ~Subject() { CHECK_EQUAL(exrp_replay_destroy(id_), 0); }
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
   std::vector<uint8_t> draw(uint32_t count) {
-    std::vector<double> offsets(EXRP_BATCH_COLUMN + columnCount + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS);
+    std::vector<double> offsets(EXRP_BATCH_COLUMN + columnCount_ + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS);
     // As many offsets as the policy has parts.
-    uint32_t parts = EXRP_BATCH_COLUMN + columnCount;
+    uint32_t parts = EXRP_BATCH_COLUMN + columnCount_;
     if (exrp_batch_layout(id_, 0, count, offsets.data(), parts) != 0) {
       parts += EXRP_BATCH_N_STEP_PARTS;
       CHECK_EQUAL(exrp_batch_layout(id_, 0, count, offsets.data(), parts), 0);
@@ -62,8 +63,6 @@ class Subject {
   }
 
  private:
-  static constexpr uint32_t columnCount = 6;
-
   /// Five episodes at a time, so that their blocks are torn; some end, some stay open.
   void fill() {
     double handles[5] = {};
@@ -82,31 +81,38 @@ class Subject {
     }
   }
 
-  uint32_t stateCount_;
+  uint32_t columnCount_;
   exrp::Random random_;
   uint32_t id_ = 0;
   uint32_t selector_ = 0;
-  double layout_[EXRP_ROW_COLUMN + columnCount] = {};
+  double layout_[EXRP_ROW_COLUMN + 6] = {};
 };
 
 }  // namespace
 
 int main() {
-  const Setup setups[] = {
-      {4, EXRP_NEXT_STATE_COPY, 0, 0},
-      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_OPEN_END, 0},
-      {15, EXRP_NEXT_STATE_OVERLAP, 0, 0},
-      {7, EXRP_NEXT_STATE_NONE, EXRP_PICK_ALLOW_SHORT, 0},
-      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3},
+  std::vector<Setup> setups = {
+      {4, EXRP_NEXT_STATE_COPY, 0, 0, true},
+      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3, false},
+      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_OPEN_END, 0, false},
+      {15, EXRP_NEXT_STATE_OVERLAP, 0, 0, false},
+      {7, EXRP_NEXT_STATE_NONE, EXRP_PICK_ALLOW_SHORT, 0, false},
+      {5, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_SHORT, 0, false},
   };
+  // One state for each number of units and each size of a unit.
+  for (const uint32_t stateCount : {1u, 2u, 3u, 4u, 6u, 8u, 9u, 16u, 17u, 24u, 25u, 32u}) {
+    setups.push_back({stateCount, EXRP_NEXT_STATE_COPY, 0, 0, false});
+  }
   uint32_t drawn = 0;
   for (const Setup& setup : setups) {
-    Subject inLong(setup, false);
-    Subject inShort(setup, true);
-    for (const uint32_t count : {1u, 7u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 64u, 100u, 256u, 1000u}) {
-      CHECK(inLong.draw(count) == inShort.draw(count));
+    Subject flights(setup, false);
+    Subject rolling(setup, true);
+    const uint64_t before = exrp::testRolledCount;
+    for (const uint32_t count : {1u, 7u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 256u, 1000u}) {
+      CHECK(flights.draw(count) == rolling.draw(count));
       drawn += count;
     }
+    CHECK_EQUAL(exrp::testRolledCount - before, exrp::hasAvx2() && !setup.hasBeside && setup.nStep == 0 ? 14u : 0u);
   }
   std::printf("%u picks drawn twice\n", drawn);
   return exrp::test::checkResult("flights");
