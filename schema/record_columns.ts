@@ -4,6 +4,7 @@
  * @module
  */
 
+import { showOneAs } from "../base/inspect.ts";
 import type { Column } from "./columns.ts";
 import type { ReplayConfig } from "./create_options.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "./schema.ts";
@@ -29,10 +30,14 @@ export function columnsOf({ columns, extraNames }: ReplayConfig): RecordColumns 
     ...Column[],
   ];
   const named = extraNames.map((name, k) => [name, extras[k]]);
-  return Object.freeze({
-    state,
-    action,
-    reward,
-    extras: Object.freeze(Object.fromEntries(named)),
-  });
+  const all = { state, action, reward, extras: Object.freeze(Object.fromEntries(named)) };
+  return Object.freeze(showOneAs(all, columnsText));
+}
+
+/** Columns as one line, such as `RecordColumns { state: float32(4), action: int32(), reward: float32() }`. */
+function columnsText({ state, action, reward, extras }: RecordColumns): string {
+  const parts = Object.entries({ state, action, reward, ...extras }).map(([name, column]) =>
+    `${name}: ${column}`
+  );
+  return `RecordColumns { ${parts.join(", ")} }`;
 }

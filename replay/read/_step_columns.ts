@@ -21,7 +21,7 @@ export interface StepColumns<T> {
 }
 
 /** Names what a list has for each column: for the state, the action, the reward, and then the extras. */
-export function columnsOf<T>(extraNames: readonly string[], list: readonly T[]): StepColumns<T> {
+export function nameColumns<T>(extraNames: readonly string[], list: readonly T[]): StepColumns<T> {
   const [state, action, reward, ...others] = list as readonly [T, T, T, ...T[]];
   const extras = Object.fromEntries(extraNames.map((name, k) => [name, others[k] as T]));
   return { state, action, reward, extras };

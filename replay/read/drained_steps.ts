@@ -10,7 +10,7 @@ import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
-import { columnsOf, stepsText } from "./_step_columns.ts";
+import { nameColumns, stepsText } from "./_step_columns.ts";
 import { TimeMajorSteps } from "./_time_major.ts";
 import type {
   Drained,
@@ -114,14 +114,17 @@ export class DrainedSteps implements Drained {
         this.discount[last] = 0;
       } else if (ending === "truncated") this.truncated[last] = 1;
     }
-    const columns = columnsOf(extraNames, arrays);
+    const columns = nameColumns(extraNames, arrays);
     this.state = columns.state;
     this.action = columns.action;
     this.reward = columns.reward;
     this.extras = Object.freeze(columns.extras);
     this.lastNextState = parts.lastNextState;
     this.lost = parts.lost;
-    this.shape = columnsOf(extraNames, shapes.map((shape) => [size, ...shape])) as Drained["shape"];
+    this.shape = nameColumns(
+      extraNames,
+      shapes.map((shape) => [size, ...shape]),
+    ) as Drained["shape"];
   }
 
   /** See {@linkcode Drained}. */

@@ -17,7 +17,7 @@ import {
   viewOf,
 } from "../../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
-import { columnsOf, stepsText } from "./_step_columns.ts";
+import { nameColumns, stepsText } from "./_step_columns.ts";
 
 /** All records of one episode, each column as one typed array in row-major order. */
 export interface EpisodeRecords<S extends Schema = AnySchema> {
@@ -223,7 +223,7 @@ export class RecordReader {
     });
     const finalState = ending === "open" ? undefined : allocateRows(operation, this.column(0), 1);
     if (finalState) this.copyRun(operation, 0, [handle, end], 1, finalState, 0);
-    const columns = columnsOf(core.config.extraNames, arrays);
+    const columns = nameColumns(core.config.extraNames, arrays);
     return showOneAs(
       { handle, ending, size, firstPosition, ...columns, finalState },
       (records) => this.#recordsText(records),
@@ -234,7 +234,7 @@ export class RecordReader {
   #recordsText(records: EpisodeRecords): string {
     const { handle, ending, size } = records;
     const shapes = this.#core.config.columns.map(({ column }) => [size, ...column.shape]);
-    const shape = columnsOf(this.#core.config.extraNames, shapes);
+    const shape = nameColumns(this.#core.config.extraNames, shapes);
     return `EpisodeRecords of episode ${handle} (${ending}): ${numberOf(size, "record")} ${
       stepsText(records, shape, [size])
     }`;

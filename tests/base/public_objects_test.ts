@@ -138,6 +138,8 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
       drained.timeMajor(),
     "Minibatch 4 steps of epoch 0 { state: float32[4,2], action: int32[4], reward: float32[4], achieved: float32[4], desired: float32[4] } own { advantage: float32[4], logits: float64[4,2] }":
       drained.minibatches(4, { own }).next().value,
+    "RecordColumns { state: float32(2), action: int32(), reward: float32(), achieved: float32(), desired: float32() }":
+      replay.columns,
     "Episode 0: terminated, 6 records, tag 0": replay.episode(episode),
     "Object [AsyncGenerator] {}": replay.batches(2, selector),
   };
