@@ -34,7 +34,7 @@ class EpisodeList {
 
   explicit EpisodeList(uint32_t countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
-    if (countMax <= countLimit && links_.create(nodeCount) && links_.commit(1) && ended_.create(nodeCount) && ended_.commit(1)) {
+    if (countMax <= countLimit && links_.create(nodeCount, Pages::huge, 0) && links_.commit(1) && ended_.create(nodeCount, Pages::huge, 0) && ended_.commit(1)) {
       countMax_ = countMax;
     } else {
       links_.destroy();

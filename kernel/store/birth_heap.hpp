@@ -20,7 +20,7 @@ class BirthHeap {
   /// For up to `countMax` episodes of `episodes`.
   Status create(const EpisodeTable& episodes, uint32_t countMax) {
     episodes_ = &episodes;
-    if (notes_.create(countMax) && entries_.create(size_t{countMax} + 1)) return Status::ok;
+    if (notes_.create(countMax, Pages::huge, 0) && entries_.create(size_t{countMax} + 1, Pages::huge, 0)) return Status::ok;
     return fail(Status::memory, double{20} * countMax);
   }
   /// Takes the memory for episodes below `count`.

@@ -34,7 +34,7 @@ struct Episode {
 class EpisodeTable {
  public:
   Status create(uint32_t countMax) {
-    const bool made = episodes_.create(countMax) && firsts_.create(countMax, Pages::small) && tags_.create(countMax, Pages::small) &&
+    const bool made = episodes_.create(countMax, Pages::huge, 0) && firsts_.create(countMax, Pages::small) && tags_.create(countMax, Pages::small) &&
                       actors_.create(countMax, Pages::small);
     return made ? Status::ok : fail(Status::memory, double{1} * countMax * bytesEach);
   }

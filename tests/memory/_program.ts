@@ -88,6 +88,8 @@ const LATER = {
       if (random(20) === 0) draw(replay, 256);
     }
   },
+  /** A batch as a learner takes it, which is dropped. */
+  smallBatch: (replay: Small): void => draw(replay, 256),
   /** A batch of many picks, which is dropped. */
   largeBatch: (replay: Small): void => draw(replay, 50_000),
   /** Saved to bytes, which are dropped, and loaded. */
