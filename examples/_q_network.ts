@@ -10,16 +10,15 @@
  * @module
  */
 import { defaultDevice, init, jit, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
-import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
-import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import { ACTION_COUNT, STATE_SIZE } from "./cartpole.ts";
+import { CartPole } from "@exrp/replay/envs";
+import { RandomStream } from "@exrp/replay/selectors";
 
 const HIDDEN = 64;
 /** Inputs and outputs of the three layers. */
 const LAYERS: readonly (readonly [number, number])[] = [
-  [STATE_SIZE, HIDDEN],
+  [CartPole.stateSize, HIDDEN],
   [HIDDEN, HIDDEN],
-  [HIDDEN, ACTION_COUNT],
+  [HIDDEN, CartPole.actionCount],
 ];
 /** Brings the four numbers of a state to about the same size. */
 const STATE_SCALE = [1 / 2.4, 1 / 2, 1 / 0.21, 1 / 2];
@@ -77,7 +76,7 @@ function forward(weights: np.Array, state: np.Array): np.Array {
 
 /** The value in the column that `action` names, for each row of `values`. */
 function valueOf(values: np.Array, action: np.Array): np.Array {
-  return values.mul(nn.oneHot(action, ACTION_COUNT)).sum(1);
+  return values.mul(nn.oneHot(action, CartPole.actionCount)).sum(1);
 }
 
 /** Quadratic near zero, linear further out, so that one surprise cannot upset the network. */
@@ -148,7 +147,9 @@ export class QNetwork {
 
   /** Q(state, ·) of states `[count, 4]`, as `[count, 2]`. */
   values(states: Floats): Floats {
-    const rows = np.array(states, { shape: [states.length / STATE_SIZE, STATE_SIZE] });
+    const rows = np.array(states, {
+      shape: [states.length / CartPole.stateSize, CartPole.stateSize],
+    });
     return qValues(this.#learner.online.ref, rows).dataSync() as Floats;
   }
 
@@ -159,11 +160,11 @@ export class QNetwork {
 
   /** The same for several states at once. */
   bestActions(states: Floats[]): number[] {
-    const rows = new Float32Array(states.length * STATE_SIZE);
-    states.forEach((state, row) => rows.set(state, row * STATE_SIZE));
+    const rows = new Float32Array(states.length * CartPole.stateSize);
+    states.forEach((state, row) => rows.set(state, row * CartPole.stateSize));
     const values = this.values(rows);
     return states.map((_, row) => {
-      const [left = 0, right = 0] = values.subarray(row * ACTION_COUNT);
+      const [left = 0, right = 0] = values.subarray(row * CartPole.actionCount);
       return right > left ? 1 : 0;
     });
   }
@@ -175,10 +176,10 @@ export class QNetwork {
   ): { loss: number; tdError: Floats } {
     const count = batch.action.length;
     const rows: Rows = {
-      state: np.array(batch.state, { shape: [count, STATE_SIZE] }),
+      state: np.array(batch.state, { shape: [count, CartPole.stateSize] }),
       action: np.array(batch.action),
       reward: np.array(batch.reward),
-      nextState: np.array(batch.nextState, { shape: [count, STATE_SIZE] }),
+      nextState: np.array(batch.nextState, { shape: [count, CartPole.stateSize] }),
       discount: np.array(batch.discount),
       weight: np.array(batch.weight),
     };
@@ -211,12 +212,12 @@ export class QNetwork {
 
 /** Uniform in ±1/√inputs, biases too, as PyTorch's linear layers start. */
 function initialWeights(seed: number): Floats {
-  const random = xoroshiro128plus(seed);
+  const random = new RandomStream(seed, 2);
   const weights: number[] = [];
   for (const [inputs, outputs] of LAYERS) {
     const bound = 1 / Math.sqrt(inputs);
     for (let index = 0; index < (inputs + 1) * outputs; index++) {
-      weights.push(bound * (2 * uniformFloat64(random) - 1));
+      weights.push(bound * (2 * random.uniform() - 1));
     }
   }
   return Float32Array.from(weights);

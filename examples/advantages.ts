@@ -11,11 +11,10 @@
  */
 
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+import { RandomWalk } from "@exrp/replay/envs";
 import { gae, sequencePriority } from "@exrp/replay/returns";
-import { RandomStream } from "@exrp/replay/selectors";
 
 const PLACES = 5;
-const STEPS_MAX = 6;
 
 using replay = await ExperienceReplay.create({
   capacity: 20_000, // records
@@ -25,18 +24,15 @@ using replay = await ExperienceReplay.create({
 });
 const selector = replay.newPickSelector(prioritized({ alpha: 0.9 }));
 
-const random = new RandomStream(2);
+const environment = new RandomWalk({ placeCount: PLACES, stepLimit: 6, seed: 2 });
 for (let walk = 0; walk < 3000; walk++) {
   let episode = replay.newEpisode();
-  let place = 3;
-  for (let step = 1; place >= 1 && place <= PLACES; step++) {
-    const next = place + (random.below(2) === 0 ? -1 : 1);
-    const hasEnded = next < 1 || next > PLACES;
-    const reward = next > PLACES ? 1 : 0;
-    const truncated = !hasEnded && step === STEPS_MAX;
-    const ending = hasEnded || truncated ? { finalState: next, truncated } : undefined;
+  let place = environment.reset();
+  for (let isOver = false; !isOver;) {
+    const { state: next, reward, terminated, truncated } = environment.step();
+    isOver = terminated || truncated;
+    const ending = isOver ? { finalState: next, truncated } : undefined;
     episode = replay.record(episode, place, 0, reward, ending);
-    if (truncated) break;
     place = next;
   }
 }

@@ -4,9 +4,9 @@
  *
  * Run it: `deno run --allow-ffi=zig-out/lib examples/cliffwalk.ts`
  *
- * The task comes from Schaul et al., "Prioritized Experience Replay" (2016), section 3.1, as others describe it. A walk goes through n
- * states. In each state, one action leads on and the other ends the walk. Only the last step of the whole walk has a reward, 1. The
- * replay holds the records of all 2^n sequences of actions, in random order: 2^(n+1) - 2 records, and one of them has the reward.
+ * The task is `BlindCliffwalk` of `@exrp/replay/envs`. A walk goes through n states. In each state, one action leads on and the other ends
+ * the walk. Only the last step of the whole walk has a reward, 1. The replay holds the records of all 2^n sequences of actions, in random
+ * order: 2^(n+1) - 2 records, and one of them has the reward.
  *
  * @module
  */
@@ -19,6 +19,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
+import { BlindCliffwalk } from "@exrp/replay/envs";
 import { RandomStream, type SelectorRule } from "@exrp/replay/selectors";
 import { SurpriseFirst } from "./surprise_first.ts";
 
@@ -68,15 +69,22 @@ function recordAllWalks(replay: WalkReplay, seed: number): void {
     const k = random.below(left);
     [walks[left - 1], walks[k]] = [walks[k] ?? 0, walks[left - 1] ?? 0];
   }
+  const environment = new BlindCliffwalk(STATE_COUNT);
   for (const walk of walks) {
     let episode = replay.newEpisode();
-    for (let state = 0; state < STATE_COUNT; state++) {
+    let state = environment.reset();
+    for (let isOver = false; !isOver;) {
       const action = (walk >> state) & 1; // 1 leads on
-      const isEnd = action === 0 || state === STATE_COUNT - 1;
-      const reward = action === 1 && isEnd ? 1 : 0;
-      const end = isEnd ? { finalState: state + action } : {};
-      episode = replay.record(episode, state, action, reward, end);
-      if (isEnd) break;
+      const { state: next, reward, terminated } = environment.step(action);
+      episode = replay.record(
+        episode,
+        state,
+        action,
+        reward,
+        terminated ? { finalState: next } : {},
+      );
+      state = next;
+      isOver = terminated;
     }
   }
 }

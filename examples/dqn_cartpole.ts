@@ -36,13 +36,12 @@ import {
   uniform,
   withoutReplacement,
 } from "@exrp/replay";
+import { CartPole } from "@exrp/replay/envs";
+import { RandomStream } from "@exrp/replay/selectors";
 import { statsSvg } from "@exrp/replay/stats";
-import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
-import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
 import { curveSvg, type LearningCurve, Progress, Stopwatch, terminalChart } from "./_dqn_report.ts";
 import { type Floats, QNetwork } from "./_q_network.ts";
-import { ACTION_COUNT, CartPole, STATE_SIZE } from "./cartpole.ts";
 
 /** The numbers of the algorithm; `docs/quickstart.md` gives the reason for each. */
 export const SETTINGS = {
@@ -96,7 +95,7 @@ export interface KeptPolicy {
 
 /** What the replay holds, and that a batch has one n-step return. */
 interface Transition {
-  readonly state: Column<"float32", [typeof STATE_SIZE]>;
+  readonly state: Column<"float32", [typeof CartPole.stateSize]>;
   readonly pick: { readonly nStep: number };
 }
 
@@ -109,7 +108,7 @@ export async function train(
   const { seed, steps } = options;
   using replay = await ExperienceReplay.create({
     capacity: SETTINGS.capacity,
-    state: float32(STATE_SIZE),
+    state: float32(CartPole.stateSize),
     action: int32(),
     // A pick is one step, and a batch also has its n-step return. That is the sum of three discounted rewards, the state after them,
     // and the discount of the value of that state.
@@ -121,7 +120,7 @@ export async function train(
   using network = await QNetwork.create({ seed });
   const environment = new CartPole(seed);
   const testEnvironments = newEnvironments(SETTINGS.evaluation.episodes, 1_000_000 + 1_000 * seed);
-  const random = xoroshiro128plus(seed);
+  const random = new RandomStream(seed, 1);
   const { time } = stopwatch;
   using progress = new Progress(steps);
 
@@ -134,8 +133,8 @@ export async function train(
 
   for (let step = 1; step <= steps && !isSolved(curve); step++) {
     // 1. Act: now and then at random, otherwise as the network thinks best.
-    const action = uniformFloat64(random) < scheduled(SETTINGS.exploration, step)
-      ? Math.floor(uniformFloat64(random) * ACTION_COUNT)
+    const action = random.uniform() < scheduled(SETTINGS.exploration, step)
+      ? random.below(CartPole.actionCount)
       : time("network: act", () => network.bestAction(state));
     const { state: nextState, reward, terminated, truncated } = environment.step(action);
     episodeReturn += reward;

@@ -23,11 +23,12 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
+import { GridMaze } from "@exrp/replay/envs";
 import { RandomStream, type SelectorRule } from "@exrp/replay/selectors";
 import { median } from "./cliffwalk.ts";
 
 /** `S` is the start, `G` the goal, `#` a wall. The offline policy knows the door at the left only, which is a long way round. */
-const MAZE = [
+const maze = new GridMaze([
   "..............G",
   "...............",
   "...............",
@@ -39,22 +40,14 @@ const MAZE = [
   "...............",
   "...............",
   "..............S",
-];
-const WIDTH = 15;
-const CELLS = MAZE.join("");
-const START = CELLS.indexOf("S");
-const GOAL = CELLS.indexOf("G");
+], { stepLimit: 200 });
 const [UP, RIGHT, LEFT] = [0, 1, 3];
-
-/** What each action adds to x and y: up, right, down, left. */
-const MOVES = [[0, -1], [1, 0], [0, 1], [-1, 0]] as const;
 
 /** The tags of the episodes. */
 const [ONLINE, OFFLINE] = [0, 1];
 
 const SETTINGS = {
   offlineEpisodes: 200,
-  stepsOfEpisode: 200, // then an episode is truncated
   discount: 0.95,
   exploration: 0.3, // chance of a random action
   batchSize: 4,
@@ -94,21 +87,12 @@ function halfAndHalf(replay: MazeReplay, rule: () => SelectorRule): Selector<Mov
   ]));
 }
 
-/** Where a move leads to: to the next cell, or nowhere where a wall is. */
-function move(cell: number, action: number): number {
-  const [dx, dy] = MOVES[action] ?? [0, 0];
-  const x = cell % WIDTH + dx;
-  const next = cell + dx + WIDTH * dy;
-  const isFree = x >= 0 && x < WIDTH && next >= 0 && next < CELLS.length && CELLS[next] !== "#";
-  return isFree ? next : cell;
-}
-
 /** What the offline policy does: it goes through the door at the left, and every other step goes anywhere. */
 function mediocre(cell: number, random: RandomStream): number {
   if (random.below(2) === 0) return random.below(4);
-  const [x, y] = [cell % WIDTH, Math.floor(cell / WIDTH)];
+  const [x, y] = [cell % maze.width, Math.floor(cell / maze.width)];
   if (y > 4) return x > 0 && y !== 5 ? LEFT : UP;
-  return x < WIDTH - 1 ? RIGHT : UP;
+  return x < maze.width - 1 ? RIGHT : UP;
 }
 
 /** Records one episode of a policy, and calls `after` after each step. */
@@ -119,23 +103,22 @@ function play(
   after: () => void = () => {},
 ): void {
   let episode = replay.newEpisode({ tag });
-  let cell = START;
-  for (let step = 1;; step++) {
+  let cell = maze.reset();
+  while (true) {
     const action = policy(cell);
-    const next = move(cell, action);
-    const terminated = next === GOAL;
-    const ends = terminated || step === SETTINGS.stepsOfEpisode;
-    const ending = ends ? { finalState: next, truncated: !terminated } : undefined;
-    episode = replay.record(episode, cell, action, terminated ? 1 : 0, ending);
+    const { state: next, reward, terminated, truncated } = maze.step(action);
+    const isOver = terminated || truncated;
+    const ending = isOver ? { finalState: next, truncated } : undefined;
+    episode = replay.record(episode, cell, action, reward, ending);
     after();
-    if (ends) return;
+    if (isOver) return;
     cell = next;
   }
 }
 
 /** What a learner knows: a value for each state and action, `[states, 4]`. */
 class Values {
-  readonly values = new Float64Array(4 * CELLS.length);
+  readonly values = new Float64Array(4 * maze.stateCount);
 
   best(cell: number, random?: RandomStream): number {
     const four = this.values.subarray(4 * cell, 4 * cell + 4);
@@ -146,9 +129,9 @@ class Values {
 
   /** The steps to the goal, if it always does what it holds to be best; as many as an episode may have if it never comes there. */
   steps(): number {
-    let [cell, steps] = [START, 0];
-    while (cell !== GOAL && steps < SETTINGS.stepsOfEpisode) {
-      cell = move(cell, this.best(cell));
+    let [cell, steps] = [maze.start, 0];
+    while (cell !== maze.goal && steps < maze.stepLimit) {
+      cell = maze.nextState(cell, this.best(cell));
       steps++;
     }
     return steps;

@@ -11,6 +11,7 @@
  */
 
 import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+import { BitFlip } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
 
 const BITS = 15;
@@ -57,11 +58,7 @@ function best(values: Float64Array): number {
   return at;
 }
 
-function randomBits(random: RandomStream): Bits {
-  return Uint8Array.from({ length: BITS }, () => random.below(2));
-}
-
-function same(a: Bits, b: Bits, at = 0): boolean {
+function same(a: Bits, b: Bits, at: number): boolean {
   for (let k = at; k < at + BITS; k++) if (a[k] !== b[k]) return false;
   return true;
 }
@@ -86,31 +83,30 @@ async function train(share: number, seed: number): Promise<number> {
       return { reward: reached.map((yes) => yes ? 0 : -1), terminated: reached };
     },
   });
-  const random = new RandomStream(seed);
+  const environment = new BitFlip({ bitCount: BITS, seed });
+  const random = new RandomStream(seed, 1);
   const flips = new Flips();
 
   /** Plays an episode, and records it if `records` says so. Returns whether it reached the goal. */
   const play = (explore: number, records: boolean): boolean => {
-    const goal = randomBits(random);
-    let bits = randomBits(random);
+    let bits = environment.reset();
+    const { goal } = environment;
     let episode = records ? replay.newEpisode() : -1;
-    for (let step = 1; step <= BITS; step++) {
+    while (true) {
       const action = random.uniform() < explore
         ? random.below(BITS)
         : best(flips.values(bits, goal));
-      const next = bits.with(action, 1 - (bits[action] ?? 0));
-      const reached = same(next, goal);
-      const ends = reached || step === BITS;
+      const { state: next, reward, terminated, truncated } = environment.step(action);
+      const isOver = terminated || truncated;
       if (records) {
-        episode = replay.record(episode, bits, action, reached ? 0 : -1, {
+        episode = replay.record(episode, bits, action, reward, {
           extras: { achieved: next, desired: goal }, // the goal it reached, and the goal it had
-          ...(ends ? { finalState: next, truncated: !reached } : {}),
+          ...(isOver ? { finalState: next, truncated } : {}),
         });
       }
-      if (reached) return true;
+      if (isOver) return terminated;
       bits = next;
     }
-    return false;
   };
 
   for (let episode = 0; episode < EPISODES; episode++) {

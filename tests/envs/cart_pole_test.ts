@@ -3,7 +3,7 @@
  * `env.unwrapped.state` went through from the same first state under the same actions.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { CartPole, type StepResult } from "../../examples/cartpole.ts";
+import { CartPole, type StepResult } from "@exrp/replay/envs";
 
 type State = [number, number, number, number];
 
@@ -146,8 +146,8 @@ Deno.test("CartPole gives each state in an array of its own", () => {
 });
 
 /** Balances the pole by a linear rule until the episode ends, or for `stepCount` steps. */
-function balance(environment: CartPole, stepCount: number): StepResult[] {
-  const results: StepResult[] = [];
+function balance(environment: CartPole, stepCount: number): StepResult<Float32Array>[] {
+  const results: StepResult<Float32Array>[] = [];
   let state = environment.reset();
   for (let step = 0; step < stepCount; step++) {
     const [position = 0, velocity = 0, angle = 0, angularVelocity = 0] = state;

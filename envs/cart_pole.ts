@@ -1,0 +1,153 @@
+/**
+ * CartPole-v1: keep a pole upright on a cart by pushing the cart left or right.
+ *
+ * The dynamics, rewards and limits are those of Gymnasium's `CartPole-v1` (Barto, Sutton and Anderson 1983), in float64 as there.
+ * `tests/envs/cart_pole_test.ts` compares whole trajectories with it.
+ *
+ * @module
+ */
+import { checkNumber, show } from "../base/checks.ts";
+import type { RandomStream } from "../selectors/random_stream.ts";
+import { checkAction, checkRunning, randomOf, type StepResult } from "./environment.ts";
+
+const GRAVITY = 9.8; // m/s²
+const CART_MASS = 1.0; // kg
+const POLE_MASS = 0.1; // kg
+const TOTAL_MASS = CART_MASS + POLE_MASS;
+const POLE_HALF_LENGTH = 0.5; // m
+const FORCE = 10; // N, to the left or to the right
+const TIME_STEP = 0.02; // s, of the explicit Euler method
+
+const POSITION_LIMIT = 2.4; // m, either way from the centre of the track
+const ANGLE_LIMIT = (12 * Math.PI) / 180; // rad, either way from upright
+const STEP_LIMIT = 500;
+
+/**
+ * A pole that stands on a cart. Each step pushes the cart to the left or to the right, and the pole must not fall.
+ *
+ * A state is float32 `[4]`:
+ *
+ * | element | what | unit | the episode ends beyond |
+ * |---|---|---|---|
+ * | 0 | position of the cart, 0 in the middle of the track | m | ±2.4 |
+ * | 1 | velocity of the cart | m/s | |
+ * | 2 | angle of the pole, 0 upright, positive to the right | rad | ±0.2095 (12°) |
+ * | 3 | angular velocity of the pole | rad/s | |
+ *
+ * There are two actions: 0 pushes to the left and 1 to the right, with 10 N for 0.02 s. The reward of a step is always 1, also on the
+ * step that ends the episode. An episode that reaches 500 steps is truncated.
+ *
+ * The numbers are those of Gymnasium's `CartPole-v1`. Only the first states differ for the same seed, because the random numbers are
+ * the library's own.
+ *
+ * @example A rule that pushes towards the side where the pole falls
+ * ```ts
+ * import { CartPole } from "@exrp/replay/envs";
+ * import { assert, assertStrictEquals } from "@std/assert";
+ *
+ * const environment = new CartPole(7);
+ * let [position = 0, velocity = 0, angle = 0, spin = 0] = environment.reset();
+ * let steps = 0;
+ * for (let isOver = false; !isOver; steps++) {
+ *   const lean = 0.1 * position + 0.3 * velocity + 3 * angle + spin;
+ *   const { state, reward, terminated, truncated } = environment.step(lean > 0 ? 1 : 0);
+ *   assertStrictEquals(reward, 1);
+ *   assert(!terminated);
+ *   [position = 0, velocity = 0, angle = 0, spin = 0] = state;
+ *   isOver = truncated;
+ * }
+ * assertStrictEquals(steps, 500);
+ * ```
+ */
+export class CartPole {
+  /** How many numbers a state has. */
+  static readonly stateSize: 4 = 4;
+  /** How many actions there are. */
+  static readonly actionCount: 2 = 2;
+
+  readonly #random: RandomStream;
+  #position = 0;
+  #velocity = 0;
+  #angle = 0;
+  #angularVelocity = 0;
+  #stepCount = 0;
+  #isRunning = false;
+
+  /**
+   * Makes an environment whose first episode begins with `reset()`.
+   *
+   * @param seed Whole number 0 to 2^53 - 1. The same seed gives the same first states, episode after episode, on every platform.
+   * @throws {TypeError} When the seed is not a number.
+   * @throws {RangeError} When the seed is out of its range.
+   */
+  constructor(seed = 0) {
+    this.#random = randomOf("CartPole", seed);
+  }
+
+  /**
+   * Begins an episode and returns its first state, float32 `[4]`.
+   *
+   * @param first The four numbers of the first state. Without it, they are drawn uniformly from [-0.05, 0.05).
+   * @throws {TypeError | RangeError} When `first` is not four finite numbers.
+   */
+  reset(first?: readonly [number, number, number, number]): Float32Array<ArrayBuffer> {
+    const numbers = first ?? Array.from({ length: 4 }, () => this.#random.uniform() * 0.1 - 0.05);
+    if (!Array.isArray(numbers) || numbers.length !== CartPole.stateSize) {
+      throw new TypeError(`reset(): a first state has four numbers, got ${show(first)}`);
+    }
+    for (const [k, number] of numbers.entries()) checkNumber(`reset(): element ${k}`, number);
+    const [position = 0, velocity = 0, angle = 0, angularVelocity = 0] = numbers;
+    this.#position = position;
+    this.#velocity = velocity;
+    this.#angle = angle;
+    this.#angularVelocity = angularVelocity;
+    this.#stepCount = 0;
+    this.#isRunning = true;
+    return this.#observe();
+  }
+
+  /**
+   * Pushes the cart for one time step of 0.02 s.
+   *
+   * `terminated` and `truncated` are never both true: a pole that falls on step 500 has fallen.
+   *
+   * @param action 0 pushes to the left, 1 to the right.
+   * @throws {TypeError} When `action` is not a number.
+   * @throws {RangeError} When `action` is neither 0 nor 1.
+   * @throws {Error} When the episode is over: call `reset()` first.
+   */
+  step(action: number): StepResult<Float32Array<ArrayBuffer>> {
+    checkAction("CartPole.step()", action, CartPole.actionCount);
+    checkRunning("CartPole.step()", this.#isRunning);
+
+    const force = action === 1 ? FORCE : -FORCE;
+    const sine = Math.sin(this.#angle);
+    const cosine = Math.cos(this.#angle);
+    const poleMoment = POLE_MASS * POLE_HALF_LENGTH;
+    const push = (force + poleMoment * this.#angularVelocity ** 2 * sine) / TOTAL_MASS;
+    const angularAcceleration = (GRAVITY * sine - cosine * push) /
+      (POLE_HALF_LENGTH * (4 / 3 - (POLE_MASS * cosine ** 2) / TOTAL_MASS));
+    const acceleration = push - (poleMoment * angularAcceleration * cosine) / TOTAL_MASS;
+
+    this.#position += TIME_STEP * this.#velocity;
+    this.#velocity += TIME_STEP * acceleration;
+    this.#angle += TIME_STEP * this.#angularVelocity;
+    this.#angularVelocity += TIME_STEP * angularAcceleration;
+    this.#stepCount++;
+
+    const terminated = Math.abs(this.#position) > POSITION_LIMIT ||
+      Math.abs(this.#angle) > ANGLE_LIMIT;
+    const truncated = !terminated && this.#stepCount === STEP_LIMIT;
+    this.#isRunning = !terminated && !truncated;
+    return { state: this.#observe(), reward: 1, terminated, truncated };
+  }
+
+  #observe(): Float32Array<ArrayBuffer> {
+    return Float32Array.of(
+      this.#position,
+      this.#velocity,
+      this.#angle,
+      this.#angularVelocity,
+    );
+  }
+}

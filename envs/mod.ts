@@ -1,0 +1,48 @@
+/**
+ * Small environments to try a learner on: the ones that the examples and guides use. All of them are plain TypeScript without a
+ * dependency, and most learners solve them in seconds.
+ *
+ * | environment | state | actions | for |
+ * |---|---|---|---|
+ * | {@linkcode CartPole} | float32 `[4]` | 2 | a first agent: Gymnasium's `CartPole-v1` |
+ * | {@linkcode BlindCliffwalk} | whole number | 2 | prioritized replay: one record in thousands has the reward |
+ * | {@linkcode BitFlip} | uint8 `[bitCount]` | `bitCount` | hindsight: a goal that is hardly ever reached by chance |
+ * | {@linkcode GridMaze} | whole number | 4 | tables of values, offline data |
+ * | {@linkcode RandomWalk} | whole number | none | learners of values: the right ones are known |
+ *
+ * Each has `reset()`, which begins an episode and returns its first state, and `step()`, which returns a {@linkcode StepResult}. Random
+ * numbers come from a seed by {@linkcode RandomStream} of `@exrp/replay/selectors`, so a run is the same on every platform.
+ *
+ * @example Records an episode of CartPole
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { CartPole } from "@exrp/replay/envs";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 1000, // records
+ *   state: float32(CartPole.stateSize),
+ * });
+ * const environment = new CartPole(1);
+ * let state = environment.reset();
+ * let episode = replay.newEpisode();
+ * let steps = 0;
+ * for (let isOver = false; !isOver; steps++) {
+ *   const result = environment.step(1); // always to the right
+ *   isOver = result.terminated || result.truncated;
+ *   const ending = isOver ? { finalState: result.state, truncated: result.truncated } : undefined;
+ *   episode = replay.record(episode, state, 1, result.reward, ending);
+ *   state = result.state;
+ * }
+ * assertStrictEquals(replay.recordCount, steps);
+ * ```
+ *
+ * @module
+ */
+
+export { BitFlip, type BitFlipOptions } from "./bit_flip.ts";
+export { BlindCliffwalk } from "./blind_cliffwalk.ts";
+export { CartPole } from "./cart_pole.ts";
+export type { StepResult } from "./environment.ts";
+export { GridMaze, type GridMazeOptions } from "./grid_maze.ts";
+export { RandomWalk, type RandomWalkOptions } from "./random_walk.ts";
