@@ -14,6 +14,9 @@ import { inRepository } from "../../tools/_repository.ts";
 const DEFAULTS = parseOptions([]);
 const GUIDE = await Deno.readTextFile(inRepository("docs/quickstart.md"));
 
+// Only the last weights are evaluated, so they are what is kept: weights of step 1,000 have seen a single update.
+Object.assign(SETTINGS.evaluation, { every: 100_000 });
+
 /** Trains for a few updates: the first comes at step 1,000. */
 function trained(options: Partial<Exclude<typeof DEFAULTS, "help">>): Promise<KeptPolicy> {
   assert(DEFAULTS !== "help");
