@@ -80,7 +80,31 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
   finishBatch(lane, replay_.tableOf(selector), lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(),
               rule.weighted(), batch, &note);
   looking_.end(selector, note);
+  // Rules with weights are those that learners set priorities for.
+  Table& table = replay_.tableOf(selector);
+  if (rule.weighted()) remember(&lane.drawn, table, lane.indices.data(), range, batch, lane.batches[table.number].layout);
   return Status::ok;
+}
+
+/// Keeps what a batch drew. Without memory for it, or where the batch is a part of another, it keeps nothing.
+void Drawing::remember(DrawnPicks* drawn, const Table& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
+                       const BatchLayout& layout) const {
+  const uint32_t count = range.count;
+  drawn->count = 0;
+  if (count != range.total || !drawn->handles.commit(count) || !drawn->positions.commit(count) || !drawn->indices.commit(count)) return;
+  memcpy(drawn->handles.data(), batch + layout.offsets[EXRP_BATCH_PICK_EPISODE], size_t{count} * sizeof(double));
+  memcpy(drawn->positions.data(), batch + layout.offsets[EXRP_BATCH_PICK_POSITION], size_t{count} * sizeof(int32_t));
+  memcpy(drawn->indices.data(), indices, size_t{count} * sizeof(uint32_t));
+  drawn->changeCount = replay_.changeCount();
+  drawn->table = table.number;
+  drawn->count = count;
+}
+
+/// Whether these are the picks that were drawn last from this table, and nothing has changed since.
+bool Drawing::areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const {
+  return count > 0 && drawn.count == count && drawn.table == table && drawn.changeCount == replay_.changeCount() &&
+         memcmp(drawn.handles.data(), handles, size_t{count} * sizeof *handles) == 0 &&
+         memcmp(drawn.positions.data(), positions, size_t{count} * sizeof *positions) == 0;
 }
 
 Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range,
@@ -235,7 +259,8 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.tableCount();  // else of the caller's
   Status status = isOwn ? replay_.checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
-  const PickTable& picks = (isOwn ? replay_.tableOf(selector) : replay_.table(EXRP_INDEX_NONE - selector)).picks;
+  const Table& table = isOwn ? replay_.tableOf(selector) : replay_.table(EXRP_INDEX_NONE - selector);
+  const PickTable& picks = table.picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   EvictionPolicy* const eviction = replay_.eviction();
@@ -260,16 +285,23 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   for (uint32_t index = 0; !allRight && index < count; ++index) {
     if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
   }
-  uint32_t* found = lane.indices.data();
-  status = findPicks(picks, handles, positions, count, found);
-  if (status != Status::ok) return status;
-  replay_.noteChange();
-  uint32_t kept = 0;
-  for (uint32_t index = 0; index < count; ++index) {
-    if (found[index] == pickNone) continue;
-    found[kept] = found[index];
-    priority[kept++] = priority[index];
+  const uint32_t* found = lane.drawn.indices.data();
+  uint32_t kept = count;
+  const bool known = areDrawn(lane.drawn, table.number, handles, positions, count);
+  if (!known) {
+    uint32_t* const indices = lane.indices.data();
+    found = indices;
+    status = findPicks(picks, handles, positions, count, indices);
+    if (status != Status::ok) return status;
+    kept = 0;
+    for (uint32_t index = 0; index < count; ++index) {
+      if (indices[index] == pickNone) continue;
+      indices[kept] = indices[index];
+      priority[kept++] = priority[index];
+    }
   }
+  replay_.noteChange();
+  if (known) lane.drawn.changeCount = replay_.changeCount();  // a priority moves no pick
   // Before the selector, which may write over the priorities.
   if (evictionListens) {
     uint32_t* episodes = lane.episodes.data();

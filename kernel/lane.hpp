@@ -1,4 +1,5 @@
-// Lane: the scratch memory of one thread that calls on a replay. Nothing in it outlives a call, but for guesses that may be wrong.
+// Lane: the scratch memory of one thread that calls on a replay. Nothing in it outlives a call, but for guesses that may be wrong, and for
+// the picks of the last batch.
 //
 // A replay itself has no scratch: each call that needs some is given a lane. Two threads that call at the same time need two lanes.
 //
@@ -10,17 +11,31 @@
 
 namespace exrp {
 
+/// The picks of the last batch, so that their priorities can be set without a search.
+struct DrawnPicks {
+  Scratch<double> handles;
+  Scratch<int32_t> positions;
+  Scratch<uint32_t> indices;
+  uint64_t changeCount = 0;  // the replay's, right after the draw: they are still there while it is the same
+  uint32_t table = 0;
+  uint32_t count = 0;
+
+  double memoryBytes() const { return handles.memoryBytes() + positions.memoryBytes() + indices.memoryBytes(); }
+};
+
 struct Lane {
   Scratch<uint32_t> indices;   // of picks in their table, or slots
   Scratch<uint32_t> episodes;
   Scratch<double> numbers;     // probabilities or priorities
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
+  DrawnPicks drawn;
   BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the table
 
   /// Bytes beside the lane itself.
   double memoryBytes() const {
-    double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes();
+    double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
+                   drawn.memoryBytes();
     for (const BatchScratch& batch : batches) bytes += batch.window.slots.memoryBytes();
     return bytes;
   }
