@@ -5,7 +5,7 @@
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two lanes.
 // Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
-// index has to be searched. It keeps nothing.
+// index has to be searched. The picks of the last batch are not searched while nothing has changed. It keeps nothing.
 #pragma once
 
 #include "kernel/base/cpu.hpp"
