@@ -32,7 +32,7 @@ interface Place {
 }
 
 /** Python's name on this system; undefined where there is none. */
-async function findPython(): Promise<string | undefined> {
+export async function findPython(): Promise<string | undefined> {
   for (
     const name of Deno.build.os === "windows" ? ["python", "python3", "py"] : ["python3", "python"]
   ) {

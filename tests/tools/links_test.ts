@@ -1,0 +1,79 @@
+/** Links between the pages of the documentation lead somewhere, anchors included; and the check finds those that don't. */
+import { assertEquals } from "@std/assert";
+import {
+  brokenHtmlLinks,
+  brokenMarkdownLinks,
+  headingAnchors,
+  markdownLinks,
+} from "../../tools/_links.ts";
+import { inRepository, listFiles } from "../../tools/_repository.ts";
+import { rootPages } from "../../tools/_site_pages.ts";
+
+function isInRepository(path: string): boolean {
+  try {
+    Deno.statSync(inRepository(path));
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+Deno.test("no link of a page leads nowhere", async () => {
+  const paths = [...rootPages, "replay/README.md", ...await listFiles("docs", ".md")];
+  const pages = new Map<string, string>();
+  for (const path of paths) pages.set(path, await Deno.readTextFile(inRepository(path)));
+  assertEquals(brokenMarkdownLinks(pages, isInRepository), []);
+});
+
+Deno.test("links to missing files and headings are found, with their lines", () => {
+  const pages = new Map([
+    [
+      "README.md",
+      "# One `thing`\n[a](docs/two.md#right) [b](docs/two.md#wrong)\n[c](docs/three.md)",
+    ],
+    [
+      "docs/two.md",
+      "## Right\n[d](../README.md#one-thing) ![e](images/no.svg) <a@b.c> [f](https://x.y/z)",
+    ],
+  ]);
+  assertEquals(brokenMarkdownLinks(pages, (path) => pages.has(path)), [
+    "README.md:2: docs/two.md#wrong: docs/two.md has no heading #wrong",
+    "README.md:3: docs/three.md: there is no docs/three.md",
+    "docs/two.md:2: images/no.svg: there is no docs/images/no.svg",
+  ]);
+});
+
+Deno.test("code has no links and no headings", () => {
+  const text = "# A\n```sh\n# B\n[x](y.md)\n```\n`[x](z.md)` [w](w.md)\n";
+  assertEquals(markdownLinks(text), [{ target: "w.md", line: 6 }]);
+  assertEquals([...headingAnchors(text)], ["a"]);
+});
+
+Deno.test("anchors are those of GitHub", () => {
+  const text =
+    "# What can't be had, together\n## `getBatch()` & co\n## [Linked](x.md) β\n## Again\n## Again\n";
+  assertEquals([...headingAnchors(text)], [
+    "what-cant-be-had-together",
+    "getbatch--co",
+    "linked-β",
+    "again",
+    "again-1",
+  ]);
+});
+
+Deno.test("links of built pages stay in the site and find their anchors", () => {
+  const pages = new Map([
+    ["a.html", '<h1 id="top"></h1> <a href="source/b.html#here"></a> <a href="#gone"></a>'],
+    [
+      "source/b.html",
+      '<p id=here></p> <img src="../c.png"> <a href="/a.html"></a> <a href="../../d.html">',
+    ],
+  ]);
+  assertEquals(brokenHtmlLinks(pages, (path) => pages.has(path)), [
+    "a.html: #gone: a.html has no #gone",
+    "source/b.html: ../c.png: there is no c.png",
+    "source/b.html: /a.html: leads out of the site",
+    "source/b.html: ../../d.html: leads out of the site",
+  ]);
+});

@@ -1,0 +1,72 @@
+/**
+ * What becomes a page of the docs site, and under which name.
+ *
+ * Guides lie in `docs/`, and the README becomes the first page. A file of the repository that a page links to, such as an
+ * example, becomes a page that shows it. So the site links to nothing that is not in it.
+ *
+ * @module
+ */
+import { posix } from "node:path";
+import { isElsewhere, markdownLinks, resolveLink } from "./_links.ts";
+
+/** The pages at the root of the repository. */
+export const rootPages: readonly string[] = [
+  "README.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+];
+
+/** Where a file of the repository stands in the site, before Markdown becomes HTML. */
+export function sitePath(path: string): string {
+  if (path === "README.md") return "index.md";
+  if (path.startsWith("docs/")) return path.slice("docs/".length);
+  if (path.endsWith(".md")) return path.replaceAll("/", "_").toLowerCase();
+  return `source/${path}.md`;
+}
+
+/** The text of a page with its links as they are in the site. */
+export function rewriteLinks(path: string, text: string): string {
+  const here = posix.dirname(sitePath(path));
+  const targets = new Set(markdownLinks(text).map(({ target }) => target));
+  let result = text;
+  for (const target of targets) {
+    if (isElsewhere(target) || target.startsWith("#")) continue;
+    const { file } = resolveLink(path, target);
+    const hash = target.indexOf("#");
+    const moved = posix.relative(here, sitePath(file)) + (hash < 0 ? "" : target.slice(hash));
+    result = result.replaceAll(`](${target})`, `](${moved})`);
+  }
+  return result;
+}
+
+const languages: Readonly<Record<string, string>> = {
+  c: "c",
+  cpp: "cpp",
+  h: "c",
+  hpp: "cpp",
+  json: "json",
+  py: "python",
+  ts: "ts",
+};
+
+/** The page that shows a file of code. */
+export function sourcePage(path: string, code: string): string {
+  const language = languages[posix.extname(path).slice(1)] ?? "text";
+  return `# ${posix.basename(path)}\n\n\`${path}\`\n\n~~~~${language}\n${code.trimEnd()}\n~~~~\n`;
+}
+
+/** The page of a file, as the site's generator reads it. */
+export function sitePage(path: string, text: string): string {
+  if (!path.endsWith(".md")) return sourcePage(path, text);
+  const page = rewriteLinks(path, text);
+  // Code of two languages side by side needs the room of the table of contents.
+  return posix.basename(path).startsWith("from_") ? `---\nhide:\n  - toc\n---\n\n${page}` : page;
+}
+
+/** The files of the repository, other than pages and pictures of `docs/`, that a page links to. */
+export function linkedFiles(path: string, text: string): string[] {
+  return markdownLinks(text).filter(({ target }) => !isElsewhere(target))
+    .map(({ target }) => resolveLink(path, target).file)
+    .filter((file) => !file.startsWith("docs/") && !rootPages.includes(file));
+}
