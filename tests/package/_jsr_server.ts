@@ -1,0 +1,56 @@
+/**
+ * The package behind a server that speaks as JSR does: `JSR_URL` makes Deno ask it.
+ *
+ * JSR serves three kinds of files: which versions there are, what a version has, and the files themselves.
+ */
+import { inRepository } from "../../tools/_repository.ts";
+import type { Manifest } from "../../tools/_package.ts";
+
+/** A server that runs until it is disposed. */
+export interface JsrServer extends AsyncDisposable {
+  /** What `JSR_URL` must be. */
+  readonly url: string;
+  /** The paths that were asked for, in order. */
+  readonly asked: readonly string[];
+}
+
+async function hexOfSha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}
+
+/** Serves these files of the repository as the only version of the only package. */
+export async function serveJsr(
+  { name, version, exports }: Manifest,
+  files: readonly string[],
+): Promise<JsrServer> {
+  const [scope, bare] = name.replace("@", "").split("/");
+  const answers = new Map<string, string | Uint8Array<ArrayBuffer>>();
+  const manifest: Record<string, { size: number; checksum: string }> = {};
+  for (const file of files) {
+    const bytes = await Deno.readFile(inRepository(file));
+    manifest[`/${file}`] = {
+      size: bytes.length,
+      checksum: `sha256-${await hexOfSha256(bytes)}`,
+    };
+    answers.set(`/${name}/${version}/${file}`, bytes);
+  }
+  const versions = { [version]: { createdAt: "2026-01-01T00:00:00.000Z" } };
+  const meta = { scope, name: bare, latest: version, versions };
+  answers.set(`/${name}/meta.json`, JSON.stringify(meta));
+  answers.set(`/${name}/${version}_meta.json`, JSON.stringify({ manifest, exports }));
+
+  const asked: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const { pathname } = new URL(request.url);
+    asked.push(pathname);
+    const answer = answers.get(pathname);
+    if (answer === undefined) return new Response("not found", { status: 404 });
+    const type = pathname.endsWith(".ts") ? "text/typescript" : "application/json";
+    return new Response(answer, { headers: { "content-type": type } });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/`,
+    asked,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * What the package is made of, as `deno publish` sees it.
+ *
+ * @module
+ */
+import { fileURLToPath } from "node:url";
+import { inRepository, repository, run } from "./_repository.ts";
+
+/** The largest that a package may be, unpacked and with the kernels of all targets. */
+export const PACKAGE_BYTES_MAX = 3_000_000;
+
+/** The name, version and exports of the package. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  /** The file behind each entry point: `"."` to `"./mod.ts"`. */
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+/** What deno.json says of the package. */
+export async function readManifest(): Promise<Manifest> {
+  return JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
+}
+
+/**
+ * The files that `deno publish` would publish, sorted, as paths with `/` from the root.
+ *
+ * @throws {Error} When the dry run fails, with what it printed.
+ */
+export async function listPublished(options: { check: boolean }): Promise<string[]> {
+  const args = ["publish", "--dry-run", "--allow-dirty", ...options.check ? [] : ["--no-check"]];
+  const { success, stdout, stderr } = await run([Deno.execPath(), ...args], {
+    env: { NO_COLOR: "1" },
+  });
+  const text = `${stdout}\n${stderr}`;
+  if (!success) throw new Error(text.trim());
+  const files = [...text.matchAll(/^ +(file:\/\/\S+) \([\d.]+ ?[KM]?B\)$/gm)];
+  if (files.length === 0) throw new Error(`\`deno publish --dry-run\` named no file:\n${text}`);
+  return files.map(([, url = ""]) =>
+    fileURLToPath(url).slice(repository.length).replaceAll("\\", "/")
+  ).sort();
+}
+
+/** What is wrong with these files as a package; [] where nothing is. */
+export async function findPackageFaults(files: readonly string[]): Promise<string[]> {
+  const faults = files.filter((file) => !mayBePublished(file)).map((file) =>
+    `${file} does not belong into the package`
+  );
+  const { exports } = await readManifest();
+  for (const file of [...Object.values(exports), "./LICENSE", "./README.md", "./deno.json"]) {
+    if (!files.includes(file.replace("./", ""))) faults.push(`${file} is missing`);
+  }
+  const bytes = await sizeOf(files);
+  if (bytes > PACKAGE_BYTES_MAX) {
+    faults.push(`it has ${bytes} bytes, more than ${PACKAGE_BYTES_MAX}`);
+  }
+  return faults;
+}
+
+/** The bytes of these files. */
+export async function sizeOf(files: readonly string[]): Promise<number> {
+  let bytes = 0;
+  for (const file of files) bytes += (await Deno.stat(inRepository(file))).size;
+  return bytes;
+}
+
+/** Tests, benches, tools and C++ are of use in a clone only. */
+function mayBePublished(file: string): boolean {
+  if (["README.md", "LICENSE", "deno.json"].includes(file)) return true;
+  if (!/\.(ts|md)$/.test(file) || /(_test|_bench)\.ts$/.test(file)) return false;
+  return !/^(tests|bench|tools|examples|docs|kernel)\//.test(file);
+}
+
+/** Checks the package. Returns its exit status. */
+async function main(): Promise<number> {
+  try {
+    const files = await listPublished({ check: true });
+    const faults = await findPackageFaults(files);
+    for (const fault of faults) console.error(`package: ${fault}`);
+    console.log(`package: ${files.length} files, ${await sizeOf(files)} bytes`);
+    return faults.length === 0 ? 0 : 1;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return 1;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main());
