@@ -103,6 +103,14 @@ const ELEMENTS_MAX = 2 ** 28;
 /** All dtypes, in the order of the documentation. */
 export const DTYPES: readonly DType[] = Object.freeze(Object.keys(BYTES) as DType[]);
 
+/** Only float16 needs `Float16Array`, which older engines lack, so only float16 asks for it. */
+function checkHasFloat16(): void {
+  if (typeof Float16Array === "function") return;
+  throw new TypeError(
+    "float16() needs Float16Array, which this JavaScript engine does not have; Deno has it, and Node from 24 on. Take float32() instead",
+  );
+}
+
 /**
  * A column of the records: a dtype and a shape. {@linkcode float32} and the functions of the other dtypes make one.
  *
@@ -134,10 +142,11 @@ export class Column<
   /**
    * Makes a column.
    *
-   * @throws {TypeError} If a dimension is not a number.
+   * @throws {TypeError} If a dimension is not a number, or if the dtype is float16 and this JavaScript engine has no `Float16Array`.
    * @throws {RangeError} If a dimension is not a whole number from 1, or if the column has more than 2^28 elements.
    */
   constructor(dtype: D, shape: S, every = 1) {
+    if (dtype === "float16") checkHasFloat16();
     let elementCount = 1;
     for (const [axis, size] of shape.entries()) {
       checkDimension(dtype, shape, size);
@@ -289,7 +298,8 @@ export function int32<const S extends number[]>(...shape: S): Column<"int32", S>
 }
 
 /**
- * Makes a column of half-precision numbers, with 11 bits of precision and values up to 65504.
+ * Makes a column of half-precision numbers, with 11 bits of precision and values up to 65504. Node 20 and 22 lack the `Float16Array`
+ * that it needs.
  *
  * @param shape The shape of one record's value: whole numbers from 1. Without arguments, a record has a single number.
  * @example

@@ -1,0 +1,137 @@
+/**
+ * Files, as snapshots need them: by Deno's own functions where there is Deno, and by `node:fs` in Node and Bun. Nothing is imported, so
+ * a bundle for the browser needs no stand-in; there, a call that needs a file says that there are none.
+ *
+ * Invariants: 1. `tryLock()` is true only for a file that no live process holds. `node:fs` has no locks, so there it is always false,
+ * and files are named so that nobody takes them for abandoned ones ({@linkcode Files.hasLocks}).
+ *
+ * @module
+ */
+
+import type * as NodeFs from "node:fs";
+import type * as NodePath from "node:path";
+import type * as NodeUrl from "node:url";
+
+/** A file that is open. */
+export interface OpenFile extends Disposable {
+  /** Writes some of the bytes, at least one, and returns how many. */
+  write(bytes: Uint8Array): number;
+  /** Reads at most as many bytes as fit. Returns how many, 0 at the end of the file. */
+  read(into: Uint8Array): number;
+  /** Waits until everything is on the disk. */
+  sync(): void;
+  /** Says that the file was changed now. */
+  touch(): void;
+  /** When the file was changed, in milliseconds since 1970. Undefined where the system does not say. */
+  changedMs(): number | undefined;
+  /** Takes the file for this process alone, and waits for that if need be. The system gives it back when the process ends. */
+  lock(): void;
+  /** The same, without waiting. Returns whether that worked. */
+  tryLock(): boolean;
+}
+
+/** The files of a platform. */
+export interface Files {
+  /** Whether a process can hold a file as its own. */
+  readonly hasLocks: boolean;
+  /** `node:path`. */
+  readonly path: Pick<typeof NodePath, "basename" | "dirname" | "join">;
+  /** The path that a `file:` URL stands for. */
+  fromUrl(url: URL): string;
+  /** Makes a file that is not there yet, to write to it. */
+  create(path: string): OpenFile;
+  /** Opens a file to read it, or also to write to it. */
+  open(path: string, forWriting?: boolean): OpenFile;
+  /** Gives a file another name. What had that name before is gone. */
+  rename(from: string, to: string): void;
+  /** Removes a file. */
+  remove(path: string): void;
+  /** The names of the files in a folder. */
+  list(folder: string): string[];
+  /** The permissions that the program lacks for a folder. The user is asked for them. */
+  lacking(folder: string): ("write" | "read")[];
+  /** Whether an error says that the program has no permission. */
+  isRefusal(error: unknown): boolean;
+}
+
+/** The platforms' global names that this file asks for. Each may be missing. */
+const { Deno: deno, process } = globalThis as {
+  Deno?: typeof Deno;
+  process?: { getBuiltinModule?: (name: string) => unknown };
+};
+
+let known: Files | undefined;
+
+/** The files of this platform, or undefined where there are none, as in a browser. */
+export function platformFiles(): Files | undefined {
+  known ??= makeFiles();
+  return known;
+}
+
+function makeFiles(): Files | undefined {
+  // Not an import: bundlers for browsers would look for the module.
+  const builtin = <M>(name: string): M | undefined =>
+    process?.getBuiltinModule?.(name) as M | undefined;
+  const path = builtin<typeof NodePath>("node:path");
+  const url = builtin<typeof NodeUrl>("node:url");
+  if (path === undefined || url === undefined) return undefined;
+  const names = { path, fromUrl: (it: URL): string => url.fileURLToPath(it) };
+  if (deno !== undefined) return { ...names, ...filesOfDeno(deno) };
+  const fs = builtin<typeof NodeFs>("node:fs");
+  return fs === undefined ? undefined : { ...names, ...filesOfNode(fs) };
+}
+
+type Named = "path" | "fromUrl";
+
+function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
+  const opened = (file: Deno.FsFile): OpenFile => ({
+    write: (bytes) => file.writeSync(bytes),
+    read: (into) => file.readSync(into) ?? 0,
+    sync: () => file.syncSync(),
+    touch: () => file.utimeSync(new Date(), new Date()),
+    changedMs: () => file.statSync().mtime?.getTime(),
+    lock: () => file.lockSync(true),
+    tryLock: () => file.tryLockSync(true),
+    [Symbol.dispose]: () => file.close(),
+  });
+  return {
+    hasLocks: true,
+    create: (path) => opened(deno.openSync(path, { write: true, createNew: true })),
+    open: (path, write = false) => opened(deno.openSync(path, { read: true, write })),
+    rename: (from, to) => deno.renameSync(from, to),
+    remove: (path) => deno.removeSync(path),
+    list: (folder) =>
+      [...deno.readDirSync(folder)].filter(({ isFile }) => isFile).map(({ name }) => name),
+    lacking: (path) =>
+      (["write", "read"] as const).filter((name) =>
+        deno.permissions.requestSync({ name, path }).state !== "granted"
+      ),
+    isRefusal: (error) => error instanceof deno.errors.NotCapable,
+  };
+}
+
+function filesOfNode(fs: typeof NodeFs): Omit<Files, Named> {
+  const opened = (file: number): OpenFile => ({
+    write: (bytes) => fs.writeSync(file, bytes),
+    read: (into) => fs.readSync(file, into),
+    sync: () => fs.fsyncSync(file),
+    touch: () => fs.futimesSync(file, new Date(), new Date()),
+    changedMs: () => fs.fstatSync(file).mtimeMs,
+    lock: () => {},
+    tryLock: () => false,
+    [Symbol.dispose]: () => fs.closeSync(file),
+  });
+  return {
+    hasLocks: false,
+    create: (path) => opened(fs.openSync(path, "wx")),
+    open: (path, forWriting = false) => opened(fs.openSync(path, forWriting ? "r+" : "r")),
+    rename: (from, to) => fs.renameSync(from, to),
+    remove: (path) => fs.unlinkSync(path),
+    list: (folder) =>
+      fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+        .map(({ name }) => name),
+    lacking: () => [],
+    isRefusal: (error) =>
+      error instanceof Error && "code" in error && error.code === "ERR_ACCESS_DENIED",
+  };
+}

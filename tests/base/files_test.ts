@@ -1,0 +1,85 @@
+/** Files by Deno's functions and by node:fs: the same calls have the same effects. */
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import type { Files } from "../../base/files.ts";
+
+/** The files of a platform that has these global names only. The module asks for them when it is loaded. */
+async function filesWith(names: readonly ("Deno" | "process")[]): Promise<Files | undefined> {
+  const kept = { Deno: globalThis.Deno, process: Reflect.get(globalThis, "process") };
+  for (const name of ["Deno", "process"] as const) {
+    if (!names.includes(name)) Object.defineProperty(globalThis, name, { value: undefined });
+  }
+  try {
+    const { platformFiles } = await import(`../../base/files.ts?${names.join("+")}`);
+    return platformFiles();
+  } finally {
+    for (const name of ["Deno", "process"] as const) {
+      Object.defineProperty(globalThis, name, { value: kept[name] });
+    }
+  }
+}
+
+const platforms = {
+  "Deno's files": await filesWith(["Deno", "process"]),
+  "the files of node:fs": await filesWith(["process"]),
+};
+
+for (const [name, files] of Object.entries(platforms)) {
+  Deno.test(`${name} are made, written, read, renamed and removed`, async () => {
+    assert(files !== undefined);
+    const folder = await Deno.realPath(await Deno.makeTempDir());
+    const path = files.path.join(folder, "a#b.bin");
+    try {
+      {
+        using file = files.create(path);
+        file.lock();
+        const bytes = Uint8Array.of(1, 2, 3, 4, 5);
+        for (let at = 0; at < 5;) at += file.write(bytes.subarray(at));
+        file.sync();
+        file.touch();
+        const age = Date.now() - (file.changedMs() ?? 0);
+        assert(age > -2_000 && age < 10_000, `${age} ms`);
+      }
+      assertThrows(() => files.create(path), Error);
+      assertEquals(files.list(folder), ["a#b.bin"]);
+      await Deno.mkdir(files.path.join(folder, "folder"));
+      assertEquals(files.list(folder), ["a#b.bin"]);
+      const moved = files.path.join(files.path.dirname(path), "moved");
+      files.rename(path, moved);
+      assertStrictEquals(files.path.basename(moved), "moved");
+      {
+        using file = files.open(moved);
+        const into = new Uint8Array(9);
+        assertStrictEquals(file.read(into), 5);
+        assertEquals([...into], [1, 2, 3, 4, 5, 0, 0, 0, 0]);
+        assertStrictEquals(file.read(into), 0);
+      }
+      {
+        using file = files.open(moved, true);
+        assertStrictEquals(file.tryLock(), files.hasLocks);
+      }
+      assertEquals(files.lacking(folder), []);
+      files.remove(moved);
+      assertThrows(() => files.open(moved), Error);
+      assertEquals(files.list(folder), []);
+      assertStrictEquals(files.fromUrl(new URL("file:///a%20b?c")), files.path.join("/", "a b"));
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  });
+}
+
+Deno.test("a platform without Deno and node:fs has no files, and says so in words", async () => {
+  assertStrictEquals(await filesWith([]), undefined);
+  const main = new URL("../../replay/snapshot/snapshot_file.ts", import.meta.url).href;
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "eval",
+      `const { log } = console; delete globalThis.Deno; delete globalThis.process;
+      const { writeToFile } = await import(${JSON.stringify(main)});
+      try { writeToFile("a.bin", { pieces: [] }); } catch (error) { log(error.code, error.message); }`,
+    ],
+  }).output();
+  const text = new TextDecoder().decode(stdout);
+  assertStrictEquals(code, 0, new TextDecoder().decode(stderr));
+  assert(text.startsWith("file serialize(): there are no files here"), text);
+});
