@@ -185,7 +185,8 @@ Status Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items)
     const uint32_t end = next < entry.count ? next : entry.count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
       const uint32_t slot = store.slotAt(replay_.blocks().find(store, entry.handle, store.ordinalOf(to)), to);
-      store.setBirthAt(slot, birth + (to - position));
+      if (to == replay_.episodes().first(episode)) store.setFirstBirth(episode, slot, birth);
+      else store.setBirth(episode, slot, birth + (to - position));
     }
   });
   return Status::ok;

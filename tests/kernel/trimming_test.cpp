@@ -239,6 +239,44 @@ void positionsEndAt2To31() {
   }
 }
 
+/// Between the records of an open episode come 2^31 others or more, of which none is left. Its births rise on. Once its old records went, they
+/// are right to the number again.
+void birthsOfAnEpisodeLieFarApart() {
+  for (const uint64_t by : {(uint64_t{1} << 31) - 60, uint64_t{1} << 31, uint64_t{1} << 32, uint64_t{1} << 40}) {
+    for (const double blockLength : {2.0, 16.0, 64.0}) {
+      for (const double capacity : {60.0, 300.0, 1200.0}) {
+        const std::vector<std::pair<uint32_t, double>> config = {{EXRP_CONFIG_CAPACITY, capacity}, {EXRP_CONFIG_BLOCK_LENGTH, blockLength}};
+        Trimmed source(config, {});
+        const double handle = source.begin();
+        for (uint32_t k = 0; k < 39; ++k) source.record(handle);
+        CHECK_EQUAL(exrp_episode_trim(source.id, handle, 3), 0);
+        Snapshot snapshot = source.saved();
+        uint64_t recorded = 0;
+        memcpy(&recorded, &snapshot[EXRP_SECTION_COUNTERS][8], sizeof recorded);
+        recorded += by;
+        memcpy(&snapshot[EXRP_SECTION_COUNTERS][8], &recorded, sizeof recorded);
+        Trimmed replay(config, {});
+        CHECK_EQUAL(loadSnapshot(replay.id, snapshot), 0);
+        for (uint32_t k = 0; k < 3 * static_cast<uint32_t>(capacity); ++k) {
+          CHECK_EQUAL(replay.record(handle), handle);
+          if (k < 200) CHECK_EQUAL(replay.broken(), 0);
+          if (k % 97 != 0) continue;
+          Trimmed again(config, {});
+          CHECK_EQUAL(loadSnapshot(again.id, replay.saved()), 0);
+          CHECK(again.saved() == replay.saved());
+        }
+        CHECK_EQUAL(replay.broken(), 0);
+        // The oldest record, and the number of those that were written since.
+        const Snapshot saved = replay.saved();
+        uint64_t birth = 0;
+        memcpy(&birth, saved[EXRP_SECTION_BIRTHS].data(), sizeof birth);
+        memcpy(&recorded, &saved[EXRP_SECTION_COUNTERS][8], sizeof recorded);
+        CHECK_EQUAL(static_cast<double>(recorded - birth), replay.info(handle, EXRP_EPISODE_RECORD_COUNT));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -248,5 +286,6 @@ int main() {
   goingOnAfterAnEmptySegmentForgetsNoHandle();
   carriedRowsAreTold();
   positionsEndAt2To31();
+  birthsOfAnEpisodeLieFarApart();
   return checkResult("trimming_test");
 }
