@@ -1,0 +1,33 @@
+/** The Python of the documentation is Python. Its libraries are not here, so it is compiled and not run. */
+import { assertMatch, assertStrictEquals } from "@std/assert";
+import { inRepository, listFiles, run } from "../../tools/_repository.ts";
+import { findPython } from "../../tools/_zig.ts";
+
+const script = inRepository("tests", "tools", "python_blocks.py");
+const python = await findPython();
+
+Deno.test({
+  name: "every Python block of the documentation compiles",
+  ignore: python === undefined,
+  fn: async () => {
+    const pages = (await listFiles("docs", ".md")).filter((page) => page.startsWith("docs/from_"));
+    assertStrictEquals(pages.length, 6);
+    const { code, stdout, stderr } = await run([python ?? "", script, ...pages]);
+    assertStrictEquals(code, 0, stderr);
+    assertMatch(stdout, /^(?:1[5-9]|[2-9]\d) blocks, 0 failed/);
+  },
+});
+
+Deno.test({
+  name: "a block that is no Python is an error that names its line in the page",
+  ignore: python === undefined,
+  fn: async () => {
+    const page = await Deno.makeTempFile({ suffix: ".md" });
+    await Deno.writeTextFile(page, "# Title\n\n```python\nvalue = 1\nvalue =\n```\n");
+    const { code, stdout, stderr } = await run([python ?? "", script, page]);
+    await Deno.remove(page);
+    assertStrictEquals(code, 1);
+    assertMatch(stderr, /line 5/);
+    assertMatch(stdout, /1 blocks, 1 failed/);
+  },
+});
