@@ -2,7 +2,6 @@
 //!
 //!   zig build                  the shared library for this machine, in zig-out/lib/
 //!   zig build test             builds the C++ tests like the library, but with assertions on, and runs them
-//!   zig build targets          the library for every released target, in zig-out/<target>/
 //!
 //! This file lists folders to find sources and tests, so a new file needs no edit here.
 //! The .cpp files of kernel/, selectors/ and eviction/ are the kernel. Each .cpp below tests/kernel, tests/selectors and
@@ -21,15 +20,6 @@ const std = @import("std");
 const flags_text = @embedFile("kernel/flags.txt");
 const c_test_flags = [_][]const u8{ "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-DEXRP_BUILD", "-UNDEBUG" };
 
-/// The released targets. Local builds use the same triples, so the tests run the published code.
-const released = [_][]const u8{
-    "x86_64-linux-gnu.2.17",
-    "aarch64-linux-gnu.2.17",
-    "x86_64-macos.11.0",
-    "aarch64-macos.11.0",
-    "x86_64-windows-gnu",
-};
-
 const source_folders = [_][]const u8{ "kernel", "selectors", "eviction" };
 const test_folders = [_][]const u8{ "tests/kernel", "tests/selectors", "tests/eviction" };
 
@@ -42,18 +32,6 @@ pub fn build(b: *std.Build) void {
     const target = resolve(b, triple);
 
     b.getInstallStep().dependOn(&b.addInstallArtifact(addKernel(b, target, kernel_sources, flags), library_only).step);
-
-    const targets_step = b.step("targets", "Build the library for every released target");
-    for (released) |name| {
-        const kernel = addKernel(b, resolve(b, name), kernel_sources, flags);
-        const install = b.addInstallArtifact(kernel, .{
-            .dest_dir = .{ .override = .{ .custom = name } },
-            .pdb_dir = .disabled,
-            .implib_dir = .disabled,
-            .h_dir = .disabled,
-        });
-        targets_step.dependOn(&install.step);
-    }
 
     const test_step = b.step("test", "Build and run the C++ tests");
     addTests(b, .{ .target = target, .kernel_sources = kernel_sources, .flags = flags, .run = test_step });
@@ -145,7 +123,7 @@ fn addModule(b: *std.Build, target: std.Build.ResolvedTarget) *std.Build.Module 
 fn resolve(b: *std.Build, triple: []const u8) std.Build.ResolvedTarget {
     const query = std.Target.Query.parse(.{ .arch_os_abi = triple }) catch |problem| {
         std.process.fatal("-Dtarget={s} is no target triple ({s}); an example of one is {s}", .{
-            triple, @errorName(problem), released[0],
+            triple, @errorName(problem), "x86_64-linux-gnu.2.17",
         });
     };
     return b.resolveTargetQuery(query);

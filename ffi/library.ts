@@ -8,6 +8,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { embeddedKernel } from "./embedded.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_ABI_VERSION, symbols } from "./symbols.ts";
 
@@ -36,38 +37,75 @@ const open = new Map<string, Kernel>();
  * Opens the kernel, or returns the one that is already open.
  *
  * It tries these places, in this order: `kernelPath`; the environment variable `EXRP_KERNEL`, if `--allow-env` was granted; the
- * local build in `zig-out/lib/`. If you name a place by the option or the variable, it tries no other.
+ * local build in `zig-out/lib/`; the kernel that the package carries, unpacked into `kernelCache`. If you name a place by the
+ * option or the variable, it tries no other.
  *
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission`.
  */
-// deno-lint-ignore require-await -- async by contract: a later version unpacks an embedded kernel here.
-export async function openKernel(kernelPath?: string | URL): Promise<Kernel> {
+export async function openKernel(
+  kernelPath?: string | URL,
+  kernelCache?: string | URL,
+): Promise<Kernel> {
+  const cache = kernelCache === undefined ? undefined : pathOf("kernelCache", kernelCache);
   const failures: string[] = [];
+  let refused: ReplayError | undefined;
   let cause: unknown;
   for (const place of places(kernelPath)) {
     const known = open.get(place.path);
     if (known !== undefined) return known;
     try {
-      const kernel = openAt(place.path);
-      open.set(place.path, kernel);
-      return kernel;
+      return keep(openAt(place.path));
     } catch (error) {
       if (error instanceof ReplayError) throw error;
       // What is not there needs no permission: the build is what is missing.
-      if (error instanceof Deno.errors.NotCapable && !isMissing(place.path)) {
-        throw permissionError(place.path, error);
-      }
-      const why = error instanceof Deno.errors.NotCapable ? "there is no such file" : reason(error);
+      const isRefused = error instanceof Deno.errors.NotCapable;
+      if (isRefused && !isMissing(place.path)) refused = permissionError(place.path, error);
+      const why = isRefused ? "there is no such file" : reason(error);
       failures.push(`  ${place.path} (${place.origin}): ${why}`);
       cause = error;
     }
   }
+  if (!isNamed(kernelPath)) {
+    const embedded = await embeddedKernel(cache).catch((error) => {
+      throw refused === undefined ? error : both(error, refused);
+    });
+    if (embedded !== undefined) return open.get(embedded.path) ?? openEmbedded(embedded.path);
+  }
+  if (refused !== undefined) throw refused;
   if (failures.length === 0) throw remoteError(import.meta.url);
   throw new ReplayError(
     "kernel-missing",
     `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n${failures.join("\n")}`,
     { cause },
   );
+}
+
+/** The error where neither the package's kernel can be had nor the local build be looked at. */
+function both(error: ReplayError, refused: ReplayError): ReplayError {
+  const message = `${error.message}. Nor could a local build be opened: ${refused.message}`;
+  return new ReplayError(error.code, message, { cause: error });
+}
+
+/** Remembers an open kernel. */
+function keep(kernel: Kernel): Kernel {
+  open.set(kernel.path, kernel);
+  return kernel;
+}
+
+/** Opens a kernel that was unpacked and found whole. */
+function openEmbedded(path: string): Kernel {
+  try {
+    return keep(openAt(path));
+  } catch (error) {
+    if (error instanceof ReplayError) throw error;
+    throw new ReplayError(
+      "kernel-missing",
+      `the package's kernel was unpacked to ${path}, but the system does not load it: ${
+        reason(error)
+      }; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
+      { cause: error },
+    );
+  }
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
@@ -95,9 +133,14 @@ interface Place {
   readonly origin: string;
 }
 
+/** Whether the option or the environment names the one kernel to use. */
+function isNamed(kernelPath: string | URL | undefined): boolean {
+  return kernelPath !== undefined || (environment() ?? "") !== "";
+}
+
 function places(kernelPath: string | URL | undefined): Place[] {
   if (kernelPath !== undefined) {
-    return [{ path: pathOf(kernelPath), origin: "the option kernelPath" }];
+    return [{ path: pathOf("kernelPath", kernelPath), origin: "the option kernelPath" }];
   }
   const named = environment();
   if (named !== undefined && named !== "") {
@@ -106,9 +149,8 @@ function places(kernelPath: string | URL | undefined): Place[] {
   const found: Place[] = [];
   if (import.meta.url.startsWith("file:")) {
     const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
-    found.push({ path: pathOf(local), origin: "the local build" });
+    found.push({ path: pathOf("the local build", local), origin: "the local build" });
   }
-  // Embedded kernels, one for each released target, will be the last place to try.
   return found;
 }
 
@@ -133,14 +175,14 @@ function libraryName(): string {
   }
 }
 
-function pathOf(place: string | URL): string {
+function pathOf(name: string, place: string | URL): string {
   if (typeof place !== "string" && !(place instanceof URL)) {
-    throw new TypeError(`kernelPath must be a string or a URL, got ${typeof place}`);
+    throw new TypeError(`${name} must be a string or a URL, got ${typeof place}`);
   }
   const text = String(place);
   if (!text.startsWith("file:")) {
     if (typeof place !== "string") {
-      throw new TypeError(`kernelPath must be a path or a file: URL, got ${text}`);
+      throw new TypeError(`${name} must be a path or a file: URL, got ${text}`);
     }
     // A name alone would be looked for among the system's libraries, and not here.
     return /[/\\]/.test(text) ? text : `./${text}`;

@@ -101,6 +101,11 @@ export interface CreateOptions<
   readonly keepNextState?: boolean;
   /** The file of the kernel. By default the library finds it. */
   readonly kernelPath?: string | URL;
+  /**
+   * The folder into which the library unpacks the kernel that a published package carries. By default it is `exrp` in the system's
+   * folder for caches, or the folder that the environment variable `EXRP_CACHE` names. A clone with a kernel of its own needs none.
+   */
+  readonly kernelCache?: string | URL;
 }
 
 /** Options that were checked and filled in. */
@@ -147,6 +152,7 @@ const OPTIONS = [
   "checkFinite",
   "keepNextState",
   "kernelPath",
+  "kernelCache",
 ] as const;
 
 /** Next states of up to this many bytes are kept where nobody says otherwise. */

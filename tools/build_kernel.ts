@@ -4,7 +4,7 @@
  *
  * It finds or fetches Zig and calls its compiler with the same command that `zig build` (build.zig) would use. It does
  * not go through `zig build` because that compiles Zig's whole build system first, which takes 80 s the first time.
- * `--targets` does go that way, and builds the library for every released target.
+ * tools/prebuild.ts builds the library of every released target by the same functions.
  *
  * Two builds at the same time are safe: the second waits for the first by a file lock, which the system drops when
  * its holder ends in any way. A library is put in place by renaming.
@@ -29,12 +29,12 @@ const usage = `deno task build [OPTION]
 Builds the kernel with Zig, which is found or fetched, into zig-out/lib.
 
   --force      builds it although it is what the sources make of it
-  --targets    builds it for every released target instead, into zig-out/<target>: \`deno task build:targets\`
   --help       prints this`;
 
 const sourceFolders = ["kernel", "selectors", "eviction"];
 
-function log(line: string): void {
+/** Prints a line of a build. */
+export function log(line: string): void {
   console.log(`build: ${line}`);
 }
 
@@ -50,7 +50,10 @@ function hostTriple(): string {
 }
 
 /** The compiler's arguments: what `zig build --verbose` shows for the library. */
-async function compilerArgs(emitted: string): Promise<string[]> {
+export async function compilerArgs(
+  emitted: string,
+  triple: string = hostTriple(),
+): Promise<string[]> {
   const flags = (await Deno.readTextFile(inRepository("kernel", "flags.txt"))).split(/\s+/).filter((
     flag,
   ) => flag);
@@ -64,7 +67,7 @@ async function compilerArgs(emitted: string): Promise<string[]> {
   return [
     ...["build-lib", "-cflags", ...flags, "--", "-x", "c++", ...sources, "-x", "none"],
     ...["-fstrip", "-fno-sanitize-thread", "-fPIC", "-fno-sanitize-c", "-Ofast"],
-    ...["-target", hostTriple(), "-mcpu", "baseline", "-I", ".", "-lc++", "-lc", "--gc-sections"],
+    ...["-target", triple, "-mcpu", "baseline", "-I", ".", "-lc++", "-lc", "--gc-sections"],
     ...[
       "--name",
       "exrp",
@@ -74,11 +77,12 @@ async function compilerArgs(emitted: string): Promise<string[]> {
       "--cache-dir",
       ".zig-cache",
     ],
-    ...Deno.build.os === "linux" ? ["--version-script", "kernel/exports.map"] : [],
+    ...triple.includes("-linux-") ? ["--version-script", "kernel/exports.map"] : [],
   ];
 }
 
-async function sha256(...parts: (string | Uint8Array<ArrayBuffer>)[]): Promise<string> {
+/** The SHA-256 of some bytes and texts after one another, in hexadecimal. */
+export async function sha256(...parts: (string | Uint8Array<ArrayBuffer>)[]): Promise<string> {
   const bytes = await new Blob(parts).arrayBuffer();
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
@@ -111,7 +115,7 @@ async function isUpToDate(inputs: string): Promise<boolean> {
 }
 
 /** Runs Zig, says every now and then that it still runs, and why it may take long. */
-async function runZig(zig: Zig, args: readonly string[], why: string): Promise<void> {
+export async function runZig(zig: Zig, args: readonly string[], why: string): Promise<void> {
   const [program = "", ...first] = zig.command;
   const start = performance.now();
   const child = new Deno.Command(program, {
@@ -171,7 +175,7 @@ async function compile(zig: Zig, inputs: string): Promise<void> {
 }
 
 /** Holds the lock of the repository's builds while `body` runs. */
-async function withLock(body: () => Promise<void>): Promise<void> {
+export async function withLock(body: () => Promise<void>): Promise<void> {
   await Deno.mkdir(inRepository(".cache"), { recursive: true });
   using file = await Deno.open(inRepository(".cache", "build.lock"), { create: true, write: true });
   const notice = setTimeout(() => log("another build is running: waiting for it"), 1_000);
@@ -201,36 +205,13 @@ async function build(): Promise<void> {
   });
 }
 
-/** The library for every released target. */
-async function buildTargets(): Promise<void> {
-  await withLock(async () => {
-    const zig = await findZig(log);
-    const start = performance.now();
-    log("building every released target, into zig-out/<target>/");
-    await runZig(
-      zig,
-      ["build", "targets", "-j2"],
-      "the first time compiles Zig's build system and the C++ library of each target, about 6 minutes on two cores",
-    );
-    log(`all targets are ready (${seconds(performance.now() - start)})`);
-  });
-}
-
 /** Runs the tool; returns its exit status. */
 async function main(args: readonly string[]): Promise<number> {
-  const options = readArguments(
-    args,
-    { targets: { type: "boolean" }, force: { type: "boolean" } },
-    usage,
-  );
+  const options = readArguments(args, { force: { type: "boolean" } }, usage);
   if (typeof options === "number") return options;
   try {
-    if (options.targets) {
-      await buildTargets();
-    } else {
-      if (options.force && await exists(stampPath)) await Deno.remove(stampPath);
-      await build();
-    }
+    if (options.force && await exists(stampPath)) await Deno.remove(stampPath);
+    await build();
     return 0;
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;

@@ -15,7 +15,8 @@ const wrong: [string, string[], string][] = [
   ["test.ts", ["--only=nativ"], "--only=nativ is unknown: it is checks or native"],
   ["test.ts", ["--only"], "argument missing"],
   ["test.ts", ["--all", "--only=checks"], "take one of them"],
-  ["build_kernel.ts", ["--target"], "unknown option --target. Did you mean --targets?"],
+  ["build_kernel.ts", ["--forse"], "unknown option --forse. Did you mean --force?"],
+  ["prebuild.ts", ["--onli=x"], "unknown option --onli. Did you mean --only?"],
   ["generate_symbols.ts", ["-c"], "unknown option -c. Did you mean --check?"],
 ];
 for (const [tool, args, words] of wrong) {

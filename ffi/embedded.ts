@@ -1,0 +1,264 @@
+/**
+ * Unpacks the kernel that a published package carries for this machine, so that `Deno.dlopen` has a file to open.
+ *
+ * `deno task prebuild` writes the kernels into prebuilt/ when a release is packed. A clone has none, and {@linkcode embeddedKernel}
+ * then returns nothing. A kernel is unpacked once, into a cache folder, under a name made from its SHA-256. Later starts find it there.
+ *
+ * 1. No file is used before its SHA-256 was compared, whether it was unpacked now or before.
+ * 2. A file gets its name only when it is whole and on the disk. So processes that unpack at once cannot disturb each other.
+ * 3. Only the module of this machine's own system is run, and none where the file is there already. Its imports have literal names,
+ *    so that Deno fetches all of them with the package, and later starts need no network.
+ * 4. Nothing here asks the user for a permission. Where one is missing, the error names the flags.
+ *
+ * Cost: about 50 ms to unpack; a later start reads and checks the file, in about 3 ms.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+
+/** A kernel that the package carries, as prebuilt/targets.ts has it. */
+interface PrebuiltKernel {
+  readonly start: number;
+  readonly size: number;
+  readonly sha256: string;
+  readonly load: () => Promise<{ readonly data: string }>;
+}
+
+type Targets = Readonly<Record<string, PrebuiltKernel | undefined>>;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Where the package's kernel is now. */
+export interface EmbeddedKernel {
+  /** The file to open. */
+  readonly path: string;
+  /** How it came there, as the end of a sentence. */
+  readonly why: string;
+}
+
+/** Names the cache folder where the environment may be read. */
+const FOLDER_VARIABLE = "EXRP_CACHE";
+const FOLDER_HINT =
+  `name a folder by the option kernelCache or the environment variable ${FOLDER_VARIABLE}`;
+
+const unpacked = new Map<string, EmbeddedKernel>();
+
+/**
+ * The package's kernel for this machine, unpacked; undefined where the package carries no kernels at all, as in a clone.
+ *
+ * @param folder the cache folder; by default `EXRP_CACHE`, or a folder of the system's for caches
+ * @throws {ReplayError} `permission`, or `kernel-missing` for any other reason. The text says what to do.
+ */
+export async function embeddedKernel(folder?: string): Promise<EmbeddedKernel | undefined> {
+  const targets = await listTargets();
+  if (targets === undefined) return undefined;
+  const machine = machineName();
+  const kernel = targets[machine];
+  if (kernel === undefined) {
+    throw missing(
+      `this package brings no kernel for ${machine}, only for ${
+        Object.keys(targets).join(", ")
+      }; build one in a clone of the repository and name it by the option kernelPath or the environment variable EXRP_KERNEL`,
+    );
+  }
+  const place = folder ?? cacheFolder();
+  const path = `${place}/exrp-${machine}-${kernel.sha256.slice(0, 16)}.${extension()}`;
+  const known = unpacked.get(path);
+  if (known !== undefined) return known;
+  const why = await provide(kernel, machine, place, path);
+  const found = { path, why };
+  unpacked.set(path, found);
+  return found;
+}
+
+/** The kernels of this package; undefined where it has no prebuilt/, or the import says that it is not there. */
+async function listTargets(): Promise<Targets | undefined> {
+  try {
+    // @ts-ignore: only a packed release has this file.
+    const module: { readonly targets: Targets } = await import("../prebuilt/targets.ts");
+    return module.targets;
+  } catch (error) {
+    if (error instanceof TypeError && /^Module not found/.test(error.message)) return undefined;
+    throw missing(
+      `the list of this package's kernels could not be imported: ${reason(error)}`,
+      error,
+    );
+  }
+}
+
+/** This machine, as prebuilt/targets.ts names it. */
+function machineName(): string {
+  const { arch, os, target } = Deno.build;
+  if (os === "darwin") return `${arch}-macos`;
+  if (os !== "linux") return `${arch}-${os}`;
+  return `${arch}-linux-${target.includes("musl") ? "musl" : "gnu"}`;
+}
+
+function extension(): string {
+  if (Deno.build.os === "windows") return "dll";
+  return Deno.build.os === "darwin" ? "dylib" : "so";
+}
+
+/** The folder for unpacked kernels, where the environment says which that is. */
+function cacheFolder(): string {
+  const named = variable(FOLDER_VARIABLE);
+  if (named !== undefined) return named;
+  const { os } = Deno.build;
+  const home = absolute("HOME");
+  const caches = os === "windows"
+    ? absolute("LOCALAPPDATA")
+    : os === "darwin"
+    ? home && `${home}/Library/Caches`
+    : absolute("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
+  if (caches !== undefined) return `${caches}/exrp`;
+  const names = os === "windows"
+    ? "LOCALAPPDATA"
+    : os === "darwin"
+    ? "HOME"
+    : "XDG_CACHE_HOME,HOME";
+  throw new ReplayError(
+    "permission",
+    `this package's kernel must be unpacked, but no cache folder is known: run deno with --allow-env=${FOLDER_VARIABLE},${names}, or ${FOLDER_HINT}`,
+  );
+}
+
+/** A variable that is an absolute path; undefined where it is none, as the standard of XDG_CACHE_HOME has it. */
+function absolute(name: string): string | undefined {
+  const value = variable(name);
+  return value !== undefined && /^([/\\]|[A-Za-z]:)/.test(value) ? value : undefined;
+}
+
+/** A variable of the environment; undefined where it is empty or may not be read. */
+function variable(name: string): string | undefined {
+  if (!isAllowed({ name: "env", variable: name })) return undefined;
+  const value = Deno.env.get(name);
+  return value === "" ? undefined : value;
+}
+
+function isAllowed(permission: Deno.PermissionDescriptor): boolean {
+  return Deno.permissions.querySync(permission).state === "granted";
+}
+
+/** Sees to it that a file has a kernel; says how. */
+async function provide(
+  kernel: PrebuiltKernel,
+  machine: string,
+  folder: string,
+  path: string,
+): Promise<string> {
+  if (!isAllowed({ name: "ffi", path }) || !isAllowed({ name: "read", path })) {
+    throw notAllowed(folder, path, "may not open it there");
+  }
+  const before = await look(kernel, path);
+  if (before === "whole") return "unpacked before";
+  if (!isAllowed({ name: "read", path: folder }) || !isAllowed({ name: "write", path: folder })) {
+    const state = before === "absent" ? "is not there yet" : "has a wrong checksum";
+    throw notAllowed(folder, path, `that file ${state} and Deno may not write it`);
+  }
+  await write(await expand(kernel, machine), folder, path, kernel);
+  if (await look(kernel, path) !== "whole") {
+    throw missing(
+      `this package's kernel was unpacked to ${path}, but what is read from there has a wrong checksum; check that disk, or ${FOLDER_HINT}`,
+    );
+  }
+  return before === "absent"
+    ? "unpacked now"
+    : "unpacked now, because the file that was there had a wrong checksum";
+}
+
+/** Whether a file holds a kernel, byte for byte. */
+async function look(
+  kernel: PrebuiltKernel,
+  path: string,
+): Promise<"whole" | "absent" | "wrong"> {
+  let bytes: Bytes;
+  try {
+    bytes = await Deno.readFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "absent";
+    throw missing(
+      `this package's kernel should be at ${path}, but that cannot be read: ${
+        reason(error)
+      }; remove it, or ${FOLDER_HINT}`,
+      error,
+    );
+  }
+  return await sha256(bytes) === kernel.sha256 ? "whole" : "wrong";
+}
+
+/** A kernel's bytes, out of its module. */
+async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
+  const { start, size } = kernel;
+  let found: string;
+  try {
+    const { data } = await kernel.load();
+    const expander = new DecompressionStream("brotli");
+    const stream = new Blob([Uint8Array.fromBase64(data)]).stream().pipeThrough(expander);
+    const all = new Uint8Array(await new Response(stream).arrayBuffer());
+    const bytes = all.subarray(start, start + size);
+    found = await sha256(bytes);
+    if (found === kernel.sha256) return bytes;
+  } catch (error) {
+    throw missing(
+      `this package's kernel for ${machine} could not be loaded: ${
+        reason(error)
+      }; load the package again with \`deno cache --reload\``,
+      error,
+    );
+  }
+  throw missing(
+    `this package's kernel for ${machine} has the SHA-256 ${found}, but it must be ${kernel.sha256}; load the package again with \`deno cache --reload\``,
+  );
+}
+
+/** Writes a file that is either whole or not there. */
+async function write(
+  bytes: Bytes,
+  folder: string,
+  path: string,
+  kernel: PrebuiltKernel,
+): Promise<void> {
+  const partial = `${path}.${crypto.randomUUID()}.part`;
+  try {
+    await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+    try {
+      {
+        using file = await Deno.open(partial, { write: true, createNew: true, mode: 0o600 });
+        for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+        await file.sync();
+      }
+      await Deno.rename(partial, path);
+    } catch (error) {
+      await Deno.remove(partial).catch(() => {});
+      throw error;
+    }
+  } catch (error) {
+    // Windows replaces no file that is in use. Another process that unpacked the same kernel is then as good.
+    if (await look(kernel, path).catch(() => "wrong") === "whole") return;
+    throw missing(
+      `this package's kernel could not be unpacked to ${path}: ${
+        reason(error)
+      }; make ${bytes.length} bytes of room in a folder that may be written, or ${FOLDER_HINT}`,
+      error,
+    );
+  }
+}
+
+async function sha256(bytes: Bytes): Promise<string> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}
+
+function notAllowed(folder: string, path: string, what: string): ReplayError {
+  return new ReplayError(
+    "permission",
+    `this package's kernel is unpacked to ${path}, but ${what}; run deno with --allow-read=${folder} --allow-write=${folder} --allow-ffi=${path}, or ${FOLDER_HINT}`,
+  );
+}
+
+function missing(message: string, cause?: unknown): ReplayError {
+  return new ReplayError("kernel-missing", message, cause === undefined ? {} : { cause });
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

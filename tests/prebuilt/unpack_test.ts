@@ -1,0 +1,267 @@
+/** The kernel inside the package: unpacked once, checked before use, and every failure says what to do. */
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { canMount, namesIn, ownModule, ownTarget, Packed, prebuild } from "./_packed.ts";
+
+const kernels = await Deno.makeTempDir({ prefix: "exrp_prebuilt_" });
+globalThis.addEventListener("unload", () => Deno.removeSync(kernels, { recursive: true }));
+await prebuild([ownTarget], kernels);
+const mounts = await canMount();
+
+/** Records, draws, and prints the kernel's path or the error. */
+function program(options = ""): string {
+  return `
+import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+try {
+  using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2), seed: 1, ${options} });
+  const selector = replay.newPickSelector(prioritized());
+  let episode = replay.newEpisode();
+  for (let k = 0; k < 200; k++) episode = replay.record(episode, [k, k], 1, 1);
+  if (replay.getBatch(8, selector).size !== 8) throw new Error("no batch");
+  console.log(replay.describe().kernel);
+} catch (error) {
+  console.log(error.name + " " + error.code + ": " + error.message);
+}
+`;
+}
+
+const PATH = /\/exrp-[a-z0-9_-]+-[0-9a-f]{16}\.(so|dylib|dll)$/;
+
+Deno.test("the kernel is unpacked at the first start; later starts need no permission to write", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = join(await packed.newCache(), "made", "by", "it");
+  const env = { EXRP_CACHE: cache };
+  const first = await packed.run(program(), { env });
+  assertMatch(first.out, PATH, first.error);
+  assertEquals([first.status, await namesIn(cache)], [0, [first.out.slice(cache.length + 1)]]);
+  const made = await Deno.stat(first.out);
+  if (Deno.build.os !== "windows") assertEquals((made.mode ?? 0) & 0o777, 0o600);
+
+  const flags = [`--allow-read=${cache}`, `--allow-ffi=${first.out}`, "--allow-env=EXRP_CACHE"];
+  const second = await packed.run(program(), { env, flags });
+  assertEquals([second.status, second.out], [0, first.out], second.error);
+  // It was not written again.
+  assertEquals((await Deno.stat(first.out)).ino, made.ino);
+});
+
+Deno.test("without permission the error names the flags, and those are enough", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  const code = program(`kernelCache: ${JSON.stringify(cache)}`);
+  const refused = await packed.run(code, { flags: [] });
+  assertMatch(refused.out, /^ReplayError permission: .* unpacked to .* may not open it there/);
+  const [own = ""] = refused.out.split(" Nor could a local build");
+  const flags = own.match(/--allow-[a-z]+=[^ ,]+/g) ?? [];
+  assertEquals(flags.map((flag) => flag.split("=")[0]), [
+    ...["--allow-read", "--allow-write", "--allow-ffi"],
+  ]);
+  assertMatch(flags[2] ?? "", PATH);
+  const { status, out, error } = await packed.run(code, { flags });
+  assertEquals(status, 0, error);
+  assertMatch(out, PATH);
+});
+
+Deno.test("where the file must be written and may not be, the error says so", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  const code = program(`kernelCache: ${JSON.stringify(cache)}`);
+  const flags = [`--allow-read=${cache}`, `--allow-ffi=${cache}`];
+  const { out } = await packed.run(code, { flags });
+  assertStringIncludes(out, "ReplayError permission: ");
+  assertStringIncludes(out, `that file is not there yet and Deno may not write it`);
+  assertStringIncludes(out, `--allow-write=${cache}`);
+  assertEquals(await namesIn(cache), []);
+});
+
+Deno.test("without the environment and without the option, the error names both", async () => {
+  await using packed = await Packed.from(kernels);
+  const flags = ["--allow-read", "--allow-write", "--allow-ffi"];
+  const { out } = await packed.run(program(), { flags });
+  assertMatch(
+    out,
+    /^ReplayError permission: .* no cache folder is known: .*--allow-env=EXRP_CACHE,/,
+  );
+  assertStringIncludes(out, "option kernelCache");
+});
+
+Deno.test({
+  name: "the folder by default is that of the system's caches",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    await using packed = await Packed.from(kernels);
+    const home = await packed.newCache();
+    const own = await packed.newCache();
+    const plain = await packed.run(program(), { env: { HOME: home, XDG_CACHE_HOME: "" } });
+    assertEquals(plain.out.startsWith(`${home}/.cache/exrp/`), true, plain.out);
+    const named = await packed.run(program(), { env: { HOME: home, XDG_CACHE_HOME: own } });
+    assertEquals(named.out.startsWith(`${own}/exrp/`), true, named.out);
+    // A relative path there is to be ignored, by the standard that names the variable.
+    const relative = await packed.run(program(), { env: { HOME: home, XDG_CACHE_HOME: "x" } });
+    assertEquals(relative.out, plain.out);
+  },
+});
+
+Deno.test("eight processes that unpack at once all succeed, and leave one file", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  const env = { EXRP_CACHE: cache };
+  const all = await Promise.all(Array.from({ length: 8 }, () => packed.run(program(), { env })));
+  const [first] = all;
+  assertMatch(first?.out ?? "", PATH);
+  for (const { status, out, error } of all) assertEquals([status, out], [0, first?.out], error);
+  assertEquals((await namesIn(cache)).length, 1);
+});
+
+Deno.test("a file in the cache that is not whole is never loaded: it is replaced, or the error says so", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  const env = { EXRP_CACHE: cache };
+  const { out: path } = await packed.run(program(), { env });
+  const whole = await Deno.readFile(path);
+  const flipped = whole.slice();
+  flipped[whole.length >> 1] = ~(flipped[whole.length >> 1] ?? 0);
+  // Half of it, as after a crash of the machine; nothing; one bit more or less; and a part that a killed process left beside it.
+  for (const bytes of [whole.slice(0, whole.length >> 1), new Uint8Array(0), flipped]) {
+    await Deno.writeFile(path, bytes);
+    await Deno.writeFile(`${path}.left.part`, bytes);
+    const flags = [`--allow-read=${cache}`, `--allow-ffi=${path}`, "--allow-env=EXRP_CACHE"];
+    const refused = await packed.run(program(), { env, flags });
+    assertStringIncludes(refused.out, "has a wrong checksum and Deno may not write it");
+    assertEquals(await Deno.readFile(path), bytes);
+    const mended = await packed.run(program(), { env });
+    assertEquals([mended.status, mended.out], [0, path], mended.error);
+    assertEquals(await Deno.readFile(path), whole);
+  }
+});
+
+Deno.test("a module of the package that was changed is refused, and nothing of it is written", async () => {
+  const file = `prebuilt/${ownModule}`;
+  const changes: [string, string, (text: string) => string, RegExp][] = [
+    [
+      "cut off",
+      file,
+      (text) => text.replace(/"([^"]+)"/, (_, data) => `"${data.slice(0, -800)}"`),
+      /could not be loaded: .*--reload/,
+    ],
+    [
+      "no base64",
+      file,
+      (text) => text.replace(/"..../, '"!!!!'),
+      /could not be loaded: .*--reload/,
+    ],
+    ["away", file, () => "export {};", /could not be loaded: .*--reload/],
+    [
+      "another checksum",
+      "prebuilt/targets.ts",
+      (text) => text.replace(/sha256: "(.*?)"/, `sha256: "${"0".repeat(64)}"`),
+      /has the SHA-256 [0-9a-f]{64}, but it must be 0{64}; .*--reload/,
+    ],
+  ];
+  for (const [name, which, change, words] of changes) {
+    await using packed = await Packed.from(kernels);
+    const cache = await packed.newCache();
+    await packed.edit(which, change);
+    const { out } = await packed.run(program(), { env: { EXRP_CACHE: cache } });
+    assertMatch(out, /^ReplayError kernel-missing: this package's kernel for /, name);
+    assertMatch(out, words, name);
+    assertEquals(await namesIn(cache), [], name);
+  }
+});
+
+Deno.test("a machine that the package has no kernel for is told which it has", async () => {
+  await using packed = await Packed.from(kernels);
+  await packed.edit(
+    "prebuilt/targets.ts",
+    (text) => text.replace(`"${ownTarget}"`, '"m68k-amiga"'),
+  );
+  const { out } = await packed.run(program(), { env: { EXRP_CACHE: await packed.newCache() } });
+  assertStringIncludes(
+    out,
+    `ReplayError kernel-missing: this package brings no kernel for ${ownTarget}, only for m68k-amiga; build one`,
+  );
+});
+
+const disks: [string, string, RegExp][] = [
+  [
+    "full",
+    "size=256k",
+    /could not be unpacked to .*: No space left on device .*; make \d+ bytes of room/,
+  ],
+  ["read-only", "ro", /could not be unpacked to .*: Read-only file system .*name a folder by/],
+  ["mounted noexec", "noexec", /the system does not load it: .*noexec, name another one/],
+];
+for (const [name, options, words] of disks) {
+  Deno.test({
+    name: `a cache folder that is ${name}: the error says so`,
+    ignore: !mounts,
+    fn: async () => {
+      await using packed = await Packed.from(kernels);
+      const cache = await packed.newCache();
+      const list = `\nfor (const { name } of Deno.readDirSync(${
+        JSON.stringify(cache)
+      })) if (name.endsWith(".part")) console.log(name);`;
+      const { out, error } = await packed.run(program() + list, {
+        env: { EXRP_CACHE: cache },
+        mount: `mount -t tmpfs -o ${options} none ${cache}`,
+      });
+      assertMatch(out, /^ReplayError kernel-missing: .*$/, error);
+      assertMatch(out, words);
+    },
+  });
+}
+
+Deno.test("a cache folder that is a file: the error says so", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = join(await packed.newCache(), "file");
+  await Deno.writeTextFile(cache, "");
+  const { out } = await packed.run(program(), { env: { EXRP_CACHE: cache } });
+  assertMatch(
+    out,
+    /^ReplayError kernel-missing: this package's kernel (should be at|could not be)/,
+  );
+  assertStringIncludes(out, "name a folder by the option kernelCache");
+});
+
+Deno.test("over HTTP: only the module of this machine is run, and importing runs none", async () => {
+  await using packed = await Packed.from(kernels);
+  const module = `prebuilt/${ownModule}`;
+  const other = join(packed.folder, "prebuilt", "other.ts");
+  await Deno.copyFile(join(packed.folder, module), other);
+  const tell = (name: string) => (text: string): string => `console.log("${name}");\n${text}`;
+  for (const file of ["targets.ts", ownModule, "other.ts"]) {
+    await packed.edit(`prebuilt/${file}`, tell(file));
+  }
+  const entry =
+    '\n  "other": { start: 0, size: 1, sha256: "", load: () => import("./other.ts") },\n};';
+  await packed.edit("prebuilt/targets.ts", (text) => text.replace("\n};", entry));
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async (request) => {
+      const { pathname } = new URL(request.url);
+      const headers = { "content-type": "application/typescript" };
+      return new Response(await Deno.readTextFile(packed.folder + pathname), { headers });
+    },
+  );
+  const host = `127.0.0.1:${server.addr.port}`;
+  const run = async (code: string, flags: string[], cache: string): Promise<string[]> => {
+    const env = { EXRP_CACHE: cache, DENO_DIR: join(packed.root, "deno") };
+    const all = [...flags, `--allow-import=${host}`];
+    const { status, out, error } = await packed.run(
+      code.replace("@exrp/replay", `http://${host}/mod.ts`),
+      { flags: all, env },
+    );
+    assertEquals(status, 0, error);
+    return out.split("\n");
+  };
+  const allow = ["--allow-read", "--allow-write", "--allow-ffi", "--allow-env"];
+  assertEquals(await run('import "@exrp/replay"; console.log("imported");', [], ""), ["imported"]);
+  const cache = await packed.newCache();
+  const first = await run(program(), allow, cache);
+  assertEquals(first.slice(0, -1), ["targets.ts", ownModule]);
+  assertMatch(first.at(-1) ?? "", PATH);
+  assertEquals(await run(program(), allow, cache), ["targets.ts", ...first.slice(-1)]);
+  // What was fetched then is enough for later starts, without a network, and with an empty cache folder too.
+  await server.shutdown();
+  const again = await run(program(), [...allow, "--cached-only"], await packed.newCache());
+  assertEquals(again.slice(0, -1), ["targets.ts", ownModule]);
+});

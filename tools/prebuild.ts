@@ -1,0 +1,226 @@
+/**
+ * Packs the kernel for a release: `deno task prebuild`. Builds the library of every released target, and writes it as TypeScript into
+ * prebuilt/, from where ffi/embedded.ts unpacks it.
+ *
+ * A module prebuilt/<system>.ts has the libraries of one system, one after the other: compressed by Brotli, in base64. Deno's modules
+ * may only be code, so bytes travel as text. prebuilt/targets.ts says where in which module a library is, its size and its SHA-256.
+ * prebuilt/wasm32.ts has the WebAssembly kernel, where one was built. Browsers cannot expand Brotli, so it is compressed by Deflate.
+ *
+ * The same commit gives the same bytes, with the same versions of Zig and Deno: the compiler gets relative paths and a fixed processor.
+ *
+ * @module
+ */
+import { basename, dirname, join, resolve } from "node:path";
+import { brotliCompressSync, constants, deflateSync } from "node:zlib";
+import { readArguments } from "./_arguments.ts";
+import { exists, inRepository, libraryFileName, repository, run, seconds } from "./_repository.ts";
+import { findZig, ToolError, type Zig } from "./_zig.ts";
+import { compilerArgs, runZig, sha256, withLock } from "./build_kernel.ts";
+
+const usage = `deno task prebuild [OPTION]
+
+Builds the kernel for every released target, and writes prebuilt/, which the package carries.
+
+  --only=TARGET,…    only these targets, such as x86_64-linux-gnu
+  --out=FOLDER       writes this folder instead of prebuilt/
+  --help             prints this`;
+
+/** A library that a release has. */
+interface Library {
+  /** Its name, as ffi/embedded.ts asks for it. */
+  readonly target: string;
+  /** The compiler's name of its target. */
+  readonly triple: string;
+}
+
+/**
+ * The libraries of each module. Those of one processor and system differ little, so together they are hardly larger than one. Builds
+ * in a clone use the same triples, so that the tests run the published code.
+ */
+const modules: Readonly<Record<string, readonly Library[]>> = {
+  "x86_64-linux": [
+    { target: "x86_64-linux-gnu", triple: "x86_64-linux-gnu.2.17" },
+    { target: "x86_64-linux-musl", triple: "x86_64-linux-musl" },
+  ],
+  "aarch64-linux": [
+    { target: "aarch64-linux-gnu", triple: "aarch64-linux-gnu.2.17" },
+    { target: "aarch64-linux-musl", triple: "aarch64-linux-musl" },
+  ],
+  "x86_64-macos": [{ target: "x86_64-macos", triple: "x86_64-macos.11.0" }],
+  "aarch64-macos": [{ target: "aarch64-macos", triple: "aarch64-macos.11.0" }],
+  "x86_64-windows": [{ target: "x86_64-windows", triple: "x86_64-windows-gnu" }],
+};
+
+/** The WebAssembly kernel that `deno task build` makes. */
+const wasm = inRepository("zig-out", "lib", "exrp.wasm");
+
+/** What a whole package may take, unpacked and with all targets. */
+const packageMaxBytes = 3_000_000;
+
+const notice = "// Written by `deno task prebuild`: do not edit.\n";
+
+function log(line: string): void {
+  console.log(`prebuild: ${line}`);
+}
+
+/** How a target's library is called. */
+function fileNameOf(target: string): string {
+  if (target.includes("windows")) return libraryFileName("windows");
+  return libraryFileName(target.includes("macos") ? "darwin" : "linux");
+}
+
+/** Compiles a library into zig-out/<target>/ and returns its bytes. */
+async function compile(zig: Zig, { target, triple }: Library): Promise<Uint8Array<ArrayBuffer>> {
+  const start = performance.now();
+  const path = inRepository("zig-out", target, fileNameOf(target));
+  const folder = inRepository("zig-out", `.building-${Deno.pid}`);
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.mkdir(dirname(path), { recursive: true });
+  try {
+    const emitted = join(folder, basename(path));
+    await runZig(
+      zig,
+      await compilerArgs(emitted, triple),
+      "the first build of a target compiles Zig's C++ library, one to two minutes on two cores",
+    );
+    await Deno.rename(emitted, path);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+  const bytes = await Deno.readFile(path);
+  log(`${target}: ${bytes.length} bytes (${seconds(performance.now() - start)})`);
+  return bytes;
+}
+
+/** The smallest that Brotli makes of some bytes. */
+function brotli(bytes: Uint8Array): Uint8Array {
+  return brotliCompressSync(bytes, {
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+      [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS,
+      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    },
+  });
+}
+
+/** A module that has some bytes as text. */
+function textOf(what: string, bytes: Uint8Array, more = ""): string {
+  const data = new Uint8Array(bytes).toBase64();
+  return `${notice}\n/** ${what}, in base64. */\nexport const data: string =\n  "${data}";\n${more}`;
+}
+
+/** Compiles libraries and writes their module; returns what targets.ts says of them. */
+async function writeModule(
+  zig: Zig,
+  name: string,
+  libraries: readonly Library[],
+  out: string,
+): Promise<string> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let entries = "";
+  let start = 0;
+  for (const library of libraries) {
+    const bytes = await compile(zig, library);
+    parts.push(bytes);
+    const where = `start: ${start}, size: ${bytes.length}, sha256: "${await sha256(bytes)}"`;
+    const load = `load: () => import("./${name}.ts")`;
+    entries += `  "${library.target}": { ${where}, ${load} },\n`;
+    start += bytes.length;
+  }
+  const packed = brotli(new Uint8Array(await new Blob(parts).arrayBuffer()));
+  const text = textOf(`The kernels for ${name}, one after the other: compressed by Brotli`, packed);
+  await Deno.writeTextFile(join(out, `${name}.ts`), text);
+  log(`${name}.ts: ${text.length} bytes`);
+  return entries;
+}
+
+/** Writes the module of the WebAssembly kernel; says so where none was built. */
+async function writeWasm(out: string): Promise<void> {
+  if (!await exists(wasm)) return log("no zig-out/lib/exrp.wasm: no wasm32.ts");
+  const bytes = await Deno.readFile(wasm);
+  const packed = deflateSync(bytes, { level: 9 });
+  const more =
+    `/** The size of the kernel, in bytes. */\nexport const size: number = ${bytes.length};\n` +
+    `/** Its SHA-256. */\nexport const sha256: string =\n  "${await sha256(bytes)}";\n`;
+  const text = textOf("The kernel for WebAssembly: compressed by Deflate (zlib)", packed, more);
+  await Deno.writeTextFile(join(out, "wasm32.ts"), text);
+  log(`wasm32.ts: ${text.length} bytes`);
+}
+
+const targetsHead = `${notice}
+/** Where a kernel is, and the module that has it. */
+export interface PrebuiltKernel {
+  /** Its first byte among those of its module. */
+  readonly start: number;
+  /** Its size in bytes. */
+  readonly size: number;
+  /** Its SHA-256, in hexadecimal. */
+  readonly sha256: string;
+  /** Loads its module: the kernels of one system, compressed by Brotli, in base64. */
+  readonly load: () => Promise<{ readonly data: string }>;
+}
+
+/** The kernels of this package. */
+export const targets: Readonly<Record<string, PrebuiltKernel>> = {
+`;
+
+/** Refuses a package that is too large to publish. */
+async function checkPackage(): Promise<void> {
+  const { success, stdout, stderr } = await run([
+    ...[Deno.execPath(), "publish", "--dry-run", "--allow-dirty", "--no-check"],
+  ]);
+  if (!success) throw new ToolError(`deno publish --dry-run refused the package: ${stderr}`);
+  let bytes = 0;
+  let fileCount = 0;
+  for (const [url] of `${stdout}\n${stderr}`.matchAll(/file:\/\/\S+/g)) {
+    bytes += (await Deno.stat(new URL(url))).size;
+    fileCount++;
+  }
+  const size = `the package has ${fileCount} files and ${bytes} bytes`;
+  if (fileCount === 0 || bytes > packageMaxBytes) {
+    throw new ToolError(`${size}; it may have at most ${packageMaxBytes} bytes.`);
+  }
+  log(size);
+}
+
+/** Writes the modules that some targets are in, into an empty folder. */
+async function prebuild(chosen: readonly string[], out: string): Promise<void> {
+  const start = performance.now();
+  const zig = await findZig(log);
+  if (await exists(out)) await Deno.remove(out, { recursive: true });
+  await Deno.mkdir(out, { recursive: true });
+  let entries = "";
+  for (const [name, all] of Object.entries(modules)) {
+    const libraries = all.filter(({ target }) => chosen.includes(target));
+    if (libraries.length > 0) entries += await writeModule(zig, name, libraries, out);
+  }
+  await writeWasm(out);
+  // The list comes last: a folder without it counts as no folder.
+  await Deno.writeTextFile(join(out, "targets.ts"), `${targetsHead}${entries}};\n`);
+  log(`${out} is ready (${seconds(performance.now() - start)})`);
+}
+
+/** Runs the tool; returns its exit status. */
+async function main(args: readonly string[]): Promise<number> {
+  const options = readArguments(args, { only: { type: "string" }, out: { type: "string" } }, usage);
+  if (typeof options === "number") return options;
+  const known = Object.values(modules).flat().map(({ target }) => target);
+  const chosen = options.only?.split(",") ?? known;
+  const unknown = chosen.find((target) => !known.includes(target));
+  if (unknown !== undefined) {
+    console.error(`--only=${unknown} is unknown; there are ${known.join(", ")}`);
+    return 2;
+  }
+  const out = options.out === undefined ? join(repository, "prebuilt") : resolve(options.out);
+  try {
+    await withLock(() => prebuild(chosen, out));
+    if (options.out === undefined) await checkPackage();
+    return 0;
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    console.error(`prebuild: ${error.message}`);
+    return 1;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
