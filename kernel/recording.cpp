@@ -141,7 +141,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
-  Status status = replay_.openEpisode(handle, &episode);
+  Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
   if (status == Status::ok && hasPriority) {
     status = checkPriorities(row + rowPriorityOffset, 0, 1);
     if (status == Status::ok) status = replay_.reservePriorities();
@@ -170,6 +170,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   tags.give(replay_, episode, 0);
   if (hasNextState && flags == 0) nextStates.set(episode, replay_.episodes()[episode].count, row + rowFinalState_);
   handle = replay_.handleAt(episode);
+  guessFor(handle) = episode;
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
 }

@@ -5,7 +5,7 @@
 // picks, draws and victims. Everything is checked, and all memory taken, before the first record is stored.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
-// Cost: near that of copying the bytes. It keeps nothing but where the columns of a row lie.
+// Cost: near that of copying the bytes. It keeps where the columns of a row lie, and guesses of episodes.
 #pragma once
 
 #include "kernel/lane.hpp"
@@ -81,6 +81,12 @@ class Recording {
   uint32_t rowGroups_[columnMax] = {};   // where a group's row begins in the caller's
   uint32_t rowColumns_[columnMax] = {};  // where a column begins
   uint32_t rowFinalState_ = 0;
+  /// The episodes that single records went to last, by the lowest bits of their handles. They are guesses, tried before a search.
+  static constexpr uint32_t guessCount = 64;
+  uint32_t guesses_[guessCount] = {};
+  uint32_t& guessFor(double handle) {
+    return guesses_[handle >= 0 && handle < 0x1p53 ? static_cast<uint64_t>(static_cast<int64_t>(handle)) % guessCount : 0];
+  }
   uint32_t rowTag_ = 0;
 };
 

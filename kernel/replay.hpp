@@ -177,6 +177,15 @@ class Replay {
     return Status::ok;
   }
 
+  /// The same, where the caller has a guess: any number, which most often is the episode's index.
+  Status openEpisode(double handle, uint32_t guess, uint32_t* episode) const {
+    if (guess >= episodes_.highWater() || handleAt(guess) != handle || episodes_[guess].state != EXRP_EPISODE_OPEN) {
+      return openEpisode(handle, episode);
+    }
+    *episode = guess;
+    return Status::ok;
+  }
+
   /// Takes all memory that `recordCount` records of `episodeCount` episodes could need, before anything changes.
   Status prepareRecords(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
   Status prepareRecord() { return prepareRecords(1, 2, blocksPerRecordMax); }
