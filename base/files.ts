@@ -8,9 +8,34 @@
  * @module
  */
 
-import type * as NodeFs from "node:fs";
-import type * as NodePath from "node:path";
-import type * as NodeUrl from "node:url";
+/** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
+interface NodeFs {
+  openSync(path: string, flags: "r" | "r+" | "wx"): number;
+  writeSync(file: number, bytes: Uint8Array): number;
+  readSync(file: number, into: Uint8Array): number;
+  fsyncSync(file: number): void;
+  futimesSync(file: number, accessed: Date, changed: Date): void;
+  fstatSync(file: number): { readonly mtimeMs: number };
+  closeSync(file: number): void;
+  renameSync(from: string, to: string): void;
+  unlinkSync(path: string): void;
+  readdirSync(folder: string, options: { withFileTypes: true }): {
+    readonly name: string;
+    isFile(): boolean;
+  }[];
+}
+
+/** What is used of `node:path`. */
+interface NodePath {
+  basename(path: string): string;
+  dirname(path: string): string;
+  join(...parts: string[]): string;
+}
+
+/** What is used of `node:url`. */
+interface NodeUrl {
+  fileURLToPath(url: URL): string;
+}
 
 /** A file that is open. */
 export interface OpenFile extends Disposable {
@@ -35,7 +60,7 @@ export interface Files {
   /** Whether a process can hold a file as its own. */
   readonly hasLocks: boolean;
   /** `node:path`. */
-  readonly path: Pick<typeof NodePath, "basename" | "dirname" | "join">;
+  readonly path: NodePath;
   /** The path that a `file:` URL stands for. */
   fromUrl(url: URL): string;
   /** Makes a file that is not there yet, to write to it. */
@@ -72,12 +97,12 @@ function makeFiles(): Files | undefined {
   // Not an import: bundlers for browsers would look for the module.
   const builtin = <M>(name: string): M | undefined =>
     process?.getBuiltinModule?.(name) as M | undefined;
-  const path = builtin<typeof NodePath>("node:path");
-  const url = builtin<typeof NodeUrl>("node:url");
+  const path = builtin<NodePath>("node:path");
+  const url = builtin<NodeUrl>("node:url");
   if (path === undefined || url === undefined) return undefined;
   const names = { path, fromUrl: (it: URL): string => url.fileURLToPath(it) };
   if (deno !== undefined) return { ...names, ...filesOfDeno(deno) };
-  const fs = builtin<typeof NodeFs>("node:fs");
+  const fs = builtin<NodeFs>("node:fs");
   return fs === undefined ? undefined : { ...names, ...filesOfNode(fs) };
 }
 
@@ -110,7 +135,7 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
   };
 }
 
-function filesOfNode(fs: typeof NodeFs): Omit<Files, Named> {
+function filesOfNode(fs: NodeFs): Omit<Files, Named> {
   const opened = (file: number): OpenFile => ({
     write: (bytes) => fs.writeSync(file, bytes),
     read: (into) => fs.readSync(file, into),

@@ -66,9 +66,13 @@ const LENGTH: Getter<number> = getterOf(TYPED_ARRAY, "length");
 const BUFFER: Getter<ArrayBuffer> = getterOf(TYPED_ARRAY, "buffer");
 const BYTE_OFFSET: Getter<number> = getterOf(TYPED_ARRAY, "byteOffset");
 const BYTE_LENGTH: Getter<number> = getterOf(TYPED_ARRAY, "byteLength");
-const DETACHED: Getter<boolean> = getterOf(ArrayBuffer.prototype, "detached");
 const BUFFER_BYTES: Getter<number> = getterOf(ArrayBuffer.prototype, "byteLength");
-const TRANSFER = ArrayBuffer.prototype.transfer;
+/** Node 20 has neither `transfer` nor `detached`. */
+const TRANSFER: (this: ArrayBuffer) => ArrayBuffer =
+  Reflect.get(ArrayBuffer.prototype, "transfer") ??
+    function (this: ArrayBuffer): ArrayBuffer {
+      return structuredClone(this, { transfer: [this] });
+    };
 
 /** The kind of a typed array, by its memory; undefined for anything else, such as a `DataView` or a `Proxy`. */
 export function kindOf(value: unknown): string | undefined {
@@ -123,7 +127,7 @@ export function isOwn<K extends ArrayKind>(kind: K, value: unknown): value is Ar
 /** True for a `SharedArrayBuffer`, whatever its prototype is: the getter throws for one. */
 function isShared(buffer: ArrayBufferLike): boolean {
   try {
-    DETACHED.call(buffer);
+    BUFFER_BYTES.call(buffer);
     return false;
   } catch {
     return true;
@@ -139,7 +143,17 @@ export function moveMemory(buffer: ArrayBuffer, bytes: number): ArrayBuffer | un
 export function isDetached(value: unknown): boolean {
   if (KIND.call(value) === undefined) return false;
   const buffer = BUFFER.call(value);
-  return !isShared(buffer) && DETACHED.call(buffer);
+  return !isShared(buffer) && BUFFER_BYTES.call(buffer) === 0 && !isUsable(buffer);
+}
+
+/** False for a buffer that has lost its memory: no view of it can be made. */
+function isUsable(buffer: ArrayBuffer): boolean {
+  try {
+    new DataView(buffer);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

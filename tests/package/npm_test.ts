@@ -1,0 +1,214 @@
+/** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { join } from "node:path";
+import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_npm.ts";
+import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
+import { builtLibraryPath, exists, inRepository } from "../../tools/_repository.ts";
+import { ended, FreshFolder } from "./_fresh_folder.ts";
+import { installRuntimes, npm } from "./_runtimes.ts";
+
+const manifest = await readManifest();
+const { name } = manifest;
+const runtimes = await installRuntimes();
+
+/** Node and Bun have no FFI, so they need the kernel as WebAssembly. */
+const hasWasm = await exists(inRepository("ffi", "wasm.ts"));
+
+/** A test that needs programs from npm. Where they can't be installed, it is skipped, and its name says why. */
+function withRuntimes(
+  what: string,
+  fn: (path: Extract<typeof runtimes, object>["path"]) => Promise<void>,
+): void {
+  if (typeof runtimes === "object") return Deno.test(what, () => fn(runtimes.path));
+  Deno.test({ name: `${what} (skipped: ${runtimes})`, ignore: true, fn: () => {} });
+}
+
+/** Plain JavaScript without `using`, which Node 20 and 22 do not read. */
+const PROGRAM = `import { ExperienceReplay, float16, float32, prioritized } from "${name}";
+import { CartPole } from "${name}/envs";
+
+const lines = [];
+const make = () => ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
+const replay = await make();
+const selector = replay.newPickSelector(prioritized());
+const environment = new CartPole(1);
+let [state, episode] = [environment.reset(), replay.newEpisode()];
+for (let step = 0; step < 300; step++) {
+  const { state: next, reward, terminated } = environment.step(step % 2);
+  episode = replay.record(episode, state, step % 2, reward, terminated ? { finalState: next } : {});
+  if (terminated) episode = replay.newEpisode();
+  state = terminated ? environment.reset() : next;
+}
+const batch = replay.getBatch(32, selector);
+replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
+lines.push(JSON.stringify([...batch.state]));
+
+await replay.serialize("replay.exrp");
+const second = await make();
+const again = second.newPickSelector(prioritized());
+await second.unserialize("replay.exrp");
+lines.push(JSON.stringify([...second.getBatch(64, again).state]));
+await replay.serialize("replay.exrp");
+
+if (typeof Float16Array === "undefined") {
+  try { float16(2); } catch (error) { lines.push(error.message); }
+} else lines.push("float16() needs Float16Array, and it is there: " + float16(2).elementBytes);
+const { backend = "native" } = replay.describe();
+second[Symbol.dispose]();
+replay[Symbol.dispose]();
+console.log(JSON.stringify({ backend: String(backend).split(":")[0], lines }));
+`;
+
+/** Makes the package and packs it, once for all tests. */
+const packed: Promise<string> | undefined = typeof runtimes === "object" ? pack() : undefined;
+
+async function pack(): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "exrp_npm_" });
+  addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+  await makeNpmPackage(join(folder, "npm"));
+  await using shop = await FreshFolder.make();
+  const made = await shop.run(npm, ["pack", join(folder, "npm", "package"), "--json"]);
+  ended("npm pack", made);
+  const [{ filename, unpackedSize }] = JSON.parse(made.stdout);
+  assert(unpackedSize <= PACKAGE_BYTES_MAX, `${unpackedSize} bytes unpacked`);
+  await Deno.copyFile(shop.at(filename), join(folder, filename));
+  console.log(`npm: ${unpackedSize} bytes unpacked`);
+  return join(folder, filename);
+}
+
+/** A fresh folder with the package installed. */
+async function installed(): Promise<FreshFolder> {
+  const folder = await FreshFolder.make();
+  await folder.write("package.json", JSON.stringify({ private: true, type: "module" }));
+  const args = ["install", "--no-audit", "--no-fund", "--offline", await packed ?? ""];
+  ended("npm install", await folder.run(npm, args));
+  await folder.write("main.js", PROGRAM);
+  return folder;
+}
+
+interface Said {
+  readonly backend: string;
+  readonly lines: readonly string[];
+}
+
+/** What the program says under Deno, with the kernel of this machine. */
+async function saidByDeno(folder: FreshFolder): Promise<Said> {
+  const kernel = builtLibraryPath();
+  const args = ["run", "--no-prompt", "--allow-read=.", "--allow-write=."];
+  args.push("--allow-env=EXRP_KERNEL", `--allow-ffi=${kernel}`, "main.js");
+  const ran = await folder.run(Deno.execPath(), args, { EXRP_KERNEL: kernel });
+  ended("Deno", ran);
+  return JSON.parse(ran.stdout);
+}
+
+withRuntimes(
+  "the npm package runs in Deno, Node 20, 22 and 24 and Bun, with the same batches bit for bit",
+  async (path) => {
+    await using folder = await installed();
+    const expected = await saidByDeno(folder);
+    assertStrictEquals(expected.backend, "native");
+    if (!hasWasm) return;
+    for (const runtime of ["node20", "node22", "node24", "bun"] as const) {
+      const ran = await folder.run(path[runtime], ["main.js"]);
+      ended(runtime, ran);
+      const { backend, lines }: Said = JSON.parse(ran.stdout);
+      assertStrictEquals(backend, "wasm", runtime);
+      assertEquals(lines.slice(0, 2), expected.lines.slice(0, 2), runtime);
+      assert(lines[2]?.startsWith("float16() needs Float16Array"), runtime);
+      // A snapshot leaves one file, under its own name.
+      const names = [...Deno.readDirSync(folder.path)].map((entry) => entry.name);
+      assertEquals(names.filter((entry) => entry.startsWith("replay")), ["replay.exrp"], runtime);
+    }
+  },
+);
+
+withRuntimes(
+  "every entry point loads in Node and Bun, and asks for nothing of Deno's",
+  async (path) => {
+    await using folder = await installed();
+    const entries = Object.keys(manifest.exports).map((entry) => entry.replace(".", name));
+    await folder.write(
+      "all.js",
+      entries.map((entry) => `import ${JSON.stringify(entry)};`).join("\n"),
+    );
+    await folder.write(
+      "pure.js",
+      `import { gae } from "${name}/returns";
+    import { BitFlip } from "${name}/envs";
+    console.log(typeof gae, new BitFlip({ seed: 7, bitCount: 12 }).reset().join(""));`,
+    );
+    for (const runtime of ["node20", "node22", "node24", "bun"] as const) {
+      ended(runtime, await folder.run(path[runtime], ["all.js"]));
+      const ran = await folder.run(path[runtime], ["pure.js"]);
+      assertStrictEquals(ran.stdout.trim(), "function 111101110010", runtime);
+    }
+  },
+);
+
+withRuntimes(
+  "a bundle for the browser needs no Node module, and has only what was asked for",
+  async (path) => {
+    await using folder = await installed();
+    await folder.write("few.js", `export { annealed } from "${name}/returns";`);
+    const bundle = async (entry: string, ...more: string[]): Promise<number> => {
+      const args = [
+        entry,
+        "--bundle",
+        "--format=esm",
+        "--platform=browser",
+        "--outdir=out",
+        ...more,
+      ];
+      const ran = await folder.run(path.esbuild, args);
+      ended(`esbuild ${entry}`, ran);
+      assert(!/warning/i.test(ran.stderr), ran.stderr);
+      return (await Deno.stat(folder.at("out", entry))).size;
+    };
+    await bundle("main.js", "--splitting");
+    const bytes = await bundle("few.js", "--minify");
+    assert(bytes < 4_000, `annealed() alone takes ${bytes} bytes`);
+  },
+);
+
+withRuntimes(
+  "TypeScript finds the types of the npm package, without those of Deno or Node",
+  async (path) => {
+    await using folder = await installed();
+    const use = Object.keys(manifest.exports).map((entry, k) =>
+      `import * as e${k} from "${entry.replace(".", name)}"; void e${k};`
+    );
+    await folder.write(
+      "main.ts",
+      `${use.join("\n")}
+import { ExperienceReplay, float32, prioritized } from "${name}";
+using replay = await ExperienceReplay.create({ capacity: 10, state: float32(4) });
+const batch = replay.getBatch(2, replay.newPickSelector(prioritized()));
+const states: Float32Array = batch.state;
+// @ts-expect-error: an action is int32 by default
+const actions: Float32Array = batch.action;
+export { actions, states };
+`,
+    );
+    const compilerOptions = {
+      ...{ module: "nodenext", target: "es2022", lib: ["esnext", "dom", "dom.asynciterable"] },
+      ...{ strict: true, noEmit: true, types: [], skipLibCheck: !hasWasm },
+    };
+    await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+    ended("tsc", await folder.run(path.node24, [path.tsc, "-p", "."]));
+  },
+);
+
+Deno.test("package.json names a module and its types for each entry point", () => {
+  const { exports, sideEffects } = JSON.parse(JSON.stringify(packageJson(manifest)));
+  assertEquals(exports["./envs"], { types: "./envs/mod.d.ts", default: "./envs/mod.js" });
+  assertEquals(Object.keys(exports), [...Object.keys(manifest.exports), "./package.json"]);
+  assertStrictEquals(sideEffects, false);
+});
+
+Deno.test("the compiler's errors count, but for the names of Deno", () => {
+  const text = `a.ts(1,2): error TS2503: Cannot find namespace 'Deno'.
+a.ts(1,2): error TS2304: Cannot find name 'Deno'.
+a.ts(71,40): error TS2550: Property 'transfer' does not exist on type 'ArrayBuffer'.
+`;
+  assertEquals(compilerErrors(text).length, 1);
+});

@@ -1,0 +1,130 @@
+/**
+ * Makes the npm package: the files that JSR has too, each as JavaScript with its types. `--help` says where it goes.
+ *
+ * The TypeScript compiler makes one `.js` and one `.d.ts` of each file, and bundles nothing. So the modules stay those of the
+ * repository, and a bundler leaves out what nobody imports. It also finds what Node 20 does not have: its library of types is that of
+ * ES2023, and a later built-in function is an error. Names of Deno are not known to it and are left alone.
+ *
+ * @module
+ */
+import { dirname, join, resolve } from "node:path";
+import { readArguments } from "./_arguments.ts";
+import { findPackageFaults, listPublished, type Manifest, readManifest } from "./_package.ts";
+import { exists, inRepository, run } from "./_repository.ts";
+
+const usage = `deno task npm [OPTION]
+
+Makes the npm package. Pack it with \`npm pack build/npm/package\`, or publish it with \`npm publish build/npm/package\`.
+
+  --out=DIR   where it goes: build/npm by default, with the package in DIR/package
+  --help      prints this`;
+
+/** The compiler: the version that this Deno has, too. */
+const TYPESCRIPT = "npm:typescript@6.0.3";
+
+const compilerOptions = {
+  rootDir: "source",
+  outDir: "package",
+  module: "nodenext",
+  target: "es2022",
+  lib: [
+    "es2023",
+    "esnext.disposable",
+    "esnext.float16",
+    "dom",
+    "dom.iterable",
+    "dom.asynciterable",
+  ],
+  types: [],
+  strict: true,
+  // What Deno gives is unknown here, so its types are any.
+  noImplicitAny: false,
+  noUncheckedIndexedAccess: true,
+  declaration: true,
+  rewriteRelativeImportExtensions: true,
+};
+
+/** The oldest Node that works: it has `process.getBuiltinModule`, by which files are reached. */
+const NODE_MIN = "20.16";
+
+/** The package.json of the package. */
+export function packageJson({ name, version, license, exports }: Manifest): object {
+  const entry = (path: string): object => ({
+    types: path.replace(/\.ts$/, ".d.ts"),
+    default: path.replace(/\.ts$/, ".js"),
+  });
+  return {
+    name,
+    version,
+    description: "Experience replay for reinforcement learning, with a native kernel",
+    keywords: ["reinforcement-learning", "experience-replay", "replay-buffer", "deno", "wasm"],
+    license,
+    type: "module",
+    sideEffects: false,
+    engines: { node: `>=${NODE_MIN}` },
+    exports: {
+      ...Object.fromEntries(Object.entries(exports).map(([key, path]) => [key, entry(path)])),
+      "./package.json": "./package.json",
+    },
+  };
+}
+
+/** What the compiler found wrong, without the names of Deno, which it does not know. */
+export function compilerErrors(text: string): string[] {
+  return text.split("\n").filter((line) =>
+    / error TS\d+: /.test(line) && !/Cannot find (name|namespace) 'Deno'/.test(line)
+  );
+}
+
+async function copy(file: string, to: string): Promise<void> {
+  await Deno.mkdir(dirname(to), { recursive: true });
+  await Deno.copyFile(inRepository(file), to);
+}
+
+/**
+ * Makes the package in `out/package`.
+ *
+ * @throws {Error} When the files are no package, or the compiler finds something wrong.
+ */
+export async function makeNpmPackage(out: string): Promise<void> {
+  const manifest = await readManifest();
+  const files = await listPublished({ check: false });
+  const faults = await findPackageFaults(files);
+  if (faults.length > 0) throw new Error(faults.join("\n"));
+  if (await exists(out)) await Deno.remove(out, { recursive: true });
+  for (const file of files) {
+    if (file.endsWith(".ts")) await copy(file, join(out, "source", file));
+  }
+  for (const file of ["README.md", "LICENSE"]) await copy(file, join(out, "package", file));
+  const json = (name: string, value: object): Promise<void> =>
+    Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");
+  await json("source/package.json", { type: "module" });
+  await json("tsconfig.json", { compilerOptions, include: ["source/**/*.ts"] });
+  await json("package/package.json", packageJson(manifest));
+  const { stdout, stderr } = await run([
+    Deno.execPath(),
+    ...["run", "--quiet", "--no-lock", "--allow-read", "--allow-write", "--allow-env"],
+    ...[`${TYPESCRIPT}/tsc`, "--project", resolve(out, "tsconfig.json"), "--pretty", "false"],
+  ], { env: { NO_COLOR: "1" } });
+  const errors = compilerErrors(stdout);
+  if (errors.length > 0) throw new Error(errors.join("\n"));
+  if (!await exists(join(out, "package", "mod.js"))) {
+    throw new Error(`the compiler wrote nothing:\n${stdout}\n${stderr}`);
+  }
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const options = readArguments(args, { out: { type: "string" } }, usage);
+  if (typeof options === "number") return options;
+  const out = resolve(options.out ?? inRepository("build", "npm"));
+  try {
+    await makeNpmPackage(out);
+    console.log(`npm: the package is in ${join(out, "package")}`);
+    return 0;
+  } catch (error) {
+    console.error(`npm: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
