@@ -3,7 +3,6 @@
  *
  * JSR serves three kinds of files: which versions there are, what a version has, and the files themselves.
  */
-import { inRepository } from "../../tools/_repository.ts";
 import type { Manifest } from "../../tools/_package.ts";
 
 /** A server that runs until it is disposed. */
@@ -18,16 +17,16 @@ async function hexOfSha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** Serves these files of the repository as the only version of the only package. */
+/** Serves these files as the only version of the only package. Each has its name in the package, and where it lies. */
 export async function serveJsr(
   { name, version, exports }: Manifest,
-  files: readonly string[],
+  files: ReadonlyMap<string, string>,
 ): Promise<JsrServer> {
   const [scope, bare] = name.replace("@", "").split("/");
   const answers = new Map<string, string | Uint8Array<ArrayBuffer>>();
   const manifest: Record<string, { size: number; checksum: string }> = {};
-  for (const file of files) {
-    const bytes = await Deno.readFile(inRepository(file));
+  for (const [file, path] of files) {
+    const bytes = await Deno.readFile(path);
     manifest[`/${file}`] = {
       size: bytes.length,
       checksum: `sha256-${await hexOfSha256(bytes)}`,

@@ -116,7 +116,7 @@ withRuntimes(
       assertEquals(lines.slice(0, 2), expected.lines.slice(0, 2), runtime);
       assert(lines[2]?.startsWith("float16() needs Float16Array"), runtime);
       // A snapshot leaves one file, under its own name.
-      const names = [...Deno.readDirSync(folder.path)].map((entry) => entry.name);
+      const names = (await Array.fromAsync(Deno.readDir(folder.path))).map((entry) => entry.name);
       assertEquals(names.filter((entry) => entry.startsWith("replay")), ["replay.exrp"], runtime);
     }
   },
