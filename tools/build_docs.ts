@@ -129,6 +129,8 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
     ...[Deno.execPath(), "doc", "--quiet", "--html", "--name=@exrp/replay", `--output=${out}/api`],
     ...entryPoints().map(([, file]) => file),
   ]);
+  const css = await Deno.readTextFile(inRepository("docs", "site", "api.css"));
+  await Deno.writeTextFile(`${out}/api/page.css`, `\n${css}`, { append: true });
   return await check(out);
 }
 
