@@ -56,31 +56,40 @@ void RollingWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t 
   for (uint32_t k = 0; k < count; ++k) prefetchLine(slots + indices[k]);
 }
 
+EXRP_INLINE void RollingWalk::findOne(const Sources& from, uint32_t index, uint32_t k, Group* group) {
+  const uint32_t slot = from.slots[index];
+  prefetchLine(from.heads + (slot >> blockShift));
+  const uint8_t* const row = from.rows + size_t{slot} * from.stride;
+  prefetchLineFar(row);
+  if (from.lines > 1) prefetchLineFar(row + lineBytes);
+  if (from.lines > 2) prefetchLineFar(row + 2 * lineBytes);
+  for (uint32_t line = 3; line < from.lines; ++line) prefetchLineFar(row + size_t{line} * lineBytes);
+  prefetchLineFar(row + from.lastByte);
+  group->slots[k] = slot;
+  group->rows[k] = row;
+}
+
+/// 1 where the pick's rows are torn, else 0.
+EXRP_INLINE uint32_t RollingWalk::locateOne(const Sources& from, uint32_t k, Group* group) {
+  const uint32_t slot = group->slots[k];
+  const BlockHead head = from.heads[slot >> blockShift];
+  prefetchLine(from.episodes + head.episode);
+  const uint32_t within = slot & ((1u << blockShift) - 1);
+  group->episodes[k] = head.episode;
+  group->positions[k] = (head.link >> 1 << blockShift) + within;
+  // Where the next block is the one behind, the rows run on to its end.
+  const uint32_t torn = (1u << blockShift) - within + ((head.link & 1) << blockShift) <= from.reach ? 1 : 0;
+  group->cuts[k] = torn;
+  return torn;
+}
+
 void RollingWalk::find(const Sources& from, const uint32_t* indices, uint32_t count, Group* group) {
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint32_t slot = from.slots[indices[k]];
-    prefetchLine(from.heads + (slot >> blockShift));
-    const uint8_t* const row = from.rows + size_t{slot} * from.stride;
-    for (uint32_t line = 0; line < from.lines; ++line) prefetchLineFar(row + size_t{line} * lineBytes);
-    prefetchLineFar(row + from.lastByte);
-    group->slots[k] = slot;
-    group->rows[k] = row;
-  }
+  for (uint32_t k = 0; k < count; ++k) findOne(from, indices[k], k, group);
 }
 
 uint32_t RollingWalk::locate(const Sources& from, uint32_t count, Group* group) {
   uint32_t torn = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint32_t slot = group->slots[k];
-    const BlockHead head = from.heads[slot >> blockShift];
-    prefetchLine(from.episodes + head.episode);
-    const uint32_t within = slot & ((1u << blockShift) - 1);
-    group->episodes[k] = head.episode;
-    group->positions[k] = (head.link >> 1 << blockShift) + within;
-    // Where the next block is the one behind, the rows run on to its end.
-    group->cuts[k] = (1u << blockShift) - within + ((head.link & 1) << blockShift) <= from.reach ? 1 : 0;
-    torn |= group->cuts[k];
-  }
+  for (uint32_t k = 0; k < count; ++k) torn |= locateOne(from, k, group);
   return torn;
 }
 
@@ -110,24 +119,8 @@ EXRP_INLINE RollingWalk::Seen RollingWalk::copyBody(const Sources& from, const u
   for (uint32_t k = 0; k < end; ++k) {
     if constexpr (all) {
       prefetchLine(f.slots + indices[3 * g + k]);
-      const uint32_t slot = f.slots[indices[2 * g + k]];
-      found->slots[k] = slot;
-      prefetchLine(f.heads + (slot >> blockShift));
-      const uint8_t* const row = f.rows + size_t{slot} * f.stride;
-      found->rows[k] = row;
-      prefetchLineFar(row);
-      if (f.lines > 1) prefetchLineFar(row + lineBytes);
-      if (f.lines > 2) prefetchLineFar(row + 2 * lineBytes);
-      if (f.lines > 3) prefetchLineFar(row + 3 * lineBytes);
-      prefetchLineFar(row + f.lastByte);
-      const uint32_t known = located->slots[k];
-      const BlockHead head = f.heads[known >> blockShift];
-      prefetchLine(f.episodes + head.episode);
-      const uint32_t within = known & ((1u << blockShift) - 1);
-      located->episodes[k] = head.episode;
-      located->positions[k] = (head.link >> 1 << blockShift) + within;
-      located->cuts[k] = (1u << blockShift) - within + ((head.link & 1) << blockShift) <= f.reach ? 1 : 0;
-      seen.torn |= located->cuts[k];
+      findOne(f, indices[2 * g + k], k, found);
+      seen.torn |= locateOne(f, k, located);
     }
     const Episode& episode = f.episodes[copied->episodes[k]];
     copied->handles[k] = static_cast<double>(static_cast<int64_t>(episode.handle));

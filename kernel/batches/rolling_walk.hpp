@@ -86,6 +86,8 @@ class RollingWalk : public PlainPicks {
 
   // The stages of `count` picks. locate() says whether the rows of any are torn.
   static void ask(const PickTable& table, const uint32_t* indices, uint32_t count);
+  static void findOne(const Sources& from, uint32_t index, uint32_t k, Group* group);
+  static uint32_t locateOne(const Sources& from, uint32_t k, Group* group);
   static void find(const Sources& from, const uint32_t* indices, uint32_t count, Group* group);
   static uint32_t locate(const Sources& from, uint32_t count, Group* group);
   using Copy = Seen (*)(const Sources& from, const uint32_t* indices, uint32_t count, const UnderWay& groups,
