@@ -17,10 +17,15 @@ export const rootPages: readonly string[] = [
   "SECURITY.md",
 ];
 
+/** Whether a file is a page or a picture of `docs/`. A notebook becomes a page. */
+function isPage(path: string): boolean {
+  return path.startsWith("docs/") && !path.endsWith(".ipynb");
+}
+
 /** Where a file of the repository stands in the site, before Markdown becomes HTML. */
 export function sitePath(path: string): string {
   if (path === "README.md") return "index.md";
-  if (path.startsWith("docs/")) return path.slice("docs/".length);
+  if (isPage(path)) return path.slice("docs/".length);
   if (path.endsWith(".md")) return path.replaceAll("/", "_").toLowerCase();
   return `source/${path}.md`;
 }
@@ -56,8 +61,28 @@ export function sourcePage(path: string, code: string): string {
   return `# ${posix.basename(path)}\n\n\`${path}\`\n\n~~~~${language}\n${code.trimEnd()}\n~~~~\n`;
 }
 
+/** The page that shows a notebook: its text, its code, and what it was kept with. */
+export function notebookPage(json: string): string {
+  const join = (text: string | readonly string[] = ""): string =>
+    typeof text === "string" ? text : text.join("");
+  const page: string[] = [];
+  for (const { cell_type, source, outputs = [] } of JSON.parse(json).cells) {
+    const text = join(source);
+    page.push(cell_type === "code" ? `~~~~ts\n${text}\n~~~~` : text);
+    for (const { data = {} } of outputs) {
+      const svg = new TextEncoder().encode(join(data["image/svg+xml"]));
+      const plain = join(data["text/plain"]).trimEnd();
+      if (svg.length > 0) {
+        page.push(`![What the cell shows](data:image/svg+xml;base64,${svg.toBase64()})`);
+      } else if (plain !== "") page.push(`~~~~text\n${plain}\n~~~~`);
+    }
+  }
+  return `${page.join("\n\n")}\n`;
+}
+
 /** The page of a file, as the site's generator reads it. */
 export function sitePage(path: string, text: string): string {
+  if (path.endsWith(".ipynb")) return notebookPage(text);
   if (!path.endsWith(".md")) return sourcePage(path, text);
   const page = rewriteLinks(path, text);
   // Code of two languages side by side needs the room of the table of contents.
@@ -68,5 +93,5 @@ export function sitePage(path: string, text: string): string {
 export function linkedFiles(path: string, text: string): string[] {
   return markdownLinks(text).filter(({ target }) => !isElsewhere(target))
     .map(({ target }) => resolveLink(path, target).file)
-    .filter((file) => !file.startsWith("docs/") && !rootPages.includes(file));
+    .filter((file) => !isPage(file) && !rootPages.includes(file));
 }

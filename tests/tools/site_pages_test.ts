@@ -1,8 +1,9 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "@std/assert";
 import { inRepository, listFiles } from "../../tools/_repository.ts";
 import {
   linkedFiles,
+  notebookPage,
   rewriteLinks,
   rootPages,
   sitePage,
@@ -31,5 +32,22 @@ Deno.test("a file of code is shown in its language, whatever it quotes", () => {
   assertEquals(
     sitePage("examples/a.ts", "// ```ts\nlet a;\n"),
     "# a.ts\n\n`examples/a.ts`\n\n~~~~ts\n// ```ts\nlet a;\n~~~~\n",
+  );
+});
+
+Deno.test("a notebook is shown as its text, its code and its outputs", () => {
+  const svg = "<svg/>";
+  const page = notebookPage(JSON.stringify({
+    cells: [
+      { cell_type: "markdown", source: ["# Title\n", "text"] },
+      { cell_type: "code", source: "1 + 1", outputs: [{ data: { "text/plain": ["2"] } }] },
+      { cell_type: "code", source: "draw()", outputs: [{ data: { "image/svg+xml": svg } }] },
+    ],
+  }));
+  assertStrictEquals(
+    page,
+    `# Title\ntext\n\n~~~~ts\n1 + 1\n~~~~\n\n~~~~text\n2\n~~~~\n\n~~~~ts\ndraw()\n~~~~\n\n![What the cell shows](data:image/svg+xml;base64,${
+      btoa(svg)
+    })\n`,
   );
 });
