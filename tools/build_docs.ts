@@ -21,10 +21,19 @@ Its generator comes from the Python package index and is kept in .cache.
   --out=FOLDER   writes into this folder instead; it is emptied first
   --help         prints this`;
 
+/** What the manifest of the package says. */
+interface Package {
+  readonly name: string;
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+const manifest: Package = JSON.parse(Deno.readTextFileSync(inRepository("deno.json")));
+
 /** The entry points of the package and their files. */
 function entryPoints(): [name: string, file: string][] {
-  const { name, exports } = JSON.parse(Deno.readTextFileSync(inRepository("deno.json")));
-  return Object.entries<string>(exports).map(([path, file]) => [name + path.slice(1), file]);
+  return Object.entries(manifest.exports).map((
+    [path, file],
+  ) => [manifest.name + path.slice(1), file]);
 }
 
 async function write(path: string, text: string): Promise<void> {
@@ -129,9 +138,33 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
     ...[Deno.execPath(), "doc", "--quiet", "--html", "--name=@exrp/replay", `--output=${out}/api`],
     ...entryPoints().map(([, file]) => file),
   ]);
-  const css = await Deno.readTextFile(inRepository("docs", "site", "api.css"));
-  await Deno.writeTextFile(`${out}/api/page.css`, `\n${css}`, { append: true });
+  await joinApi(`${out}/api`);
   return await check(out);
+}
+
+/** A page of the API with a link back to the guides, and with imports as users write them: `deno doc` knows the entry points only. */
+function joinPage(page: string, guides: string, { name, exports }: Package): string {
+  const link = `<li><a href="${guides}" class="contextLink guides">Guides</a></li>`;
+  return page.replace('<ul class="breadcrumbs">', (list) => list + link)
+    .replace(/(import (?:type )?\{ \w+ \} from )&quot;([\w.]+)&quot;;/g, (all, start, entry) => {
+      const path = entry === "." ? "." : `./${entry}`;
+      return path in exports ? `${start}&quot;${name}${path.slice(1)}&quot;;` : all;
+    });
+}
+
+/** Adds our style to the pages of the API, and joins them with the guides. */
+async function joinApi(folder: string): Promise<void> {
+  const css = await Deno.readTextFile(inRepository("docs", "site", "api.css"));
+  await Deno.writeTextFile(`${folder}/page.css`, `\n${css}`, { append: true });
+  const look = async (path: string, up: string): Promise<void> => {
+    for await (const { name, isDirectory } of Deno.readDir(path)) {
+      if (isDirectory) await look(`${path}/${name}`, `${up}../`);
+      if (!name.endsWith(".html")) continue;
+      const page = await Deno.readTextFile(`${path}/${name}`);
+      await Deno.writeTextFile(`${path}/${name}`, joinPage(page, `${up}index.html`, manifest));
+    }
+  };
+  await look(folder, "../");
 }
 
 /** Throws if a link of a guide leads nowhere. Returns how many pages there are. */
