@@ -146,10 +146,13 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
 function joinPage(page: string, guides: string, { name, exports }: Package): string {
   const link = `<li><a href="${guides}" class="contextLink guides">Guides</a></li>`;
   return page.replace('<ul class="breadcrumbs">', (list) => list + link)
-    .replace(/(import (?:type )?\{ \w+ \} from )&quot;([\w.]+)&quot;;/g, (all, start, entry) => {
-      const path = entry === "." ? "." : `./${entry}`;
-      return path in exports ? `${start}&quot;${name}${path.slice(1)}&quot;;` : all;
-    });
+    .replace(
+      /(import (?:\{ (?:type )?\w+ \}|\* as \w+) from )&quot;([\w.]+)&quot;;/g,
+      (all, start, entry) => {
+        const path = entry === "." ? "." : `./${entry}`;
+        return path in exports ? `${start}&quot;${name}${path.slice(1)}&quot;;` : all;
+      },
+    );
 }
 
 /** Adds our style to the pages of the API, and joins them with the guides. */
