@@ -1,131 +1,129 @@
 /**
- * Finds the kernel and opens it. No other file calls `Deno.dlopen`.
- *
- * A kernel is opened once per isolate and path, and never closed: finalizers and Workers may still call it.
- * Only `Deno.dlopen` reads the disk, so `--allow-ffi=<path of the kernel>` is enough.
+ * Finds the kernel and opens it: the native one where it may, else the one of WebAssembly.
  *
  * @module
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
+import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { errorOfStatus } from "./status_errors.ts";
-import { EXRP_ABI_VERSION, symbols } from "./symbols.ts";
+import type { KernelSymbols } from "./symbols.ts";
+import { openWasm } from "./wasm.ts";
 
-/** The functions of an open kernel. */
-export type KernelSymbols = Deno.DynamicLibrary<typeof symbols>["symbols"];
+export type { KernelSymbols } from "./symbols.ts";
+
+/** Which kernel runs: the native one, the one of WebAssembly, or whichever can. */
+export type Backend = "auto" | "native" | "wasm";
+
+/** What {@linkcode openKernel} is asked for. */
+export interface KernelOptions {
+  /** The path of a native kernel. */
+  readonly kernelPath?: string | URL | undefined;
+  /** The folder for the package's own kernel, once it is unpacked. */
+  readonly kernelCache?: string | URL | undefined;
+  /** Which kernel to open; `"auto"` by default. */
+  readonly backend?: Backend | undefined;
+}
 
 /** An open kernel. */
 export interface Kernel {
-  /** The path of the kernel's file. */
+  /** Which of the two it is. */
+  readonly backend: "native" | "wasm";
+  /** The path of the kernel's file, or where its module comes from. */
   readonly path: string;
+  /** Why it was taken. */
+  readonly why: string;
   /** The kernel's functions. */
   readonly symbols: KernelSymbols;
 }
 
-const VERSION_SYMBOL = {
-  exrp_abi_version: { parameters: [], result: "u32" },
-} as const;
-
+const BACKENDS: readonly Backend[] = ["auto", "native", "wasm"];
 const ENVIRONMENT = "EXRP_KERNEL";
+const BACKEND_ENVIRONMENT = "EXRP_BACKEND";
 const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
 const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
 
 const open = new Map<string, Kernel>();
 
+/** The same kernel object for the same kernel and reason. */
+function remember(kernel: Kernel): Kernel {
+  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
+  const known = open.get(key);
+  if (known !== undefined) return known;
+  open.set(key, kernel);
+  return kernel;
+}
+
 /**
  * Opens the kernel, or returns the one that is already open.
  *
  * It tries these places, in this order: `kernelPath`; the environment variable `EXRP_KERNEL`, if `--allow-env` was granted; the
- * local build in `zig-out/lib/`; the kernel that the package carries, unpacked into `kernelCache`. If you name a place by the
- * option or the variable, it tries no other.
+ * local build in `zig-out/lib/`; the kernel that the package carries, unpacked into `kernelCache`; the kernel of WebAssembly, which needs
+ * no permission. If you name a place by the option or the variable, it tries no other. Nobody is asked for a permission, but where a
+ * native kernel is named or demanded. `backend`, or else the variable `EXRP_BACKEND`, says which of the two kernels it must be.
  *
  * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission`.
+ * @throws {TypeError} If an option has the wrong type or value.
  */
-export async function openKernel(
-  kernelPath?: string | URL,
-  kernelCache?: string | URL,
-): Promise<Kernel> {
+export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
+  const { backend, why } = wantedBackend(options);
+  if (backend === "wasm") return await wasmKernel(why);
+  const { kernelCache } = options;
   const cache = kernelCache === undefined ? undefined : pathOf("kernelCache", kernelCache);
-  const failures: string[] = [];
+  const named = namedPlace(options.kernelPath);
+  if (named !== undefined) return nativeKernel(named, true);
+  if (backend === "native") return await foundKernel(cache, true);
+  if (!canOpenNative) return await wasmKernel("only Deno can open a native kernel");
+  try {
+    return await foundKernel(cache, false);
+  } catch (error) {
+    if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
+    return await wasmKernel(error.message).catch((other) => {
+      throw both(error, "Nor can WebAssembly run", other);
+    });
+  }
+}
+
+function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backend; why: string } {
+  const isChosen = backend !== undefined && backend !== "auto";
+  const wanted = isChosen ? backend : environmentVariable(BACKEND_ENVIRONMENT) || "auto";
+  const why = isChosen ? "the option backend" : `the environment variable ${BACKEND_ENVIRONMENT}`;
+  if (!BACKENDS.includes(wanted as Backend)) {
+    throw new TypeError(`${why} must be "auto", "native" or "wasm", got ${JSON.stringify(wanted)}`);
+  }
+  if (kernelPath === undefined) return { backend: wanted as Backend, why };
+  if (backend === "wasm") {
+    throw new TypeError('kernelPath names a native kernel, so it does not go with backend: "wasm"');
+  }
+  return { backend: "native", why };
+}
+
+async function wasmKernel(why: string): Promise<Kernel> {
+  const { path, symbols } = await openWasm();
+  return remember({ backend: "wasm", path, why, symbols });
+}
+
+/** The native kernel where nobody named one: the local build, or the one that the package carries. */
+async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<Kernel> {
   let refused: ReplayError | undefined;
-  let cause: unknown;
-  for (const place of places(kernelPath)) {
-    const known = open.get(place.path);
-    if (known !== undefined) return known;
+  let failed: ReplayError | undefined;
+  const local = localPlace();
+  if (local !== undefined) {
     try {
-      return keep(openAt(place.path));
+      return nativeKernel(local, mayAsk);
     } catch (error) {
-      if (error instanceof ReplayError) throw error;
-      // What is not there needs no permission: the build is what is missing.
-      const isRefused = error instanceof Deno.errors.NotCapable;
-      if (isRefused && !isMissing(place.path)) refused = permissionError(place.path, error);
-      const why = isRefused ? "there is no such file" : reason(error);
-      failures.push(`  ${place.path} (${place.origin}): ${why}`);
-      cause = error;
+      if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
+      failed = error;
+      if (error.code === "permission") refused = error;
     }
   }
-  if (!isNamed(kernelPath)) {
-    const embedded = await embeddedKernel(cache).catch((error) => {
-      throw refused === undefined ? error : both(error, refused);
-    });
-    if (embedded !== undefined) return open.get(embedded.path) ?? openEmbedded(embedded.path);
-  }
-  if (refused !== undefined) throw refused;
-  if (failures.length === 0) throw remoteError(import.meta.url);
-  throw new ReplayError(
-    "kernel-missing",
-    `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n${failures.join("\n")}`,
-    { cause },
-  );
-}
-
-/** The error where neither the package's kernel can be had nor the local build be looked at. */
-function both(error: ReplayError, refused: ReplayError): ReplayError {
-  const message = `${error.message}. Nor could a local build be opened: ${refused.message}`;
-  return new ReplayError(error.code, message, { cause: error });
-}
-
-/** Remembers an open kernel. */
-function keep(kernel: Kernel): Kernel {
-  open.set(kernel.path, kernel);
-  return kernel;
-}
-
-/** Opens a kernel that was unpacked and found whole. */
-function openEmbedded(path: string): Kernel {
-  try {
-    return keep(openAt(path));
-  } catch (error) {
-    if (error instanceof ReplayError) throw error;
-    throw new ReplayError(
-      "kernel-missing",
-      `the package's kernel was unpacked to ${path}, but the system does not load it: ${
-        reason(error)
-      }; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
-      { cause: error },
-    );
-  }
-}
-
-/** The error where this library was not loaded from files, so that no kernel lies beside it. */
-function remoteError(url: string): ReplayError {
-  return new ReplayError(
-    "kernel-missing",
-    `the replay kernel cannot be opened: this library was imported from ${url}, and what is imported from there brings no kernel; ` +
-      `build one in a clone of the repository with \`deno task build\`, and ${NAME_HINT}`,
-  );
-}
-
-/** Whether a file is known not to be there. Where it may not be looked at, that is not known. */
-function isMissing(path: string): boolean {
-  try {
-    if (Deno.permissions.querySync({ name: "read", path }).state !== "granted") return false;
-    Deno.statSync(path);
-    return false;
-  } catch (error) {
-    return error instanceof Deno.errors.NotFound;
-  }
+  const embedded = await embeddedKernel(cache).catch((error) => {
+    throw refused === undefined ? error : both(error, "Nor could a local build be opened", refused);
+  });
+  if (embedded !== undefined) return openEmbedded(embedded.path, embedded.why);
+  throw failed ?? remoteError(import.meta.url);
 }
 
 interface Place {
@@ -133,46 +131,95 @@ interface Place {
   readonly origin: string;
 }
 
-/** Whether the option or the environment names the one kernel to use. */
-function isNamed(kernelPath: string | URL | undefined): boolean {
-  return kernelPath !== undefined || (environment() ?? "") !== "";
-}
-
-function places(kernelPath: string | URL | undefined): Place[] {
-  if (kernelPath !== undefined) {
-    return [{ path: pathOf("kernelPath", kernelPath), origin: "the option kernelPath" }];
+/** Opens the native kernel of a place. Where Deno would ask the user for the permission, and it may not, it has none. */
+function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
+  if (!canOpenNative) {
+    throw new ReplayError(
+      "kernel-missing",
+      `the native kernel at ${path} cannot be opened: only Deno can; leave out kernelPath, or take backend: "wasm"`,
+    );
   }
-  const named = environment();
-  if (named !== undefined && named !== "") {
-    return [{ path: named, origin: `the environment variable ${ENVIRONMENT}` }];
+  if (!mayAsk && !isNativeAllowed(path)) {
+    if (isMissing(path)) throw missingError(path, origin, "there is no such file");
+    throw new ReplayError("permission", "no --allow-ffi");
   }
-  const found: Place[] = [];
-  if (import.meta.url.startsWith("file:")) {
-    const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
-    found.push({ path: pathOf("the local build", local), origin: "the local build" });
-  }
-  return found;
-}
-
-/** Reads the variable only where `--allow-env` was granted. Else Deno would prompt the user. */
-function environment(): string | undefined {
   try {
-    const { state } = Deno.permissions.querySync({ name: "env", variable: ENVIRONMENT });
-    return state === "granted" ? Deno.env.get(ENVIRONMENT) : undefined;
-  } catch {
-    return undefined;
+    return remember({
+      backend: "native",
+      path,
+      why: origin,
+      symbols: openNative(path, BUILD_HINT),
+    });
+  } catch (error) {
+    if (error instanceof ReplayError) throw error;
+    const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
+    // What is not there needs no permission: the build is what is missing.
+    if (isRefused && !isMissing(path)) throw permissionError(path, error);
+    const why = isRefused ? "there is no such file" : nativeReason(error);
+    throw missingError(path, origin, why, error);
   }
 }
 
-function libraryName(): string {
-  switch (Deno.build.os) {
-    case "windows":
-      return "exrp.dll";
-    case "darwin":
-      return "libexrp.dylib";
-    default:
-      return "libexrp.so";
+/** The error where a native kernel is not there, or is no kernel. */
+function missingError(path: string, origin: string, why: string, cause?: unknown): ReplayError {
+  return new ReplayError(
+    "kernel-missing",
+    `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n  ${path} (${origin}): ${why}`,
+    { cause },
+  );
+}
+
+/** Opens a kernel that was unpacked and found whole. */
+function openEmbedded(path: string, how: string): Kernel {
+  try {
+    return remember({
+      backend: "native",
+      path,
+      why: `the package's kernel, ${how}`,
+      symbols: openNative(path, BUILD_HINT),
+    });
+  } catch (error) {
+    if (error instanceof ReplayError) throw error;
+    throw new ReplayError(
+      "kernel-missing",
+      `the package's kernel was unpacked to ${path}, but the system does not load it: ${
+        nativeReason(error)
+      }; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
+      { cause: error },
+    );
   }
+}
+
+/** The error where neither of two kernels can be had. */
+function both(error: ReplayError, words: string, other: unknown): ReplayError {
+  const more = other instanceof Error ? other.message : String(other);
+  return new ReplayError(error.code, `${error.message}. ${words}: ${more}`, { cause: other });
+}
+
+/** The error where this library was not loaded from files, so that no kernel lies beside it. */
+function remoteError(url: string): ReplayError {
+  return new ReplayError(
+    "kernel-missing",
+    `the native kernel cannot be opened: this library was imported from ${url}, and what is imported from there brings no kernel; ` +
+      `build one in a clone of the repository with \`deno task build\`, and ${NAME_HINT}`,
+  );
+}
+
+/** The place that the user names. */
+function namedPlace(kernelPath: string | URL | undefined): Place | undefined {
+  if (kernelPath !== undefined) {
+    return { path: pathOf("kernelPath", kernelPath), origin: "the option kernelPath" };
+  }
+  const named = environmentVariable(ENVIRONMENT);
+  if (named === undefined || named === "") return undefined;
+  return { path: named, origin: `the environment variable ${ENVIRONMENT}` };
+}
+
+/** The build of a clone; undefined where this library was not loaded from files. */
+function localPlace(): Place | undefined {
+  if (!import.meta.url.startsWith("file:")) return undefined;
+  const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
+  return { path: pathOf("the local build", local), origin: "the local build" };
 }
 
 function pathOf(name: string, place: string | URL): string {
@@ -188,43 +235,7 @@ function pathOf(name: string, place: string | URL): string {
     return /[/\\]/.test(text) ? text : `./${text}`;
   }
   const path = decodeURIComponent(new URL(text).pathname);
-  return Deno.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
-}
-
-function openAt(path: string): Kernel {
-  // Check the version alone first. An older kernel may lack functions, and Deno's error about those says less.
-  let probe: Deno.DynamicLibrary<typeof VERSION_SYMBOL>;
-  try {
-    probe = Deno.dlopen(path, VERSION_SYMBOL);
-  } catch (error) {
-    if (error instanceof Error && error.message.includes("Could not obtain symbol")) {
-      throw new ReplayError("kernel-version", `${path} is not a replay kernel: ${error.message}`, {
-        cause: error,
-      });
-    }
-    throw error;
-  }
-  const version = probe.symbols.exrp_abi_version();
-  if (version !== EXRP_ABI_VERSION) {
-    probe.close();
-    throw new ReplayError(
-      "kernel-version",
-      `the kernel at ${path} has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; ${BUILD_HINT}`,
-      { detail: [version, EXRP_ABI_VERSION] },
-    );
-  }
-  try {
-    return { path, symbols: Deno.dlopen(path, symbols).symbols };
-  } catch (error) {
-    probe.close();
-    throw new ReplayError(
-      "kernel-version",
-      `the kernel at ${path} is of another version than this library: ${
-        reason(error)
-      }; ${BUILD_HINT}`,
-      { cause: error },
-    );
-  }
+  return deno?.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
 }
 
 function permissionError(path: string, cause: unknown): ReplayError {
@@ -235,18 +246,12 @@ function permissionError(path: string, cause: unknown): ReplayError {
   );
 }
 
-function reason(error: unknown): string {
-  return error instanceof Error
-    ? error.message.replace(/^(Could not open library: )+/, "")
-    : String(error);
-}
-
 const detail = new Float64Array(4);
 
 /** The error for the status that a call just returned, with the kernel's numbers of detail. */
 export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
   kernel.symbols.exrp_error_detail(detail, detail.length);
-  return errorOfStatus(operation, status, [...detail]);
+  return errorOfStatus(operation, status, [...detail], kernel.backend);
 }
 
 /** Throws unless a call succeeded. */

@@ -40,15 +40,21 @@ export function errorOfStatus(
   operation: string,
   status: number,
   detail: readonly number[],
+  backend: "native" | "wasm" = "native",
 ): ReplayError {
   const code = CODES.get(status) ?? "unknown";
-  return new ReplayError(code, `${operation}: ${text(operation, status, detail)}`, {
+  return new ReplayError(code, `${operation}: ${text(operation, status, detail, backend)}`, {
     status,
     detail,
   });
 }
 
-function text(operation: string, status: number, detail: readonly number[]): string {
+function text(
+  operation: string,
+  status: number,
+  detail: readonly number[],
+  backend: "native" | "wasm",
+): string {
   const [a, b, c, d] = detail;
   switch (status) {
     case abi.EXRP_STATUS_ARGUMENT:
@@ -104,7 +110,9 @@ function text(operation: string, status: number, detail: readonly number[]): str
         ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_MEMORY:
-      return memoryText(operation, Number(a), Number(b));
+      return backend === "wasm"
+        ? wasmMemoryText(operation, Number(a))
+        : memoryText(operation, Number(a), Number(b));
     case abi.EXRP_STATUS_LIMIT:
       return `too many: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
@@ -118,6 +126,14 @@ function text(operation: string, status: number, detail: readonly number[]): str
     default:
       return `status ${status} (${detail.join(", ")})`;
   }
+}
+
+/** In WebAssembly the machine's memory is not what is short. */
+function wasmMemoryText(operation: string, needed: number): string {
+  const what = operation === CREATE ? "the replay needs" : "the call needs";
+  return `${what} ${
+    bytesText(needed)
+  } more, but all replays on WebAssembly together can have up to 4 GiB, or less where the system gives less; take a smaller capacity, or run the native kernel: in Deno with --allow-ffi`;
 }
 
 /** What `needed` bytes are for, what there is (0: the system has refused them), and which options make it less. */

@@ -183,6 +183,345 @@ export const symbols = {
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
+/** A buffer of the caller's: an array of numbers. */
+export type KernelBuffer = ArrayBufferView;
+
+/** The functions of an open kernel, whichever way it runs. */
+export interface KernelSymbols {
+  /** `exrp_abi_version` of kernel/exrp.h. */
+  exrp_abi_version(): number;
+  /** `exrp_error_detail` of kernel/exrp.h. */
+  exrp_error_detail(detail: KernelBuffer, detail_count: number): number;
+  /** `exrp_checksum` of kernel/exrp.h. */
+  exrp_checksum(seed: number, bytes: KernelBuffer, bytes_size: number): number;
+  /** `exrp_replay_create` of kernel/exrp.h. */
+  exrp_replay_create(
+    config: KernelBuffer,
+    config_count: number,
+    policy: KernelBuffer,
+    policy_count: number,
+    columns: KernelBuffer,
+    column_count: number,
+    replay: KernelBuffer,
+  ): number;
+  /** `exrp_replay_destroy` of kernel/exrp.h. */
+  exrp_replay_destroy(replay: number): number;
+  /** `exrp_replay_count` of kernel/exrp.h. */
+  exrp_replay_count(): number;
+  /** `exrp_replay_info` of kernel/exrp.h. */
+  exrp_replay_info(replay: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_replay_check` of kernel/exrp.h. */
+  exrp_replay_check(replay: number, broken: KernelBuffer): number;
+  /** `exrp_row_layout` of kernel/exrp.h. */
+  exrp_row_layout(replay: number, offsets: KernelBuffer, offset_count: number): number;
+  /** `exrp_episode_create` of kernel/exrp.h. */
+  exrp_episode_create(replay: number, episode: KernelBuffer): number;
+  /** `exrp_episode_tag` of kernel/exrp.h. */
+  exrp_episode_tag(replay: number, episode: number, tag: number): number;
+  /** `exrp_record` of kernel/exrp.h. */
+  exrp_record(replay: number, row: KernelBuffer, row_size: number, flags: number): number;
+  /** `exrp_steps_layout` of kernel/exrp.h. */
+  exrp_steps_layout(
+    replay: number,
+    count: number,
+    offsets: KernelBuffer,
+    offset_count: number,
+  ): number;
+  /** `exrp_record_many` of kernel/exrp.h. */
+  exrp_record_many(
+    replay: number,
+    episode: KernelBuffer,
+    steps: KernelBuffer,
+    steps_size: number,
+    count: number,
+    flags: number,
+    done: KernelBuffer,
+  ): number;
+  /** `exrp_record_batch` of kernel/exrp.h. */
+  exrp_record_batch(
+    replay: number,
+    episodes: KernelBuffer,
+    steps: KernelBuffer,
+    steps_size: number,
+    count: number,
+    flags: number,
+    done: KernelBuffer,
+  ): number;
+  /** `exrp_record_flat` of kernel/exrp.h. */
+  exrp_record_flat(
+    replay: number,
+    episode: KernelBuffer,
+    steps: KernelBuffer,
+    steps_size: number,
+    count: number,
+    flags: number,
+    done: KernelBuffer,
+    episodes: KernelBuffer,
+    episode_count: number,
+  ): number;
+  /** `exrp_episode_end` of kernel/exrp.h. */
+  exrp_episode_end(
+    replay: number,
+    episode: number,
+    final_state: KernelBuffer,
+    final_state_size: number,
+    flags: number,
+    ended: KernelBuffer,
+  ): number;
+  /** `exrp_episode_evict` of kernel/exrp.h. */
+  exrp_episode_evict(replay: number, episode: number): number;
+  /** `exrp_replay_clear` of kernel/exrp.h. */
+  exrp_replay_clear(replay: number): number;
+  /** `exrp_episode_trim` of kernel/exrp.h. */
+  exrp_episode_trim(replay: number, episode: number, position: number): number;
+  /** `exrp_open_trim` of kernel/exrp.h. */
+  exrp_open_trim(replay: number, episode: KernelBuffer, first_position: KernelBuffer): number;
+  /** `exrp_records_release` of kernel/exrp.h. */
+  exrp_records_release(replay: number, episode: number, position: number): number;
+  /** `exrp_episode_info` of kernel/exrp.h. */
+  exrp_episode_info(
+    replay: number,
+    episode: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_episode_list` of kernel/exrp.h. */
+  exrp_episode_list(replay: number, episodes: KernelBuffer, count: number): number;
+  /** `exrp_episode_counts` of kernel/exrp.h. */
+  exrp_episode_counts(
+    replay: number,
+    episodes: KernelBuffer,
+    count: number,
+    record_counts: KernelBuffer,
+    first_positions: KernelBuffer,
+    states: KernelBuffer,
+  ): number;
+  /** `exrp_episode_tags` of kernel/exrp.h. */
+  exrp_episode_tags(
+    replay: number,
+    episodes: KernelBuffer,
+    count: number,
+    tags: KernelBuffer,
+  ): number;
+  /** `exrp_rows_get` of kernel/exrp.h. */
+  exrp_rows_get(
+    replay: number,
+    column: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+    run_length: number,
+    rows: KernelBuffer,
+    rows_size: number,
+  ): number;
+  /** `exrp_next_states_get` of kernel/exrp.h. */
+  exrp_next_states_get(
+    replay: number,
+    episodes: KernelBuffer,
+    count: number,
+    there: KernelBuffer,
+    next_states: KernelBuffer,
+    next_states_size: number,
+  ): number;
+  /** `exrp_episode_actors` of kernel/exrp.h. */
+  exrp_episode_actors(
+    replay: number,
+    episodes: KernelBuffer,
+    count: number,
+    actors: KernelBuffer,
+  ): number;
+  /** `exrp_table_create` of kernel/exrp.h. */
+  exrp_table_create(
+    replay: number,
+    policy: KernelBuffer,
+    policy_count: number,
+    table: KernelBuffer,
+  ): number;
+  /** `exrp_table_info` of kernel/exrp.h. */
+  exrp_table_info(replay: number, table: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_selector_create` of kernel/exrp.h. */
+  exrp_selector_create(
+    replay: number,
+    table: number,
+    kind: number,
+    options: KernelBuffer,
+    option_count: number,
+    selector: KernelBuffer,
+  ): number;
+  /** `exrp_priority_set` of kernel/exrp.h. */
+  exrp_priority_set(
+    replay: number,
+    selector: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    priorities: KernelBuffer,
+    priority_size: number,
+    count: number,
+    applied: KernelBuffer,
+  ): number;
+  /** `exrp_priority_get` of kernel/exrp.h. */
+  exrp_priority_get(
+    replay: number,
+    selector: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+    priorities: KernelBuffer,
+  ): number;
+  /** `exrp_batch_layout` of kernel/exrp.h. */
+  exrp_batch_layout(
+    replay: number,
+    table: number,
+    count: number,
+    offsets: KernelBuffer,
+    offset_count: number,
+  ): number;
+  /** `exrp_batch_check` of kernel/exrp.h. */
+  exrp_batch_check(replay: number, selector: number, count: number): number;
+  /** `exrp_batch_get` of kernel/exrp.h. */
+  exrp_batch_get(
+    replay: number,
+    selector: number,
+    first: number,
+    count: number,
+    total: number,
+    beta: number,
+    batch: KernelBuffer,
+    batch_size: number,
+  ): number;
+  /** `exrp_batch_gather` of kernel/exrp.h. */
+  exrp_batch_gather(
+    replay: number,
+    table: number,
+    indices: KernelBuffer,
+    probabilities: KernelBuffer,
+    first: number,
+    count: number,
+    total: number,
+    beta: number,
+    probability_min: number,
+    weighted: number,
+    batch: KernelBuffer,
+    batch_size: number,
+  ): number;
+  /** `exrp_batch_order` of kernel/exrp.h. */
+  exrp_batch_order(
+    replay: number,
+    selector: number,
+    count: number,
+    beta: number,
+    batch: KernelBuffer,
+    batch_size: number,
+    order: KernelBuffer,
+  ): number;
+  /** `exrp_batch_run` of kernel/exrp.h. */
+  exrp_batch_run(
+    replay: number,
+    order: number,
+    batch: KernelBuffer,
+    batch_size: number,
+  ): Promise<number>;
+  /** `exrp_batch_take` of kernel/exrp.h. */
+  exrp_batch_take(replay: number, order: number): number;
+  /** `exrp_pick_find` of kernel/exrp.h. */
+  exrp_pick_find(
+    replay: number,
+    table: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+    indices: KernelBuffer,
+  ): number;
+  /** `exrp_pick_list` of kernel/exrp.h. */
+  exrp_pick_list(
+    replay: number,
+    table: number,
+    first: number,
+    count: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+  ): number;
+  /** `exrp_pick_priorities` of kernel/exrp.h. */
+  exrp_pick_priorities(
+    replay: number,
+    table: number,
+    first: number,
+    count: number,
+    priorities: KernelBuffer,
+  ): number;
+  /** `exrp_journal_open` of kernel/exrp.h. */
+  exrp_journal_open(replay: number, table: number): number;
+  /** `exrp_journal_count` of kernel/exrp.h. */
+  exrp_journal_count(replay: number, table: number, count: KernelBuffer): number;
+  /** `exrp_journal_read` of kernel/exrp.h. */
+  exrp_journal_read(
+    replay: number,
+    table: number,
+    events: KernelBuffer,
+    event_count: number,
+    read_count: KernelBuffer,
+  ): number;
+  /** `exrp_record_ages` of kernel/exrp.h. */
+  exrp_record_ages(
+    replay: number,
+    edges: KernelBuffer,
+    edge_count: number,
+    counts: KernelBuffer,
+    summary: KernelBuffer,
+    summary_count: number,
+  ): number;
+  /** `exrp_selector_sums` of kernel/exrp.h. */
+  exrp_selector_sums(
+    replay: number,
+    selector: number,
+    what: number,
+    edges: KernelBuffer,
+    edge_count: number,
+    counts: KernelBuffer,
+    summary: KernelBuffer,
+    summary_count: number,
+  ): number;
+  /** `exrp_draws_note` of kernel/exrp.h. */
+  exrp_draws_note(
+    replay: number,
+    log: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+  ): number;
+  /** `exrp_draws_info` of kernel/exrp.h. */
+  exrp_draws_info(replay: number, log: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_draws_read` of kernel/exrp.h. */
+  exrp_draws_read(replay: number, log: number, draws: KernelBuffer, draws_count: number): number;
+  /** `exrp_section_info` of kernel/exrp.h. */
+  exrp_section_info(
+    replay: number,
+    section: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_section_read` of kernel/exrp.h. */
+  exrp_section_read(
+    replay: number,
+    section: number,
+    first: number,
+    count: number,
+    items: KernelBuffer,
+    items_size: number,
+  ): number;
+  /** `exrp_section_write` of kernel/exrp.h. */
+  exrp_section_write(
+    replay: number,
+    section: number,
+    first: number,
+    count: number,
+    items: KernelBuffer,
+    items_size: number,
+  ): number;
+  /** `exrp_snapshot_end` of kernel/exrp.h. */
+  exrp_snapshot_end(replay: number): number;
+}
+
 export const EXRP_ABI_VERSION = 6;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;

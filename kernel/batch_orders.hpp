@@ -20,10 +20,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 #include "kernel/base/error.hpp"
+#include "kernel/base/sync.hpp"
 
 namespace exrp {
 
@@ -47,7 +46,7 @@ class BatchOrders {
 
   /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
-    const std::scoped_lock lock(guard_);
+    const Guard lock(guard_);
     for (BatchOrder& place : places_) {
       if (place.id != 0) continue;
       place = order;
@@ -62,7 +61,7 @@ class BatchOrders {
   /// Carries out what waits, oldest first, by the caller's thread: `draw` is called with each order and returns its status.
   template <typename Draw>
   void run(Draw draw) {
-    std::unique_lock lock(guard_);
+    Lock lock(guard_);
     while (true) {
       while (isDrawing_) changed_.wait(lock);
       BatchOrder* const next = oldest();
@@ -75,7 +74,7 @@ class BatchOrders {
   /// ones whose runFor() is under way too. Returns when the order is done, or close() was called; false where there is no such order.
   template <typename Draw>
   bool runFor(double id, const uint8_t* batch, Draw draw) {
-    std::unique_lock lock(guard_);
+    Lock lock(guard_);
     BatchOrder* const mine = find(id);
     if (mine == nullptr || mine->batch != batch) return false;
     mine->isHeld = true;
@@ -89,7 +88,7 @@ class BatchOrders {
       }
       if (isClosing_) break;
       BatchOrder* const next = oldest();
-      if (next->isHeld) {
+      if (next->isHeld || !hasThreads) {
         carryOut(*next, lock, draw);
       } else {
         changed_.wait(lock);
@@ -101,14 +100,14 @@ class BatchOrders {
 
   /// Lets every runFor() return, once nothing is being drawn.
   void close() {
-    const std::scoped_lock lock(guard_);
+    const Guard lock(guard_);
     isClosing_ = true;
     changed_.notify_all();
   }
 
   /// Forgets an order that was carried out, and gives what became of it; false where there is none, or it still waits.
   bool take(double id, Status* status) {
-    const std::scoped_lock lock(guard_);
+    const Guard lock(guard_);
     BatchOrder* const found = find(id);
     if (found == nullptr || !found->isDone) return false;
     *status = fail(found->status, found->detail[0], found->detail[1], found->detail[2], found->detail[3]);
@@ -119,7 +118,7 @@ class BatchOrders {
  private:
   /// Draws an order; the lock is open meanwhile.
   template <typename Draw>
-  void carryOut(BatchOrder& order, std::unique_lock<std::mutex>& lock, Draw draw) {
+  void carryOut(BatchOrder& order, Lock& lock, Draw draw) {
     isDrawing_ = true;
     lock.unlock();
     const Status status = draw(order);
@@ -148,8 +147,8 @@ class BatchOrders {
     return found;
   }
 
-  std::mutex guard_;
-  std::condition_variable changed_;
+  Mutex guard_;
+  Condition changed_;
   std::atomic<uint32_t> waiting_ = 0;
   bool isDrawing_ = false;
   bool isClosing_ = false;

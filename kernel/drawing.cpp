@@ -9,7 +9,8 @@
 namespace exrp {
 namespace {
 
-constexpr double batchBytesMax = 0x1p46;  // far beyond any memory, and far below where sums of sizes would wrap
+/// Far beyond any memory, and far below where sums of sizes would wrap. Where an address has 32 bits, the replay needs some memory, too.
+constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x1p46;
 
 }  // namespace
 

@@ -34,6 +34,10 @@
 
 #define EXRP_SLOW EXRP_API
 
+/* A buffer of `const` elements is read, any other is written. One that this word stands before is read and written. A binding that copies
+ * buffers, as one for WebAssembly does, needs to know. */
+#define EXRP_INOUT
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -310,7 +314,7 @@ EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
  * is gone, the status is EXRP_STATUS_ARGUMENT. */
 EXRP_API int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag);
 /* Appends the row to the episode whose handle it carries, and writes back the handle of the episode that stores it. */
-EXRP_API int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags);
+EXRP_API int32_t exrp_record(uint32_t replay, EXRP_INOUT uint8_t* row, uint32_t row_size, uint32_t flags);
 /* The offsets of `count` steps (1..EXRP_LIMIT_BATCH): EXRP_STEPS_COLUMN + columns elements. */
 EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count);
 /* exrp_record_many, exrp_record_batch and exrp_record_flat do the work of exrp_record for each step. They begin at step `done`, which
@@ -319,18 +323,18 @@ EXRP_API int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offs
  * EXRP_STATUS_FULL means that no step could be stored: evict an episode first. */
 /* Records consecutive steps of one episode. `flags` belong to the last step, except PRIORITY and TAG, which hold for all steps. Writes back
  * the handle of the episode that the next step belongs to. */
-EXRP_API int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
-                                  uint32_t flags, uint32_t* done);
+EXRP_API int32_t exrp_record_many(uint32_t replay, EXRP_INOUT double* episode, const uint8_t* steps, double steps_size, uint32_t count,
+                                  uint32_t flags, EXRP_INOUT uint32_t* done);
 /* Records one step of each of `count` episodes. No open episode may be named twice. `flags` has any of PRIORITY, NEXT_STATE and TAG; each
  * step has its own flags in the steps. Writes back the handles of the episodes that the next steps belong to. */
-EXRP_API int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
-                                   uint32_t flags, uint32_t* done);
+EXRP_API int32_t exrp_record_batch(uint32_t replay, EXRP_INOUT double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
+                                   uint32_t flags, EXRP_INOUT uint32_t* done);
 /* Records consecutive steps of many episodes, one after the other. `flags` has any of PRIORITY, NEXT_STATE and TAG. Each step has its own flags
  * in the steps: 0, or ENDS and BEGINS, perhaps with TRUNCATED, or FINAL alone. There is one final state for each step that ENDS, in order.
  * With NEXT_STATE, the state after the last step follows, unless that step has flags. `episode` is in and out as in exrp_record_many. `done` has two numbers: the steps, and how many handles are in `episodes`, which gets those of the
  * episodes that got records, in order. `episode_count` is at least `count`. */
-EXRP_API int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count,
-                                  uint32_t flags, uint32_t* done, double* episodes, uint32_t episode_count);
+EXRP_API int32_t exrp_record_flat(uint32_t replay, EXRP_INOUT double* episode, const uint8_t* steps, double steps_size, uint32_t count,
+                                  uint32_t flags, EXRP_INOUT uint32_t* done, EXRP_INOUT double* episodes, uint32_t episode_count);
 /* Ends an open episode without another record. `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where there was nothing to
  * end: the episode was evicted before, or has no record, in which case the call removes it. */
 EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,
@@ -367,7 +371,7 @@ EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* e
 
 /* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0. Row k of
  * `next_states` is then that state; the other rows stay as they were. `next_states` may have no bytes: then only `there` is written. */
-EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
+EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, EXRP_INOUT uint8_t* next_states,
                                       double next_states_size);
 /* The actor of each of `count` episodes; 0 for an evicted one. An episode that follows on another (by EXRP_RECORD_BEGINS, or after a cut)
  * has the actor of that one; any other episode has one of its own: the low 32 bits of its handle. */
@@ -403,12 +407,12 @@ EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t cou
 EXRP_API int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count);
 /* Draws `count` picks, which become picks first..first + count - 1 of a batch of `total`. */
 EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
-                                uint8_t* batch, double batch_size);
+                                EXRP_INOUT uint8_t* batch, double batch_size);
 /* Like exrp_batch_get, but the caller chooses the picks. With probability_min > 0 the largest weight of the table scales the weights,
  * else the largest weight of these picks. Without `weighted`, all importance weights are 1. */
 EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities,
                                    uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
-                                   uint32_t weighted, uint8_t* batch, double batch_size);
+                                   uint32_t weighted, EXRP_INOUT uint8_t* batch, double batch_size);
 
 /* Orders a batch of `count` picks from the current state of the replay. The kernel draws it in exrp_batch_run, or in the next call that
  * reads or changes this replay, whichever comes first. exrp_batch_order is no such call, and exrp_batch_take of a drawn batch is none.
@@ -427,7 +431,7 @@ EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 /* The index of each pick in the pick table, or EXRP_INDEX_NONE where the table does not hold the pick.
  * The kernel takes the old contents of `indices` as guesses: a right guess saves a search, and a wrong one does no harm. */
 EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
-                                uint32_t* indices);
+                                EXRP_INOUT uint32_t* indices);
 /* The picks at `first`..first + count - 1 of the pick table. */
 EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes,
                                 int32_t* positions);

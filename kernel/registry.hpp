@@ -11,9 +11,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
+#include "kernel/base/sync.hpp"
 #include "kernel/instance.hpp"
 
 namespace exrp {
@@ -21,7 +20,7 @@ namespace exrp {
 class Registry {
  public:
   Status add(Instance* replay, uint32_t* id) {
-    const std::scoped_lock lock(mutex_);
+    const Guard lock(mutex_);
     for (uint32_t tried = 0; tried < placeCount; ++tried) {
       const uint32_t place = (next_ + tried) % placeCount;
       if (places_[place].load(std::memory_order_relaxed) != nullptr) continue;
@@ -47,20 +46,20 @@ class Registry {
 
   /// The replay, for a thread other than the caller's. remove() waits until that thread leaves. Null where there is no such replay.
   Instance* enter(uint32_t id) {
-    const std::scoped_lock lock(mutex_);
+    const Guard lock(mutex_);
     Instance* replay = find(id);
     if (replay != nullptr) ++replay->runnerCount;
     return replay;
   }
   void leave(Instance* replay) {
-    const std::scoped_lock lock(mutex_);
+    const Guard lock(mutex_);
     --replay->runnerCount;
     left_.notify_all();
   }
 
   /// Takes the replay out once no other thread is in it. Null where there is no such replay.
   Instance* remove(uint32_t id) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     Instance* replay = find(id);
     if (replay != nullptr) takeOut(id & 0xFFFF, replay, lock);
     return replay;
@@ -68,7 +67,7 @@ class Registry {
 
   /// Takes out one replay of this owner, like remove(). Null where it has none left.
   Instance* removeOwned(uint64_t owner) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     for (uint32_t place = 0; place < placeCount; ++place) {
       Instance* replay = places_[place].load(std::memory_order_relaxed);
       if (replay == nullptr || replay->owner != owner) continue;
@@ -81,7 +80,7 @@ class Registry {
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  void takeOut(uint32_t place, Instance* replay, std::unique_lock<std::mutex>& lock) {
+  void takeOut(uint32_t place, Instance* replay, Lock& lock) {
     places_[place].store(nullptr, std::memory_order_relaxed);
     count_.fetch_sub(1, std::memory_order_relaxed);
     // The wait lasts at most as long as the batch that is being drawn.
@@ -91,8 +90,8 @@ class Registry {
 
   static constexpr uint32_t placeCount = EXRP_LIMIT_REPLAYS;
 
-  std::mutex mutex_;
-  std::condition_variable left_;
+  Mutex mutex_;
+  Condition left_;
   std::atomic<Instance*> places_[placeCount] = {};
   std::atomic<uint32_t> ids_[placeCount] = {};
   uint16_t generations_[placeCount] = {};

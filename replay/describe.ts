@@ -103,6 +103,8 @@ export interface ReplayDescription {
   readonly memory: MemoryDescription;
   /** The kernel's file. */
   readonly kernel: string;
+  /** Which kernel runs, and why: `native: the local build`, or `wasm: no --allow-ffi`. */
+  readonly backend: string;
 }
 
 const INSPECT = Symbol.for("Deno.customInspect");
@@ -150,6 +152,7 @@ export function describeReplay(core: ReplayCore, register: Register): ReplayDesc
       index: number(abi.EXRP_INFO_INDEX_BYTES),
     },
     kernel: kernel.path,
+    backend: `${kernel.backend}: ${kernel.why}`,
   });
 }
 
@@ -221,6 +224,7 @@ function rowsOf(description: ReplayDescription): [string, string][] {
     ],
     ["seed", String(description.seed)],
     ["kernel", description.kernel],
+    ["backend", description.backend],
   ];
 }
 

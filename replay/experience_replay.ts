@@ -197,7 +197,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const core = new ReplayCore(await openKernel(options.kernelPath, options.kernelCache), config);
+    const core = new ReplayCore(await openKernel(options), config);
     const rules = userRulesOf(core);
     const register = new Register(core, rules.selectors);
     const row = new Row(core.kernel, core.id, config.columns, config.checkFinite);

@@ -99,13 +99,18 @@ export interface CreateOptions<
    * `recordFlat` keeps the next state of its last step in any case, because one copy a call costs little.
    */
   readonly keepNextState?: boolean;
-  /** The file of the kernel. By default the library finds it. */
+  /** The file of the native kernel. By default the library finds it. */
   readonly kernelPath?: string | URL;
   /**
    * The folder into which the library unpacks the kernel that a published package carries. By default it is `exrp` in the system's
    * folder for caches, or the folder that the environment variable `EXRP_CACHE` names. A clone with a kernel of its own needs none.
    */
   readonly kernelCache?: string | URL;
+  /**
+   * Which kernel runs: `"native"`, which is the fastest and in Deno needs `--allow-ffi`, or `"wasm"`, which needs no permission and runs on
+   * every platform. Both give the same batches. With `"auto"`, the default, the native kernel runs where it may, else WebAssembly.
+   */
+  readonly backend?: "auto" | "native" | "wasm";
 }
 
 /** Options that were checked and filled in. */
@@ -153,6 +158,7 @@ const OPTIONS = [
   "keepNextState",
   "kernelPath",
   "kernelCache",
+  "backend",
 ] as const;
 
 /** Next states of up to this many bytes are kept where nobody says otherwise. */

@@ -144,7 +144,7 @@ class ProportionalSelector : public PickSelector {
     if (const int32_t broken = tree_.check(); broken != 0) return 10 + broken;
     for (uint32_t index = 0; index < count_; ++index)
       if (!weightPossible(tree_.get(index))) return 2;
-    for (uint32_t index = count_; index < countMax_ && index < count_ + 64; ++index)
+    for (uint32_t index = count_; index < countMax_ && index < tree_.settableCount() && index < count_ + 64; ++index)
       if (tree_.get(index) != 0.0f) return 2;
     return priorityMax_ >= options_.initialPriority && std::isfinite(priorityMax_) ? 0 : 3;
   }

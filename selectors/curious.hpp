@@ -159,7 +159,7 @@ class CuriousSelector final : public PickSelector {
       if (!termPossible(picks_[index].lossTerm)) return 3;
       if (tree_.get(index) != weightOf(picks_[index])) return 2;
     }
-    for (uint32_t index = count_; index < countMax_ && index < count_ + 64; ++index)
+    for (uint32_t index = count_; index < countMax_ && index < tree_.settableCount() && index < count_ + 64; ++index)
       if (tree_.get(index) != 0.0f) return 2;
     return 0;
   }

@@ -92,6 +92,8 @@ class SumTree {
   }
 
   Leaf get(uint32_t index) const { return leaves_[index]; }
+  /// Indices below this are settable.
+  uint64_t settableCount() const { return leaves_.committed(); }
   /// Asks for what set() of this weight and the settle() after it read and write.
   void prefetch(uint32_t index) const {
     prefetchLineFar(&leaves_[index]);

@@ -12,12 +12,22 @@
 /** A type as `Deno.dlopen` names it, of the few that the ABI allows. */
 export type SymbolType = "u32" | "i32" | "f32" | "f64" | "buffer";
 
+/** What a call does with a buffer: it reads it, writes it, or both. */
+export type BufferUse = "in" | "out" | "inout";
+
+/** The elements of a buffer. */
+export type BufferItem = "u8" | "i32" | "u32" | "f32" | "f64";
+
 /** A parameter of a function of the header. */
 export interface AbiParameter {
   /** Its name in the header. */
   readonly name: string;
   /** Its type in the binding; every pointer is a buffer. */
   readonly type: SymbolType;
+  /** Of a buffer: what the call does with it. */
+  readonly use?: BufferUse;
+  /** Of a buffer: its elements. */
+  readonly item?: BufferItem;
 }
 
 /** A function of the header. */
@@ -64,9 +74,9 @@ const scalars: ReadonlyMap<string, Exclude<SymbolType, "buffer">> = new Map([
   ["double", "f64"],
 ]);
 
-const pointedTo: ReadonlySet<string> = new Set([
-  ...scalars.keys(),
-  ...["void", "char", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint64_t", "int64_t"],
+const pointedTo: ReadonlyMap<string, BufferItem> = new Map([
+  ...scalars,
+  ["uint8_t", "u8"],
 ]);
 
 function scalarProblem(type: string): string {
@@ -141,7 +151,7 @@ export function parseAbiHeader(text: string): AbiHeader {
     const define = /^\s*#\s*define\s+(\w+)(\(?)(.*)$/s.exec(directive ?? "");
     if (!define) return;
     const [, name = "", parenthesis, value = ""] = define;
-    if (name === "EXRP_API" || name === "EXRP_SLOW" || value.trim() === "" && parenthesis === "") {
+    if (/^EXRP_(API|SLOW|INOUT)$/.test(name) || value.trim() === "" && parenthesis === "") {
       return;
     }
     if (!name.startsWith("EXRP_")) {
@@ -225,18 +235,25 @@ function parseParameter(text: string, refuse: (problem: string) => never): AbiPa
     return refuse(`the parameter "${text}" is not "type name"`);
   }
   const [, typeText = "", stars = "", name = ""] = match;
-  const type = typeText.replace(/\bconst\b/g, " ").replace(/\s+/g, " ").trim();
+  const type = typeText.replace(/\b(const|EXRP_INOUT)\b/g, " ").replace(/\s+/g, " ").trim();
+  const isConst = /\bconst\b/.test(typeText);
+  const isInOut = /\bEXRP_INOUT\b/.test(typeText);
   if (type === "" || scalars.has(name) || name === "const") {
     return refuse(`the parameter "${text}" has no name`);
   }
   const depth = stars.split("*").length - 1;
   if (depth > 1) return refuse(`the parameter "${text}": a pointer to a pointer`);
   if (depth === 1) {
-    if (!pointedTo.has(type)) {
-      return refuse(`the parameter "${text}": a pointer to ${type}; buffers hold numbers`);
+    const item = pointedTo.get(type);
+    if (item === undefined) {
+      return refuse(
+        `the parameter "${text}": a pointer to ${type}; buffers hold uint8_t, uint32_t, int32_t, float or double`,
+      );
     }
-    return { name, type: "buffer" };
+    if (isConst && isInOut) return refuse(`the parameter "${text}": EXRP_INOUT, and const`);
+    return { name, type: "buffer", use: isConst ? "in" : isInOut ? "inout" : "out", item };
   }
+  if (isInOut) return refuse(`the parameter "${text}": EXRP_INOUT, and no pointer`);
   const scalar = scalars.get(type);
   if (scalar === undefined) return refuse(`the parameter "${text}": ${scalarProblem(type)}`);
   return { name, type: scalar };

@@ -25,6 +25,11 @@ export function builtLibraryPath(): string {
   return inRepository("zig-out", "lib", libraryFileName());
 }
 
+/** Where `deno task build` puts the kernel as WebAssembly. */
+export function builtWasmPath(): string {
+  return inRepository("zig-out", "lib", "exrp.wasm");
+}
+
 /** Whether a path exists. */
 export async function exists(path: string): Promise<boolean> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Builds the kernel: `deno task build`. Does nothing, within a fraction of a second, when the library is already what
- * the sources make of it.
+ * Builds the kernel: `deno task build`, as a native library and as WebAssembly. Does nothing, within a fraction of a second, when both
+ * are already what the sources make of them.
  *
  * It finds or fetches Zig and calls its compiler with the same command that `zig build` (build.zig) would use. It does
  * not go through `zig build` because that compiles Zig's whole build system first, which takes 80 s the first time.
@@ -12,12 +12,12 @@
  * @module
  */
 import { basename, dirname, join } from "node:path";
+import { parseAbiHeader } from "./_abi_header.ts";
 import { readArguments } from "./_arguments.ts";
 import {
   builtLibraryPath,
-  exists,
+  builtWasmPath,
   inRepository,
-  libraryFileName,
   listTree,
   repository,
   seconds,
@@ -26,9 +26,9 @@ import { findZig, ToolError, type Zig } from "./_zig.ts";
 
 const usage = `deno task build [OPTION]
 
-Builds the kernel with Zig, which is found or fetched, into zig-out/lib.
+Builds the kernel with Zig, which is found or fetched, into zig-out/lib: as a native library and as WebAssembly.
 
-  --force      builds it although it is what the sources make of it
+  --force      builds both although they are what the sources make of them
   --help       prints this`;
 
 const sourceFolders = ["kernel", "selectors", "eviction"];
@@ -81,15 +81,69 @@ export async function compilerArgs(
   ];
 }
 
+/** The functions that WebAssembly exports: those of the header, and the one of kernel/wasm.cpp. */
+async function wasmExports(): Promise<string[]> {
+  const header = parseAbiHeader(await Deno.readTextFile(inRepository("kernel", "exrp.h")));
+  return [...header.functions.map(({ name }) => name), "exrp_wasm_arena"];
+}
+
+/** The compiler's arguments for WebAssembly. */
+async function wasmArgs(emitted: string): Promise<string[]> {
+  const native = await compilerArgs(emitted);
+  const end = native.indexOf("-fstrip");
+  return [
+    ...["build-exe", ...native.slice(1, end), "-fstrip", "-fno-sanitize-c", "-Ofast", "-I", "."],
+    ...["-target", "wasm32-wasi", "-mcpu", "generic+simd128+bulk_memory", "-fsingle-threaded"],
+    ...["-lc++", "-lc", "--gc-sections", "--name", "exrp", "-mexec-model=reactor"],
+    // All addresses must fit into 32 bits, and the end of the last page would not.
+    ...["--stack", "1048576", "--max-memory=4294901760"],
+    ...(await wasmExports()).map((name) => `--export=${name}`),
+    ...[`-femit-bin=${emitted}`, "--cache-dir", ".zig-cache"],
+  ];
+}
+
 /** The SHA-256 of some bytes and texts after one another, in hexadecimal. */
 export async function sha256(...parts: (string | Uint8Array<ArrayBuffer>)[]): Promise<string> {
   const bytes = await new Blob(parts).arrayBuffer();
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** A hash of everything that decides the library. */
-async function hashInputs(): Promise<string> {
-  const parts: string[] = [...await compilerArgs("")];
+/** A file that is built from the kernel's sources. */
+interface Product {
+  /** Its path. */
+  readonly path: string;
+  /** What it is built for. */
+  readonly target: string;
+  /** The compiler's arguments that write it to `emitted`. */
+  readonly args: (emitted: string) => Promise<string[]>;
+  /** What else is made of it. */
+  readonly finish?: () => Promise<void>;
+}
+
+/** What `deno task build` builds. */
+function products(): Product[] {
+  return [
+    { path: builtLibraryPath(), target: hostTriple(), args: compilerArgs },
+    {
+      path: builtWasmPath(),
+      target: "WebAssembly",
+      args: wasmArgs,
+      finish: writeWasmModule,
+    },
+  ];
+}
+
+/** Writes the WebAssembly module as a module of TypeScript: Deno imports that without any permission. */
+async function writeWasmModule(): Promise<void> {
+  const base64 = (await Deno.readFile(builtWasmPath())).toBase64();
+  const text =
+    `/** The WebAssembly kernel. Made by \`deno task build\`. */\nexport const base64: string =\n  "${base64}";\n`;
+  await Deno.writeTextFile(inRepository("zig-out", "lib", "exrp_wasm.ts"), text);
+}
+
+/** A hash of everything that decides a product. */
+async function hashInputs(product: Product): Promise<string> {
+  const parts: string[] = [...await product.args("")];
   for (const folder of sourceFolders) {
     for (const file of await listTree(folder, ".cpp", ".hpp", ".h", ".map", ".txt")) {
       parts.push(`\0${file}\0`, await Deno.readTextFile(inRepository(file)));
@@ -98,16 +152,18 @@ async function hashInputs(): Promise<string> {
   return await sha256(...parts);
 }
 
-/** What is written beside the library: the hash of its sources, and its own. */
-const stampPath = `${builtLibraryPath()}.inputs`;
-
-async function stampOf(inputs: string): Promise<string> {
-  return `${inputs} ${await sha256(await Deno.readFile(builtLibraryPath()))}\n`;
+/** Where the hash of a product's sources is written, and its own. */
+function stampPath(product: Product): string {
+  return `${product.path}.inputs`;
 }
 
-async function isUpToDate(inputs: string): Promise<boolean> {
+async function stampOf(product: Product, inputs: string): Promise<string> {
+  return `${inputs} ${await sha256(await Deno.readFile(product.path))}\n`;
+}
+
+async function isUpToDate(product: Product, inputs: string): Promise<boolean> {
   try {
-    return await Deno.readTextFile(stampPath) === await stampOf(inputs);
+    return await Deno.readTextFile(stampPath(product)) === await stampOf(product, inputs);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
@@ -143,35 +199,36 @@ export async function runZig(zig: Zig, args: readonly string[], why: string): Pr
   }
 }
 
-/** Compiles the library and puts it in place. */
-async function compile(zig: Zig, inputs: string): Promise<void> {
+/** Compiles a product and puts it in place. */
+async function compile(zig: Zig, product: Product, inputs: string): Promise<void> {
   const start = performance.now();
-  const library = builtLibraryPath();
-  const folder = join(dirname(dirname(library)), `.building-${Deno.pid}`);
+  const { path, target } = product;
+  const folder = join(dirname(dirname(path)), `.building-${Deno.pid}`);
   await Deno.mkdir(folder, { recursive: true });
-  await Deno.mkdir(dirname(library), { recursive: true });
+  await Deno.mkdir(dirname(path), { recursive: true });
   try {
-    const emitted = join(folder, basename(library));
-    log(`compiling the kernel with Zig ${zig.version} for ${hostTriple()}`);
+    const emitted = join(folder, basename(path));
+    log(`compiling the kernel with Zig ${zig.version} for ${target}`);
     await runZig(
       zig,
-      await compilerArgs(emitted),
+      await product.args(emitted),
       "the first build compiles Zig's C++ library once, one to two minutes on two cores; later builds take seconds",
     );
-    await Deno.remove(stampPath).catch(() => {});
+    await Deno.remove(stampPath(product)).catch(() => {});
     try {
-      await Deno.rename(emitted, library);
+      await Deno.rename(emitted, path);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new ToolError(
-        `The new library could not replace ${library} (${reason}): end the programs that use it and build again.`,
+        `The new kernel could not replace ${path} (${reason}): end the programs that use it and build again.`,
       );
     }
-    await Deno.writeTextFile(stampPath, await stampOf(inputs));
+    await product.finish?.();
+    await Deno.writeTextFile(stampPath(product), await stampOf(product, inputs));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-  log(`zig-out/lib/${libraryFileName()} is ready (${seconds(performance.now() - start)})`);
+  log(`zig-out/lib/${basename(path)} is ready (${seconds(performance.now() - start)})`);
 }
 
 /** Holds the lock of the repository's builds while `body` runs. */
@@ -191,17 +248,24 @@ export async function withLock(body: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The kernel, built where it has to be. */
+/** Builds what is not yet what the sources make of it. */
 async function build(): Promise<void> {
-  if (await isUpToDate(await hashInputs())) {
-    log(`zig-out/lib/${libraryFileName()} is up to date`);
-    return;
-  }
+  const stale = async (): Promise<[Product, string][]> => {
+    const found: [Product, string][] = [];
+    for (const product of products()) {
+      const inputs = await hashInputs(product);
+      if (!await isUpToDate(product, inputs)) found.push([product, inputs]);
+    }
+    return found;
+  };
+  const upToDate = products().map(({ path }) => `zig-out/lib/${basename(path)}`).join(" and ");
+  if ((await stale()).length === 0) return log(`${upToDate} are up to date`);
   await withLock(async () => {
     // Another build may have ended meanwhile, and the sources may have changed.
-    const inputs = await hashInputs();
-    if (await isUpToDate(inputs)) return log(`zig-out/lib/${libraryFileName()} is up to date`);
-    await compile(await findZig(log), inputs);
+    const found = await stale();
+    if (found.length === 0) return log(`${upToDate} are up to date`);
+    const zig = await findZig(log);
+    for (const [product, inputs] of found) await compile(zig, product, inputs);
   });
 }
 
@@ -210,7 +274,9 @@ async function main(args: readonly string[]): Promise<number> {
   const options = readArguments(args, { force: { type: "boolean" } }, usage);
   if (typeof options === "number") return options;
   try {
-    if (options.force && await exists(stampPath)) await Deno.remove(stampPath);
+    for (const product of options.force ? products() : []) {
+      await Deno.remove(stampPath(product)).catch(() => {});
+    }
     await build();
     return 0;
   } catch (error) {

@@ -1,4 +1,7 @@
+// The memory of every system but WebAssembly, which has a file of its own: memory_wasm.cpp.
 #include "kernel/base/memory.hpp"
+
+#if !defined(__wasm__)
 
 #include <cstdlib>
 
@@ -20,6 +23,7 @@ size_t roundUp(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain 
 
 #if defined(EXRP_TEST_MEMORY)
 thread_local uint64_t grantedCount = UINT64_MAX;
+thread_local bool isMovingMemory = false;
 
 bool isGranted() {
   if (grantedCount == UINT64_MAX) return true;
@@ -35,6 +39,7 @@ constexpr bool isGranted() { return true; }
 
 #if defined(EXRP_TEST_MEMORY)
 void grantMemory(uint64_t count) { grantedCount = count; }
+void moveMemory(bool isMoving) { isMovingMemory = isMoving; }
 #endif
 
 void* resizeMemory(void* old, size_t bytes) { return isGranted() ? std::realloc(old, bytes) : nullptr; }
@@ -48,10 +53,10 @@ constexpr size_t smallPageBytes = 4096;
 void* reserveMemory(Reservation* reservation) {
   return isGranted() ? VirtualAlloc(nullptr, reservation->reservedBytes, MEM_RESERVE, PAGE_READWRITE) : nullptr;
 }
-bool commitMemory(void* base, size_t, size_t to, Reservation*) {
-  return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+void* commitMemory(void* base, size_t, size_t to, Reservation*) {
+  return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr ? base : nullptr;
 }
-void releaseMemory(void* base, size_t) { VirtualFree(base, 0, MEM_RELEASE); }
+void releaseMemory(void* base, const Reservation&) { VirtualFree(base, 0, MEM_RELEASE); }
 double pagesBytes(size_t used, size_t, const Reservation&) { return static_cast<double>(roundUp(used, smallPageBytes)); }
 
 double physicalMemoryBytes() {
@@ -181,10 +186,7 @@ void joinFullPages(uint8_t* bytes, size_t count, Reservation* reservation) {
 }
 #endif
 
-}  // namespace
-
-void* reserveMemory(Reservation* reservation) {
-  if (!isGranted()) return nullptr;
+void* reserve(Reservation* reservation) {
   const size_t bytes = reservation->reservedBytes;
   const int access = bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
   if (reservation->pages == Pages::small || bytes < hugePageBytes) {
@@ -207,8 +209,7 @@ void* reserveMemory(Reservation* reservation) {
   return reinterpret_cast<void*>(aligned);
 }
 
-bool commitMemory(void* base, size_t from, size_t to, Reservation* reserved) {
-  if (!isGranted()) return false;
+bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
   const Reservation& reservation = *reserved;
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservation);
@@ -230,7 +231,36 @@ bool commitMemory(void* base, size_t from, size_t to, Reservation* reserved) {
   return true;
 }
 
-void releaseMemory(void* base, size_t bytes) { munmap(base, bytes); }
+#if defined(EXRP_TEST_MEMORY)
+/// Moves the array to another place, where that is asked for.
+void* placeAfter(void* base, size_t committed, Reservation* reservation) {
+  Reservation other = *reservation;
+  other.joinedBytes = 0;
+  void* const moved = isMovingMemory ? reserve(&other) : nullptr;
+  if (moved == nullptr) return base;
+  if (!makeUsable(moved, 0, committed, &other)) {
+    munmap(moved, other.reservedBytes);
+    return base;
+  }
+  memcpy(moved, base, committed);
+  munmap(base, reservation->reservedBytes);
+  *reservation = other;
+  return moved;
+}
+#else
+void* placeAfter(void* base, size_t, Reservation*) { return base; }
+#endif
+
+}  // namespace
+
+void* reserveMemory(Reservation* reservation) { return isGranted() ? reserve(reservation) : nullptr; }
+
+void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
+  if (!isGranted() || !makeUsable(base, from, to, reservation)) return nullptr;
+  return placeAfter(base, to, reservation);
+}
+
+void releaseMemory(void* base, const Reservation& reservation) { munmap(base, reservation.reservedBytes); }
 
 double pagesBytes(size_t used, size_t committed, const Reservation& reservation) {
   if (used == 0) return 0.0;
@@ -310,3 +340,5 @@ double physicalMemoryBytes() {
 #endif
 
 }  // namespace exrp
+
+#endif  // !defined(__wasm__)

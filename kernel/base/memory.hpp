@@ -2,7 +2,7 @@
 //
 // Thread safety: none. The owner makes calls one at a time.
 // Invariants:
-//   1. data() never moves between create() and destroy().
+//   1. data() moves in commit() only, and only where the system has no address space to spare: in WebAssembly (memory_wasm.cpp).
 //   2. Elements below committed() may be read and written; they start as zero bytes. The others may be out of reach.
 //   3. T is trivially copyable, so zero bytes are a valid T.
 // Cost: create() is one system call whatever the size; a page costs memory only once it is touched. commit() takes somewhat more than
@@ -28,26 +28,31 @@ constexpr size_t hugeFromBytes = size_t{1} << 20;
 constexpr size_t hugeAgainMin = size_t{16} << 20;
 
 /// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages from the start. Those behind
-/// become huge once they are full, up to `joinedBytes`.
+/// become huge once they are full, up to `joinedBytes`. `isExpected` says that the expectation is more than the largest size there may be.
 struct Reservation {
   size_t reservedBytes;
   size_t expectedBytes;
   Pages pages;
+  bool isExpected;
   size_t joinedBytes;
+  size_t roomBytes;  // in WebAssembly: of the run of pages that the array has now
 };
 
 /// Reserves address space and writes the reserved size back; null on failure. Do not touch the memory before commitMemory().
 void* reserveMemory(Reservation* reservation);
-/// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already.
-bool commitMemory(void* base, size_t from, size_t to, Reservation* reservation);
-/// Gives back a reservation. `bytes` is the size that reserveMemory wrote back.
-void releaseMemory(void* base, size_t bytes);
+/// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already. Returns where the memory is now; null
+/// on failure, when nothing has changed.
+void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation);
+/// Gives back a reservation.
+void releaseMemory(void* base, const Reservation& reservation);
 /// Makes the memory at `old` (null: none) `bytes` long and keeps what it held, as far as that fits. The memory may move. On failure it
 /// returns null, and `old` is unchanged. std::free() gives the memory back.
 void* resizeMemory(void* old, size_t bytes);
 #if defined(EXRP_TEST_MEMORY)
 /// For tests: this thread's next `count` requests for memory go to the system, and all later ones are refused. UINT64_MAX ends that.
 void grantMemory(uint64_t count);
+/// For tests: from now on, each commit of this thread moves the array, and nothing may touch the place where it was.
+void moveMemory(bool isMoving);
 #endif
 /// The bytes of the pages that hold the first `used` of `committed` bytes, once these were touched.
 double pagesBytes(size_t used, size_t committed, const Reservation& reservation);
@@ -76,38 +81,47 @@ class ReservedArray {
   ReservedArray& operator=(const ReservedArray&) = delete;
   ~ReservedArray() { destroy(); }
 
-  /// Reserves room for `countMax` elements, all zero; none is committed yet. `countExpected` of them will be used one day.
-  bool create(size_t countMax, Pages pages = Pages::huge, size_t countExpected = SIZE_MAX) {
+  /// Reserves room for `countMax` elements, all zero; none is committed yet. `countExpected` of them will be used one day. Where an
+  /// address has 32 bits, there may be fewer than `countMax`, but room for those that are expected.
+  bool create(uint64_t countMax, Pages pages = Pages::huge, uint64_t countExpected = UINT64_MAX) {
     destroy();
+    constexpr uint64_t countLargest = SIZE_MAX / sizeof(T);
     if (countMax == 0) countMax = 1;
-    if (countMax > SIZE_MAX / sizeof(T)) return false;
+    const bool isExpected = countExpected < countMax;
     if (countExpected > countMax) countExpected = countMax;
-    reservation_ = {countMax * sizeof(T), countExpected * sizeof(T), pages, 0};
+    if (countMax > countLargest) {
+      if (sizeof(size_t) >= sizeof(uint64_t) || (isExpected && countExpected > countLargest)) return false;
+      countMax = countLargest;
+      if (countExpected > countLargest) countExpected = countLargest;
+    }
+    reservation_ = {static_cast<size_t>(countMax) * sizeof(T), static_cast<size_t>(countExpected) * sizeof(T), pages, isExpected, 0, 0};
     data_ = static_cast<T*>(reserveMemory(&reservation_));
     if (data_ == nullptr) return false;
-    countMax_ = countMax;
+    countMax_ = static_cast<size_t>(countMax);
     return true;
   }
 
   void destroy() {
-    if (data_ != nullptr) releaseMemory(data_, reservation_.reservedBytes);
+    if (data_ != nullptr) releaseMemory(data_, reservation_);
     data_ = nullptr;
     countMax_ = 0;
     committed_ = 0;
   }
 
   /// Makes elements 0..count-1 usable. Cheap to call again with a count already committed.
-  bool commit(size_t count) {
-    if (count <= committed_) return true;
-    if (count > countMax_) return false;
+  bool commit(uint64_t wanted) {
+    if (wanted <= committed_) return true;
+    if (wanted > countMax_) return false;
+    const auto count = static_cast<size_t>(wanted);
     size_t ample = committed_ + growthBytes(committed_ * sizeof(T)) / sizeof(T);
     if (ample > countMax_) ample = countMax_;
     return (ample > count && commitTo(ample)) || commitTo(count);
   }
 
   /// Bytes of memory that the array takes when elements 0..count-1 were touched.
-  double takenBytes(size_t count) const {
-    return pagesBytes((count < committed_ ? count : committed_) * sizeof(T), committed_ * sizeof(T), reservation_);
+  double takenBytes(uint64_t count) const {
+    const size_t used = count < committed_ ? static_cast<size_t>(count) : committed_;
+    return pagesBytes(used * sizeof(T), committed_ * sizeof(T), reservation_);
   }
 
   void swap(ReservedArray& other) noexcept {
@@ -119,14 +133,16 @@ class ReservedArray {
 
   T* data() { return data_; }
   const T* data() const { return data_; }
-  T& operator[](size_t index) { return data_[index]; }
-  const T& operator[](size_t index) const { return data_[index]; }
+  T& operator[](uint64_t index) { return data_[index]; }
+  const T& operator[](uint64_t index) const { return data_[index]; }
   size_t countMax() const { return countMax_; }
   size_t committed() const { return committed_; }
 
  private:
   bool commitTo(size_t count) {
-    if (!commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), &reservation_)) return false;
+    void* const at = commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), &reservation_);
+    if (at == nullptr) return false;
+    data_ = static_cast<T*>(at);
     committed_ = count;
     return true;
   }

@@ -15,13 +15,13 @@ namespace exrp {
 class PackedNumbers {
  public:
   /// Reserves room for `countMax` numbers, all at most `largest`; none is committed yet. `countExpected` of them will be used one day.
-  bool create(size_t countMax, uint32_t largest, size_t countExpected) {
+  bool create(uint64_t countMax, uint32_t largest, uint64_t countExpected) {
     width_ = largest < 1u << 24 ? 3 : 4;
     mask_ = largest < 1u << 24 ? (1u << 24) - 1 : UINT32_MAX;
-    if (countMax > (SIZE_MAX - sizeof(uint32_t)) / width_) return false;
+    if (countMax > (UINT64_MAX - sizeof(uint32_t)) / width_) return false;
     return bytes_.create(countMax * width_ + over, Pages::huge, countExpected * width_);
   }
-  bool commit(size_t count) { return bytes_.commit(count * width_ + over); }
+  bool commit(uint64_t count) { return bytes_.commit(count * width_ + over); }
 
   uint32_t get(size_t at) const {
     uint32_t number = 0;
@@ -47,7 +47,7 @@ class PackedNumbers {
   void prefetchFar(size_t at) const { prefetchLineFar(bytes_.data() + at * width_); }
   /// The bytes of a number.
   uint32_t width() const { return width_; }
-  double takenBytes(size_t count) const { return bytes_.takenBytes(count * width_); }
+  double takenBytes(uint64_t count) const { return bytes_.takenBytes(count * width_); }
 
  private:
   static constexpr size_t over = 1;  // get() of the last one reads this many bytes more

@@ -1,5 +1,17 @@
 #include "kernel/base/process.hpp"
 
+#if defined(__wasm__)
+
+// A module of WebAssembly has one thread, and its memory goes with it.
+namespace exrp {
+
+void keepLoaded() {}
+uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
+
+}  // namespace exrp
+
+#else
+
 #include <atomic>
 
 #if defined(_WIN32)
@@ -91,3 +103,5 @@ uint64_t callingThread(void (*ended)(uint64_t thread)) {
 #endif
 
 }  // namespace exrp
+
+#endif  // defined(__wasm__)

@@ -21,15 +21,15 @@ double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) 
 
 BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count) {
   BatchLayout layout;
-  size_t end = 0;
-  const auto add = [&](uint32_t part, size_t bytes) {
+  uint64_t end = 0;
+  const auto add = [&](uint32_t part, uint64_t bytes) {
     layout.offsets[part] = end;
-    end = (end + bytes + lineBytes - 1) & ~(lineBytes - 1);
+    end = (end + bytes + lineBytes - 1) & ~uint64_t{lineBytes - 1};
   };
-  const size_t rows = size_t{count} * policy.rows();
-  const size_t stateBytes = store.column(0).bytes;
-  const size_t stacks = rows * policy.stack * stateBytes;
-  add(EXRP_BATCH_COLUMN, size_t{count} * policy.frames() * stateBytes);
+  const uint64_t rows = uint64_t{count} * policy.rows();
+  const uint64_t stateBytes = store.column(0).bytes;
+  const uint64_t stacks = rows * policy.stack * stateBytes;
+  add(EXRP_BATCH_COLUMN, uint64_t{count} * policy.frames() * stateBytes);
   for (uint32_t index = 1; index < store.columnCount(); ++index) {
     add(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * store.column(index).bytes);
   }
@@ -43,12 +43,12 @@ BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t c
     add(part + EXRP_BATCH_N_STEP_STATE, stacks);
     add(part + EXRP_BATCH_N_STEP_DISCOUNT, rows * sizeof(float));
   }
-  add(EXRP_BATCH_SEQ_LEN, size_t{count} * sizeof(int32_t));
-  add(EXRP_BATCH_NEXT_SEQ_LEN, size_t{count} * sizeof(int32_t));
-  add(EXRP_BATCH_PICK_EPISODE, size_t{count} * sizeof(double));
-  add(EXRP_BATCH_PICK_POSITION, size_t{count} * sizeof(int32_t));
-  add(EXRP_BATCH_PROBABILITY, size_t{count} * sizeof(float));
-  add(EXRP_BATCH_IMPORTANCE_WEIGHT, size_t{count} * sizeof(float));
+  add(EXRP_BATCH_SEQ_LEN, uint64_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_NEXT_SEQ_LEN, uint64_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_PICK_EPISODE, uint64_t{count} * sizeof(double));
+  add(EXRP_BATCH_PICK_POSITION, uint64_t{count} * sizeof(int32_t));
+  add(EXRP_BATCH_PROBABILITY, uint64_t{count} * sizeof(float));
+  add(EXRP_BATCH_IMPORTANCE_WEIGHT, uint64_t{count} * sizeof(float));
   layout.offsets[EXRP_BATCH_BYTES] = end;
   return layout;
 }

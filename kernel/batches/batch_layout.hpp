@@ -17,7 +17,7 @@ constexpr uint32_t batchPartMax = EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_S
 
 /// Byte offsets of a batch's parts.
 struct BatchLayout {
-  size_t offsets[batchPartMax];
+  uint64_t offsets[batchPartMax];
 };
 
 /// Which picks of a batch a call fills: first..first + count - 1 of `total`.

@@ -70,7 +70,7 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
   window.known = knownEnd - first;
   window.back = smaller(policy_.stack - 1, first);
   window.terminates = episode.state == EXRP_EPISODE_TERMINATED;
-  window.row = index * policy_.rows();
+  window.row = static_cast<size_t>(index * policy_.rows());
   // Up to the next state of the last record, or the state that its longest return bootstraps from.
   const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
   window.listed = window.back + ahead;
@@ -104,7 +104,7 @@ void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position
 /// Zeros the rows of a part that stand for no record.
 void WindowCopier::zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
   uint8_t* const from = part + window.row * rowBytes;
-  const size_t after = policy_.rows() - window.lead - window.real;
+  const auto after = static_cast<size_t>(policy_.rows() - window.lead - window.real);
   if (window.lead > 0) memset(from, 0, window.lead * rowBytes);
   if (after > 0) memset(from + (size_t{window.lead} + window.real) * rowBytes, 0, after * rowBytes);
 }
@@ -163,7 +163,7 @@ void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part)
     for (uint32_t at = 0; at < window.real; ++at) copyStack(part + rowOf(window, at) * bytes, window, at);
     return;
   }
-  const size_t rows = policy_.rows() + 1;
+  const auto rows = static_cast<size_t>(policy_.rows() + 1);
   uint8_t* const base = part + index * rows * bytes;
   const uint32_t there = window.real + (window.known >= window.real ? 1 : 0);
   if (window.lead > 0) memset(base, 0, window.lead * bytes);
@@ -175,7 +175,7 @@ void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part)
 /// Each frame once, from the first one of the first row's stack on.
 void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part) const {
   const size_t bytes = store_->column(0).bytes;
-  const size_t frames = policy_.frames();
+  const auto frames = static_cast<size_t>(policy_.frames());
   uint8_t* to = part + index * frames * bytes;
   const uint8_t* const end = to + frames * bytes;
   const bool overlap = policy_.nextState == EXRP_NEXT_STATE_OVERLAP;

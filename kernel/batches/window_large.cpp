@@ -61,7 +61,7 @@ void WindowCopier::copyStatesOnce(const Window& window, uint32_t shownKnown, con
 
 /// Copies the states that wait.
 void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) const {
-  const size_t frames = policy_.rows() + policy_.stack;
+  const auto frames = static_cast<size_t>(policy_.rows() + policy_.stack);
   const size_t bytes = store_->column(0).bytes;
   const auto ask = [&](uint32_t at) {
     if (at < scratch.waitingCount) prefetchPages(store_->at(0, scratch.waiting[at].slot), frames * bytes);
@@ -77,7 +77,7 @@ void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) con
 inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const {
   const size_t bytes = store_->column(0).bytes;
   const size_t stack = policy_.stack;
-  const size_t rows = policy_.rows();
+  const auto rows = static_cast<size_t>(policy_.rows());
   const uint8_t* from = store_->at(0, waiting.slot);
   uint8_t* const state = target.columns[0] + waiting.row * stack * bytes;
   uint8_t* const next = target.nextState + waiting.row * stack * bytes;

@@ -30,17 +30,17 @@ class NextStates {
   Status prepare(uint32_t episodeCount, uint32_t count) {
     if (rowOf_.data() == nullptr) {
       const bool made = rowOf_.create(episodeCountMax_, Pages::small) && rows_.create(episodeCountMax_, Pages::small) &&
-                        states_.create(size_t{episodeCountMax_} * stateBytes_, Pages::small);
+                        states_.create(uint64_t{episodeCountMax_} * stateBytes_, Pages::small);
       if (!made) {
         rowOf_.destroy();  // the next call begins anew
         return noMemory(episodeCountMax_);
       }
     }
-    size_t rowCount = size_t{rowCount_} + count;
+    uint64_t rowCount = uint64_t{rowCount_} + count;
     if (rowCount > episodeCountMax_) rowCount = episodeCountMax_;
     if (episodeCount > episodeCountMax_) episodeCount = episodeCountMax_;
     const bool taken = rowOf_.commit(episodeCount) && rows_.commit(rowCount) && states_.commit(rowCount * stateBytes_);
-    return taken ? Status::ok : noMemory(rowCount);
+    return taken ? Status::ok : noMemory(static_cast<size_t>(rowCount));
   }
   /// Whether set() finds its memory without prepare().
   bool has(uint32_t episode) const { return episode < rowOf_.committed() && rowOf_[episode] != 0; }
@@ -70,7 +70,7 @@ class NextStates {
   uint32_t stateBytes() const { return stateBytes_; }
   double memoryBytes() const {
     if (rowOf_.data() == nullptr) return 0;
-    return rowOf_.takenBytes(rowOf_.committed()) + rows_.takenBytes(rowCount_) + states_.takenBytes(size_t{rowCount_} * stateBytes_);
+    return rowOf_.takenBytes(rowOf_.committed()) + rows_.takenBytes(rowCount_) + states_.takenBytes(uint64_t{rowCount_} * stateBytes_);
   }
 
  private:

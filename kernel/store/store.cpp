@@ -41,7 +41,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
 
   const double slotCount = double{1} * blockCountMax * blockLength;
   for (uint32_t group = 0; group < groupCount_; ++group) {
-    const size_t blockBytes = size_t{blockLength} * groupStride_[group];
+    const uint64_t blockBytes = uint64_t{blockLength} * groupStride_[group];
     if (!groups_[group].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
       return fail(Status::memory, slotCount * groupStride_[group]);
     }
@@ -53,25 +53,32 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
       column.group = keptCount_;
       keptRows_[keptCount_] = rows;
       keptColumns_[keptCount_] = index;
-      const size_t blockBytes = size_t{rows} * column.bytes;
+      const uint64_t blockBytes = uint64_t{rows} * column.bytes;
       if (!kept_[keptCount_++].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
         return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
       }
-      if (!carried_[column.group].create(size_t{blockCountMax} * column.bytes)) {
+      if (!carried_[column.group].create(uint64_t{blockCountMax} * column.bytes)) {
         return fail(Status::memory, double{1} * blockCountMax * column.bytes);
       }
       continue;
     }
-    bases_[index] = groups_[column.group].data() + column.offset;
     strides_[index] = groupStride_[column.group];
   }
+  findBases();
   const uint32_t births = 1u << (blockShift_ - birthShift_);
-  if (!births_.create(size_t{blockCountMax} * births, Pages::huge, size_t{blockCount} * births)) {
+  if (!births_.create(uint64_t{blockCountMax} * births, Pages::huge, uint64_t{blockCount} * births)) {
     return fail(Status::memory, 4.0 * births * blockCountMax);
   }
   // Each episode has a block, so they are no more than blocks.
   if (!birthBases_.create(blockCountMax, Pages::small)) return fail(Status::memory, 8.0 * blockCountMax);
   return pool_.create(blockCountMax, blockCount);
+}
+
+/// Growing may have moved the groups.
+void Store::findBases() {
+  for (uint32_t index = 0; index < columnCount_; ++index) {
+    if (!isKept(index)) bases_[index] = groups_[columns_[index].group].data() + columns_[index].offset;
+  }
 }
 
 Status Store::prepareBlocks(uint32_t count) {
@@ -80,14 +87,16 @@ Status Store::prepareBlocks(uint32_t count) {
   if (status != Status::ok) return status;
   const uint32_t needed = pool_.preparedCount(count);
   for (uint32_t group = 0; group < groupCount_; ++group) {
-    const size_t bytes = size_t{needed} * blockLength_ * groupStride_[group];
-    if (!groups_[group].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
+    const uint64_t bytes = uint64_t{needed} * blockLength_ * groupStride_[group];
+    const bool isCommitted = groups_[group].commit(bytes);
+    findBases();
+    if (!isCommitted) return fail(Status::memory, static_cast<double>(bytes));
   }
   for (uint32_t index = 0; index < keptCount_; ++index) {
-    const size_t bytes = size_t{needed} * keptRows_[index] * columns_[keptColumns_[index]].bytes;
+    const uint64_t bytes = uint64_t{needed} * keptRows_[index] * columns_[keptColumns_[index]].bytes;
     if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
-  const size_t birthCount = size_t{needed} << (blockShift_ - birthShift_);
+  const uint64_t birthCount = uint64_t{needed} << (blockShift_ - birthShift_);
   const bool isTaken = births_.commit(birthCount) && birthBases_.commit(needed);
   return isTaken ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(birthCount) + 8.0 * needed);
 }
@@ -95,8 +104,8 @@ Status Store::prepareBlocks(uint32_t count) {
 Status Store::prepareCarried(size_t count) {
   for (uint32_t index = 0; index < keptCount_; ++index) {
     // There are never more episodes than blocks.
-    const size_t bounded = count < blockCountMax() ? count : blockCountMax();
-    const size_t bytes = bounded * columns_[keptColumns_[index]].bytes;
+    const uint64_t bounded = count < blockCountMax() ? count : blockCountMax();
+    const uint64_t bytes = bounded * columns_[keptColumns_[index]].bytes;
     if (!carried_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
   return Status::ok;

@@ -74,6 +74,7 @@ class Store {
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count) { pool_.giveChain(first, last, count); }
 
+  /// Good until the next prepareBlocks().
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
   size_t stride(uint32_t column) const { return strides_[column]; }
@@ -164,23 +165,25 @@ class Store {
   double columnBytes() const {
     double bytes = 0;
     for (uint32_t group = 0; group < groupCount_; ++group) {
-      bytes += groups_[group].takenBytes(size_t{highWater()} * blockLength_ * groupStride_[group]);
+      bytes += groups_[group].takenBytes(uint64_t{highWater()} * blockLength_ * groupStride_[group]);
     }
     for (uint32_t index = 0; index < keptCount_; ++index) {
       const uint32_t rowBytes = columns_[keptColumns_[index]].bytes;
-      bytes += kept_[index].takenBytes(size_t{highWater()} * keptRows_[index] * rowBytes);
-      bytes += carried_[index].takenBytes(size_t{carriedEnd_} * rowBytes);
+      bytes += kept_[index].takenBytes(uint64_t{highWater()} * keptRows_[index] * rowBytes);
+      bytes += carried_[index].takenBytes(uint64_t{carriedEnd_} * rowBytes);
     }
     return bytes;
   }
   double indexBytes() const {
-    return pool_.memoryBytes() + births_.takenBytes(size_t{highWater()} << (blockShift_ - birthShift_)) +
+    return pool_.memoryBytes() + births_.takenBytes(uint64_t{highWater()} << (blockShift_ - birthShift_)) +
            birthBases_.takenBytes(pool_.episodeHighWater());
   }
 
   int32_t check() const { return pool_.check(); }
 
  private:
+  void findBases();
+
   Column columns_[columnMax] = {};
   uint8_t* bases_[columnMax] = {};
   size_t strides_[columnMax] = {};

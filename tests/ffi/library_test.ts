@@ -101,9 +101,12 @@ console.log(symbols.exrp_replay_count() <= 1);
   assertStrictEquals(out, "true", error);
 });
 
-Deno.test("without permission the message says which flag", async () => {
+Deno.test("without permission, the native kernel that was asked for says which flag", async () => {
   const { path } = local;
-  const { out } = await run(TELL, []);
+  const { out } = await run(
+    TELL.replace("{ capacity: 10,", '{ capacity: 10, backend: "native",'),
+    [],
+  );
   assertStringIncludes(out, "ReplayError permission");
   assertStringIncludes(out, `--allow-ffi=${path}`);
 });
@@ -119,7 +122,7 @@ Deno.test("a missing kernel: the message lists the place tried, and how to build
 
   const text = await Deno.makeTempFile();
   await Deno.writeTextFile(text, "no library");
-  const other = await assertReplayRejects(openKernel(text), "kernel-missing");
+  const other = await assertReplayRejects(openKernel({ kernelPath: text }), "kernel-missing");
   assertStringIncludes(other.message, text);
   await Deno.remove(text);
 });
@@ -131,7 +134,10 @@ Deno.test("a file that is no library says so, even when it is named without a fo
   try {
     await Deno.writeTextFile(`${folder}/note.txt`, "no library");
     Deno.chdir(folder);
-    const error = await assertReplayRejects(openKernel("note.txt"), "kernel-missing");
+    const error = await assertReplayRejects(
+      openKernel({ kernelPath: "note.txt" }),
+      "kernel-missing",
+    );
     assertStringIncludes(error.message, "./note.txt (the option kernelPath): ");
     assert(!error.message.includes("No such file"), error.message);
   } finally {
@@ -153,7 +159,7 @@ Deno.test("a kernel that is not there is missing, and not a matter of permission
   assertStringIncludes(unseen.out, "build it first with `deno task build`");
 });
 
-Deno.test("imported over HTTP, the error says that what is imported brings no kernel", async () => {
+Deno.test("imported over HTTP, the error about the native kernel says that what is imported brings no kernel", async () => {
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
     async (request) => {
@@ -165,7 +171,9 @@ Deno.test("imported over HTTP, the error says that what is imported brings no ke
     },
   );
   const base = `http://127.0.0.1:${server.addr.port}`;
-  const { out, error } = await run(TELL.replace("@exrp/replay", `${base}/mod.ts`), [
+  const code = TELL.replace("@exrp/replay", `${base}/mod.ts`)
+    .replace("{ capacity: 10,", '{ capacity: 10, backend: "native",');
+  const { out, error } = await run(code, [
     "--allow-ffi",
     `--allow-import=127.0.0.1:${server.addr.port}`,
     "--no-config",
@@ -206,10 +214,10 @@ Deno.test("a library that is no kernel, or of another version, says so", async (
       return out;
     };
     const foreign = await build("foreign", "int nothing(void) { return 0; }");
-    const none = await assertReplayRejects(openKernel(foreign), "kernel-version");
+    const none = await assertReplayRejects(openKernel({ kernelPath: foreign }), "kernel-version");
     assertMatch(none.message, /is not a replay kernel/);
     const old = await build("old", "unsigned exrp_abi_version(void) { return 4000000000u; }");
-    const error = await assertReplayRejects(openKernel(old), "kernel-version");
+    const error = await assertReplayRejects(openKernel({ kernelPath: old }), "kernel-version");
     assertMatch(
       error.message,
       /has version 4000000000 of the interface, but this library needs \d+; build it/,
@@ -238,8 +246,9 @@ async function findCompiler(): Promise<string | undefined> {
 Deno.test("the kernel is opened once, and a file: URL is as good as a path", async () => {
   const kernel = local;
   if (given === undefined) assertStrictEquals(await openKernel(), kernel);
-  assertStrictEquals(await openKernel(kernel.path), kernel);
-  assertStrictEquals(await openKernel(new URL(`file://${kernel.path}`)), kernel);
+  const named = await openKernel({ kernelPath: kernel.path });
+  assertStrictEquals(named.symbols, kernel.symbols);
+  assertStrictEquals(await openKernel({ kernelPath: new URL(`file://${kernel.path}`) }), named);
   using replay = await ExperienceReplay.create({
     capacity: 10,
     state: float32(1),

@@ -1,8 +1,9 @@
 /** The header, the generated binding and the built library name the same functions. */
 import { assert, assertEquals } from "@std/assert";
 import * as binding from "../../ffi/symbols.ts";
+import { wasmSymbols } from "../../ffi/wasm_symbols.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
-import { builtLibraryPath, inRepository } from "../../tools/_repository.ts";
+import { builtLibraryPath, builtWasmPath, inRepository } from "../../tools/_repository.ts";
 import { generateSymbols } from "../../tools/generate_symbols.ts";
 import { listElfSymbols } from "./_elf.ts";
 
@@ -21,8 +22,22 @@ Deno.test("the binding gives each constant of the header its number", () => {
   );
 });
 
-Deno.test("generating the binding again changes nothing", async () => {
-  assertEquals(await Deno.readTextFile(inRepository("ffi", "symbols.ts")), await generateSymbols());
+Deno.test("generating the bindings again changes nothing", async () => {
+  for (const file of ["symbols.ts", "wasm_symbols.ts"]) {
+    const text = await Deno.readTextFile(inRepository("ffi", file));
+    assertEquals(text, await generateSymbols(file), file);
+  }
+});
+
+Deno.test("the WebAssembly kernel exports the functions of the header and its memory, and imports nothing", async () => {
+  const module = new WebAssembly.Module(await Deno.readFile(builtWasmPath()));
+  assertEquals(WebAssembly.Module.imports(module), []);
+  assertEquals(
+    WebAssembly.Module.exports(module).map(({ name }) => name).sort(),
+    ["_initialize", "exrp_wasm_arena", "memory", ...header.functions.map(({ name }) => name)]
+      .sort(),
+  );
+  assertEquals(Object.keys(wasmSymbols), header.functions.map(({ name }) => name));
 });
 
 Deno.test("functions of the binding block but for the slow ones, and take nothing but numbers and buffers", () => {

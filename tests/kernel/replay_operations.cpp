@@ -4,11 +4,14 @@
 // model test recorded (operations_recording.hpp). Then generated operations, damaged snapshots and threads (operations_stress.hpp):
 // EXRP_STRESS_SEEDS says how many seeds (0: none), EXRP_STRESS_SEED the first of them. A failure prints the seed that it takes to see
 // it again.
+// Every recording is replayed twice, and every odd seed runs so: the second time each array that grows moves, as in WebAssembly. A pointer
+// that was kept then points to nothing.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
+#include "kernel/base/memory.hpp"
 #include "tests/kernel/operations_recording.hpp"
 #include "tests/kernel/operations_stress.hpp"
 
@@ -43,17 +46,23 @@ int replayRecordings(const std::vector<std::string>& paths) {
   int failures = 0;
   long calls = 0;
   for (const std::string& path : paths) {
-    Recording recording;
-    failures += recording.replay(path);
-    calls += recording.calls();
+    for (const bool isMoving : {false, true}) {
+      exrp::moveMemory(isMoving);
+      Recording recording;
+      failures += recording.replay(path);
+      calls += recording.calls();
+    }
   }
+  exrp::moveMemory(false);
   std::printf("replay_operations: %zu recordings, %ld calls, %d failed\n", paths.size(), calls, failures);
   return failures;
 }
 
 bool stressOne(uint64_t seed, std::atomic<long>* accepted, std::atomic<long>* refused) {
+  exrp::moveMemory(seed % 2 == 1);
   Stress stress(seed);
   const Failure failure = stress.run(operationCount);
+  exrp::moveMemory(false);
   accepted->fetch_add(stress.damaged().accepted);
   refused->fetch_add(stress.damaged().refused);
   if (!failure) return true;

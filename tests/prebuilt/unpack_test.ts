@@ -13,7 +13,7 @@ function program(options = ""): string {
   return `
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
 try {
-  using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2), seed: 1, ${options} });
+  using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2), seed: 1, backend: "native", ${options} });
   const selector = replay.newPickSelector(prioritized());
   let episode = replay.newEpisode();
   for (let k = 0; k < 200; k++) episode = replay.record(episode, [k, k], 1, 1);

@@ -17,7 +17,7 @@ extern "C" {
 enum exrp_status { EXRP_STATUS_OK = 0, EXRP_STATUS_ARGUMENT = 0x0A, };
 EXRP_API uint32_t exrp_abi_version(void);
 EXRP_API int32_t exrp_priority_set(uint32_t replay, const double* episodes, const int32_t *positions,
-                                   void * const items, float beta, double size);
+                                   uint8_t * const items, float beta, double size);
 EXRP_API void exrp_replay_forget(int32_t replay);
 #ifdef __cplusplus
 }
@@ -36,9 +36,9 @@ EXRP_API void exrp_replay_forget(int32_t replay);
       name: "exrp_priority_set",
       parameters: [
         { name: "replay", type: "u32" },
-        { name: "episodes", type: "buffer" },
-        { name: "positions", type: "buffer" },
-        { name: "items", type: "buffer" },
+        { name: "episodes", type: "buffer", use: "in", item: "f64" },
+        { name: "positions", type: "buffer", use: "in", item: "i32" },
+        { name: "items", type: "buffer", use: "out", item: "u8" },
         { name: "beta", type: "f32" },
         { name: "size", type: "f64" },
       ],
@@ -58,9 +58,15 @@ const refused: [string, string, string][] = [
   [
     "a pointer to a struct",
     "EXRP_API int32_t exrp_a_b(struct options* options);",
-    "buffers hold numbers",
+    "buffers hold uint8_t",
   ],
   ["a pointer to a pointer", "EXRP_API int32_t exrp_a_b(double** rows);", "pointer to a pointer"],
+  [
+    "a buffer that is const and written",
+    "EXRP_API int32_t exrp_a_b(EXRP_INOUT const double* rows);",
+    "EXRP_INOUT, and const",
+  ],
+  ["a number that is written", "EXRP_API int32_t exrp_a_b(EXRP_INOUT double row);", "no pointer"],
   ["an array parameter", "EXRP_API int32_t exrp_a_b(double rows[4]);", "write a pointer"],
   ["a callback", "EXRP_API int32_t exrp_a_b(int32_t (*each)(int32_t));", "callbacks"],
   ["variable arguments", "EXRP_API int32_t exrp_a_b(uint32_t count, ...);", "variable arguments"],

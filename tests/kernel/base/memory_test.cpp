@@ -45,6 +45,29 @@ void grows(Pages pages, size_t countExpected = SIZE_MAX) {
   CHECK(array.takenBytes(array.committed()) >= 4.0 * static_cast<double>(array.committed()));
 }
 
+#if !defined(_WIN32) && defined(EXRP_TEST_MEMORY)
+/// Where each commit moves the array, as in WebAssembly, what was written moves along.
+void movesWithItsContent() {
+  exrp::moveMemory(true);
+  ReservedArray<uint32_t> array;
+  CHECK(array.create(size_t{3} << 20));
+  size_t written = 0;
+  size_t moves = 0;
+  for (size_t count = 1; count <= size_t{3} << 20; count += count / 3 + 1) {
+    const uint32_t* const before = array.data();
+    CHECK(array.commit(count));
+    moves += array.data() == before ? 0 : 1;
+    for (size_t at = 0; at < written; at += 97) CHECK_EQUAL(array[at], static_cast<uint32_t>(at + 1));
+    for (; written < array.committed(); ++written) {
+      if (array[written] != 0) CHECK_EQUAL(array[written], 0u);
+      array[written] = static_cast<uint32_t>(written + 1);
+    }
+  }
+  CHECK(moves > 10);
+  exrp::moveMemory(false);
+}
+#endif
+
 /// Behind what was expected, a page takes memory only where it is used. There, an array doesn't take 2 MiB for a byte.
 void takesNoMoreThanExpected() {
   ReservedArray<uint8_t> array;
@@ -176,6 +199,9 @@ int main() {
   grows(Pages::huge, 0);
   grows(Pages::small);
   takesNoMoreThanExpected();
+#if !defined(_WIN32) && defined(EXRP_TEST_MEMORY)
+  movesWithItsContent();
+#endif
 #if defined(__linux__)
   joinsOnlyFullPages();
 #endif

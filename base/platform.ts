@@ -1,0 +1,32 @@
+/**
+ * What is asked of the platform: of Deno where there is one. Elsewhere (Node, Bun, browsers) the answers are those of a system that says
+ * nothing.
+ *
+ * @module
+ */
+
+/** Deno, or undefined on other platforms. */
+export const deno: typeof Deno | undefined = globalThis.Deno;
+
+/** Reads an environment variable where that was granted. Else Deno would prompt the user. */
+export function environmentVariable(name: string): string | undefined {
+  if (deno === undefined) return undefined;
+  try {
+    const { state } = deno.permissions.querySync({ name: "env", variable: name });
+    return state === "granted" ? deno.env.get(name) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a file is known not to be there. Where it may not be looked at, that is not known. */
+export function isMissing(path: string): boolean {
+  if (deno === undefined) return false;
+  try {
+    if (deno.permissions.querySync({ name: "read", path }).state !== "granted") return false;
+    deno.statSync(path);
+    return false;
+  } catch (error) {
+    return error instanceof deno.errors.NotFound;
+  }
+}

@@ -1,0 +1,434 @@
+/**
+ * The kernel as WebAssembly: the same C++, in one thread. It needs no permission, and runs on every platform.
+ *
+ * The module reads and writes nothing but its own memory. So each call copies its buffers into an arena there, and what the kernel wrote
+ * back, as kernel/exrp.h says of each buffer (`wasm_symbols.ts` is generated from it). No view of the memory is handed out: when the
+ * memory grows, views of it are detached.
+ *
+ * The calls that a learner makes at each step are written out below. All others go through `bind()`.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import {
+  EXRP_ABI_VERSION,
+  EXRP_STATUS_MEMORY,
+  EXRP_STATUS_OK,
+  type KernelBuffer,
+  type KernelSymbols,
+} from "./symbols.ts";
+import { wasmSymbols } from "./wasm_symbols.ts";
+
+/** The most bytes that the memory of a module can have. */
+export const WASM_MEMORY_MAX = 2 ** 32;
+
+/** Numbers in, a number out: a function of the module. */
+type Call = (...numbers: number[]) => number;
+
+/** A function for the library, of numbers and buffers. */
+type BoundCall = (...values: (number | KernelBuffer)[]) => number;
+
+/** Buffers begin at multiples of this many bytes. */
+const ALIGNMENT = 64;
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+}
+
+/** Memory of the module for the buffers of one call. */
+class Arena {
+  readonly #memory: WebAssembly.Memory;
+  readonly #take: Call;
+  /** Where it begins. */
+  base = 0;
+  #bytes = 0;
+  u8: Uint8Array;
+  #f64: Float64Array;
+  #f32: Float32Array;
+  #i32: Int32Array;
+  #u32: Uint32Array;
+  /** The bytes that the last `reserve()` could not have. */
+  lacking = 0;
+
+  constructor(memory: WebAssembly.Memory, take: Call) {
+    this.#memory = memory;
+    this.#take = take;
+    const { buffer } = memory;
+    this.u8 = new Uint8Array(buffer);
+    this.#f64 = new Float64Array(buffer);
+    this.#f32 = new Float32Array(buffer);
+    this.#i32 = new Int32Array(buffer);
+    this.#u32 = new Uint32Array(buffer);
+  }
+
+  /** To be called after every call of the module: makes the views anew where the memory has grown, as that detaches them. */
+  refresh(): void {
+    if (this.u8.length > 0) return;
+    const { buffer } = this.#memory;
+    this.u8 = new Uint8Array(buffer);
+    this.#f64 = new Float64Array(buffer);
+    this.#f32 = new Float32Array(buffer);
+    this.#i32 = new Int32Array(buffer);
+    this.#u32 = new Uint32Array(buffer);
+  }
+
+  /** Makes room for `bytes` bytes; false where there is no memory for them. */
+  reserve(bytes: number): boolean {
+    if (bytes <= this.#bytes) return true;
+    const base = this.#take(bytes) >>> 0;
+    this.refresh();
+    if (base === 0) {
+      this.lacking = bytes;
+      return false;
+    }
+    this.base = base;
+    this.#bytes = bytes;
+    return true;
+  }
+
+  /** Copies a buffer to the place `at`. */
+  write(at: number, from: KernelBuffer): void {
+    if (from instanceof Uint8Array) this.u8.set(from, at);
+    else if (from instanceof Float64Array) this.#f64.set(from, at >>> 3);
+    else if (from instanceof Float32Array) this.#f32.set(from, at >>> 2);
+    else if (from instanceof Int32Array) this.#i32.set(from, at >>> 2);
+    else if (from instanceof Uint32Array) this.#u32.set(from, at >>> 2);
+    else this.u8.set(bytesOf(from), at);
+  }
+
+  /** The number at the place `at`. */
+  f64(at: number): number {
+    return this.#f64[at >>> 3] ?? 0;
+  }
+
+  /** Copies what is at the place `at` to a buffer. */
+  read(at: number, to: KernelBuffer): void {
+    if (to instanceof Uint8Array) copy(this.u8, at, to);
+    else if (to instanceof Float64Array) copy(this.#f64, at >>> 3, to);
+    else if (to instanceof Uint32Array) copy(this.#u32, at >>> 2, to);
+    else if (to instanceof Int32Array) copy(this.#i32, at >>> 2, to);
+    else copy(this.u8, at, bytesOf(to));
+  }
+}
+
+function bytesOf(buffer: KernelBuffer): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}
+
+/** Arrays of one type. */
+interface Numbers {
+  [index: number]: number;
+  readonly length: number;
+  set(from: Numbers, at?: number): void;
+  subarray(begin: number, end: number): Numbers;
+}
+
+/** Copies `to.length` numbers of `from`, from index `at` on. */
+function copy(from: Numbers, at: number, to: Numbers): void {
+  const { length } = to;
+  if (length > 8) return to.set(from.subarray(at, at + length));
+  // A view costs more than a few numbers.
+  for (let k = 0; k < length; k++) to[k] = from[at + k] ?? 0;
+}
+
+/** The library's function for one of the module, which copies buffers as their descriptions say. */
+function bind(call: Call, parameters: readonly string[], result: string, arena: Arena): BoundCall {
+  const buffers = parameters.flatMap((each, index) => {
+    const [use = "", item] = each.split(" ");
+    return item === undefined
+      ? []
+      : [{ index, isRead: use !== "out", isWritten: use !== "in", at: 0 }];
+  });
+  const numbers = parameters.map(() => 0);
+  const unsigned = result === "u32";
+  return (...values) => {
+    for (let k = 0; k < values.length; k++) {
+      const value = values[k];
+      if (typeof value === "number") numbers[k] = value;
+    }
+    let bytes = 0;
+    for (const buffer of buffers) {
+      buffer.at = bytes;
+      bytes += aligned((values[buffer.index] as KernelBuffer).byteLength);
+    }
+    if (!arena.reserve(bytes)) return EXRP_STATUS_MEMORY;
+    const { base } = arena;
+    for (const { index, isRead, at } of buffers) {
+      numbers[index] = base + at;
+      if (isRead) arena.write(base + at, values[index] as KernelBuffer);
+    }
+    const status = call(...numbers);
+    arena.refresh();
+    if (status === EXRP_STATUS_OK) {
+      for (const { index, isWritten, at } of buffers) {
+        if (isWritten) arena.read(base + at, values[index] as KernelBuffer);
+      }
+    }
+    return unsigned ? status >>> 0 : status;
+  };
+}
+
+/** The library's functions for those of a module. */
+function bindAll(
+  exports: Readonly<Record<string, Call>>,
+  memory: WebAssembly.Memory,
+): KernelSymbols {
+  const callOf = (name: string): Call => {
+    const call = exports[name];
+    if (call !== undefined) return call;
+    throw new ReplayError(
+      "kernel-version",
+      `the WebAssembly kernel lacks ${name}: it is of another version than this library; build it with \`deno task build\``,
+    );
+  };
+  const arena = new Arena(memory, callOf("exrp_wasm_arena"));
+  const bound: Record<string, BoundCall> = {};
+  for (const [name, { parameters, result }] of Object.entries(wasmSymbols)) {
+    bound[name] = bind(callOf(name), parameters, result, arena);
+  }
+  const all = bound as unknown as KernelSymbols;
+  const { exrp_error_detail: errorDetail } = all;
+  const order = callOf("exrp_batch_order");
+  const record = callOf("exrp_record");
+  const batchGet = callOf("exrp_batch_get");
+  const batchRun = callOf("exrp_batch_run");
+  const prioritySet = callOf("exrp_priority_set");
+
+  return {
+    ...all,
+    exrp_error_detail(detail, count): number {
+      if (arena.lacking === 0) return errorDetail(detail, count);
+      // The call did not reach the kernel, as there was no memory for its buffers.
+      if (detail instanceof Float64Array) detail.fill(0).set([arena.lacking, WASM_MEMORY_MAX]);
+      arena.lacking = 0;
+      return EXRP_STATUS_OK;
+    },
+    exrp_record(replay, row, size, flags): number {
+      if (!arena.reserve(size)) return EXRP_STATUS_MEMORY;
+      const { base } = arena;
+      arena.write(base, row);
+      const status = record(replay, base, size, flags);
+      arena.refresh();
+      // The kernel writes no more of a row than the handle, its first eight bytes.
+      if (status === EXRP_STATUS_OK && row instanceof Uint8Array) {
+        const { u8 } = arena;
+        for (let k = 0; k < 8; k++) row[k] = u8[base + k] ?? 0;
+      }
+      return status;
+    },
+    exrp_batch_get(replay, selector, first, count, total, beta, batch, size): number {
+      if (!arena.reserve(size)) return EXRP_STATUS_MEMORY;
+      const { base } = arena;
+      // The other picks of the batch stay as they are.
+      if (count !== total) arena.write(base, batch);
+      const status = batchGet(replay, selector, first, count, total, beta, base, size);
+      arena.refresh();
+      if (status === EXRP_STATUS_OK) arena.read(base, batch);
+      return status;
+    },
+    exrp_priority_set(
+      replay,
+      selector,
+      episodes,
+      positions,
+      priorities,
+      size,
+      count,
+      applied,
+    ): number {
+      const positionsAt = aligned(episodes.byteLength);
+      const prioritiesAt = positionsAt + aligned(positions.byteLength);
+      const appliedAt = prioritiesAt + aligned(priorities.byteLength);
+      if (!arena.reserve(appliedAt + ALIGNMENT)) return EXRP_STATUS_MEMORY;
+      const { base } = arena;
+      arena.write(base, episodes);
+      arena.write(base + positionsAt, positions);
+      arena.write(base + prioritiesAt, priorities);
+      const status = prioritySet(
+        replay,
+        selector,
+        base,
+        base + positionsAt,
+        base + prioritiesAt,
+        size,
+        count,
+        base + appliedAt,
+      );
+      arena.refresh();
+      if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
+      return status;
+    },
+    // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.
+    // An order counts as drawn at the moment in which it was given: nobody can tell the difference.
+    exrp_batch_order(replay, selector, count, beta, batch, size, number): number {
+      const numberAt = aligned(size);
+      if (!arena.reserve(numberAt + ALIGNMENT)) return EXRP_STATUS_MEMORY;
+      const { base } = arena;
+      // If the draw fails, exrp_batch_take says so, and the batch is as it was.
+      arena.write(base, batch);
+      const status = order(replay, selector, count, beta, base, size, base + numberAt);
+      arena.refresh();
+      if (status !== EXRP_STATUS_OK) return status;
+      arena.read(base + numberAt, number);
+      const ran = batchRun(replay, arena.f64(base + numberAt), base, size);
+      arena.refresh();
+      if (ran === EXRP_STATUS_OK) arena.read(base, batch);
+      return ran;
+    },
+    exrp_batch_run: () => Promise.resolve(EXRP_STATUS_OK),
+  };
+}
+
+/** A module that has one function with one vector instruction. */
+const VECTOR_MODULE = new Uint8Array([
+  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0],
+  ...[65, 0, 253, 15, 253, 98, 11],
+]);
+
+/** Why this platform can't run the module; undefined where it can. */
+export function wasmProblem(): string | undefined {
+  if (typeof WebAssembly === "undefined") return "this platform has no WebAssembly";
+  if (!WebAssembly.validate(VECTOR_MODULE)) {
+    return "this engine's WebAssembly has no vector instructions (SIMD), which every browser has had since 2023; take a newer one";
+  }
+  return undefined;
+}
+
+/**
+ * Makes the functions of a kernel from the bytes of its module.
+ *
+ * @throws {ReplayError} `kernel-missing` if this platform can't run it, `kernel-version` if it is of another version.
+ */
+export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<KernelSymbols> {
+  const problem = wasmProblem();
+  if (problem !== undefined) {
+    throw new ReplayError("kernel-missing", `the WebAssembly kernel can't run: ${problem}`);
+  }
+  let instance: WebAssembly.Instance;
+  try {
+    ({ instance } = await WebAssembly.instantiate(bytes, {}));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ReplayError(
+      "kernel-missing",
+      `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reason}`,
+      { cause: error },
+    );
+  }
+  const { memory, _initialize, ...calls } = instance.exports;
+  if (!(memory instanceof WebAssembly.Memory)) {
+    throw new ReplayError("kernel-version", "the WebAssembly kernel exports no memory");
+  }
+  if (typeof _initialize === "function") _initialize();
+  const symbols = bindAll(calls as Record<string, Call>, memory);
+  const version = symbols.exrp_abi_version();
+  if (version !== EXRP_ABI_VERSION) {
+    throw new ReplayError(
+      "kernel-version",
+      `the WebAssembly kernel has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; build it with \`deno task build\``,
+      { detail: [version, EXRP_ABI_VERSION] },
+    );
+  }
+  return symbols;
+}
+
+/** An open WebAssembly kernel. */
+export interface WasmKernel {
+  /** Where its module comes from. */
+  readonly path: string;
+  /** Its functions. */
+  readonly symbols: KernelSymbols;
+}
+
+let opened: Promise<WasmKernel> | undefined;
+
+/**
+ * Opens the WebAssembly kernel, or returns the one that is already open: all replays of an isolate share its memory.
+ *
+ * @throws {ReplayError} `kernel-missing` or `kernel-version`.
+ */
+export function openWasm(): Promise<WasmKernel> {
+  return opened ??= openModule().catch((error) => {
+    opened = undefined;
+    throw error;
+  });
+}
+
+async function openModule(): Promise<WasmKernel> {
+  const { path, bytes } = await localModule() ?? await packedModule();
+  return { path, symbols: await instantiateWasm(bytes) };
+}
+
+interface Module {
+  readonly path: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+// The compiler must see the whole path of an import below: Deno needs no permission then, and the file may be missing.
+
+/** The module of a clone's own build; undefined where there is none. */
+async function localModule(): Promise<Module | undefined> {
+  if (!import.meta.url.startsWith("file:")) return undefined;
+  try {
+    // @ts-ignore: only a clone that was built has this file.
+    const { base64 }: { base64: string } = await import("../zig-out/lib/exrp_wasm.ts");
+    return {
+      path: new URL("../zig-out/lib/exrp.wasm", import.meta.url).href,
+      bytes: decode(base64),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The module that a package carries. */
+async function packedModule(): Promise<Module> {
+  let packed: { data: string; size: number; sha256: string };
+  try {
+    // @ts-ignore: only a packed release has this file.
+    packed = await import("../prebuilt/wasm32.ts");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ReplayError(
+      "kernel-missing",
+      `there is no WebAssembly kernel: neither zig-out/lib/exrp_wasm.ts of a clone, which \`deno task build\` makes, nor prebuilt/wasm32.ts of a package (${reason})`,
+      { cause: error },
+    );
+  }
+  const { data, size, sha256 } = packed;
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    const stream = new Blob([decode(data)]).stream().pipeThrough(
+      new DecompressionStream("deflate"),
+    );
+    bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch (error) {
+    throw damaged("can't be decompressed", error);
+  }
+  if (bytes.length !== size) throw damaged(`has ${bytes.length} bytes, not ${size}`);
+  // Pages that come over plain HTTP have no digests. The size and the compiler check the module there.
+  const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
+  const found = digest === undefined ? sha256 : hex(new Uint8Array(digest));
+  if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
+  return { path: new URL("../prebuilt/wasm32.ts", import.meta.url).href, bytes };
+}
+
+function damaged(how: string, cause?: unknown): ReplayError {
+  return new ReplayError(
+    "kernel-missing",
+    `the package's WebAssembly kernel is damaged: it ${how}; load the package again`,
+    { cause },
+  );
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function decode(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k++) bytes[k] = text.charCodeAt(k);
+  return bytes;
+}

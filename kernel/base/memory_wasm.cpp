@@ -1,0 +1,95 @@
+// The memory of arrays in WebAssembly: runs of pages of the module's one memory, which can only grow.
+//
+// There is no address space to reserve: an address has 32 bits, and arrays together may have 4 GiB. So an array has a room, a run of
+// pages, and moves to a larger one when it is full:
+// - Where it is known how much will be used one day, the room is that large from the start. Its pages take memory only once they are
+//   touched, and a replay that can't have its memory is refused when it is created, not when it is nearly full.
+// - Else the room doubles, and from 16 MiB on it grows by a quarter.
+// All that is committed is set to zero, as the run may have been used before.
+#include "kernel/base/memory.hpp"
+
+#if defined(__wasm__)
+
+#include <cstdlib>
+#include <cstring>
+
+#include "kernel/base/page_runs.hpp"
+
+namespace exrp {
+namespace {
+
+/// The module's memory.
+struct ModuleMemory {
+  static constexpr size_t grainBytes = size_t{64} << 10;
+
+  /// A run's end must be an address. So the last grain of all is never given: the linker sets that limit.
+  uintptr_t more(size_t bytes) {
+    const size_t before = __builtin_wasm_memory_grow(0, bytes / grainBytes);
+    return before == SIZE_MAX ? 0 : before * grainBytes;
+  }
+};
+
+using Runs = PageRuns<ModuleMemory>;
+static_assert(Runs::grainBytes == ModuleMemory::grainBytes);
+
+Runs& runs() {
+  static ModuleMemory memory;
+  static Runs made(memory);
+  return made;
+}
+
+/// The room for an array that needs `bytes` now.
+size_t ampleRoom(size_t bytes, size_t most) {
+  constexpr size_t large = size_t{16} << 20;
+  const size_t more = bytes < large ? bytes : bytes / 4;
+  const size_t room = more < most - bytes ? bytes + more : most;
+  return room < SIZE_MAX - Runs::pageBytes ? Runs::whole(room) : bytes;
+}
+
+}  // namespace
+
+void* resizeMemory(void* old, size_t bytes) { return std::realloc(old, bytes); }
+
+void* reserveMemory(Reservation* reservation) {
+  const size_t bytes = reservation->isExpected && reservation->expectedBytes > 0 ? reservation->expectedBytes : 1;
+  if (bytes > SIZE_MAX - Runs::pageBytes) return nullptr;
+  reservation->roomBytes = Runs::whole(bytes);
+  return runs().take(reservation->roomBytes);
+}
+
+void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
+  size_t& room = reservation->roomBytes;
+  if (to > SIZE_MAX - Runs::pageBytes) return nullptr;
+  if (to > room) {
+    size_t larger = ampleRoom(to, reservation->reservedBytes);
+    const size_t enough = Runs::whole(to);
+    if (runs().extend(base, room, larger) || runs().extend(base, room, larger = enough)) {
+      room = larger;
+    } else {
+      larger = ampleRoom(to, reservation->reservedBytes);
+      void* moved = runs().take(larger);
+      if (moved == nullptr) moved = runs().take(larger = enough);
+      if (moved == nullptr) return nullptr;
+      memcpy(moved, base, from);
+      runs().give(base, room);
+      base = moved;
+      room = larger;
+    }
+  }
+  memset(static_cast<uint8_t*>(base) + from, 0, to - from);
+  return base;
+}
+
+void releaseMemory(void* base, const Reservation& reservation) { runs().give(base, reservation.roomBytes); }
+
+/// What is committed was set to zero, and so takes memory.
+double pagesBytes(size_t used, size_t committed, const Reservation&) {
+  return used == 0 ? 0.0 : static_cast<double>(Runs::whole(committed));
+}
+
+double physicalMemoryBytes() { return 0x1p32; }
+double groupMemoryBytes(const char*) { return 0.0; }
+
+}  // namespace exrp
+
+#endif  // defined(__wasm__)
