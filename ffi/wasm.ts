@@ -355,44 +355,18 @@ export function openWasm(): Promise<WasmKernel> {
   });
 }
 
+/** Opens the module in prebuilt/. `deno task build` writes it in a clone, and `deno task prebuild` for a package. */
 async function openModule(): Promise<WasmKernel> {
-  const { path, bytes } = await localModule() ?? await packedModule();
-  return { path, symbols: await instantiateWasm(bytes) };
-}
-
-interface Module {
-  readonly path: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
-// The compiler must see the whole path of an import below: Deno needs no permission then, and the file may be missing.
-
-/** The module of a clone's own build; undefined where there is none. */
-async function localModule(): Promise<Module | undefined> {
-  if (!import.meta.url.startsWith("file:")) return undefined;
-  try {
-    // @ts-ignore: only a clone that was built has this file.
-    const { base64 }: { base64: string } = await import("../zig-out/lib/exrp_wasm.ts");
-    return {
-      path: new URL("../zig-out/lib/exrp.wasm", import.meta.url).href,
-      bytes: decode(base64),
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-/** The module that a package carries. */
-async function packedModule(): Promise<Module> {
   let packed: { data: string; size: number; sha256: string };
   try {
-    // @ts-ignore: only a packed release has this file.
+    // The compiler must see the whole path: then Deno needs no permission, and the file may be missing.
+    // @ts-ignore: a clone has this file only once it was built.
     packed = await import("../prebuilt/wasm32.ts");
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `there is no WebAssembly kernel: neither zig-out/lib/exrp_wasm.ts of a clone, which \`deno task build\` makes, nor prebuilt/wasm32.ts of a package (${reason})`,
+      `there is no WebAssembly kernel: prebuilt/wasm32.ts can't be imported (${reason}); in a clone, make it with \`deno task build\``,
       { cause: error },
     );
   }
@@ -411,7 +385,8 @@ async function packedModule(): Promise<Module> {
   const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
   const found = digest === undefined ? sha256 : hex(new Uint8Array(digest));
   if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
-  return { path: new URL("../prebuilt/wasm32.ts", import.meta.url).href, bytes };
+  const path = new URL("../prebuilt/wasm32.ts", import.meta.url).href;
+  return { path, symbols: await instantiateWasm(bytes) };
 }
 
 function damaged(how: string, cause?: unknown): ReplayError {

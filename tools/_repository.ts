@@ -30,6 +30,11 @@ export function builtWasmPath(): string {
   return inRepository("zig-out", "lib", "exrp.wasm");
 }
 
+/** Where `deno task build` puts the module that holds it, too. */
+export function wasmModulePath(): string {
+  return inRepository("prebuilt", "wasm32.ts");
+}
+
 /** Whether a path exists. */
 export async function exists(path: string): Promise<boolean> {
   try {

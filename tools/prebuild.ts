@@ -11,11 +11,19 @@
  * @module
  */
 import { basename, dirname, join, resolve } from "node:path";
-import { brotliCompressSync, constants, deflateSync } from "node:zlib";
+import { brotliCompressSync, constants } from "node:zlib";
 import { readArguments } from "./_arguments.ts";
-import { exists, inRepository, libraryFileName, repository, run, seconds } from "./_repository.ts";
+import {
+  builtWasmPath,
+  exists,
+  inRepository,
+  libraryFileName,
+  repository,
+  run,
+  seconds,
+} from "./_repository.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
-import { compilerArgs, runZig, sha256, withLock } from "./build_kernel.ts";
+import { compilerArgs, runZig, sha256, withLock, writeWasmModule } from "./build_kernel.ts";
 
 const usage = `deno task prebuild [OPTION]
 
@@ -52,7 +60,6 @@ const modules: Readonly<Record<string, readonly Library[]>> = {
 };
 
 /** The WebAssembly kernel that `deno task build` makes. */
-const wasm = inRepository("zig-out", "lib", "exrp.wasm");
 
 /** What a whole package may take, unpacked and with all targets. */
 const packageMaxBytes = 3_000_000;
@@ -136,15 +143,9 @@ async function writeModule(
 
 /** Writes the module of the WebAssembly kernel; says so where none was built. */
 async function writeWasm(out: string): Promise<void> {
-  if (!await exists(wasm)) return log("no zig-out/lib/exrp.wasm: no wasm32.ts");
-  const bytes = await Deno.readFile(wasm);
-  const packed = deflateSync(bytes, { level: 9 });
-  const more =
-    `/** The size of the kernel, in bytes. */\nexport const size: number = ${bytes.length};\n` +
-    `/** Its SHA-256. */\nexport const sha256: string =\n  "${await sha256(bytes)}";\n`;
-  const text = textOf("The kernel for WebAssembly: compressed by Deflate (zlib)", packed, more);
-  await Deno.writeTextFile(join(out, "wasm32.ts"), text);
-  log(`wasm32.ts: ${text.length} bytes`);
+  if (!await exists(builtWasmPath())) return log("no zig-out/lib/exrp.wasm: no wasm32.ts");
+  await writeWasmModule(out);
+  log(`wasm32.ts: ${(await Deno.stat(join(out, "wasm32.ts"))).size} bytes`);
 }
 
 const targetsHead = `${notice}

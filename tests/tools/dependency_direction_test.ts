@@ -30,8 +30,8 @@ const allowed: Record<string, readonly string[]> = {
   envs: ["selectors", "base"],
   // What stats() returns, and its picture: pure data.
   stats: ["base"],
-  // prebuilt/ is there in a packed release only, zig-out/ in a clone with a build of its own.
-  ffi: ["base", "prebuilt", "zig-out"],
+  // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
+  ffi: ["base", "prebuilt"],
   base: [],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
   // arguments.
