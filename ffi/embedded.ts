@@ -15,6 +15,7 @@
  * @module
  */
 
+import { fromBase64, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
 
 /** A kernel that the package carries, as prebuilt/targets.ts has it. */
@@ -192,8 +193,8 @@ async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
   let found: string;
   try {
     const { data } = await kernel.load();
-    const expander = new DecompressionStream("brotli");
-    const stream = new Blob([Uint8Array.fromBase64(data)]).stream().pipeThrough(expander);
+    const expander = new DecompressionStream("brotli" as CompressionFormat);
+    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(expander);
     const all = new Uint8Array(await new Response(stream).arrayBuffer());
     const bytes = all.subarray(start, start + size);
     found = await sha256(bytes);
@@ -245,7 +246,7 @@ async function write(
 }
 
 async function sha256(bytes: Bytes): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 function notAllowed(folder: string, path: string, what: string): ReplayError {

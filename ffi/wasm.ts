@@ -10,6 +10,7 @@
  * @module
  */
 
+import { fromBase64, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
 import {
   EXRP_ABI_VERSION,
@@ -373,7 +374,7 @@ async function openModule(): Promise<WasmKernel> {
   const { data, size, sha256 } = packed;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    const stream = new Blob([decode(data)]).stream().pipeThrough(
+    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(
       new DecompressionStream("deflate"),
     );
     bytes = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -383,7 +384,7 @@ async function openModule(): Promise<WasmKernel> {
   if (bytes.length !== size) throw damaged(`has ${bytes.length} bytes, not ${size}`);
   // Pages that come over plain HTTP have no digests. The size and the compiler check the module there.
   const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
-  const found = digest === undefined ? sha256 : hex(new Uint8Array(digest));
+  const found = digest === undefined ? sha256 : toHex(new Uint8Array(digest));
   if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
   const path = new URL("../prebuilt/wasm32.ts", import.meta.url).href;
   return { path, symbols: await instantiateWasm(bytes) };
@@ -395,15 +396,4 @@ function damaged(how: string, cause?: unknown): ReplayError {
     `the package's WebAssembly kernel is damaged: it ${how}; load the package again`,
     { cause },
   );
-}
-
-function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function decode(base64: string): Uint8Array<ArrayBuffer> {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let k = 0; k < text.length; k++) bytes[k] = text.charCodeAt(k);
-  return bytes;
 }
