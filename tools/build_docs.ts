@@ -22,7 +22,7 @@ Its generator comes from the Python package index and is kept in .cache.
   --help         prints this`;
 
 /** What the manifest of the package says. */
-interface Package {
+export interface Package {
   readonly name: string;
   readonly exports: Readonly<Record<string, string>>;
 }
@@ -143,7 +143,7 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
 }
 
 /** A page of the API with a link back to the guides, and with imports as users write them: `deno doc` knows the entry points only. */
-function joinPage(page: string, guides: string, { name, exports }: Package): string {
+export function joinPage(page: string, guides: string, { name, exports }: Package): string {
   const link = `<li><a href="${guides}" class="contextLink guides">Guides</a></li>`;
   return page.replace('<ul class="breadcrumbs">', (list) => list + link)
     .replace(

@@ -1,5 +1,6 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
 import { assertEquals, assertStrictEquals } from "@std/assert";
+import { joinPage } from "../../tools/build_docs.ts";
 import { inRepository, listFiles } from "../../tools/_repository.ts";
 import {
   linkedFiles,
@@ -49,5 +50,19 @@ Deno.test("a notebook is shown as its text, its code and its outputs", () => {
     `# Title\ntext\n\n~~~~ts\n1 + 1\n~~~~\n\n~~~~text\n2\n~~~~\n\n~~~~ts\ndraw()\n~~~~\n\n![What the cell shows](data:image/svg+xml;base64,${
       btoa(svg)
     })\n`,
+  );
+});
+
+Deno.test("a page of the API leads back to the guides, and its imports are those of users", () => {
+  const manifest = { name: "@a/b", exports: { ".": "./mod.ts", "./c": "./c/mod.ts" } };
+  const imports = (from: string): string => `import { type X } from &quot;${from}&quot;;`;
+  const page = (...from: string[]): string => from.map(imports).join("\n");
+  assertEquals(
+    joinPage(page(".", "c", "@std/assert"), "../index.html", manifest),
+    page("@a/b", "@a/b/c", "@std/assert"),
+  );
+  assertEquals(
+    joinPage('<ul class="breadcrumbs">\n', "../index.html", manifest),
+    '<ul class="breadcrumbs"><li><a href="../index.html" class="contextLink guides">Guides</a></li>\n',
   );
 });
