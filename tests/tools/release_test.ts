@@ -47,7 +47,7 @@ Deno.test("the notes of a release are its section of the change log, and its tag
   });
 });
 
-Deno.test("the smoke test draws the same twice, and refuses another digest or backend", async () => {
+Deno.test("the smoke test draws the same twice and on WebAssembly, and refuses another digest or backend", async () => {
   const smoke = (...args: string[]): ReturnType<typeof run> =>
     run([
       ...[Deno.execPath(), "run", "--quiet", "--no-prompt", `--allow-ffi=${builtLibraryPath()}`],
@@ -59,6 +59,11 @@ Deno.test("the smoke test draws the same twice, and refuses another digest or ba
   assertMatch(digest, /^[0-9a-f]{64}$/);
   const second = await smoke("native", digest);
   assertStrictEquals(second.code, 0, second.stderr);
+  const sandboxed = await run([
+    ...[Deno.execPath(), "run", "--quiet", "--no-prompt", inRepository("tools", "smoke.mjs")],
+    ...["wasm", digest],
+  ], { env: { NO_COLOR: "1" } });
+  assertStrictEquals(sandboxed.code, 0, sandboxed.stderr);
   const other = await smoke(
     "elsewhere",
     digest.replace(/^./, (first) => first === "0" ? "1" : "0"),
