@@ -8,6 +8,8 @@
  * @module
  */
 
+import { deno } from "./platform.ts";
+
 /** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeFs {
   openSync(path: string, flags: "r" | "r+" | "wx"): number;
@@ -79,21 +81,23 @@ export interface Files {
   isRefusal(error: unknown): boolean;
 }
 
-/** The platforms' global names that this file asks for. Each may be missing. */
-const { Deno: deno, process } = globalThis as {
-  Deno?: typeof Deno;
-  process?: { getBuiltinModule?: (name: string) => unknown };
-};
+/** What Node, Bun and Deno have, and browsers have not. */
+interface Process {
+  getBuiltinModule?: (name: string) => unknown;
+}
+
+const { process } = globalThis as { process?: Process };
 
 let known: Files | undefined;
 
 /** The files of this platform, or undefined where there are none, as in a browser. */
 export function platformFiles(): Files | undefined {
-  known ??= makeFiles();
+  known ??= filesOf(deno, process);
   return known;
 }
 
-function makeFiles(): Files | undefined {
+/** The files of a platform that has these. */
+export function filesOf(deno?: typeof Deno, process?: Process): Files | undefined {
   // Not an import: bundlers for browsers would look for the module.
   const builtin = <M>(name: string): M | undefined =>
     process?.getBuiltinModule?.(name) as M | undefined;

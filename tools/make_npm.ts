@@ -76,26 +76,36 @@ export function compilerErrors(text: string): string[] {
   );
 }
 
-async function copy(file: string, to: string): Promise<void> {
+async function copy(from: string, to: string): Promise<void> {
   await Deno.mkdir(dirname(to), { recursive: true });
-  await Deno.copyFile(inRepository(file), to);
+  await Deno.copyFile(from, to);
 }
 
 /**
  * Makes the package in `out/package`.
  *
+ * @param kernels The folder of the kernels that it carries, as `deno task prebuild` writes it.
  * @throws {Error} When the files are no package, or the compiler finds something wrong.
  */
-export async function makeNpmPackage(out: string): Promise<void> {
+export async function makeNpmPackage(
+  out: string,
+  kernels: string = inRepository("prebuilt"),
+): Promise<void> {
   const manifest = await readManifest();
   const files = await listPublished({ check: false });
   const faults = await findPackageFaults(files);
   if (faults.length > 0) throw new Error(faults.join("\n"));
   if (await exists(out)) await Deno.remove(out, { recursive: true });
-  for (const file of files) {
-    if (file.endsWith(".ts")) await copy(file, join(out, "source", file));
+  const code = files.filter((file) => file.endsWith(".ts") && !file.startsWith("prebuilt/"));
+  for (const file of code) await copy(inRepository(file), join(out, "source", file));
+  if (await exists(kernels)) {
+    for await (const { name } of Deno.readDir(kernels)) {
+      await copy(join(kernels, name), join(out, "source", "prebuilt", name));
+    }
   }
-  for (const file of ["README.md", "LICENSE"]) await copy(file, join(out, "package", file));
+  for (const file of ["README.md", "LICENSE"]) {
+    await copy(inRepository(file), join(out, "package", file));
+  }
   const json = (name: string, value: object): Promise<void> =>
     Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");
   await json("source/package.json", { type: "module" });

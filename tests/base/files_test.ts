@@ -1,31 +1,17 @@
 /** Files by Deno's functions and by node:fs: the same calls have the same effects. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import type { Files } from "../../base/files.ts";
+import { filesOf } from "../../base/files.ts";
 
-/** The files of a platform that has these global names only. The module asks for them when it is loaded. */
-async function filesWith(names: readonly ("Deno" | "process")[]): Promise<Files | undefined> {
-  const kept = { Deno: globalThis.Deno, process: Reflect.get(globalThis, "process") };
-  for (const name of ["Deno", "process"] as const) {
-    if (!names.includes(name)) Object.defineProperty(globalThis, name, { value: undefined });
-  }
-  try {
-    const { platformFiles } = await import(`../../base/files.ts?${names.join("+")}`);
-    return platformFiles();
-  } finally {
-    for (const name of ["Deno", "process"] as const) {
-      Object.defineProperty(globalThis, name, { value: kept[name] });
-    }
-  }
-}
-
+const process = Reflect.get(globalThis, "process");
 const platforms = {
-  "Deno's files": await filesWith(["Deno", "process"]),
-  "the files of node:fs": await filesWith(["process"]),
+  "Deno's files": filesOf(Deno, process),
+  "the files of node:fs": filesOf(undefined, process),
 };
 
 for (const [name, files] of Object.entries(platforms)) {
   Deno.test(`${name} are made, written, read, renamed and removed`, async () => {
     assert(files !== undefined);
+    assertStrictEquals(files.hasLocks, name === "Deno's files");
     const folder = await Deno.realPath(await Deno.makeTempDir());
     const path = files.path.join(folder, "a#b.bin");
     try {
@@ -69,7 +55,8 @@ for (const [name, files] of Object.entries(platforms)) {
 }
 
 Deno.test("a platform without Deno and node:fs has no files, and says so in words", async () => {
-  assertStrictEquals(await filesWith([]), undefined);
+  assertStrictEquals(filesOf(), undefined);
+  assertStrictEquals(filesOf(undefined, {}), undefined);
   const main = new URL("../../replay/snapshot/snapshot_file.ts", import.meta.url).href;
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [

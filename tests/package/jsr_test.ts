@@ -37,9 +37,8 @@ for (let step = 0; step < 100; step++) {
 }
 const batch = replay.getBatch(32, selector);
 replay.setPriority(selector, batch, new Float32Array(32).fill(0.5));
-console.log(JSON.stringify([batch.size, batch.state.length, replay.recordCount]));
+console.log(replay.describe().backend.split(":")[0], batch.state.join());
 `;
-const PRINTED = "[32,128,100]";
 
 Deno.test("the package has its entry points, no test, no bench and no C++, and stays small", async () => {
   assertEquals(await findPackageFaults(files), []);
@@ -59,6 +58,7 @@ Deno.test("deno add, ten lines, and a second run with no network and fewer permi
   const deno = (...args: string[]): Promise<Ran> => folder.run(Deno.execPath(), args, env);
   const granted = ["--no-prompt", "--allow-env=EXRP_CACHE", `--allow-read=${cache}`];
   let firstMs: number;
+  let printed: string;
   {
     await using server = await serveJsr(manifest, await withKernel(folder.at("kernels")));
     Object.assign(env, { JSR_URL: server.url, NPM_CONFIG_REGISTRY: server.url });
@@ -70,7 +70,8 @@ Deno.test("deno add, ten lines, and a second run with no network and fewer permi
       ...["run", ...granted, `--allow-write=${cache}`, `--allow-ffi=${cache}`, "main.ts"],
     );
     ended("the first run", first);
-    assertStrictEquals(first.stdout.trim(), PRINTED);
+    assert(/^native (-?[0-9.e-]+,){127}-?[0-9.e-]+$/.test(first.stdout.trim()), first.stdout);
+    printed = first.stdout;
     firstMs = added.ms + first.ms;
     ended("deno check", await deno("check", "main.ts"));
     assert(!server.asked.some((path) => /_test\.ts|\/tests\//.test(path)));
@@ -84,11 +85,15 @@ Deno.test("deno add, ten lines, and a second run with no network and fewer permi
   const again = ["run", "--cached-only", ...granted, `--allow-ffi=${cache}/${kernel?.name}`];
   const second = await deno(...again, "main.ts");
   ended("the second run", second);
-  assertStrictEquals(second.stdout.trim(), PRINTED);
+  assertStrictEquals(second.stdout, printed);
+  const third = await deno("run", "--cached-only", "--no-prompt", "main.ts");
+  ended("a run without a permission", third);
+  assertStrictEquals(third.stdout, printed.replace("native", "wasm"));
   ended(
     "import alone, without a permission",
     await deno("run", "--cached-only", "--no-prompt", "all.ts"),
   );
   console.log(`deno add and the first run: ${firstMs.toFixed(0)} ms`);
   console.log(`second run, offline: ${second.ms.toFixed(0)} ms`);
+  console.log(`without a permission, by WebAssembly: ${third.ms.toFixed(0)} ms`);
 });

@@ -3,16 +3,13 @@ import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { join } from "node:path";
 import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_npm.ts";
 import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
-import { builtLibraryPath, exists, inRepository } from "../../tools/_repository.ts";
+import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 import { installRuntimes, npm } from "./_runtimes.ts";
 
 const manifest = await readManifest();
 const { name } = manifest;
 const runtimes = await installRuntimes();
-
-/** Node and Bun have no FFI, so they need the kernel as WebAssembly. */
-const hasWasm = await exists(inRepository("ffi", "wasm.ts"));
 
 /** A test that needs programs from npm. Where they can't be installed, it is skipped, and its name says why. */
 function withRuntimes(
@@ -53,7 +50,7 @@ await replay.serialize("replay.exrp");
 if (typeof Float16Array === "undefined") {
   try { float16(2); } catch (error) { lines.push(error.message); }
 } else lines.push("float16() needs Float16Array, and it is there: " + float16(2).elementBytes);
-const { backend = "native" } = replay.describe();
+const { backend } = replay.describe();
 second[Symbol.dispose]();
 replay[Symbol.dispose]();
 console.log(JSON.stringify({ backend: String(backend).split(":")[0], lines }));
@@ -65,7 +62,8 @@ const packed: Promise<string> | undefined = typeof runtimes === "object" ? pack(
 async function pack(): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "exrp_npm_" });
   addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
-  await makeNpmPackage(join(folder, "npm"));
+  await prebuild([ownTarget], join(folder, "prebuilt"));
+  await makeNpmPackage(join(folder, "npm"), join(folder, "prebuilt"));
   await using shop = await FreshFolder.make();
   const made = await shop.run(npm, ["pack", join(folder, "npm", "package"), "--json"]);
   ended("npm pack", made);
@@ -91,13 +89,24 @@ interface Said {
   readonly lines: readonly string[];
 }
 
-/** What the program says under Deno, with the kernel of this machine. */
+/** What the program says under Deno, with the kernel that the package carries. */
 async function saidByDeno(folder: FreshFolder): Promise<Said> {
-  const kernel = builtLibraryPath();
-  const args = ["run", "--no-prompt", "--allow-read=.", "--allow-write=."];
-  args.push("--allow-env=EXRP_KERNEL", `--allow-ffi=${kernel}`, "main.js");
-  const ran = await folder.run(Deno.execPath(), args, { EXRP_KERNEL: kernel });
+  const ran = await folder.run(
+    Deno.execPath(),
+    [
+      "run",
+      "--no-prompt",
+      "--allow-read",
+      "--allow-write=.",
+      "--allow-env",
+      "--allow-ffi",
+      "main.js",
+    ],
+    { EXRP_CACHE: folder.at("cache") },
+  );
   ended("Deno", ran);
+  const [kernel] = await Array.fromAsync(Deno.readDir(folder.at("cache")));
+  assert(kernel?.name.startsWith(`exrp-${ownTarget}`), kernel?.name);
   return JSON.parse(ran.stdout);
 }
 
@@ -107,7 +116,6 @@ withRuntimes(
     await using folder = await installed();
     const expected = await saidByDeno(folder);
     assertStrictEquals(expected.backend, "native");
-    if (!hasWasm) return;
     for (const runtime of ["node20", "node22", "node24", "bun"] as const) {
       const ran = await folder.run(path[runtime], ["main.js"]);
       ended(runtime, ran);
@@ -191,7 +199,7 @@ export { actions, states };
     );
     const compilerOptions = {
       ...{ module: "nodenext", target: "es2022", lib: ["esnext", "dom", "dom.asynciterable"] },
-      ...{ strict: true, noEmit: true, types: [], skipLibCheck: !hasWasm },
+      ...{ strict: true, noEmit: true, types: [], skipLibCheck: false },
     };
     await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
     ended("tsc", await folder.run(path.node24, [path.tsc, "-p", "."]));
