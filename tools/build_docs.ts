@@ -134,6 +134,8 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
   if (await exists(out)) await Deno.remove(out, { recursive: true });
   await Deno.mkdir(dirname(out), { recursive: true });
   await Deno.rename(`${source}/site`, out);
+  // These two would know one path only, and the site may lie under any.
+  for (const name of ["404.html", "sitemap.xml"]) await Deno.remove(`${out}/${name}`);
   await must("deno doc", [
     ...[Deno.execPath(), "doc", "--quiet", "--html", "--name=@exrp/replay", `--output=${out}/api`],
     ...entryPoints().map(([, file]) => file),
@@ -179,7 +181,7 @@ async function check(out: string): Promise<number> {
       const path = `${folder}${name}`;
       files.add(path);
       if (isDirectory) await look(`${path}/`);
-      else if (path.endsWith(".html") && !path.startsWith("api/") && path !== "404.html") {
+      else if (path.endsWith(".html") && !path.startsWith("api/")) {
         pages.set(path, await Deno.readTextFile(`${out}/${path}`));
       }
     }

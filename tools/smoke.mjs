@@ -113,7 +113,7 @@ const { advantage } = gae({
 });
 seen.push(advantage);
 
-const backend = replay.describe().backend ?? "native";
+const backend = replay.describe().backend;
 const digest = await sha256(seen);
 console.log(`${backend}\n${digest}`);
 replay[Symbol.dispose]();
