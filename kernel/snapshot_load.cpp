@@ -13,6 +13,7 @@ enum Rule : uint32_t {
   ruleEviction = 5,  // an item of the eviction policy that can't be
   ruleSelector = 6,  // an item of a selector that can't be
   ruleWhole = 7,     // the parts do not fit together
+  ruleBirths = 8,    // births of an episode that fall, or that lie farther apart than a replay keeps them
 };
 
 Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::dataCorrupt, section, item, rule); }
@@ -177,19 +178,24 @@ Status Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items)
   Store& store = replay_.store();
   const uint32_t length = store.birthLength();
   const uint32_t run = replay_.trimLength();
+  uint32_t at = 0;
+  uint32_t wrong = count;  // the first birth that can't be
   visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
-    const auto birth = itemAt<uint64_t>(items, 0);
-    items += sizeof birth;
+    const auto birth = itemAt<uint64_t>(items, at);
+    const bool isFirst = position == replay_.episodes().first(episode);
+    // The store keeps 32 bits of the difference from the first birth. Births that fall within that reach are found by check() at the end.
+    if (!isFirst && !store.isBirthInReach(episode, birth) && wrong == count) wrong = at;
+    ++at;
     const Episode& entry = replay_.episodes()[episode];
     const uint32_t next = (position & ~(run - 1)) + run;
     const uint32_t end = next < entry.count ? next : entry.count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
       const uint32_t slot = store.slotAt(replay_.blocks().find(store, entry.handle, store.ordinalOf(to)), to);
-      if (to == replay_.episodes().first(episode)) store.setFirstBirth(episode, slot, birth);
+      if (isFirst && to == position) store.setFirstBirth(episode, slot, birth);
       else store.setBirth(episode, slot, birth + (to - position));
     }
   });
-  return Status::ok;
+  return wrong == count ? Status::ok : corrupt(EXRP_SECTION_BIRTHS, first + wrong, ruleBirths);
 }
 
 Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* items) {

@@ -3,6 +3,7 @@
 // A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one.
 // Its tables had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/kernel/check.hpp"
@@ -102,9 +103,45 @@ void testHalfLoaded(uint32_t kind, const double* options, uint32_t optionCount) 
   for (const uint32_t replay : replays) exrp_replay_destroy(replay);
 }
 
+/// Births of an episode that fall, or that lie 2^32 records apart, were taken for others and loaded. They are refused now.
+void testBirthsThatCantBe() {
+  const uint32_t from = createUniform();
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(from, &handle), 0);
+  record(from, &handle);
+  Snapshot snapshot;
+  CHECK(!takeSnapshot(from, 1, &snapshot));
+  exrp_replay_destroy(from);
+  constexpr uint64_t recorded = uint64_t{1} << 40;
+  memcpy(&snapshot[EXRP_SECTION_COUNTERS][8], &recorded, sizeof recorded);
+  std::vector<uint8_t>& section = snapshot[EXRP_SECTION_BIRTHS];
+  const std::vector<uint8_t> right = section;
+  CHECK(right.size() > 2 * sizeof(uint64_t));
+  constexpr int64_t far = int64_t{1} << 32;
+  // The first birth rises by the one, the others rise by the other.
+  for (const auto& [first, others] : std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {0, 1000}, {1000, 0}, {0, far}, {far, 0}, {0, far / 2}}) {
+    for (size_t at = 0; at < right.size(); at += sizeof(uint64_t)) {
+      uint64_t birth = 0;
+      memcpy(&birth, &right[at], sizeof birth);
+      birth += static_cast<uint64_t>(at == 0 ? first : others);
+      memcpy(&section[at], &birth, sizeof birth);
+    }
+    const uint32_t to = createUniform();
+    const bool isPossible = others >= first && others - first < far / 2;
+    CHECK_EQUAL(loadSnapshot(to, snapshot), isPossible ? 0 : EXRP_STATUS_DATA_CORRUPT);
+    if (isPossible) {
+      Snapshot again;
+      CHECK(!takeSnapshot(to, 1, &again));
+      CHECK(again[EXRP_SECTION_BIRTHS] == section);
+    }
+    exrp_replay_destroy(to);
+  }
+}
+
 }  // namespace
 
 int main() {
+  testBirthsThatCantBe();
   const double ucb[] = {1, 0, 1};
   testHalfLoaded(EXRP_SELECTOR_UCB, ucb, 3);
   const double prioritized[] = {0.6, 1e-6, 1, 0, 0};
