@@ -9,7 +9,13 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
-import { findPackageFaults, listPublished, type Manifest, readManifest } from "./_package.ts";
+import {
+  findPackageFaults,
+  listPublished,
+  type Manifest,
+  PACKAGE_BYTES_MAX,
+  readManifest,
+} from "./_package.ts";
 import { exists, inRepository, run } from "./_repository.ts";
 
 const usage = `deno task npm [OPTION]
@@ -40,7 +46,6 @@ const compilerOptions = {
   // What Deno gives is unknown here, so its types are any.
   noImplicitAny: false,
   noUncheckedIndexedAccess: true,
-  declaration: true,
   rewriteRelativeImportExtensions: true,
 };
 
@@ -81,6 +86,16 @@ async function copy(from: string, to: string): Promise<void> {
   await Deno.copyFile(from, to);
 }
 
+/** The bytes of all files in a folder. */
+async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0;
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    bytes += isDirectory ? await bytesIn(path) : (await Deno.stat(path)).size;
+  }
+  return bytes;
+}
+
 /**
  * Makes the package in `out/package`.
  *
@@ -111,15 +126,26 @@ export async function makeNpmPackage(
   await json("source/package.json", { type: "module" });
   await json("tsconfig.json", { compilerOptions, include: ["source/**/*.ts"] });
   await json("package/package.json", packageJson(manifest));
-  const { stdout, stderr } = await run([
-    Deno.execPath(),
-    ...["run", "--quiet", "--no-lock", "--allow-read", "--allow-write", "--allow-env"],
-    ...[`${TYPESCRIPT}/tsc`, "--project", resolve(out, "tsconfig.json"), "--pretty", "false"],
-  ], { env: { NO_COLOR: "1" } });
-  const errors = compilerErrors(stdout);
-  if (errors.length > 0) throw new Error(errors.join("\n"));
+  const compile = async (...options: string[]): Promise<void> => {
+    const { stdout, stderr } = await run([
+      ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-read", "--allow-write"],
+      ...["--allow-env", `${TYPESCRIPT}/tsc`, "--project", resolve(out, "tsconfig.json")],
+      ...["--pretty", "false", ...options],
+    ], { env: { NO_COLOR: "1" } });
+    const errors = compilerErrors(stdout);
+    if (errors.length > 0) throw new Error(errors.join("\n"));
+    log += stdout + stderr;
+  };
+  let log = "";
+  // The documentation stands in the types, where editors look for it, so the code needs none.
+  await compile("--declaration", "--emitDeclarationOnly");
+  await compile("--noCheck", "--removeComments");
   if (!await exists(join(out, "package", "mod.js"))) {
-    throw new Error(`the compiler wrote nothing:\n${stdout}\n${stderr}`);
+    throw new Error(`the compiler wrote nothing:\n${log}`);
+  }
+  const bytes = await bytesIn(join(out, "package"));
+  if (bytes > PACKAGE_BYTES_MAX) {
+    throw new Error(`the package has ${bytes} bytes, more than ${PACKAGE_BYTES_MAX}`);
   }
 }
 

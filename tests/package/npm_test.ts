@@ -172,9 +172,23 @@ withRuntimes(
       assert(!/warning/i.test(ran.stderr), ran.stderr);
       return (await Deno.stat(folder.at("out", entry))).size;
     };
-    await bundle("main.js", "--splitting");
     const bytes = await bundle("few.js", "--minify");
     assert(bytes < 4_000, `annealed() alone takes ${bytes} bytes`);
+    await bundle("main.js", "--splitting");
+    // A bundle runs by itself: without the package, and without a permission.
+    await folder.write(
+      "page.js",
+      `import { ExperienceReplay, float32, uniform } from "${name}";
+      const replay = await ExperienceReplay.create({ capacity: 9, state: float32(2) });
+      replay.record(replay.newEpisode(), [1, 2], 0, 3, { finalState: [4, 5] });
+      const batch = replay.getBatch(2, replay.newPickSelector(uniform()));
+      console.log(replay.describe().backend.split(":")[0], batch.nextState.join());
+      await replay.serialize("a.exrp").catch((error) => console.log(error.code));`,
+    );
+    await bundle("page.js", "--splitting");
+    await Deno.remove(folder.at("node_modules"), { recursive: true });
+    const ran = await folder.deno("run", "--no-prompt", "--no-config", "out/page.js");
+    assertStrictEquals(ran.stdout, "wasm 4,5,4,5\npermission\n", ran.stderr);
   },
 );
 

@@ -4,7 +4,7 @@
  * but base.
  * Within the kernel, includes run down its floors.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { exists, inRepository } from "../../tools/_repository.ts";
 import {
   doorFiles,
@@ -107,26 +107,12 @@ Deno.test("the floors of replay/: a room imports only rooms below it", async () 
   assertEquals(broken, []);
 });
 
+/** The parts of the library, without the examples and benches. */
+const parts = Object.keys(allowed).filter((part) => part !== "examples" && part !== "bench");
+
 Deno.test("the library imports no package", async () => {
   const broken: string[] = [];
-  for (
-    const part of [
-      ...[
-        "mod.ts",
-        "types.ts",
-        "replay",
-        "schema",
-        "selectors",
-        "eviction",
-        "returns",
-        "envs",
-        "stats",
-        "testing",
-        "ffi",
-      ],
-      "base",
-    ]
-  ) {
+  for (const part of parts) {
     for (const file of await listPart(part, ".ts")) {
       for (const specifier of listImports(await Deno.readTextFile(inRepository(file)))) {
         if (!specifier.startsWith(".") && !specifier.startsWith("node:")) {
@@ -152,6 +138,23 @@ Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
     }
   }
   assertEquals(broken, []);
+});
+
+/** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
+const platformFiles = ["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"];
+
+Deno.test("only the platform's files name Deno, Node's process or Bun", async () => {
+  const found = new Set<string>();
+  for (const part of parts) {
+    for (const file of await listPart(part, ".ts")) {
+      const text = withoutComments(await Deno.readTextFile(inRepository(file)));
+      // The name of the symbol by which Deno shows objects is a string.
+      const code = text.replaceAll('"Deno.customInspect"', "");
+      if (/\b(Deno|process|Bun)\s*[.?\[]|\bfrom "node:/.test(code)) found.add(file);
+    }
+  }
+  assertEquals([...found].filter((file) => !platformFiles.includes(file)), []);
+  assert(found.size > 0, "no file was found, so the search is wrong");
 });
 
 /**
