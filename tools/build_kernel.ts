@@ -81,6 +81,8 @@ export async function compilerArgs(
       ".zig-cache",
     ],
     ...triple.includes("-linux-") ? ["--version-script", "kernel/exports.map"] : [],
+    // Else the library would have the path of the folder that it was built in.
+    ...triple.includes("-macos") ? ["-install_name", "@rpath/libexrp.dylib"] : [],
   ];
 }
 

@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { basename, dirname, join, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { readArguments } from "./_arguments.ts";
@@ -59,8 +60,6 @@ const modules: Readonly<Record<string, readonly Library[]>> = {
   "x86_64-windows": [{ target: "x86_64-windows", triple: "x86_64-windows-gnu" }],
 };
 
-/** The WebAssembly kernel that `deno task build` makes. */
-
 /** What a whole package may take, unpacked and with all targets. */
 const packageMaxBytes = 3_000_000;
 
@@ -95,6 +94,10 @@ async function compile(zig: Zig, { target, triple }: Library): Promise<Uint8Arra
     await Deno.remove(folder, { recursive: true });
   }
   const bytes = await Deno.readFile(path);
+  for (const part of [repository, basename(folder)]) {
+    if (!Buffer.from(bytes).includes(part)) continue;
+    throw new ToolError(`${path} has ${part} in it, so another folder would give other bytes.`);
+  }
   log(`${target}: ${bytes.length} bytes (${seconds(performance.now() - start)})`);
   return bytes;
 }
