@@ -86,13 +86,12 @@ interface Process {
   getBuiltinModule?: (name: string) => unknown;
 }
 
-const { process } = globalThis as { process?: Process };
-
 let known: Files | undefined;
 
 /** The files of this platform, or undefined where there are none, as in a browser. */
 export function platformFiles(): Files | undefined {
-  known ??= filesOf(deno, process);
+  // Asked for late: Deno loads what it has of Node's when this name is first read, which takes 7 ms.
+  known ??= filesOf(deno, (globalThis as { process?: Process }).process);
   return known;
 }
 

@@ -70,3 +70,17 @@ Deno.test("a platform without Deno and node:fs has no files, and says so in word
   assertStrictEquals(code, 0, new TextDecoder().decode(stderr));
   assert(text.startsWith("file serialize(): there are no files here"), text);
 });
+
+Deno.test("an import of the library does not make Deno load what it has of Node's", async () => {
+  const main = new URL("../../mod.ts", import.meta.url).href;
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "eval",
+      `Object.defineProperty(globalThis, "process", {
+        get() { throw new Error("process was asked for"); },
+      });
+      await import(${JSON.stringify(main)});`,
+    ],
+  }).output();
+  assertStrictEquals(code, 0, new TextDecoder().decode(stderr));
+});
