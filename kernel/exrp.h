@@ -402,8 +402,8 @@ EXRP_API int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const dou
 
 /* The offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n in the policy) elements. */
 EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count);
-/* Whether exrp_batch_get could draw `count` picks with this selector now: its status, without a draw. It takes the memory that such a draw
- * needs. A count of 0 asks only whether there is any pick. */
+/* Whether this selector could draw `count` picks now. The status is that of exrp_batch_get, as far as these arguments decide it. The call
+ * draws nothing, but it takes the scratch memory of such a draw. A count of 0 asks only whether there is any pick. */
 EXRP_API int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count);
 /* Draws `count` picks, which become picks first..first + count - 1 of a batch of `total`. */
 EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,

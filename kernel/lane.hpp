@@ -11,12 +11,13 @@
 
 namespace exrp {
 
-/// The picks of the last batch, so that their priorities can be set without a search.
+/// The picks of the last batch, so that their priorities can be set without a search. It is the last of a selector with importance weights.
+/// There are none where that batch was drawn in parts.
 struct DrawnPicks {
   Scratch<double> handles;
   Scratch<int32_t> positions;
   Scratch<uint32_t> indices;
-  uint64_t changeCount = 0;  // the replay's, right after the draw: they are still there while it is the same
+  uint64_t changeCount = 0;  // the replay's after the draw, or after their priorities were set: while it is the same, they are there
   uint32_t table = 0;
   uint32_t count = 0;
 

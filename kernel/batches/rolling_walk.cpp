@@ -131,7 +131,8 @@ EXRP_INLINE RollingWalk::Seen RollingWalk::copyBody(const Sources& from, const u
       copied->cuts[k] = isCut;
       seen.cut = 1;
       step = 0;
-      asm volatile("" : "+r"(step));  // so that this stays a branch: the row after is read before the episode is there
+      // With this empty statement the compiler keeps the branch. A conditional move would let the next row wait for the episode.
+      asm volatile("" : "+r"(step));
     }
     State value;
     value.read(row, f.lastUnit);
