@@ -141,6 +141,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
   if (note != nullptr) looking_.locate(table.picks, note);
   table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
                      scratch);
+  if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
 }
 

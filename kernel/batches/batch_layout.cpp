@@ -1,5 +1,7 @@
 #include "kernel/batches/batch_layout.hpp"
 
+#include <cstring>
+
 namespace exrp {
 namespace {
 
@@ -21,9 +23,11 @@ double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) 
 
 BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count) {
   BatchLayout layout;
+  if (clearsPadding) layout.ends[0] = 0;
   uint64_t end = 0;
   const auto add = [&](uint32_t part, uint64_t bytes) {
     layout.offsets[part] = end;
+    if (clearsPadding) layout.ends[part] = end + bytes;
     end = (end + bytes + lineBytes - 1) & ~uint64_t{lineBytes - 1};
   };
   const uint64_t rows = uint64_t{count} * policy.rows();
@@ -51,6 +55,13 @@ BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t c
   add(EXRP_BATCH_IMPORTANCE_WEIGHT, uint64_t{count} * sizeof(float));
   layout.offsets[EXRP_BATCH_BYTES] = end;
   return layout;
+}
+
+void clearPadding(const BatchLayout& layout, uint32_t partCount, uint8_t* batch) {
+  for (uint32_t part = 0; part < partCount; ++part) {
+    const auto end = static_cast<size_t>(layout.ends[part]);
+    memset(batch + end, 0, (lineBytes - end % lineBytes) % lineBytes);
+  }
 }
 
 BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const BatchLayout& layout, uint8_t* batch) {

@@ -15,9 +15,17 @@ namespace exrp {
 
 constexpr uint32_t batchPartMax = EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS;
 
-/// Byte offsets of a batch's parts.
+/// In WebAssembly the binding copies whole batches out of memory that other calls have used. So there a batch gets zeros between its parts.
+#if defined(__wasm__)
+constexpr bool clearsPadding = true;
+#else
+constexpr bool clearsPadding = false;
+#endif
+
+/// Byte offsets of a batch's parts, and with clearsPadding where each part ends.
 struct BatchLayout {
   uint64_t offsets[batchPartMax];
+  uint64_t ends[clearsPadding ? batchPartMax : 1];
 };
 
 /// Which picks of a batch a call fills: first..first + count - 1 of `total`.
@@ -52,6 +60,8 @@ uint32_t batchPartCount(const Store& store, const PickPolicy& policy);
 double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count);
 /// The layout of a batch of `count` picks. Needs batchBytes() far below 2^64.
 BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count);
+/// Makes the bytes between the first `partCount` parts zero.
+void clearPadding(const BatchLayout& layout, uint32_t partCount, uint8_t* batch);
 /// The parts of the batch that begins at `batch`.
 BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const BatchLayout& layout, uint8_t* batch);
 

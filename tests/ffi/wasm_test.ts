@@ -1,0 +1,251 @@
+/** The WebAssembly kernel: it needs no permission, gives the same bits as the native one, and its memory follows use. */
+import { ExperienceReplay, float32, prioritized, rankBased, uniform } from "@exrp/replay";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotStrictEquals,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import { openKernel } from "../../ffi/library.ts";
+import { EXRP_STATUS_MEMORY } from "../../ffi/symbols.ts";
+import { instantiateWasm, openWasm } from "../../ffi/wasm.ts";
+import { builtWasmPath } from "../../tools/_repository.ts";
+import { assertReplayRejects } from "../replay/_helpers.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const SEED = Number(Deno.env.get("EXRP_WASM_SEED") ?? Date.now() % 1_000_000);
+
+/** Runs a program in a process of its own, without prompts. */
+async function run(
+  code: string,
+  flags: string[],
+  env: Record<string, string> = {},
+): Promise<string> {
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", "--no-check", "--ext=ts", ...flags, "-"],
+    cwd: ROOT,
+    env: { EXRP_KERNEL: "", EXRP_BACKEND: "", ...env },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = process.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(code));
+  await writer.close();
+  const { stdout, stderr } = await process.output();
+  const decoder = new TextDecoder();
+  return decoder.decode(stdout).trim() + decoder.decode(stderr);
+}
+
+const USE = `
+import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1 });
+const selector = replay.newPickSelector(prioritized());
+let episode = replay.newEpisode();
+for (let k = 0; k < 5000; k++) episode = replay.record(episode, [k, k, k, k], 1, 1);
+const batch = replay.getBatch(64, selector);
+replay.setPriority(selector, batch, batch.reward);
+const bytes = await replay.serialize();
+await replay.unserialize(bytes);
+console.log(replay.recordCount + " " + replay.describe().backend);
+`;
+
+Deno.test("without any permission a program runs on WebAssembly, and describe() says why", async () => {
+  assertEquals(await run(USE, []), "1000 wasm: no --allow-ffi");
+  assertEquals(await run(USE, ["--allow-ffi"]), "1000 native: the local build");
+});
+
+Deno.test("EXRP_BACKEND and the option backend choose the kernel, and a wrong word is refused", async () => {
+  const flags = ["--allow-ffi", "--allow-env"];
+  const forced = await run(USE, flags, { EXRP_BACKEND: "wasm" });
+  assertEquals(forced, "1000 wasm: the environment variable EXRP_BACKEND");
+  const code = USE.replace("seed: 1", 'seed: 1, backend: "wasm"');
+  const chosen = await run(code, flags, { EXRP_BACKEND: "native" });
+  assertEquals(chosen, "1000 wasm: the option backend");
+  const wrong = await run(USE, flags, { EXRP_BACKEND: "fast" });
+  assertStringIncludes(wrong, 'EXRP_BACKEND must be "auto", "native" or "wasm", got "fast"');
+  const both = { capacity: 10, state: float32(1), kernelPath: "/x.so", backend: "wasm" } as const;
+  const error = await ExperienceReplay.create(both).catch((error) => error);
+  assert(error instanceof TypeError);
+  assertStringIncludes(error.message, 'does not go with backend: "wasm"');
+});
+
+// deno-lint-ignore explicit-function-return-type -- a long type that only this file uses
+async function make(backend: "native" | "wasm", seed = SEED) {
+  const replay = await ExperienceReplay.create({
+    ...{ capacity: 3000, state: float32(5), seed, backend },
+    pick: { length: 3, nStep: 2, allowShort: true },
+  });
+  const selectors = [uniform(), prioritized(), rankBased()].map((each) =>
+    replay.newPickSelector(each)
+  );
+  return { replay, selectors };
+}
+
+type Made = Awaited<ReturnType<typeof make>>;
+
+/** Records, draws and sets priorities; gives the bytes of all batches, between their parts too. */
+function learn({ replay, selectors }: Made, steps: number): Uint8Array[] {
+  const batches: Uint8Array[] = [];
+  let episode = replay.newEpisode();
+  for (let k = 0; k < steps; k++) {
+    const state = Array.from({ length: 5 }, (_, at) => Math.sin(k * 5 + at));
+    const ends = k % 37 === 36;
+    episode = replay.record(episode, state, k & 3, Math.cos(k), ends ? { finalState: state } : {});
+    if (ends) episode = replay.newEpisode();
+    if (k % 50 !== 49) continue;
+    for (const selector of selectors) {
+      const batch = replay.getBatch(33, selector);
+      replay.setPriority(selector, batch, Float32Array.from(batch.state.subarray(0, 33), Math.abs));
+      batches.push(batch.bytes.slice());
+    }
+  }
+  return batches;
+}
+
+/** Throws at the first byte that differs: the batches are too large to be shown. */
+function assertSame(found: readonly Uint8Array[], expected: readonly Uint8Array[]): void {
+  assertEquals(found.length, expected.length);
+  for (const [part, bytes] of expected.entries()) {
+    const other = found[part];
+    const at = bytes.findIndex((byte, k) => byte !== other?.[k]);
+    assertEquals([part, at, other?.length], [part, -1, bytes.length]);
+  }
+}
+
+Deno.test("both kernels give the same batches, bit for bit", async () => {
+  console.log(`EXRP_WASM_SEED=${SEED}`);
+  const [native, wasm] = [await make("native"), await make("wasm")];
+  const expected = learn(native, 9000);
+  assert(expected.length > 500);
+  assertSame(learn(wasm, 9000), expected);
+});
+
+Deno.test("a snapshot of one kernel goes on in the other, bit for bit", async () => {
+  for (const [from, to] of [["native", "wasm"], ["wasm", "native"]] as const) {
+    const first = await make(from);
+    learn(first, 5000);
+    const bytes = await first.replay.serialize();
+    const second = await make(to, SEED + 1);
+    await second.replay.unserialize(bytes);
+    assertSame([await second.replay.serialize()], [bytes]);
+    assertSame(learn(second, 2000), learn(first, 2000));
+  }
+});
+
+Deno.test("batches() orders ahead on WebAssembly, and gives what getBatch() gives", async () => {
+  const [ahead, plain] = [await make("wasm"), await make("wasm")];
+  learn(ahead, 500);
+  learn(plain, 500);
+  let count = 0;
+  const [selector, other] = [ahead.selectors[1], plain.selectors[1]];
+  assert(selector !== undefined && other !== undefined);
+  for await (const batch of ahead.replay.batches(32, selector, { prefetch: 3 })) {
+    assertEquals(batch.state, plain.replay.getBatch(32, other).state);
+    if (++count === 10) break;
+  }
+  assertEquals(count, 10);
+});
+
+Deno.test("conforms() holds on WebAssembly", async () => {
+  const code = `
+import { prioritized, uniform, fifo } from "@exrp/replay";
+import { conforms } from "@exrp/replay/testing";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+await conforms({ make: uniform });
+await conforms({ make: prioritized });
+const replay = await ExperienceReplay.create({ capacity: 10, state: float32(1) });
+console.log(replay.describe().backend);
+`;
+  assertEquals(await run(code, []), "wasm: no --allow-ffi");
+});
+
+Deno.test("memory that grows during a call leaves results whole: no view of it is handed out", async () => {
+  const { symbols } = await openKernel({ backend: "wasm" });
+  const before = await make("wasm");
+  learn(before, 1000);
+  const [selector] = before.selectors;
+  assert(selector !== undefined);
+  const batch = before.replay.getBatch(64, selector);
+  const copy = batch.state.slice();
+  // The module's memory grows, which detaches every view of it.
+  using large = await ExperienceReplay.create({
+    ...{ capacity: 300_000, state: float32(200), backend: "wasm" as const },
+  });
+  let episode = large.newEpisode();
+  const state = new Float32Array(200).fill(1);
+  for (let k = 0; k < 20_000; k++) episode = large.record(episode, state, 0, 0);
+  assertEquals(batch.state, copy);
+  assertEquals(large.recordCount, 20_000);
+  assert(symbols.exrp_replay_count() >= 2);
+});
+
+Deno.test("more than 4 GiB is refused when the replay is created, and the error says why", async () => {
+  for (const capacity of [2_000_000, 200_000_000]) {
+    const error = await assertReplayRejects(
+      ExperienceReplay.create({ capacity, state: float32(1000), backend: "wasm" }),
+      "memory",
+    );
+    assertMatch(error.message, /all replays on WebAssembly together can have up to 4 GiB/);
+    assertStringIncludes(error.message, "--allow-ffi");
+  }
+  // The refused ones took nothing.
+  using replay = await ExperienceReplay.create({
+    capacity: 500_000,
+    state: float32(1000),
+    backend: "wasm",
+  });
+  assertEquals(replay.recordCount, 0);
+});
+
+Deno.test("a batch that does not fit into 4 GiB is refused", async () => {
+  using replay = await ExperienceReplay.create({
+    ...{ capacity: 100, state: float32(4096), backend: "wasm" as const },
+  });
+  const selector = replay.newPickSelector(uniform());
+  replay.record(replay.newEpisode(), new Float32Array(4096), 0, 0);
+  const error = assertThrows(() => replay.getBatch(2 ** 20, selector));
+  assert(error instanceof Error);
+  assertMatch(
+    error.message,
+    /4 GiB|memory|Array buffer allocation failed|Invalid typed array length/,
+  );
+});
+
+Deno.test("a module that has no memory left says so, and goes on once there is some", async () => {
+  const bytes = await Deno.readFile(builtWasmPath());
+  const symbols = await instantiateWasm(bytes);
+  // Bytes for the buffers of one call: more than the module may ever have.
+  const huge = { byteLength: 2 ** 33 } as unknown as Uint8Array<ArrayBuffer>;
+  assertEquals(symbols.exrp_checksum(0, huge, 4) >>> 0, EXRP_STATUS_MEMORY);
+  const detail = new Float64Array(4);
+  symbols.exrp_error_detail(detail, 4);
+  assertEquals([...detail], [2 ** 33, 2 ** 32, 0, 0]);
+  const words = new TextEncoder().encode("123456789");
+  assertEquals(symbols.exrp_checksum(0, words, words.length), 0xe3069283);
+});
+
+Deno.test("an engine without vector instructions, and one without WebAssembly, are told so", async () => {
+  const { validate } = WebAssembly;
+  const bytes = await Deno.readFile(builtWasmPath());
+  try {
+    WebAssembly.validate = () => false;
+    const error = await assertReplayRejects(instantiateWasm(bytes), "kernel-missing");
+    assertStringIncludes(error.message, "no vector instructions (SIMD)");
+  } finally {
+    WebAssembly.validate = validate;
+  }
+  const wrong = await assertReplayRejects(
+    instantiateWasm(bytes.slice(0, 1000)),
+    "kernel-missing",
+  );
+  assertStringIncludes(wrong.message, "of 1000 bytes can't run");
+});
+
+Deno.test("replays of one isolate share a module, and another module has its own", async () => {
+  assertEquals(await openWasm(), await openWasm());
+  const { symbols } = await openWasm();
+  assertNotStrictEquals(await instantiateWasm(await Deno.readFile(builtWasmPath())), symbols);
+});
