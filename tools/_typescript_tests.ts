@@ -109,6 +109,14 @@ export async function listTypeScriptJobs(config: string): Promise<Job[]> {
     run: () =>
       denoTest(["--config", config, "--no-check", part], { EXRP_OPERATIONS_DIR: operations }),
   }));
+  const wasm: Job = {
+    name: "the model and the selectors on WebAssembly",
+    run: () =>
+      denoTest([
+        ...["--config", config, "--no-check"],
+        ...["tests/model/model_test.ts", "tests/selectors"],
+      ], { EXRP_BACKEND: "wasm", EXRP_MODEL_SEEDS: "30" }),
+  };
   const examples = (await listDocumented()).map((paths, index): Job => ({
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
     run: () => denoTest(["--config", config, "--doc", ...paths]),
@@ -122,5 +130,11 @@ export async function listTypeScriptJobs(config: string): Promise<Job[]> {
       config,
     ]),
   ];
-  return [...tests.slice(0, first.length), ...types, ...examples, ...tests.slice(first.length)];
+  return [
+    ...tests.slice(0, first.length),
+    ...types,
+    ...examples,
+    wasm,
+    ...tests.slice(first.length),
+  ];
 }

@@ -249,3 +249,21 @@ Deno.test("replays of one isolate share a module, and another module has its own
   const { symbols } = await openWasm();
   assertNotStrictEquals(await instantiateWasm(await Deno.readFile(builtWasmPath())), symbols);
 });
+
+Deno.test({
+  name: "a full replay takes at most 1.5 times the memory that it takes natively",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    const bench = new URL("bench/backends.ts", ROOT).pathname;
+    const measure = async (backend: string, what: string): Promise<number> => {
+      const flags = ["run", "-A", "--no-check", "--v8-flags=--expose-gc", bench, backend, what];
+      const { stdout } = await new Deno.Command(Deno.execPath(), { args: flags }).output();
+      return Number(new TextDecoder().decode(stdout));
+    };
+    for (const what of ["1048576", "images"]) {
+      const [native, wasm] = [await measure("native", what), await measure("wasm", what)];
+      assert(native > 20, `${what}: ${native} MiB`);
+      assert(wasm <= 1.5 * native, `${what}: ${wasm} MiB, natively ${native}`);
+    }
+  },
+});

@@ -1,0 +1,129 @@
+/**
+ * The native kernel beside WebAssembly: time a call, in turn in one process, and resident memory of full replays, each in a process of its
+ * own. Prints the tables of docs/backends.md: `deno run -A bench/backends.ts`.
+ *
+ * @module
+ */
+import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
+
+type Backend = "native" | "wasm";
+
+const RECORDS = 2 ** 17;
+const EPISODE = 200;
+const ROUNDS = 60;
+const MIB = 2 ** 20;
+
+/** A full replay with both selectors, and what the calls need. */
+// deno-lint-ignore explicit-function-return-type -- a long type that only this file uses
+async function full(backend: Backend, capacity: number) {
+  const replay = await ExperienceReplay.create({ capacity, state: float32(4), seed: 1, backend });
+  const [even, ranked] = [
+    replay.newPickSelector(uniform()),
+    replay.newPickSelector(prioritized()),
+  ];
+  const state = new Float32Array(4);
+  let episode = replay.newEpisode();
+  for (let k = 0; k < capacity; k++) {
+    const ends = k % EPISODE === EPISODE - 1;
+    episode = replay.record(episode, state, k & 1, 1, ends ? { finalState: state } : {});
+    if (ends) episode = replay.newEpisode();
+  }
+  const errors = Float32Array.from({ length: 256 }, (_, k) => ((k * 37) % 256) / 256);
+  for (let k = 0; k < capacity / 128; k++) {
+    replay.setPriority(ranked, replay.getBatch(256, ranked), errors);
+  }
+  return { replay, even, ranked, state, errors, episode };
+}
+
+type Full = Awaited<ReturnType<typeof full>>;
+
+const calls: readonly (readonly [string, number, (full: Full) => void])[] = [
+  ["`record`", 4096, (on) => {
+    on.episode = on.replay.record(on.episode, on.state, 1, 1);
+  }],
+  ["`getBatch(32)`, `uniform()`", 512, ({ replay, even }) => replay.getBatch(32, even)],
+  ["`getBatch(256)`, `uniform()`", 128, ({ replay, even }) => replay.getBatch(256, even)],
+  ["`getBatch(32)`, `prioritized()`", 256, ({ replay, ranked }) => replay.getBatch(32, ranked)],
+  ["`getBatch(256)`, `prioritized()`", 64, ({ replay, ranked }) => replay.getBatch(256, ranked)],
+  ["the same, and `setPriority`", 64, ({ replay, ranked, errors }) => {
+    replay.setPriority(ranked, replay.getBatch(256, ranked), errors);
+  }],
+];
+
+async function times(): Promise<void> {
+  const sides = [await full("native", RECORDS), await full("wasm", RECORDS)];
+  const best = calls.map(() => sides.map(() => Infinity));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [row, [, count, call]] of calls.entries()) {
+      for (const [side, on] of sides.entries()) {
+        const start = performance.now();
+        for (let k = 0; k < count; k++) call(on);
+        const each = (performance.now() - start) * 1000 / count;
+        const found = best[row];
+        if (found !== undefined) found[side] = Math.min(found[side] ?? Infinity, each);
+      }
+    }
+  }
+  for (const [row, [name]] of calls.entries()) {
+    const [native = 0, wasm = 0] = best[row] ?? [];
+    console.log(
+      `| ${name} | ${native.toFixed(2)} | ${wasm.toFixed(2)} | ${(wasm / native).toFixed(2)} |`,
+    );
+  }
+}
+
+/** Resident memory of this process without garbage, in MiB. */
+function resident(): number {
+  (globalThis as { gc?: () => void }).gc?.();
+  return Deno.memoryUsage().rss / MIB;
+}
+
+/** Fills a replay and prints what it took beyond the process that had a small one. */
+async function memory(backend: Backend, what: string): Promise<void> {
+  await full(backend, 100);
+  const before = resident();
+  const held = what === "images" ? await images(backend) : await full(backend, Number(what));
+  console.log((resident() - before).toFixed(1));
+  held.replay[Symbol.dispose]();
+}
+
+// deno-lint-ignore explicit-function-return-type -- as above
+async function images(backend: Backend) {
+  const capacity = 2 ** 14;
+  const replay = await ExperienceReplay.create({ capacity, state: uint8(84, 84), backend });
+  const selector = replay.newPickSelector(prioritized());
+  const state = new Uint8Array(84 * 84).fill(3);
+  const episode = replay.newEpisode();
+  for (let k = 0; k < capacity; k++) replay.record(episode, state, 1, 1);
+  replay.getBatch(32, selector);
+  return { replay };
+}
+
+async function memories(): Promise<void> {
+  for (const what of [String(2 ** 17), String(2 ** 20), "images"]) {
+    const sides: string[] = [];
+    for (const backend of ["native", "wasm"]) {
+      const { stdout } = await new Deno.Command(Deno.execPath(), {
+        args: [
+          "run",
+          "-A",
+          "--no-check",
+          "--v8-flags=--expose-gc",
+          new URL(import.meta.url).pathname,
+          backend,
+          what,
+        ],
+      }).output();
+      sides.push(new TextDecoder().decode(stdout).trim());
+    }
+    console.log(`| ${what} | ${sides.join(" | ")} |`);
+  }
+}
+
+const [backend, what] = Deno.args;
+if ((backend === "native" || backend === "wasm") && what !== undefined) {
+  await memory(backend, what);
+} else {
+  await times();
+  await memories();
+}
