@@ -15,7 +15,7 @@ const MIB = 2 ** 20;
 
 /** A full replay with both selectors, and what the calls need. */
 // deno-lint-ignore explicit-function-return-type -- a long type that only this file uses
-async function full(backend: Backend, capacity: number) {
+async function full(backend: Backend, capacity: number, turns: number) {
   const replay = await ExperienceReplay.create({ capacity, state: float32(4), seed: 1, backend });
   const [even, ranked] = [
     replay.newPickSelector(uniform()),
@@ -29,7 +29,7 @@ async function full(backend: Backend, capacity: number) {
     if (ends) episode = replay.newEpisode();
   }
   const errors = Float32Array.from({ length: 256 }, (_, k) => ((k * 37) % 256) / 256);
-  for (let k = 0; k < capacity / 128; k++) {
+  for (let k = 0; k < turns; k++) {
     replay.setPriority(ranked, replay.getBatch(256, ranked), errors);
   }
   return { replay, even, ranked, state, errors, episode };
@@ -51,7 +51,7 @@ const calls: readonly (readonly [string, number, (full: Full) => void])[] = [
 ];
 
 async function times(): Promise<void> {
-  const sides = [await full("native", RECORDS), await full("wasm", RECORDS)];
+  const sides = [await full("native", RECORDS, 1024), await full("wasm", RECORDS, 1024)];
   const best = calls.map(() => sides.map(() => Infinity));
   for (let round = 0; round < ROUNDS; round++) {
     for (const [row, [, count, call]] of calls.entries()) {
@@ -80,9 +80,9 @@ function resident(): number {
 
 /** Fills a replay and prints what it took beyond the process that had a small one. */
 async function memory(backend: Backend, what: string): Promise<void> {
-  await full(backend, 100);
+  (await full(backend, 1000, 1000)).replay[Symbol.dispose]();
   const before = resident();
-  const held = what === "images" ? await images(backend) : await full(backend, Number(what));
+  const held = what === "images" ? await images(backend) : await full(backend, Number(what), 100);
   console.log((resident() - before).toFixed(1));
   held.replay[Symbol.dispose]();
 }

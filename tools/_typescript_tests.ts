@@ -115,7 +115,7 @@ export async function listTypeScriptJobs(config: string): Promise<Job[]> {
       denoTest([
         ...["--config", config, "--no-check"],
         ...["tests/model/model_test.ts", "tests/selectors"],
-      ], { EXRP_BACKEND: "wasm", EXRP_MODEL_SEEDS: "30" }),
+      ], { EXRP_BACKEND: "wasm", EXRP_MODEL_SEEDS: "40" }),
   };
   const examples = (await listDocumented()).map((paths, index): Job => ({
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
