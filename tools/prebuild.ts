@@ -14,13 +14,13 @@ import { Buffer } from "node:buffer";
 import { basename, dirname, join, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { readArguments } from "./_arguments.ts";
+import { findPackageFaults, listPublished, sizeOf } from "./_package.ts";
 import {
   builtWasmPath,
   exists,
   inRepository,
   libraryFileName,
   repository,
-  run,
   seconds,
 } from "./_repository.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
@@ -59,9 +59,6 @@ const modules: Readonly<Record<string, readonly Library[]>> = {
   "aarch64-macos": [{ target: "aarch64-macos", triple: "aarch64-macos.11.0" }],
   "x86_64-windows": [{ target: "x86_64-windows", triple: "x86_64-windows-gnu" }],
 };
-
-/** What a whole package may take, unpacked and with all targets. */
-const packageMaxBytes = 3_000_000;
 
 const notice = "// Written by `deno task prebuild`: do not edit.\n";
 
@@ -168,23 +165,12 @@ export interface PrebuiltKernel {
 export const targets: Readonly<Record<string, PrebuiltKernel>> = {
 `;
 
-/** Refuses a package that is too large to publish. */
+/** Refuses a package with files that do not belong there, or one that is too large. */
 async function checkPackage(): Promise<void> {
-  const { success, stdout, stderr } = await run([
-    ...[Deno.execPath(), "publish", "--dry-run", "--allow-dirty", "--no-check"],
-  ]);
-  if (!success) throw new ToolError(`deno publish --dry-run refused the package: ${stderr}`);
-  let bytes = 0;
-  let fileCount = 0;
-  for (const [url] of `${stdout}\n${stderr}`.matchAll(/file:\/\/\S+/g)) {
-    bytes += (await Deno.stat(new URL(url))).size;
-    fileCount++;
-  }
-  const size = `the package has ${fileCount} files and ${bytes} bytes`;
-  if (fileCount === 0 || bytes > packageMaxBytes) {
-    throw new ToolError(`${size}; it may have at most ${packageMaxBytes} bytes.`);
-  }
-  log(size);
+  const files = await listPublished({ check: false });
+  const faults = await findPackageFaults(files);
+  if (faults.length > 0) throw new ToolError(`The package is wrong: ${faults.join("; ")}.`);
+  log(`the package has ${files.length} files and ${await sizeOf(files)} bytes`);
 }
 
 /** Writes the modules that some targets are in, into an empty folder. */
