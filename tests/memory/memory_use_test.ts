@@ -79,11 +79,13 @@ for (const [count, share] of [[2 ** 16, 1.5], [2 ** 20, 1.3]] as const) {
           const empty = shape.length === 100 ? 11 * (RECORD_BYTES + 3) / 100 : 0;
           // Without the priorities it is at least 4 bytes less.
           const most = count * (share * RECORD_BYTES + 4 + 4 * prioritized + empty);
-          const text = `${JSON.stringify(plan)}: ${filled.resident / count} bytes a record`;
+          const text = `${JSON.stringify(plan)}: ${filled.resident / count} bytes a record, ${
+            filled.promised / count
+          } promised`;
           assert(filled.resident <= most, text);
           tellsTheTruth(filled, plan, 96 * KIBI);
-          // What a system that overcommits nothing must promise follows use too.
-          assert(filled.promised <= 1.2 * filled.resident + 1024 * KIBI, text);
+          // What a system that overcommits nothing must promise follows use too. The engine may start a thread meanwhile, with a stack of 2 MiB.
+          assert(filled.promised <= 1.2 * filled.resident + (1024 + 2056) * KIBI, text);
         });
       }
     }

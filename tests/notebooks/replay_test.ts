@@ -91,7 +91,7 @@ function withoutPath(text: string): string {
 }
 
 /**
- * What the cells show, as text; each output's richest form that does not depend on the front end. The lines that name the kernel differ
+ * What the cells show, as text; each output's richest form that does not depend on the front end. The lines that name the kernel and its memory differ
  * from system to system.
  */
 function outputsOf({ cells }: Notebook): string[] {
@@ -99,7 +99,10 @@ function outputsOf({ cells }: Notebook): string[] {
     typeof value === "string" ? value : value.join("");
   return cells.flatMap(({ outputs = [] }) =>
     outputs.map(({ data = {} }) =>
-      text(data["image/svg+xml"] ?? data["text/plain"]).replace(/^ +(kernel|backend) .*\n?/gm, "")
+      text(data["image/svg+xml"] ?? data["text/plain"]).replace(
+        /^ +(kernel|backend|memory) .*\n?/gm,
+        "",
+      )
         .trimEnd()
     )
   );
