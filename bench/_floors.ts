@@ -5,6 +5,11 @@
  * @module
  */
 
+import { cpus } from "node:os";
+
+/** Whether the processor is Intel's. Some floors there are other than elsewhere. */
+export const IS_INTEL: boolean = cpus()[0]?.model.includes("Intel") ?? false;
+
 /** A floor: a figure, and the most that it may be. */
 export interface Floor {
   readonly what: string;

@@ -5,7 +5,7 @@
  */
 
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
-import { cpus } from "node:os";
+import { IS_INTEL } from "./_floors.ts";
 import { type LimitLibrary, openLimitLibrary } from "./_limit_library.ts";
 import { fillFrames, fillVectors, type Replay15, stackSelector } from "./_picks_workload.ts";
 import { calls, type Contestant, median, takeTurns, type Turns } from "./_turns.ts";
@@ -64,9 +64,6 @@ const BY_TABLE: Readonly<Record<number, number>> = {
   [KIND.gatherSequences]: KIND.gatherSequencesByTable,
   [KIND.gatherPaper]: KIND.gatherPaperByTable,
 };
-
-/** Whether the processor is Intel's. Some floors there are other than elsewhere. */
-const IS_INTEL = cpus()[0]?.model.includes("Intel") ?? false;
 
 /** A processor does so much less beside a busy thread of the same core. */
 const BUSY_BELOW = 0.8;
