@@ -67,7 +67,9 @@ Status Drawing::checkDraw(Lane& lane, uint32_t selector, uint32_t count) const {
 
 Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = replay_.checkSelector(selector);
-  if (status == Status::ok) status = checkBatch(lane, replay_.tableOf(selector), range, beta, batchBytes);
+  if (status != Status::ok) return status;
+  Table& table = replay_.tableOf(selector);
+  status = checkBatch(lane, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
   status = takeScratch(lane, count);
@@ -77,12 +79,11 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
   replay_.noteChange();
-  DrawNote note = looking_.begin(selector, replay_.tableOf(selector).picks, lane.indices.data(), count);
-  finishBatch(lane, replay_.tableOf(selector), lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(),
-              rule.weighted(), batch, &note);
+  DrawNote note = looking_.begin(selector, table.picks, lane.indices.data(), count);
+  finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
+              &note);
   looking_.end(selector, note);
   // Rules with weights are those that learners set priorities for.
-  Table& table = replay_.tableOf(selector);
   if (rule.weighted()) remember(&lane.drawn, table, lane.indices.data(), range, batch, lane.batches[table.number].layout);
   return Status::ok;
 }

@@ -9,6 +9,7 @@ import {
 } from "@std/assert";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayRejects } from "../replay/_helpers.ts";
+import { runProgram } from "./_program.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
@@ -17,28 +18,6 @@ const given = Deno.env.get("EXRP_KERNEL");
 Deno.env.delete("EXRP_KERNEL");
 const local = await openKernel();
 if (given !== undefined) Deno.env.set("EXRP_KERNEL", given);
-
-/** Runs a program in a process of its own, with the permissions given and no prompts. */
-async function run(
-  code: string,
-  permissions: string[],
-  env: Record<string, string> = {},
-): Promise<{ status: number; out: string; error: string }> {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", "--no-check", "--ext=ts", ...permissions, "-"],
-    cwd: ROOT,
-    env: { EXRP_KERNEL: "", ...env },
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const writer = process.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(code));
-  await writer.close();
-  const { code: status, stdout, stderr } = await process.output();
-  const decoder = new TextDecoder();
-  return { status, out: decoder.decode(stdout).trim(), error: decoder.decode(stderr) };
-}
 
 const USE = `
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
@@ -66,7 +45,7 @@ try {
 `;
 
 Deno.test("importing needs no permission and does nothing", async () => {
-  const { status, out } = await run(
+  const { status, out } = await runProgram(
     'import * as all from "@exrp/replay"; console.log(typeof all.uniform);',
     [],
   );
@@ -76,11 +55,11 @@ Deno.test("importing needs no permission and does nothing", async () => {
 Deno.test("--allow-ffi=<path> alone suffices, and the exit status after use is 0", async () => {
   const { path } = local;
   for (const ending of ["", "\nreplay[Symbol.dispose]();", "\nDeno.exit(0);"]) {
-    const { status, out, error } = await run(USE + ending, [`--allow-ffi=${path}`]);
+    const { status, out, error } = await runProgram(USE + ending, [`--allow-ffi=${path}`]);
     assertEquals([status, out], [0, "true"], error);
   }
   const named = `${USE.replace("seed: 1", `seed: 1, kernelPath: ${JSON.stringify(path)}`)}`;
-  const { status, out, error } = await run(named, [`--allow-ffi=${path}`]);
+  const { status, out, error } = await runProgram(named, [`--allow-ffi=${path}`]);
   assertEquals([status, out], [0, "true"], error);
 });
 
@@ -97,13 +76,13 @@ for (let k = 0; k < 50 && symbols.exrp_replay_count() > 1; k++) {
 console.log(symbols.exrp_replay_count() <= 1);
 `;
   const { path } = local;
-  const { out, error } = await run(code, [`--allow-ffi=${path}`, "--v8-flags=--expose-gc"]);
+  const { out, error } = await runProgram(code, [`--allow-ffi=${path}`, "--v8-flags=--expose-gc"]);
   assertStrictEquals(out, "true", error);
 });
 
 Deno.test("without permission, the native kernel that was asked for says which flag", async () => {
   const { path } = local;
-  const { out } = await run(
+  const { out } = await runProgram(
     TELL.replace("{ capacity: 10,", '{ capacity: 10, backend: "native",'),
     [],
   );
@@ -148,13 +127,13 @@ Deno.test("a file that is no library says so, even when it is named without a fo
 
 Deno.test("a kernel that is not there is missing, and not a matter of permissions, where that can be seen", async () => {
   const code = TELL.replace("capacity: 10,", 'capacity: 10, kernelPath: "/nowhere/libexrp.so",');
-  const seen = await run(code, ["--allow-read"]);
+  const seen = await runProgram(code, ["--allow-read"]);
   assertStringIncludes(seen.out, "ReplayError kernel-missing");
   assertStringIncludes(
     seen.out,
     "/nowhere/libexrp.so (the option kernelPath): there is no such file",
   );
-  const unseen = await run(code, []);
+  const unseen = await runProgram(code, []);
   assertStringIncludes(unseen.out, "ReplayError permission");
   assertStringIncludes(unseen.out, "build it first with `deno task build`");
 });
@@ -173,7 +152,7 @@ Deno.test("imported over HTTP, the error about the native kernel says that what 
   const base = `http://127.0.0.1:${server.addr.port}`;
   const code = TELL.replace("@exrp/replay", `${base}/mod.ts`)
     .replace("{ capacity: 10,", '{ capacity: 10, backend: "native",');
-  const { out, error } = await run(code, [
+  const { out, error } = await runProgram(code, [
     "--allow-ffi",
     `--allow-import=127.0.0.1:${server.addr.port}`,
     "--no-config",
@@ -186,12 +165,12 @@ Deno.test("imported over HTTP, the error about the native kernel says that what 
 Deno.test("EXRP_KERNEL names the kernel where the environment may be read, and is the only place then", async () => {
   const { path } = local;
   const env = { EXRP_KERNEL: "/nowhere/kernel.so" };
-  const named = await run(TELL, ["--allow-ffi", "--allow-env"], env);
+  const named = await runProgram(TELL, ["--allow-ffi", "--allow-env"], env);
   assertStringIncludes(named.out, "ReplayError kernel-missing");
   assertStringIncludes(named.out, "/nowhere/kernel.so (the environment variable EXRP_KERNEL)");
-  const unread = await run(TELL, ["--allow-ffi"], env);
+  const unread = await runProgram(TELL, ["--allow-ffi"], env);
   assertStrictEquals(unread.out, "opened");
-  const good = await run(TELL, [`--allow-ffi=${path}`, "--allow-env=EXRP_KERNEL"], {
+  const good = await runProgram(TELL, [`--allow-ffi=${path}`, "--allow-env=EXRP_KERNEL"], {
     EXRP_KERNEL: path,
   });
   assertStrictEquals(good.out, "opened");

@@ -13,30 +13,15 @@ import { EXRP_STATUS_MEMORY } from "../../ffi/symbols.ts";
 import { instantiateWasm, openWasm } from "../../ffi/wasm.ts";
 import { builtWasmPath } from "../../tools/_repository.ts";
 import { assertReplayRejects } from "../replay/_helpers.ts";
+import { runProgram } from "./_program.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const SEED = Number(Deno.env.get("EXRP_WASM_SEED") ?? Date.now() % 1_000_000);
 
-/** Runs a program in a process of its own, without prompts. */
-async function run(
-  code: string,
-  flags: string[],
-  env: Record<string, string> = {},
-): Promise<string> {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", "--no-check", "--ext=ts", ...flags, "-"],
-    cwd: ROOT,
-    env: { EXRP_KERNEL: "", EXRP_BACKEND: "", ...env },
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const writer = process.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(code));
-  await writer.close();
-  const { stdout, stderr } = await process.output();
-  const decoder = new TextDecoder();
-  return decoder.decode(stdout).trim() + decoder.decode(stderr);
+/** All that a program writes which runs in a process of its own. */
+async function run(...program: Parameters<typeof runProgram>): Promise<string> {
+  const { out, error } = await runProgram(...program);
+  return out + error;
 }
 
 const USE = `
