@@ -4,61 +4,19 @@
  *
  * @module
  */
-import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
+import { ExperienceReplay, prioritized, uint8 } from "@exrp/replay";
+import { calls, full, RECORDS, timed } from "./_backend_calls.ts";
 
-type Backend = "native" | "wasm";
-
-const RECORDS = 2 ** 17;
-const EPISODE = 200;
 const ROUNDS = 60;
 const MIB = 2 ** 20;
-
-/** A full replay with both selectors, and what the calls need. */
-// deno-lint-ignore explicit-function-return-type -- a long type that only this file uses
-async function full(backend: Backend, capacity: number, turns: number) {
-  const replay = await ExperienceReplay.create({ capacity, state: float32(4), seed: 1, backend });
-  const [even, ranked] = [
-    replay.newPickSelector(uniform()),
-    replay.newPickSelector(prioritized()),
-  ];
-  const state = new Float32Array(4);
-  let episode = replay.newEpisode();
-  for (let k = 0; k < capacity; k++) {
-    const ends = k % EPISODE === EPISODE - 1;
-    episode = replay.record(episode, state, k & 1, 1, ends ? { finalState: state } : {});
-    if (ends) episode = replay.newEpisode();
-  }
-  const errors = Float32Array.from({ length: 256 }, (_, k) => ((k * 37) % 256) / 256);
-  for (let k = 0; k < turns; k++) {
-    replay.setPriority(ranked, replay.getBatch(256, ranked), errors);
-  }
-  return { replay, even, ranked, state, errors, episode };
-}
-
-type Full = Awaited<ReturnType<typeof full>>;
-
-const calls: readonly (readonly [string, number, (full: Full) => void])[] = [
-  ["`record`", 4096, (on) => {
-    on.episode = on.replay.record(on.episode, on.state, 1, 1);
-  }],
-  ["`getBatch(32)`, `uniform()`", 512, ({ replay, even }) => replay.getBatch(32, even)],
-  ["`getBatch(256)`, `uniform()`", 128, ({ replay, even }) => replay.getBatch(256, even)],
-  ["`getBatch(32)`, `prioritized()`", 256, ({ replay, ranked }) => replay.getBatch(32, ranked)],
-  ["`getBatch(256)`, `prioritized()`", 64, ({ replay, ranked }) => replay.getBatch(256, ranked)],
-  ["the same, and `setPriority`", 64, ({ replay, ranked, errors }) => {
-    replay.setPriority(ranked, replay.getBatch(256, ranked), errors);
-  }],
-];
 
 async function times(): Promise<void> {
   const sides = [await full("native", RECORDS, 1024), await full("wasm", RECORDS, 1024)];
   const best = calls.map(() => sides.map(() => Infinity));
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [row, [, count, call]] of calls.entries()) {
+    for (const [row, call] of calls.entries()) {
       for (const [side, on] of sides.entries()) {
-        const start = performance.now();
-        for (let k = 0; k < count; k++) call(on);
-        const each = (performance.now() - start) * 1000 / count;
+        const each = timed(call, on);
         const found = best[row];
         if (found !== undefined) found[side] = Math.min(found[side] ?? Infinity, each);
       }
@@ -79,7 +37,7 @@ function resident(): number {
 }
 
 /** Fills a replay and prints what it took beyond the process that had a small one. */
-async function memory(backend: Backend, what: string): Promise<void> {
+async function memory(backend: "native" | "wasm", what: string): Promise<void> {
   (await full(backend, 1000, 1000)).replay[Symbol.dispose]();
   const before = resident();
   const held = what === "images" ? await images(backend) : await full(backend, Number(what), 100);
@@ -88,7 +46,7 @@ async function memory(backend: Backend, what: string): Promise<void> {
 }
 
 // deno-lint-ignore explicit-function-return-type -- as above
-async function images(backend: Backend) {
+async function images(backend: "native" | "wasm") {
   const capacity = 2 ** 14;
   const replay = await ExperienceReplay.create({ capacity, state: uint8(84, 84), backend });
   const selector = replay.newPickSelector(prioritized());

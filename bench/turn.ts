@@ -10,6 +10,7 @@
 
 import { readArguments } from "../tools/_arguments.ts";
 import { exists, inRepository, run } from "../tools/_repository.ts";
+import { Side } from "./_side.ts";
 import { quantile } from "./_turns.ts";
 
 /** The commit that the floor speaks of. */
@@ -59,50 +60,22 @@ async function checkOut(commit: string): Promise<string> {
   return folder;
 }
 
-/** A process that measures with the library of a tree. */
-class Side {
+/** A process that measures with the library of a tree, and the mean times that it told. */
+class Tree extends Side {
   readonly means: number[] = [];
-  readonly #child: Deno.ChildProcess;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
-  readonly #reader: ReadableStreamDefaultReader<string>;
-  #text = "";
 
   constructor(folder: string) {
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", inRepository("bench", "_turn_worker.ts"), folder],
-      cwd: folder,
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    this.#writer = this.#child.stdin.getWriter();
-    this.#reader = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  }
-
-  async line(): Promise<string> {
-    while (!this.#text.includes("\n")) {
-      const { value, done } = await this.#reader.read();
-      if (done) throw new Error("a measuring process ended early");
-      this.#text += value;
-    }
-    const at = this.#text.indexOf("\n");
-    const line = this.#text.slice(0, at);
-    this.#text = this.#text.slice(at + 1);
-    return line;
+    const worker = inRepository("bench", "_turn_worker.ts");
+    super(folder, [Deno.execPath(), "run", "-A", "--no-check", worker, folder]);
   }
 
   async measure(): Promise<void> {
-    await this.#writer.write(new TextEncoder().encode(`${REPEATS}\n`));
-    this.means.push(Number(await this.line()));
-  }
-
-  async close(): Promise<void> {
-    await this.#writer.close();
-    await this.#child.status;
+    this.means.push(Number(await this.ask(String(REPEATS))));
   }
 }
 
 const older = await checkOut(against);
-const sides = { ours: new Side(inRepository()), older: new Side(older) };
+const sides = { ours: new Tree(inRepository()), older: new Tree(older) };
 for (const side of Object.values(sides)) await side.line();
 for (let round = 0; round < ROUNDS; round++) {
   for (const side of Object.values(sides)) await side.measure();

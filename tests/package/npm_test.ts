@@ -5,7 +5,7 @@ import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_np
 import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
-import { installRuntimes, npm } from "./_runtimes.ts";
+import { installRuntimes, npm } from "../../tools/_runtimes.ts";
 
 const manifest = await readManifest();
 const { name } = manifest;

@@ -1,6 +1,6 @@
 /** Node, Bun, esbuild and TypeScript, as npm has them. They are installed once, into a folder that git ignores. */
 import { join } from "node:path";
-import { exists, inRepository, run } from "../../tools/_repository.ts";
+import { exists, inRepository, run } from "./_repository.ts";
 
 /** What is installed, under which name. */
 const packages: Readonly<Record<string, string>> = {
