@@ -8,7 +8,7 @@
  * @module
  */
 
-import { deno } from "./platform.ts";
+import { deno, dispose } from "./platform.ts";
 
 /** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeFs {
@@ -120,7 +120,7 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     changedMs: () => file.statSync().mtime?.getTime(),
     lock: () => file.lockSync(true),
     tryLock: () => file.tryLockSync(true),
-    [Symbol.dispose]: () => file.close(),
+    [dispose]: () => file.close(),
   });
   return {
     hasLocks: true,
@@ -147,7 +147,7 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     changedMs: () => fs.fstatSync(file).mtimeMs,
     lock: () => {},
     tryLock: () => false,
-    [Symbol.dispose]: () => fs.closeSync(file),
+    [dispose]: () => fs.closeSync(file),
   });
   return {
     hasLocks: false,

@@ -8,6 +8,16 @@
 /** Deno, or undefined on other platforms. */
 export const deno: typeof Deno | undefined = globalThis.Deno;
 
+/** `Symbol.dispose`. Some browsers still lack it, Safari among them: there it is added, so that `using` of a compiler finds it too. */
+export const dispose: typeof Symbol.dispose = Symbol.dispose ?? addDispose();
+
+function addDispose(): typeof Symbol.dispose {
+  // What esbuild's code for `using` takes where there is none, so that both mean the same.
+  const value: typeof Symbol.dispose = Symbol.for("Symbol.dispose") as typeof Symbol.dispose;
+  Object.defineProperty(Symbol, "dispose", { value });
+  return value;
+}
+
 /** Reads an environment variable where that was granted. Else Deno would prompt the user. */
 export function environmentVariable(name: string): string | undefined {
   if (deno === undefined) return undefined;

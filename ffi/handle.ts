@@ -4,6 +4,7 @@
  * @module
  */
 
+import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel } from "./library.ts";
 
 /** The finalizer needs these to free a replay. They never refer to the owner itself. */
@@ -59,7 +60,7 @@ export class ReplayHandle implements Disposable {
   }
 
   /** Frees the replay. A second call does nothing. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
     registry.unregister(this);

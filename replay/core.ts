@@ -5,6 +5,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { dispose } from "../base/platform.ts";
 import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
 import {
@@ -75,7 +76,7 @@ export class ReplayCore {
     this.#busyWith = operation;
     this.id = NO_ID;
     return {
-      [Symbol.dispose]: () => {
+      [dispose]: () => {
         this.#busyWith = undefined;
         if (!this.isDisposed) this.id = this.#handle.id;
       },

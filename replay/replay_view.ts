@@ -220,6 +220,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   /**
    * Frees the replay's memory. A second call does nothing. Any other call afterwards throws a `ReplayError` with code `disposed`.
    */
+  // Where a platform lacks the symbol, `base/platform.ts` has added it by now: `ffi/handle.ts` needs it first.
   [Symbol.dispose](): void {
     this.#core.dispose();
   }

@@ -14,6 +14,7 @@ import {
   showAs,
 } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
+import { dispose } from "../../base/platform.ts";
 import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
@@ -91,7 +92,7 @@ export class OwnedBatch implements Batch {
   }
 
   /** See {@linkcode Batch}. */
-  [Symbol.dispose](): void {
+  [dispose](): void {
     if (!(#memory in this)) {
       throw new TypeError("only a batch that getBatch() returned can be handed back");
     }
