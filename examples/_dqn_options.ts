@@ -4,6 +4,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { integerOf, oneOf } from "./_options.ts";
 
 /** The selectors that the example offers. */
 export const SELECTORS = [
@@ -98,24 +99,4 @@ export function parseOptions(args: string[]): Options | "help" {
     seed: integerOf("seed", values.seed, 0, 2 ** 31 - 1),
     steps: integerOf("steps", values.steps, 1, 10_000_000),
   };
-}
-
-function oneOf<Choice extends string>(
-  flag: string,
-  value: string,
-  choices: readonly Choice[],
-): Choice {
-  const choice = choices.find((candidate) => candidate === value);
-  if (choice === undefined) {
-    throw new TypeError(`--${flag} is one of ${choices.join(", ")}, not "${value}"`);
-  }
-  return choice;
-}
-
-function integerOf(flag: string, value: string, min: number, max: number): number {
-  const number = Number(value);
-  if (!/^\d+$/.test(value) || number < min || number > max) {
-    throw new TypeError(`--${flag} is an integer from ${min} to ${max}, not "${value}"`);
-  }
-  return number;
 }

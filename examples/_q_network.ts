@@ -1,21 +1,26 @@
 /**
- * The learner of `dqn_cartpole.ts`: a Q-network, its target network, and one step of double DQN. All of it runs on jax-js, which has
- * NumPy-like arrays, gradients, and a compiler to WebAssembly.
- *
- * Two things to know when reading:
- * - jax-js counts references. If you pass an array to a function, it is gone. `x.ref` keeps it for one more use.
- * - All weights of a network lie in **one** vector. So the optimizer, the clipping, the target
- *   network and the saved file are each one line, and each is one WebAssembly call instead of six.
+ * The learner of `dqn_cartpole.ts`: a Q-network, its target network, and one step of double DQN. `_network.ts` has what it shares with the
+ * networks of other examples, and says how to read code for jax-js.
  *
  * @module
  */
-import { defaultDevice, init, jit, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
+import { jit, nn, numpy as np, tree, valueAndGrad } from "@jax-js/jax";
 import { CartPole } from "@exrp/replay/envs";
-import { RandomStream } from "@exrp/replay/selectors";
+import {
+  type AdamState,
+  adamStep,
+  correctedRate,
+  dense,
+  type Floats,
+  initialWeights,
+  type LayerSizes,
+  layersOf,
+  newAdamState,
+  startNetworks,
+} from "./_network.ts";
 
 const HIDDEN = 64;
-/** Inputs and outputs of the three layers. */
-const LAYERS: readonly (readonly [number, number])[] = [
+const LAYERS: LayerSizes = [
   [CartPole.stateSize, HIDDEN],
   [HIDDEN, HIDDEN],
   [HIDDEN, CartPole.actionCount],
@@ -25,12 +30,6 @@ const STATE_SCALE = [1 / 2.4, 1 / 2, 1 / 0.21, 1 / 2];
 
 const HUBER_DELTA = 1;
 const GRADIENT_NORM_MAX = 10;
-const ADAM_MEAN = 0.9;
-const ADAM_SQUARE = 0.999;
-const ADAM_EPSILON = 1e-8;
-
-/** Plain float32 numbers, in memory that threads do not share, because jax-js needs that. */
-export type Floats = Float32Array<ArrayBuffer>;
 
 /** The batch of one update. Each array has one row for each transition. */
 export interface Transitions {
@@ -51,26 +50,16 @@ export interface Transitions {
 /** The same, on jax-js (which wants type aliases here). */
 type Rows = { [Column in keyof Transitions]: np.Array };
 
-/** Everything that an update changes, each a vector as long as the network has weights. */
-type Learner = {
-  online: np.Array;
-  target: np.Array;
-  /** Adam's running means of the gradient and of its square. */
-  mean: np.Array;
-  square: np.Array;
-};
+/** Everything that an update changes: the weights of both networks, and what Adam remembers. */
+type Learner = { online: np.Array; target: np.Array; adam: AdamState };
 
 /** Q(state, ·) for each row of `state`: `[count, 4]` to `[count, 2]`. */
 function forward(weights: np.Array, state: np.Array): np.Array {
   let x = state.mul(np.array(STATE_SCALE));
-  let offset = 0;
-  const take = (count: number) => weights.ref.slice([offset, offset += count]);
-  LAYERS.forEach(([inputs, outputs], layer) => {
-    const kernel = take(inputs * outputs).reshape([inputs, outputs]);
-    x = np.matmul(x, kernel).add(take(outputs));
-    if (layer < LAYERS.length - 1) x = nn.relu(x);
+  layersOf(weights, LAYERS).forEach((layer, index) => {
+    x = dense(x, layer);
+    if (index < LAYERS.length - 1) x = nn.relu(x);
   });
-  weights.dispose();
   return x;
 }
 
@@ -91,7 +80,7 @@ const qValues = jit(forward);
 /** One step of double DQN: compiled once, then run as a list of WebAssembly kernels. */
 const update = jit(
   (learner: Learner, rows: Rows, learningRate: np.Array, targetRate: np.Array) => {
-    const { online, target, mean, square } = learner;
+    const { online, target } = learner;
 
     // Double DQN (van Hasselt et al. 2016, eq. 4): the online network chooses the next action, and the target network values it.
     // `discount` is 0 exactly where an episode terminated.
@@ -105,20 +94,15 @@ const update = jit(
     };
     const [[loss, tdError], gradient] = valueAndGrad(lossOf, { hasAux: true })(online.ref);
 
-    // Clip the gradient by its norm, then take a step of Adam (Kingma and Ba 2015, algorithm 1). The caller corrects the bias through the
-    // learning rate, as in the note after the algorithm.
-    const norm = np.sqrt(np.square(gradient.ref).sum());
-    const clipped = gradient.mul(np.minimum(np.array(GRADIENT_NORM_MAX).div(norm.add(1e-6)), 1));
-    const newMean = mean.mul(ADAM_MEAN).add(clipped.ref.mul(1 - ADAM_MEAN));
-    const newSquare = square.mul(ADAM_SQUARE).add(np.square(clipped).mul(1 - ADAM_SQUARE));
-    const stride = newMean.ref.div(np.sqrt(newSquare.ref).add(ADAM_EPSILON)).mul(learningRate);
-    const newOnline = online.sub(stride);
+    const { weights: newOnline, adam } = adamStep(online, gradient, learner.adam, {
+      learningRate,
+      normMax: GRADIENT_NORM_MAX,
+    });
 
     // The target network follows slowly (soft update).
     const newTarget = target.ref.add(newOnline.ref.sub(target).mul(targetRate));
 
-    const after = { online: newOnline, target: newTarget, mean: newMean, square: newSquare };
-    return { after, loss, tdError };
+    return { after: { online: newOnline, target: newTarget, adam }, loss, tdError };
   },
 );
 
@@ -131,17 +115,15 @@ export class QNetwork {
     this.#learner = {
       online: weights,
       target: weights.ref.mul(1),
-      mean: np.zeros(weights.shape),
-      square: np.zeros(weights.shape),
+      adam: newAdamState(weights),
     };
   }
 
   /** A network with random weights, or with those of {@linkcode QNetwork.weights}. */
   static async create(start: { seed: number } | { weights: Floats }): Promise<QNetwork> {
-    await init("wasm");
-    defaultDevice("wasm");
+    await startNetworks();
     return new QNetwork(
-      np.array("weights" in start ? start.weights : initialWeights(start.seed)),
+      np.array("weights" in start ? start.weights : initialWeights(LAYERS, start.seed)),
     );
   }
 
@@ -184,12 +166,10 @@ export class QNetwork {
       weight: np.array(batch.weight),
     };
     this.#updateCount++;
-    const correction = Math.sqrt(1 - ADAM_SQUARE ** this.#updateCount) /
-      (1 - ADAM_MEAN ** this.#updateCount);
     const result = update(
       this.#learner,
       rows,
-      np.array(learningRate * correction),
+      np.array(correctedRate(learningRate, this.#updateCount)),
       np.array(targetRate),
     );
     this.#learner = result.after;
@@ -206,19 +186,6 @@ export class QNetwork {
 
   /** Gives the arrays back to jax-js. */
   [Symbol.dispose](): void {
-    for (const array of Object.values(this.#learner)) array.dispose();
+    tree.dispose(this.#learner);
   }
-}
-
-/** Uniform in ±1/√inputs, biases too, as PyTorch's linear layers start. */
-function initialWeights(seed: number): Floats {
-  const random = new RandomStream(seed, 2);
-  const weights: number[] = [];
-  for (const [inputs, outputs] of LAYERS) {
-    const bound = 1 / Math.sqrt(inputs);
-    for (let index = 0; index < (inputs + 1) * outputs; index++) {
-      weights.push(bound * (2 * random.uniform() - 1));
-    }
-  }
-  return Float32Array.from(weights);
 }

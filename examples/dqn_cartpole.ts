@@ -40,8 +40,11 @@ import { CartPole } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
 import { statsSvg } from "@exrp/replay/stats";
 import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
-import { curveSvg, type LearningCurve, Progress, Stopwatch, terminalChart } from "./_dqn_report.ts";
-import { type Floats, QNetwork } from "./_q_network.ts";
+import { curveSvg, type LearningCurve, terminalChart } from "./_dqn_report.ts";
+import type { Floats } from "./_network.ts";
+import { runExample } from "./_options.ts";
+import { QNetwork } from "./_q_network.ts";
+import { Progress, Stopwatch } from "./_report.ts";
 
 /** The numbers of the algorithm; `docs/quickstart.md` gives the reason for each. */
 export const SETTINGS = {
@@ -240,19 +243,7 @@ function mean(numbers: number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0) / Math.max(1, numbers.length);
 }
 
-async function main(args: string[]): Promise<number> {
-  let options: Options | "help";
-  try {
-    options = parseOptions(args);
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\nTry --help.`);
-    return 2;
-  }
-  if (options === "help") {
-    console.log(HELP);
-    return 0;
-  }
-
+async function run(options: Options): Promise<void> {
   const curve: LearningCurve = { episodes: [], evaluations: [] };
   const stopwatch = new Stopwatch();
   const kept = await train(options, curve, stopwatch);
@@ -286,7 +277,6 @@ async function main(args: string[]): Promise<number> {
       `\nOn 20 fresh episodes it earns ${mean(returns).toFixed(1)} on average, ` +
       `${Math.min(...returns)} at worst, of 500.`,
   );
-  return 0;
 }
 
-if (import.meta.main) Deno.exitCode = await main(Deno.args);
+if (import.meta.main) Deno.exitCode = await runExample(Deno.args, parseOptions, HELP, run);

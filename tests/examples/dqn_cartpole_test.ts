@@ -1,7 +1,8 @@
 /** The quickstart: its command line, and that every rule it offers trains. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { EVICTIONS, HELP, parseOptions, SELECTORS } from "../../examples/_dqn_options.ts";
-import { type LearningCurve, Stopwatch } from "../../examples/_dqn_report.ts";
+import type { LearningCurve } from "../../examples/_dqn_report.ts";
+import { Stopwatch } from "../../examples/_report.ts";
 import {
   evictions,
   type KeptPolicy,

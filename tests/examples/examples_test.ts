@@ -9,14 +9,15 @@ function pathOf(file: string): string {
   return fileURLToPath(new URL(file, ROOT));
 }
 
-/** Programs that would take long, and what makes them short. */
+/** Agents, which train only for a moment here. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
 };
 
+/** A program is a file of the folder, or `main.ts` of a folder in it. */
 const names = [...Deno.readDirSync(EXAMPLES)]
-  .filter(({ isFile, name }) => isFile && name.endsWith(".ts") && !name.startsWith("_"))
-  .map(({ name }) => name)
+  .map(({ isFile, name }) => isFile ? name : `${name}/main.ts`)
+  .filter((name) => !name.startsWith("_"))
   .sort();
 
 for (const name of names) {

@@ -1,0 +1,178 @@
+/**
+ * What the agents of all examples show: a progress bar while they run, learning curves as a picture, and where the time went.
+ *
+ * @module
+ */
+import process from "node:process";
+// @ts-types="@types/cli-progress"
+import { SingleBar } from "cli-progress";
+import * as vega from "vega";
+import { compile, type TopLevelSpec } from "vega-lite";
+
+/** One point of the learning curve. */
+export interface CurvePoint {
+  /** Environment steps so far. */
+  step: number;
+  /** The undiscounted return of one episode, or the mean over several. */
+  return: number;
+}
+
+/** Adds up the time that calls take, by name. */
+export class Stopwatch {
+  readonly #entries = new Map<string, { count: number; ms: number }>();
+  readonly #startedAt = performance.now();
+
+  /** Runs `call` and measures its time. */
+  readonly time = <Result>(name: string, call: () => Result): Result => {
+    const startedAt = performance.now();
+    const result = call();
+    const ms = performance.now() - startedAt;
+    const entry = this.#entries.get(name);
+    if (entry === undefined) this.#entries.set(name, { count: 1, ms });
+    else {
+      entry.count++;
+      entry.ms += ms;
+    }
+    return result;
+  };
+
+  /** Seconds since the stopwatch was made. */
+  get seconds(): number {
+    return (performance.now() - this.#startedAt) / 1000;
+  }
+
+  /** Seconds of all calls whose name begins with the given text. */
+  secondsOf(prefix: string): number {
+    const entries = [...this.#entries].filter(([name]) => name.startsWith(prefix));
+    return entries.reduce((sum, [, { ms }]) => sum + ms / 1000, 0);
+  }
+
+  /** A line for each name: seconds, share of the whole, and time for one call. */
+  table(): string {
+    const total = this.seconds;
+    const line = (name: string, seconds: number, count?: number) =>
+      `  ${name.padEnd(20)}${seconds.toFixed(2).padStart(8)} s` +
+      `${(100 * seconds / total).toFixed(1).padStart(7)} %` +
+      (count === undefined
+        ? ""
+        : `${(1e6 * seconds / count).toFixed(1).padStart(9)} µs × ${count}`);
+    const lines = [...this.#entries].map(([name, { count, ms }]) => line(name, ms / 1000, count));
+    return [...lines, line("all of training", total)].join("\n");
+  }
+}
+
+/** What the progress bar shows beside the step. */
+export interface Status {
+  /** Mean return of the latest training episodes. */
+  return: number;
+  /** Loss of the latest update; NaN before the first. */
+  loss: number;
+  /** Mean return of the best greedy evaluation so far. */
+  best: number;
+}
+
+/** A progress bar on a terminal. In a file or a log, a plain line every few seconds. */
+export class Progress {
+  readonly #bar: SingleBar | undefined;
+  readonly #total: number;
+  readonly #startedAt = performance.now();
+  #shownAt = this.#startedAt;
+
+  constructor(total: number) {
+    this.#total = total;
+    if (!Deno.stdout.isTerminal()) return;
+    this.#bar = new SingleBar({
+      format: "[{bar}] {value}/{total} | return {return} | loss {loss} | best {best} | {rate}/s",
+      stream: process.stdout,
+      barsize: 20,
+    });
+    this.#bar.start(total, 0, { return: "-", loss: "-", best: "-", rate: "-" });
+  }
+
+  /** Shows how far training is. You may call it as often as you like. */
+  update(step: number, status: Status): void {
+    const now = performance.now();
+    if (now - this.#shownAt < (this.#bar === undefined ? 5_000 : 200)) return;
+    this.#shownAt = now;
+    const shown = {
+      return: status.return.toFixed(1),
+      loss: Number.isNaN(status.loss) ? "-" : status.loss.toPrecision(2),
+      best: status.best.toFixed(1),
+      rate: (1000 * step / (now - this.#startedAt)).toFixed(0),
+    };
+    if (this.#bar !== undefined) this.#bar.update(step, shown);
+    else {
+      console.log(
+        `step ${step}/${this.#total} | return ${shown.return} | loss ${shown.loss} | ` +
+          `best ${shown.best} | ${shown.rate} steps/s`,
+      );
+    }
+  }
+
+  /** Leaves the bar as it is and goes to the next line. */
+  [Symbol.dispose](): void {
+    this.#bar?.stop();
+  }
+}
+
+/** A learning curve with its name, for a picture of several. */
+export interface NamedCurve {
+  readonly name: string;
+  readonly points: readonly CurvePoint[];
+}
+
+/**
+ * Several learning curves as an SVG: a line for each, and a dashed line at the return that counts as solved.
+ *
+ * @param returns The title and the two ends of the vertical axis, and the return that counts as solved.
+ */
+export function curvesSvg(
+  curves: readonly NamedCurve[],
+  title: string,
+  returns: { title: string; domain: readonly [number, number]; solved: number },
+): Promise<string> {
+  return svgOf({
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+    title,
+    width: 560,
+    height: 280,
+    background: "white",
+    layer: [
+      {
+        data: { values: [{ return: returns.solved }] },
+        mark: { type: "rule", strokeDash: [4, 4], color: "gray" },
+        encoding: { y: { field: "return", type: "quantitative" } },
+      },
+      {
+        data: { values: curves.flatMap(({ name, points }) => points.map((p) => ({ ...p, name }))) },
+        mark: { type: "line", point: { size: 15 } },
+        encoding: {
+          x: { field: "step", type: "quantitative", title: "environment steps" },
+          y: {
+            field: "return",
+            type: "quantitative",
+            title: returns.title,
+            scale: { domain: [...returns.domain] },
+          },
+          color: {
+            field: "name",
+            type: "nominal",
+            title: null,
+            sort: curves.map(({ name }) => name),
+            legend: { orient: "top", labelLimit: 0 },
+          },
+        },
+      },
+    ],
+  });
+}
+
+/** Draws a picture as an SVG. */
+export async function svgOf(spec: TopLevelSpec): Promise<string> {
+  const view = new vega.View(vega.parse(compile(spec).spec), { renderer: "none" });
+  try {
+    return await view.toSVG();
+  } finally {
+    view.finalize();
+  }
+}
