@@ -2,14 +2,14 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { EVICTIONS, HELP, parseOptions, SELECTORS } from "../../examples/_dqn_options.ts";
 import type { LearningCurve } from "../../examples/_dqn_report.ts";
-import { Stopwatch } from "../../examples/_report.ts";
 import {
   evictions,
   type KeptPolicy,
   selectors,
   SETTINGS,
   train,
-} from "../../examples/dqn_cartpole.ts";
+} from "../../examples/_dqn_agent.ts";
+import { Stopwatch } from "../../examples/_stopwatch.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const DEFAULTS = parseOptions([]);
