@@ -109,6 +109,7 @@ export type {
   DType,
   NoColumns,
 } from "./schema/columns.ts";
+export type { WaitForOptions, WaitOptions } from "./replay/pace/waiting.ts";
 export { ReplayError } from "./base/errors.ts";
 export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";
 

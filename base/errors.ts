@@ -26,6 +26,8 @@ export type ReplayErrorCode =
   | "memory"
   | "not-savable"
   | "order"
+  | "pace"
+  | "pace-size"
   | "permission"
   | "pick-index"
   | "record-unknown"
@@ -36,6 +38,7 @@ export type ReplayErrorCode =
   | "snapshot-mismatch"
   | "snapshot-truncated"
   | "snapshot-version"
+  | "timeout"
   | "unknown";
 
 /** The details of a {@linkcode ReplayError}, beside its code and text. */

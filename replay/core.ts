@@ -4,6 +4,7 @@
  * @module
  */
 
+import { type Bell, LocalBell, SharedBell } from "../base/bell.ts";
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { ReplayHandle } from "../ffi/handle.ts";
@@ -31,6 +32,8 @@ export class ReplayCore {
   id: number;
   /** The seed of the options, or of the latest snapshot that was loaded. */
   seed: number;
+  /** What wakes those who wait for the replay. */
+  bell: Bell = new LocalBell();
   #handle: ReplayHandle;
   #busyWith: string | undefined;
   readonly #buffers: (() => number)[] = [];
@@ -57,6 +60,7 @@ export class ReplayCore {
     this.seed = seed;
     if (this.#busyWith === undefined) this.id = handle.id;
     before[Symbol.dispose]();
+    this.changed();
   }
 
   /** True once the replay was freed. */
@@ -68,6 +72,27 @@ export class ReplayCore {
   dispose(): void {
     this.id = NO_ID;
     this.#handle[Symbol.dispose]();
+    this.changed();
+  }
+
+  /** Tells those who wait that the replay changed. Whatever stores, draws or removes calls it. */
+  changed(): void {
+    if (this.bell.isHeard) this.bell.ring();
+  }
+
+  /** The memory of the bell of all threads. The first call makes it, and moves those who wait to the new bell. */
+  shareBell(): SharedArrayBuffer {
+    const before = this.bell;
+    if (before instanceof SharedBell) return before.memory;
+    const bell = new SharedBell(new SharedArrayBuffer(SharedBell.bytes));
+    this.bell = bell;
+    before.ring();
+    return bell.memory;
+  }
+
+  /** Takes the bell of the thread that shares this replay. */
+  joinBell(memory: SharedArrayBuffer): void {
+    this.bell = new SharedBell(memory);
   }
 
   /** Bars all use while an operation waits; dispose the result when the operation is done. */
@@ -79,6 +104,7 @@ export class ReplayCore {
       [dispose]: () => {
         this.#busyWith = undefined;
         if (!this.isDisposed) this.id = this.#handle.id;
+        this.changed();
       },
     };
   }

@@ -30,6 +30,7 @@ import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
 import type { Drained } from "./read/drained.ts";
+import { DrainedSteps } from "./read/drained_steps.ts";
 import { Drainer, type DrainOptions } from "./read/drainer.ts";
 import { type Hindsight, Relabeller } from "./read/hindsight.ts";
 import {
@@ -41,6 +42,7 @@ import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
+import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
 import type { PickTable } from "./register/pick_table.ts";
@@ -837,6 +839,65 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   drain(options: DrainOptions = {}): Drained<S> {
     const drained: unknown = this.#drainer.drain(options);
     return drained as Drained<S>;
+  }
+
+  /**
+   * Waits until the replay has at least so many records, picks or episodes: `await replay.waitFor({ records: 10_000 })`.
+   *
+   * Give exactly one of four numbers. `records` are stored now, and `recorded` were written since the replay was created, whatever was
+   * evicted since. So `recorded: 1 + replay.describe().recordedCount` waits for the next record. `picks` are in the first pick table now, and
+   * `episodes` in the replay now. It looks at once, and again after each change, so it takes no time while it waits.
+   *
+   * A private replay changes only in this thread: something in your program must record while you wait.
+   *
+   * @returns How many there are: at least as many as you asked for.
+   * @throws {TypeError} For an unknown option, or not exactly one of the numbers.
+   * @throws {RangeError} For a number that is not whole and 1 or more, and for `records` or `picks` above the capacity.
+   * @throws {ReplayError} `timeout` after `timeoutMs`. `disposed` if the replay is disposed, also during the wait. If `signal` aborts, you
+   * get the signal's reason.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * const stored = replay.waitFor({ records: 2, timeoutMs: 10_000 });
+   * let episode = replay.newEpisode();
+   * for (let t = 0; t < 3; t++) episode = replay.record(episode, t, 0, 0);
+   * assertStrictEquals(await stored, 3); // there were 3 when the wait ended
+   * ```
+   */
+  async waitFor(options: WaitForOptions): Promise<number> {
+    return await waitFor(this.#core, options);
+  }
+
+  /**
+   * Calls a function as soon as the replay is ready for it, and returns what it returned: `await replay.whenReady(() =>
+   * replay.getBatch(256, selector))`.
+   *
+   * The replay is not ready if the call throws `pace` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
+   * after each change of this replay. Such a call has changed nothing. So the function should do nothing but one call of this replay:
+   * whatever else it does happens each time. Any other error ends the wait.
+   *
+   * @param call Calls the replay, and returns at once. It gives no Promise.
+   * @throws {TypeError} For an unknown option, or a function that returns a Promise.
+   * @throws {ReplayError} `timeout` after `timeoutMs`; its `cause` is the latest error of the call. Also what the call throws. If `signal`
+   * aborts, you get the signal's reason.
+   * @example A learner that begins before there is anything to learn from
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * const selector = replay.newPickSelector(uniform());
+   * const first = replay.whenReady(() => replay.getBatch(32, selector), { timeoutMs: 10_000 });
+   * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+   * assertStrictEquals((await first).size, 32);
+   * ```
+   */
+  async whenReady<T>(call: () => T, options: WaitOptions = {}): Promise<T> {
+    const isInVain = (result: T): boolean => result instanceof DrainedSteps && result.size === 0;
+    return await whenReady(this.#core, call, options, isInVain);
   }
 
   /** Saves everything that decides the future as bytes. */

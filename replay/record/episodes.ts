@@ -96,6 +96,7 @@ export class Episodes {
       status = symbols.exrp_episode_create(core.id, this.#number);
     }
     core.check("newEpisode()", status);
+    core.changed();
     const [handle = 0] = this.#number;
     if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));
     eviction?.recorded(core.id, handle);
@@ -136,6 +137,7 @@ export class Episodes {
       status = end();
     }
     core.check(operation, status);
+    core.changed();
     eviction?.look(core.id);
     return this.#flag[0] === 1;
   }
@@ -171,6 +173,7 @@ export class Episodes {
     core.checkUsable("clear()");
     const handles = eviction === undefined ? [] : this.list();
     core.check("clear()", core.kernel.symbols.exrp_replay_clear(core.id));
+    core.changed();
     for (const handle of handles) eviction?.removed(handle);
     // The journals have every pick now. Rules hear of it at once, so that the memory can be used again.
     if (selectors.size > 0) selectors.drain(core.id);
@@ -181,6 +184,7 @@ export class Episodes {
     const core = this.#core;
     const status = core.kernel.symbols.exrp_episode_trim(core.id, handle, position);
     core.check(operation, status);
+    core.changed();
     this.#rules.eviction?.look(core.id);
   }
 
@@ -195,6 +199,7 @@ export class Episodes {
     if (this.info("evict()", handle).ending === "evicted") return false;
     const core = this.#core;
     core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
+    core.changed();
     this.#rules.eviction?.removed(handle);
     return true;
   }

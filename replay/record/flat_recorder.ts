@@ -182,6 +182,7 @@ export class FlatRecorder {
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(id);
       else if (status !== 0) this.#core.check(FLAT, status);
       else {
+        this.#core.changed();
         eviction?.recorded(id, handle[0] as number);
         if (done[0] === count) break;
         if (selectors.size > 0) selectors.drain(id);

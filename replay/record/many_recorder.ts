@@ -288,6 +288,7 @@ export class ManyRecorder {
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(core.id);
       else if (status !== 0) core.check(operation, status);
       else {
+        core.changed();
         if (eviction !== undefined) eviction.recordedMany(core.id, episodes);
         if (done[0] === count) break;
         if (selectors.size > 0) selectors.drain(core.id);

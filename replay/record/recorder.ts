@@ -239,6 +239,7 @@ export class Recorder {
     view.setFloat64(0, episode, true);
     const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
     if (status !== 0) this.#storeAfter(operation, status, flags);
+    core.changed();
     const handle = view.getFloat64(0, true);
     const { eviction, selectors } = this.#rules;
     if (eviction !== undefined) eviction.recorded(core.id, handle);

@@ -68,17 +68,19 @@ for (const [part, others] of Object.entries(allowed)) {
  */
 const rooms: Record<string, readonly string[]> = {
   "experience_replay.ts": [
-    ...["replay_view.ts", "snapshot", "read", "draw", "record", "register", "rules", "core.ts"],
+    ...["replay_view.ts", "snapshot", "read", "draw", "record", "register", "rules", "pace"],
+    "core.ts",
   ],
   "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
   "describe.ts": ["register", "core.ts"],
   stats: ["register", "rules", "core.ts"],
   snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
   read: ["draw", "record", "rules", "core.ts"],
-  draw: ["register", "rules", "core.ts"],
+  draw: ["register", "rules", "pace", "core.ts"],
   record: ["rules", "core.ts"],
   register: ["rules", "core.ts"],
   rules: ["core.ts"],
+  pace: ["core.ts"],
   "core.ts": [],
   "version.ts": [],
 };

@@ -1,0 +1,176 @@
+/**
+ * A bell: who changes something rings it, and who waits for a change hears it. No ring is lost. A ring may come for nothing, so whoever
+ * hears one looks again.
+ *
+ * There are two forms. The local one wakes those who wait on the same thread, without any timer. The shared one wakes those of all threads
+ * that have its memory. A thread may end between its change and its ring, so there a listener also looks again every 100 ms.
+ *
+ * How to wait: begin to listen; then, again and again, call `ready()`, look, and if you looked in vain, await `heard()`. At the end,
+ * close the ear.
+ *
+ * @module
+ */
+
+/** A bell. Where nobody listens, it costs one load to know that. */
+export interface Bell {
+  /** Whether somebody may be listening. If so, ring after each change. */
+  readonly isHeard: boolean;
+  /** Wakes all who listen, those who began first before the others. */
+  ring(): void;
+  /** Begins to listen. */
+  listen(): Ear;
+}
+
+/** One who listens to a bell. */
+export interface Ear {
+  /** To be called before you look. Whatever rings after this call ends the next `heard()`. */
+  ready(): void;
+  /** Resolves after the first ring since `ready()`, and sometimes without one. */
+  heard(): Promise<void>;
+  /** Ends a `heard()` that is waiting. */
+  wake(): void;
+  /** Ends listening. */
+  close(): void;
+}
+
+/** A bell for one thread. */
+export class LocalBell implements Bell {
+  /** Whether somebody listens. */
+  isHeard = false;
+  readonly #ears = new Set<LocalEar>();
+
+  /** Wakes all who listen. */
+  ring(): void {
+    for (const ear of this.#ears) ear.wake();
+  }
+
+  /** Begins to listen. */
+  listen(): Ear {
+    const ear = new LocalEar((closed) => {
+      this.#ears.delete(closed);
+      this.isHeard = this.#ears.size > 0;
+    });
+    this.#ears.add(ear);
+    this.isHeard = true;
+    return ear;
+  }
+}
+
+class LocalEar implements Ear {
+  readonly #leave: (ear: LocalEar) => void;
+  #isRung = false;
+  #resolve: (() => void) | undefined;
+
+  constructor(leave: (ear: LocalEar) => void) {
+    this.#leave = leave;
+  }
+
+  ready(): void {
+    this.#isRung = false;
+  }
+
+  heard(): Promise<void> {
+    if (this.#isRung) return Promise.resolve();
+    return new Promise((resolve) => this.#resolve = resolve);
+  }
+
+  wake(): void {
+    this.#isRung = true;
+    this.#resolve?.();
+    this.#resolve = undefined;
+  }
+
+  close(): void {
+    this.#leave(this);
+    this.wake();
+  }
+}
+
+/** The words of a shared bell: how often it rang, modulo 2^32, and how many listen. */
+const RINGS = 0;
+const EARS = 1;
+
+/** How long a listener waits for a ring before it looks again, in ms. */
+const NET_MS = 100;
+
+/**
+ * A bell for all threads that have its memory.
+ *
+ * A change that a lock guards needs no other order: the listener counts itself before it takes the lock to look, and the changer loads
+ * that count after it took the lock. So, if the listener looked too early, the changer took the lock later and sees the count.
+ */
+export class SharedBell implements Bell {
+  /** The bytes of a bell. */
+  static readonly bytes = 8;
+  /** The memory of the bell: give it to other threads, which make a bell of their own of it. */
+  readonly memory: SharedArrayBuffer;
+  readonly #words: Int32Array;
+
+  /** The bell with this memory, of {@linkcode SharedBell.bytes} bytes: a new one if they are zeros. */
+  constructor(memory: SharedArrayBuffer) {
+    this.memory = memory;
+    this.#words = new Int32Array(memory, 0, SharedBell.bytes / Int32Array.BYTES_PER_ELEMENT);
+  }
+
+  /** Whether somebody listens, or a thread ended while it did. */
+  get isHeard(): boolean {
+    return Atomics.load(this.#words, EARS) > 0;
+  }
+
+  /** Wakes all who listen. */
+  ring(): void {
+    Atomics.add(this.#words, RINGS, 1);
+    Atomics.notify(this.#words, RINGS);
+  }
+
+  /** Begins to listen. */
+  listen(): Ear {
+    return new SharedEar(this.#words);
+  }
+}
+
+class SharedEar implements Ear {
+  readonly #words: Int32Array;
+  #seen = 0;
+  #isWoken = false;
+  #resolve: (() => void) | undefined;
+  #isOpen = true;
+
+  constructor(words: Int32Array) {
+    this.#words = words;
+    Atomics.add(words, EARS, 1);
+  }
+
+  ready(): void {
+    this.#isWoken = false;
+    this.#seen = Atomics.load(this.#words, RINGS);
+  }
+
+  heard(): Promise<void> {
+    if (this.#isWoken) return Promise.resolve();
+    const { async, value } = Atomics.waitAsync(this.#words, RINGS, this.#seen, NET_MS);
+    if (!async) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      // The timer also keeps this thread alive, as another one may still ring; `waitAsync` alone does not.
+      const timer = setTimeout(end, NET_MS);
+      value.then(end);
+      this.#resolve = end;
+    });
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#resolve?.();
+    this.#resolve = undefined;
+  }
+
+  close(): void {
+    if (this.#isOpen) Atomics.sub(this.#words, EARS, 1);
+    this.#isOpen = false;
+    this.wake();
+  }
+}

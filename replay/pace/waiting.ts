@@ -1,0 +1,190 @@
+/**
+ * Waiting until a replay is ready for something, without asking again and again.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
+import { ReplayError } from "../../base/errors.ts";
+import {
+  EXRP_INFO_EPISODE_COUNT,
+  EXRP_INFO_PICK_COUNT,
+  EXRP_INFO_RECORD_COUNT,
+  EXRP_INFO_RECORDED_COUNT,
+} from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+
+/** How long to wait. */
+export interface WaitOptions {
+  /** Ends the wait when it aborts: the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The longest wait, in ms: 0 to 2^31 - 1. After it, the promise rejects with a `ReplayError`, `timeout`. Without it there is no limit. */
+  readonly timeoutMs?: number;
+}
+
+/** What `waitFor` waits for: exactly one of the numbers, each a whole number of 1 or more. */
+export interface WaitForOptions extends WaitOptions {
+  /** At least so many records are stored now. */
+  readonly records?: number;
+  /** At least so many records were written to the replay since it was created. Evictions do not lower this number. */
+  readonly recorded?: number;
+  /** The first pick table has at least so many picks now. */
+  readonly picks?: number;
+  /** The replay has at least so many episodes now. Open ones count, and those without a record too. */
+  readonly episodes?: number;
+}
+
+/** What an attempt returns if it has to be made again. */
+const NOT_YET = Symbol("not yet");
+
+/** The largest time that timers take. */
+const TIMEOUT_MAX = 2 ** 31 - 1;
+
+const WAIT_FOR = "waitFor()";
+const WHEN_READY = "whenReady()";
+const COUNTS = {
+  records: { index: EXRP_INFO_RECORD_COUNT, text: "records stored now", isBounded: true },
+  recorded: { index: EXRP_INFO_RECORDED_COUNT, text: "records ever written", isBounded: false },
+  picks: {
+    index: EXRP_INFO_PICK_COUNT,
+    text: "picks in the first pick table now",
+    isBounded: true,
+  },
+  episodes: { index: EXRP_INFO_EPISODE_COUNT, text: "episodes stored now", isBounded: false },
+} as const;
+const COUNT_NAMES = ["records", "recorded", "picks", "episodes"] as const;
+const WAIT_NAMES = ["signal", "timeoutMs"] as const;
+
+/** Checks how long to wait. */
+export function checkWait(operation: string, { signal, timeoutMs }: WaitOptions): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TypeError(`${operation}: signal must be an AbortSignal, got ${show(signal)}`);
+  }
+  if (timeoutMs !== undefined) checkNumber(`${operation}: timeoutMs`, timeoutMs, 0, TIMEOUT_MAX);
+}
+
+/** Waits until the replay of `core` has at least so many of something; returns how many it has. */
+export async function waitFor(core: ReplayCore, options: WaitForOptions): Promise<number> {
+  checkOptions(WAIT_FOR, options, [...COUNT_NAMES, ...WAIT_NAMES]);
+  const names = COUNT_NAMES.filter((name) => options[name] !== undefined);
+  const [name] = names;
+  if (name === undefined || names.length > 1) {
+    throw new TypeError(
+      `${WAIT_FOR} takes one of records, recorded, picks and episodes, got ${
+        names.length === 0 ? "none" : names.join(" and ")
+      }`,
+    );
+  }
+  const { index, text, isBounded } = COUNTS[name];
+  const { capacity } = core.config;
+  const most = isBounded ? capacity : Number.MAX_SAFE_INTEGER;
+  const where = `${WAIT_FOR}: ${name}${isBounded ? " (at most the capacity)" : ""}`;
+  const wanted = checkInteger(where, options[name], 1, most);
+  checkWait(WAIT_FOR, options);
+  let count = 0;
+  const look = (): number | typeof NOT_YET => {
+    if (core.busyWith !== undefined && !core.isDisposed) return NOT_YET;
+    count = core.info(WAIT_FOR)[index] ?? 0;
+    return count >= wanted ? count : NOT_YET;
+  };
+  return await attemptUntil(core, options, look, (timeoutMs) =>
+    new ReplayError(
+      "timeout",
+      `${WAIT_FOR}: ${name} was to be at least ${wanted} within ${timeoutMs} ms, but it is ${count} (${text})`,
+    ));
+}
+
+/**
+ * Calls `call` until the replay is ready for it: until it throws neither `pace` nor `empty`, and `isInVain` does not say that it returned
+ * nothing. Returns what it returned.
+ */
+export async function whenReady<T>(
+  core: ReplayCore,
+  call: () => T,
+  options: WaitOptions,
+  isInVain: (result: T) => boolean,
+): Promise<T> {
+  if (typeof call !== "function") {
+    throw new TypeError(`${WHEN_READY} takes a function that calls the replay, got ${show(call)}`);
+  }
+  checkOptions(WHEN_READY, options, WAIT_NAMES);
+  checkWait(WHEN_READY, options);
+  let why: unknown;
+  const attempt = (): T | typeof NOT_YET => {
+    try {
+      const result = call();
+      if (result instanceof Promise) {
+        result.catch(() => {});
+        throw new TypeError(
+          `${WHEN_READY} takes a function that calls the replay at once, got one that returned a Promise`,
+        );
+      }
+      why = undefined;
+      return isInVain(result) ? NOT_YET : result;
+    } catch (error) {
+      if (!isPassing(core, error)) throw error;
+      why = error;
+      return NOT_YET;
+    }
+  };
+  return await attemptUntil(core, options, attempt, (timeoutMs) => {
+    const reason = why instanceof Error ? why.message : "there are too few steps";
+    return new ReplayError(
+      "timeout",
+      `${WHEN_READY}: the replay was not ready within ${timeoutMs} ms: ${reason}`,
+      { cause: why },
+    );
+  });
+}
+
+/** Whether an error says that the same call may succeed later, without any change by who called. */
+export function isPassing(core: ReplayCore, error: unknown): boolean {
+  if (!(error instanceof ReplayError)) return false;
+  const { code } = error;
+  return code === "pace" || code === "empty" || (code === "busy" && core.busyWith !== undefined);
+}
+
+/** Attempts at once, and again after each change of the replay, until an attempt succeeds. No listener and no timer outlives the wait. */
+async function attemptUntil<T>(
+  core: ReplayCore,
+  { signal, timeoutMs }: WaitOptions,
+  attempt: () => T | typeof NOT_YET,
+  late: (timeoutMs: number) => ReplayError,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const first = attempt();
+  if (first !== NOT_YET) return first;
+  let stop: { readonly reason: unknown } | undefined;
+  let { bell } = core;
+  let ear = bell.listen();
+  const abort = (): void => {
+    stop = { reason: signal?.reason };
+    ear.wake();
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => {
+    stop ??= { reason: late(timeoutMs) };
+    ear.wake();
+  }, timeoutMs);
+  try {
+    for (;;) {
+      ear.ready();
+      if (stop !== undefined) throw stop.reason;
+      const result = attempt();
+      if (result !== NOT_YET) return result;
+      if (core.bell === bell) {
+        await ear.heard();
+        continue;
+      }
+      // The replay was shared meanwhile.
+      ear.close();
+      bell = core.bell;
+      ear = bell.listen();
+    }
+  } finally {
+    ear.close();
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}

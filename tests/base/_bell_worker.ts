@@ -1,0 +1,35 @@
+/** A Worker that shares a bell and a word with the test: it answers each step that the test makes. */
+import { SharedBell } from "../../base/bell.ts";
+
+interface Task {
+  readonly memory: SharedArrayBuffer;
+  readonly words: SharedArrayBuffer;
+  /** How many steps to answer. */
+  readonly steps: number;
+  /** Whether to end between the last change and its ring. */
+  readonly endsEarly: boolean;
+}
+
+// The types of a Worker's global scope are not those of the main thread's.
+const worker = globalThis as unknown as {
+  onmessage: (message: MessageEvent<Task>) => Promise<void>;
+  close(): void;
+};
+
+worker.onmessage = async ({ data }) => {
+  const bell = new SharedBell(data.memory);
+  const words = new Int32Array(data.words);
+  const ear = bell.listen();
+  for (let step = 1; step <= data.steps; step++) {
+    for (;;) {
+      ear.ready();
+      if (Atomics.load(words, 0) >= step) break;
+      await ear.heard();
+    }
+    Atomics.store(words, 1, step);
+    if (data.endsEarly && step === data.steps) break;
+    if (bell.isHeard) bell.ring();
+  }
+  ear.close();
+  worker.close();
+};
