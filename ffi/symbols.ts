@@ -27,6 +27,24 @@ export const symbols = {
   exrp_replay_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, broken)` */
   exrp_replay_check: { parameters: ["u32", "buffer"], result: "i32" },
+  /** `(replay, ticket, ticket_count)` */
+  exrp_replay_share: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(ticket, ticket_count, replay)` */
+  exrp_replay_attach: { parameters: ["buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, serial)` */
+  exrp_ticket_revoke: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(replay)` */
+  exrp_hold_begin: { parameters: ["u32"], result: "i32" },
+  /** `(replay)` */
+  exrp_hold_end: { parameters: ["u32"], result: "i32" },
+  /** `(replay, info, info_count)` */
+  exrp_share_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, reaped)` */
+  exrp_share_reap: { parameters: ["u32", "buffer"], result: "i32" },
+  /** `(replay, note, note_size)` */
+  exrp_share_note_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, note, note_size)` */
+  exrp_share_note_get: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, offsets, offset_count)` */
   exrp_row_layout: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, episode)` */
@@ -212,6 +230,24 @@ export interface KernelSymbols {
   exrp_replay_info(replay: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_replay_check` of kernel/exrp.h. */
   exrp_replay_check(replay: number, broken: KernelBuffer): number;
+  /** `exrp_replay_share` of kernel/exrp.h. */
+  exrp_replay_share(replay: number, ticket: KernelBuffer, ticket_count: number): number;
+  /** `exrp_replay_attach` of kernel/exrp.h. */
+  exrp_replay_attach(ticket: KernelBuffer, ticket_count: number, replay: KernelBuffer): number;
+  /** `exrp_ticket_revoke` of kernel/exrp.h. */
+  exrp_ticket_revoke(replay: number, serial: number): number;
+  /** `exrp_hold_begin` of kernel/exrp.h. */
+  exrp_hold_begin(replay: number): number;
+  /** `exrp_hold_end` of kernel/exrp.h. */
+  exrp_hold_end(replay: number): number;
+  /** `exrp_share_info` of kernel/exrp.h. */
+  exrp_share_info(replay: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_share_reap` of kernel/exrp.h. */
+  exrp_share_reap(replay: number, reaped: KernelBuffer): number;
+  /** `exrp_share_note_set` of kernel/exrp.h. */
+  exrp_share_note_set(replay: number, note: KernelBuffer, note_size: number): number;
+  /** `exrp_share_note_get` of kernel/exrp.h. */
+  exrp_share_note_get(replay: number, note: KernelBuffer, note_size: number): number;
   /** `exrp_row_layout` of kernel/exrp.h. */
   exrp_row_layout(replay: number, offsets: KernelBuffer, offset_count: number): number;
   /** `exrp_episode_create` of kernel/exrp.h. */
@@ -539,6 +575,10 @@ export const EXRP_STATUS_EPISODE_ENDED = 21;
 export const EXRP_STATUS_FULL = 22;
 export const EXRP_STATUS_ORDER = 23;
 export const EXRP_STATUS_RECORD_UNKNOWN = 24;
+export const EXRP_STATUS_NOT_SHARABLE = 25;
+export const EXRP_STATUS_TICKET = 26;
+export const EXRP_STATUS_REVOKED = 27;
+export const EXRP_STATUS_HELD = 28;
 export const EXRP_STATUS_MEMORY = 30;
 export const EXRP_STATUS_LIMIT = 31;
 export const EXRP_STATUS_JOURNAL_FULL = 32;
@@ -558,6 +598,8 @@ export const EXRP_LIMIT_N_STEPS = 8;
 export const EXRP_LIMIT_TAGS = 16;
 export const EXRP_LIMIT_WINDOW = 65536;
 export const EXRP_LIMIT_REPLAYS = 65536;
+export const EXRP_LIMIT_SEATS = 1024;
+export const EXRP_LIMIT_TICKETS = 4096;
 export const EXRP_CONFIG_CAPACITY = 0;
 export const EXRP_CONFIG_SEGMENT_LENGTH = 1;
 export const EXRP_CONFIG_SEED = 2;
@@ -691,6 +733,22 @@ export const EXRP_SUMS_PRIORITIES = 1;
 export const EXRP_DRAWS_DRAWN_COUNT = 0;
 export const EXRP_DRAWS_NOTED_COUNT = 1;
 export const EXRP_DRAWS_INFO_COUNT = 2;
+export const EXRP_SHARE_NO_THREADS = 1;
+export const EXRP_SHARE_OWN_EVICTION = 2;
+export const EXRP_SHARE_JOURNAL = 3;
+export const EXRP_SHARE_LOADING = 4;
+export const EXRP_TICKET_OTHER_KERNEL = 1;
+export const EXRP_TICKET_GONE = 2;
+export const EXRP_TICKET_REVOKED = 3;
+export const EXRP_TICKET_KERNEL = 0;
+export const EXRP_TICKET_REPLAY = 1;
+export const EXRP_TICKET_SERIAL = 2;
+export const EXRP_TICKET_COUNT = 3;
+export const EXRP_SHARE_INFO_SHARED = 0;
+export const EXRP_SHARE_INFO_SEATS = 1;
+export const EXRP_SHARE_INFO_ENDED = 2;
+export const EXRP_SHARE_INFO_NOTE = 3;
+export const EXRP_SHARE_INFO_COUNT = 4;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
@@ -11,6 +12,8 @@
 
 using exrp::fail;
 using exrp::Instance;
+using exrp::Lane;
+using exrp::Seat;
 using exrp::Status;
 
 namespace {
@@ -20,50 +23,87 @@ namespace {
 exrp::Registry* registry() {
   static exrp::Registry* const made = [] {
     exrp::keepLoaded();
-    return new (std::nothrow) exrp::Registry;
+    return new (std::nothrow) exrp::Registry(exrp::numberOfThisCopy());
   }();
   return made;
 }
 
-/// Frees the replays of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
-void threadEnded(uint64_t thread) {
-  while (Instance* left = registry()->removeOwned(thread)) delete left;
-}
-
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
-/// Calls `use` with the replay while another thread may draw from it. Returns replayUnknown where there is no such replay.
-template <typename Use>
-int32_t withOrders(uint32_t id, Use use) {
-  Instance* instance = registry() == nullptr ? nullptr : registry()->find(id);
-  if (instance == nullptr) return number(fail(Status::replayUnknown, id));
-  return number(use(*instance));
+/// One user of the replay less; the last one frees it.
+void release(Instance& instance) {
+  if (registry()->release(instance)) delete &instance;
 }
 
-/// Like withOrders(), but draws all ordered batches first.
+/// Frees a seat that the registry has no more, and the replay with its last seat.
+void vacate(Seat* seat, bool threadEnded) {
+  Instance& instance = seat->instance;
+  instance.dismiss(*seat, threadEnded);
+  delete seat;
+  release(instance);
+}
+
+/// Frees the seats of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
+void threadEnded(uint64_t thread) {
+  while (Seat* left = registry()->removeOwned(thread)) vacate(left, true);
+}
+
+/// Puts a seat whose place is made into the registry, as the calling thread's. On failure it is freed.
+Status seat(std::unique_ptr<Seat> made, uint32_t* id) {
+  made->owner = exrp::callingThread(threadEnded);
+  const Status status = registry()->add(made.get(), id);
+  Seat* const kept = made.release();
+  if (status != Status::ok) vacate(kept, false);
+  return status;
+}
+
+template <typename Use>
+Status callWith(Use use, Seat& seat) {
+  if constexpr (std::is_invocable_v<Use, Seat&>) return use(seat);
+  else if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(seat.instance, seat.lane);
+  else return use(seat.instance);
+}
+
+/// Calls `use` with the seat while another thread may draw what it ordered. Returns replayUnknown where there is no such seat.
+template <typename Use>
+int32_t withSeat(uint32_t id, Use use) {
+  Seat* found = registry() == nullptr ? nullptr : registry()->find(id);
+  if (found == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*found));
+}
+
+/// Draws what the seat ordered, waits for other seats, and calls.
+template <typename Use>
+[[gnu::noinline]] Status inTurn(Seat& seat, Use use) {
+  seat.instance.finishOrders(seat);
+  const exrp::Turn turn(seat);
+  return turn.status() == Status::ok ? callWith(use, seat) : turn.status();
+}
+
+/// Calls `use` with the seat, or with the replay, and the seat's lane where it asks for one. The seat's ordered batches are drawn first, and other
+/// seats' calls do not come in between.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
-  return withOrders(id, [&](Instance& instance) {
-    instance.finishOrders();
-    return use(instance);
-  });
+  return withSeat(id, [&](Seat& seat) { return seat.gate.isOpen() ? callWith(use, seat) : inTurn(seat, use); });
 }
 
 /// Like withReplay(), for calls that draw or change something. A replay that is being loaded refuses them, as its parts do not fit yet.
 template <typename Use>
 int32_t withWhole(uint32_t id, Use use) {
-  return withReplay(id, [&](Instance& instance) {
+  return withReplay(id, [&](Instance& instance, Lane& lane) {
     const Status status = instance.snapshot.checkWhole();
-    return status == Status::ok ? use(instance) : status;
+    if (status != Status::ok) return status;
+    if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(instance, lane);
+    else return use(instance);
   });
 }
 
-/// Calls `use` with the replay and one of its pick tables.
+/// Calls `use` with the replay, the seat's lane and one of the pick tables.
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
-  return withReplay(id, [&](Instance& instance) {
+  return withReplay(id, [&](Instance& instance, Lane& lane) {
     exrp::Table* found = instance.replay.findTable(table);
-    return found == nullptr ? Status::argument : use(instance, *found);
+    return found == nullptr ? Status::argument : use(instance, lane, *found);
   });
 }
 
@@ -84,36 +124,36 @@ uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size)
 
 int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                            const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
-  std::unique_ptr<Instance> made(new (std::nothrow) Instance);
-  if (parsed == nullptr || made == nullptr) return number(fail(Status::memory, sizeof(Instance)));
+  std::unique_ptr<Instance> made(new (std::nothrow) Instance(registry()->nextSerial()));
+  std::unique_ptr<Seat> first(made == nullptr ? nullptr : new (std::nothrow) Seat(*made));
+  if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(Instance) + sizeof(Seat)));
   exrp::PickPolicy pick;
   Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
   if (status == Status::ok) status = exrp::ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
   if (status == Status::ok) status = made->create(*parsed, pick);
-  uint32_t id = 0;
-  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
-  made->owner = exrp::callingThread(threadEnded);
-  if (status == Status::ok) status = registry()->add(made.get(), &id);
   if (status != Status::ok) return number(status);
-  made.release();
-  *replay = id;
-  return EXRP_STATUS_OK;
+  made.release();  // the seat's now
+  return number(seat(std::move(first), replay));
 }
 
 int32_t exrp_replay_destroy(uint32_t replay) {
-  const std::unique_ptr<Instance> removed(registry() == nullptr ? nullptr : registry()->remove(replay));
-  return removed == nullptr ? number(fail(Status::replayUnknown, replay)) : EXRP_STATUS_OK;
+  Seat* const removed = registry() == nullptr ? nullptr : registry()->remove(replay);
+  if (removed == nullptr) return number(fail(Status::replayUnknown, replay));
+  vacate(removed, false);
+  return EXRP_STATUS_OK;
 }
 
 uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
 
 int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](Seat& seat) {
     if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
+    const Instance& found = seat.instance;
     found.replay.info(info);
     info[EXRP_INFO_INDEX_BYTES] += found.looking.memoryBytes();
-    info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes();
+    info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes(seat);
     return Status::ok;
   });
 }
@@ -121,6 +161,94 @@ int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
 int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
   return withReplay(replay, [&](Instance& found) {
     *broken = found.replay.check();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count) {
+  if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
+  return withReplay(replay, [&](Seat& at) {
+    Status status = at.instance.snapshot.checkWhole();
+    uint32_t serial = 0;
+    if (status == Status::ok) status = at.instance.share(at, &serial);
+    if (status != Status::ok) return status;
+    ticket[EXRP_TICKET_KERNEL] = registry()->kernel();
+    ticket[EXRP_TICKET_REPLAY] = static_cast<double>(at.instance.serial);
+    ticket[EXRP_TICKET_SERIAL] = serial;
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t* replay) {
+  if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
+  if (registry() == nullptr || ticket[EXRP_TICKET_KERNEL] != registry()->kernel()) {
+    return number(fail(Status::ticket, EXRP_TICKET_OTHER_KERNEL));
+  }
+  Instance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
+  const double serial = ticket[EXRP_TICKET_SERIAL];
+  if (found == nullptr) return number(fail(Status::ticket, EXRP_TICKET_GONE));
+  std::unique_ptr<Seat> made(new (std::nothrow) Seat(*found));
+  Status status = made == nullptr ? fail(Status::memory, sizeof(Seat)) : Status::ok;
+  if (status == Status::ok && !(serial >= 0 && serial < EXRP_LIMIT_TICKETS)) status = fail(Status::ticket, EXRP_TICKET_GONE);
+  if (status == Status::ok) {
+    made->owner = exrp::callingThread(threadEnded);
+    made->ticket = static_cast<uint32_t>(serial);
+    made->isGuest = true;
+    status = found->admit(*made);
+  }
+  if (status == Status::ok) return number(seat(std::move(made), replay));
+  release(*found);
+  return number(status);
+}
+
+int32_t exrp_ticket_revoke(uint32_t replay, uint32_t serial) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.revoke(at, serial); });
+}
+
+int32_t exrp_hold_begin(uint32_t replay) {
+  return withSeat(replay, [&](Seat& at) {
+    at.instance.finishOrders(at);
+    return at.instance.hold(at);
+  });
+}
+
+int32_t exrp_hold_end(uint32_t replay) {
+  return withSeat(replay, [&](Seat& at) {
+    at.instance.finishOrders(at);
+    return at.instance.endHold(at);
+  });
+}
+
+int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Seat& at) {
+    if (info_count < EXRP_SHARE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_SHARE_INFO_COUNT);
+    const exrp::Sharing& sharing = at.instance.sharing;
+    const bool isShared = at.gate.isShared();
+    info[EXRP_SHARE_INFO_SHARED] = isShared ? 1 : 0;
+    info[EXRP_SHARE_INFO_SEATS] = isShared ? sharing.seatCount() : 1;
+    info[EXRP_SHARE_INFO_ENDED] = sharing.endedCount;
+    info[EXRP_SHARE_INFO_NOTE] = sharing.noteSize();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_share_reap(uint32_t replay, uint32_t* reaped) {
+  return withReplay(replay, [&](Instance& found) {
+    *reaped = found.sharing.endedCount;
+    found.sharing.endedCount = 0;
+    return Status::ok;
+  });
+}
+
+int32_t exrp_share_note_set(uint32_t replay, const uint8_t* note, uint32_t note_size) {
+  return withReplay(replay, [&](Instance& found) { return found.sharing.setNote(note, note_size); });
+}
+
+int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) {
+  return withReplay(replay, [&](Instance& found) {
+    const exrp::Sharing& sharing = found.sharing;
+    if (note_size < sharing.noteSize()) return fail(Status::bufferSize, note_size, sharing.noteSize());
+    if (sharing.noteSize() > 0) memcpy(note, sharing.note(), sharing.noteSize());
     return Status::ok;
   });
 }
@@ -164,8 +292,8 @@ int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps,
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withWhole(replay, [&](Instance& found) {
-    return found.recording.recordBatch(found.lane, episodes, steps, steps_size, count, flags, done);
+  return withWhole(replay, [&](Instance& found, Lane& lane) {
+    return found.recording.recordBatch(lane, episodes, steps, steps_size, count, flags, done);
   });
 }
 
@@ -230,8 +358,8 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
-  return withReplay(replay, [&](Instance& found) {
-    return exrp::getRows(found.replay, found.lane, column, episodes, positions, count, run_length, rows, rows_size);
+  return withReplay(replay, [&](Instance& found, Lane& lane) {
+    return exrp::getRows(found.replay, lane, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
 
@@ -268,96 +396,100 @@ int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, con
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
-  return withWhole(replay, [&](Instance& found) {
-    return found.drawing.setPriority(found.lane, selector, episodes, positions, priorities, priority_size, count, applied);
+  return withWhole(replay, [&](Instance& found, Lane& lane) {
+    return found.drawing.setPriority(lane, selector, episodes, positions, priorities, priority_size, count, applied);
   });
 }
 
 int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions, uint32_t count,
                           double* priorities) {
-  return withWhole(replay, [&](Instance& found) {
-    return found.drawing.getPriority(found.lane, selector, episodes, positions, count, priorities);
+  return withWhole(replay, [&](Instance& found, Lane& lane) {
+    return found.drawing.getPriority(lane, selector, episodes, positions, count, priorities);
   });
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::Table& at) {
     const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.drawing.batchLayout(found.lane, at, count, offsets);
+    return found.drawing.batchLayout(lane, at, count, offsets);
   });
 }
 
 int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
-  return withWhole(replay, [&](Instance& found) { return found.drawing.checkDraw(found.lane, selector, count); });
+  return withWhole(replay, [&](Instance& found, Lane& lane) { return found.drawing.checkDraw(lane, selector, count); });
 }
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
-  return withWhole(replay, [&](Instance& found) {
-    return found.drawing.getBatch(found.lane, selector, {first, count, total}, beta, batch, batch_size);
+  return withWhole(replay, [&](Instance& found, Lane& lane) {
+    return found.drawing.getBatch(lane, selector, {first, count, total}, beta, batch, batch_size);
   });
 }
 
 int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::Table& at) {
     const Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
-    return found.drawing.gatherBatch(found.lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
+    return found.drawing.gatherBatch(lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
                                      batch, batch_size);
   });
 }
 
 int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size,
                          double* order) {
-  return withOrders(replay, [&](Instance& found) { return found.orderBatch(selector, count, beta, batch, batch_size, order); });
+  return withSeat(replay, [&](Seat& at) { return at.instance.orderBatch(at, selector, count, beta, batch, batch_size, order); });
 }
 
 int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
-  Instance* found = registry() == nullptr ? nullptr : registry()->enter(replay);
+  Seat* found = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (found == nullptr) return number(fail(Status::replayUnknown, replay));
-  const Status status = found->runOrder(order, batch);
+  const Status status = found->instance.runOrder(*found, order, batch);
   registry()->leave(found);
   return number(status);
 }
 
 int32_t exrp_batch_take(uint32_t replay, double order) {
-  return withOrders(replay, [&](Instance& found) { return found.takeBatch(order); });
+  return withSeat(replay, [&](Seat& at) { return at.instance.takeBatch(at, order); });
 }
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane&, exrp::Table& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withTable(replay, table, [&](Instance& found, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane&, exrp::Table& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
   return withTable(replay, table,
-                   [&](Instance& found, exrp::Table& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+                   [&](Instance& found, Lane&, exrp::Table& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
-  return withTable(replay, table, [&](Instance&, exrp::Table& at) { return at.picks.openJournal(); });
+  return withReplay(replay, [&](Seat& seat) {
+    exrp::Table* const at = seat.instance.replay.findTable(table);
+    if (at == nullptr) return Status::argument;
+    return seat.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
+  });
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
-  return withTable(replay, table, [&](Instance&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, Lane&, exrp::Table& at) {
     *count = static_cast<uint32_t>(at.picks.journal().count());
     return Status::ok;
   });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withTable(replay, table, [&](Instance&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, Lane&, exrp::Table& at) {
     *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
@@ -373,10 +505,10 @@ int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_cou
 
 int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
                            double* summary, uint32_t summary_count) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](Instance& found, Lane& lane) {
     if (what > EXRP_SUMS_PRIORITIES) return fail(Status::argument, 3, what);
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
-    return found.looking.sums(found.lane, selector, what, {edges, edge_count, counts}, summary);
+    return found.looking.sums(lane, selector, what, {edges, edge_count, counts}, summary);
   });
 }
 
@@ -408,11 +540,15 @@ int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint3
 
 int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                            double items_size) {
-  return withReplay(replay, [&](Instance& found) { return found.snapshot.write(section, first, count, items, items_size); });
+  return withReplay(replay, [&](Seat& at) {
+    return at.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.write(section, first, count, items, items_size);
+  });
 }
 
 int32_t exrp_snapshot_end(uint32_t replay) {
-  return withReplay(replay, [&](Instance& found) { return found.snapshot.end(); });
+  return withReplay(replay, [&](Seat& at) {
+    return at.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.end();
+  });
 }
 
 }  // extern "C"

@@ -8,21 +8,22 @@
 // to an order's memory only while that order's own runFor() is under way, as its caller keeps the memory for as long. The caller's
 // thread may write to it in any call of its own.
 //
+// Where threads share a replay, each seat has its own orders. A seat's calls come after its own orders, not after those of other seats.
+//
 // Thread safety: runFor() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
-// caller's thread's. Whoever draws has set isDrawing_, and nobody else touches the replay then: the caller's thread comes here first
-// (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
-// between two calls.
+// caller's thread's. Whoever draws has set isDrawing_, and nobody else of the seat touches the replay then: the caller's thread comes here
+// first (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
+// between two calls. guard_ is open while `draw` is called, so that `draw` may take the lock of a shared replay.
 // Invariants:
-//   1. waiting() is the number of orders that were given and are not carried out; it falls only when one is wholly done.
+//   1. The gate counts the orders that were given and are not carried out; it falls only when one is wholly done.
 //   2. A place that is given and not done is changed by nobody but who draws, isHeld aside.
 //   3. At most one thread draws, and always the oldest order.
 // Cost: for calls when nothing waits, one load.
 #pragma once
 
-#include <atomic>
-
 #include "kernel/base/error.hpp"
 #include "kernel/base/sync.hpp"
+#include "kernel/gate.hpp"
 
 namespace exrp {
 
@@ -41,8 +42,8 @@ struct BatchOrder {
 
 class BatchOrders {
  public:
-  /// Acquire: who sees none waiting sees all that was drawn.
-  uint32_t waiting() const { return waiting_.load(std::memory_order_acquire); }
+  explicit BatchOrders(Gate& gate) : gate_(gate) {}
+  uint32_t waiting() const { return gate_.waiting(); }
 
   /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
@@ -52,7 +53,7 @@ class BatchOrders {
       place = order;
       place.id = ++given_;
       place.isDone = place.isHeld = false;
-      waiting_.fetch_add(1, std::memory_order_relaxed);
+      gate_.orderGiven();
       return place.id;
     }
     return 0;
@@ -127,8 +128,7 @@ class BatchOrders {
     for (uint32_t index = 0; index < errorDetailCount; ++index) order.detail[index] = errorDetail[index];
     order.isDone = true;
     isDrawing_ = false;
-    // Release: pairs with waiting().
-    waiting_.fetch_sub(1, std::memory_order_release);
+    gate_.orderDone();
     changed_.notify_all();
   }
 
@@ -147,9 +147,9 @@ class BatchOrders {
     return found;
   }
 
+  Gate& gate_;
   Mutex guard_;
   Condition changed_;
-  std::atomic<uint32_t> waiting_ = 0;
   bool isDrawing_ = false;
   bool isClosing_ = false;
   BatchOrder places_[EXRP_LIMIT_ORDERS] = {};

@@ -12,9 +12,10 @@
  *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
  *  6. No callbacks, no variable arguments, no structs by value.
  *  7. Bytes in memory are in the order of the machine. Every supported platform is little-endian.
- *  8. Thread safety: any thread may create, use and destroy ids. The caller makes calls on one replay one at a time.
- *     EXRP_SLOW functions are the exception: bindings call them from another thread, at any time.
- *     When a thread ends, the kernel destroys the replays that it created. The end of the process is not the end of a thread.
+ *  8. Thread safety: any thread may create, use and destroy ids. Calls by one id come from one thread, one at a time. Several threads may
+ *     use one replay, each by an id of its own: see exrp_replay_share. EXRP_SLOW functions are the exception: bindings call them from
+ *     another thread, at any time.
+ *     When a thread ends, the kernel destroys the ids that it created. The end of the process is not the end of a thread.
  *  9. exrp_error_detail gives up to four numbers about this thread's last failure. Each status below lists its numbers.
  */
 #ifndef EXRP_H
@@ -68,6 +69,10 @@ extern "C" {
                                             or change while it is loaded [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, the episode's rows have positions
                                             below this; or, where the position's record is gone, minus the first position] */
+#define EXRP_STATUS_NOT_SHARABLE 25      /* a call that a shared replay can't have, or a replay that can't be shared [EXRP_SHARE_*] */
+#define EXRP_STATUS_TICKET 26            /* nobody can attach by this ticket [EXRP_TICKET_*] */
+#define EXRP_STATUS_REVOKED 27           /* the ticket by which this id came was revoked [ticket] */
+#define EXRP_STATUS_HELD 28              /* this thread holds the replay by another id: the call would wait for ever */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
@@ -88,7 +93,9 @@ extern "C" {
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
 #define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick table takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
-#define EXRP_LIMIT_REPLAYS 65536
+#define EXRP_LIMIT_REPLAYS 65536 /* ids in use */
+#define EXRP_LIMIT_SEATS 1024    /* ids of one replay */
+#define EXRP_LIMIT_TICKETS 4096  /* tickets of one replay, ever */
 
 /* Indices into the numbers of exrp_replay_create. */
 #define EXRP_CONFIG_CAPACITY 0        /* records, 1..EXRP_LIMIT_CAPACITY */
@@ -262,6 +269,30 @@ extern "C" {
 #define EXRP_DRAWS_NOTED_COUNT 1 /* picks noted now */
 #define EXRP_DRAWS_INFO_COUNT 2
 
+/* Why a replay can't be shared, or a shared replay can't have a call. */
+#define EXRP_SHARE_NO_THREADS 1   /* this kernel has one thread: WebAssembly */
+#define EXRP_SHARE_OWN_EVICTION 2 /* the caller chooses what to evict */
+#define EXRP_SHARE_JOURNAL 3      /* a selector of the caller's reads a journal */
+#define EXRP_SHARE_LOADING 4      /* a snapshot can be loaded only into a replay that is not shared */
+
+/* Why a ticket is no good. */
+#define EXRP_TICKET_OTHER_KERNEL 1 /* another kernel made it: another process, or another copy of the library */
+#define EXRP_TICKET_GONE 2         /* the replay was destroyed, or never had this ticket */
+#define EXRP_TICKET_REVOKED 3
+
+/* Indices into the numbers of a ticket. */
+#define EXRP_TICKET_KERNEL 0  /* a number of this copy of the kernel */
+#define EXRP_TICKET_REPLAY 1  /* a number of the replay */
+#define EXRP_TICKET_SERIAL 2  /* a number of the ticket, within the replay: exrp_ticket_revoke takes it */
+#define EXRP_TICKET_COUNT 3
+
+/* Indices into the numbers of exrp_share_info. */
+#define EXRP_SHARE_INFO_SHARED 0  /* 1 once the replay is shared, else 0 */
+#define EXRP_SHARE_INFO_SEATS 1   /* ids of the replay */
+#define EXRP_SHARE_INFO_ENDED 2   /* ids that the kernel took back, as their threads ended, since exrp_share_reap */
+#define EXRP_SHARE_INFO_NOTE 3    /* bytes of the note */
+#define EXRP_SHARE_INFO_COUNT 4
+
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
@@ -297,12 +328,35 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
  * `policy` is the policy of pick table 0. */
 EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                                     const uint32_t* columns, uint32_t column_count, uint32_t* replay);
+/* Gives the id back. The replay goes with its last id. */
 EXRP_API int32_t exrp_replay_destroy(uint32_t replay);
-/* The number of replays in the process. */
+/* The number of ids in use in the process. */
 EXRP_API uint32_t exrp_replay_count(void);
 EXRP_API int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count);
 /* `broken` is 0, or the number of the broken invariant. O(records). For tests. */
 EXRP_API int32_t exrp_replay_check(uint32_t replay, int32_t* broken);
+
+/* ---- sharing ---- */
+
+/* Several threads may use one replay. One of them shares it, and gives the ticket to the others. Each attaches by it and gets an id of its
+ * own, which it alone calls with. Each call then waits for those of other ids. When an id is given back, or its thread ends, the open
+ * episodes that it recorded into last end as truncated. The final state is the next state that came with the last record. Where none came, that
+ * record goes, and its state is the final state. */
+EXRP_API int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count);
+EXRP_API int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t* replay);
+/* Nobody attaches by this ticket any more. The ids that came by it are barred, but for the caller's: their calls return
+ * EXRP_STATUS_REVOKED, and their open episodes end as above. */
+EXRP_API int32_t exrp_ticket_revoke(uint32_t replay, uint32_t serial);
+/* From here to exrp_hold_end, no other id's call comes in between. Holds may be nested: as many ends as holds. On a replay that is not
+ * shared, both do nothing. */
+EXRP_API int32_t exrp_hold_begin(uint32_t replay);
+EXRP_API int32_t exrp_hold_end(uint32_t replay);
+EXRP_API int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count);
+/* How many ids the kernel took back since the last call, as their threads ended. */
+EXRP_API int32_t exrp_share_reap(uint32_t replay, uint32_t* reaped);
+/* A note of the binding's, which all ids can read: what it knows of the replay and the kernel does not, such as the columns' names. */
+EXRP_API int32_t exrp_share_note_set(uint32_t replay, const uint8_t* note, uint32_t note_size);
+EXRP_API int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size);
 
 /* ---- recording ---- */
 

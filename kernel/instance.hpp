@@ -1,80 +1,90 @@
-// Instance: one replay as the registry keeps it: its state, the parts that work on it, their scratch, and the batches ordered ahead.
+// Instance: one replay as the registry keeps it: its state, the parts that work on it, and what its seats share.
 //
-// Thread safety: runOrder() may be called from any thread, at any time. All else is the caller's to serialise. Who draws what was
-// ordered uses the caller's lane: the caller waits meanwhile (batch_orders.hpp).
+// Each call comes by a seat. Where the replay is shared, a Turn takes the lock for the call. Else it costs nothing.
+//
+// Thread safety: runOrder() may be called from any thread, at any time. All else comes from the seat's thread, within a Turn.
 #pragma once
 
-#include "kernel/batch_orders.hpp"
 #include "kernel/drawing.hpp"
-#include "kernel/lane.hpp"
 #include "kernel/looking.hpp"
 #include "kernel/recording.hpp"
 #include "kernel/replay.hpp"
+#include "kernel/sharing.hpp"
 #include "kernel/snapshot.hpp"
 
 namespace exrp {
 
 class Instance {
  public:
-  Status create(const ReplayConfig& config, const PickPolicy& pick) {
-    const Status status = replay.create(config, pick);
-    if (status == Status::ok) recording.create();
-    return status;
-  }
+  explicit Instance(uint64_t number) : serial(number) {}
+  Status create(const ReplayConfig& config, const PickPolicy& pick);
+
+  // ---- calls, and batches ordered ahead ----
+
+  /// Waits until the seat may call. `taken` says whether leave() has to follow.
+  Status enter(Seat& seat, bool* taken);
+  void leave() { sharing.giveBack(); }
 
   /// Orders a batch, to be drawn as of now. Neither this nor takeBatch() waits for a draw, but for that of the order that is taken.
-  Status orderBatch(uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order) {
-    BatchOrder made = {};
-    made.selector = selector;
-    made.count = count;
-    made.beta = beta;
-    made.batch = batch;
-    made.batchBytes = batchBytes;
-    const double id = orders_.give(made);
-    if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
-    *order = id;
-    return Status::ok;
-  }
-  Status takeBatch(double order) {
-    Status status = Status::ok;
-    if (orders_.take(order, &status)) return status;
-    finishOrders();
-    return orders_.take(order, &status) ? status : fail(Status::argument, 2, order);
-  }
-  /// Draws what was ordered before. Every call but those two comes here first.
-  void finishOrders() {
-    if (orders_.waiting() > 0) orders_.run([this](const BatchOrder& order) { return carryOut(order); });
+  Status orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
+  Status takeBatch(Seat& seat, double order);
+  /// Draws what the seat ordered before. Every call but those two comes here first.
+  void finishOrders(Seat& seat) {
+    if (seat.gate.waiting() > 0) seat.orders.run([&](const BatchOrder& order) { return carryOut(seat, order); });
   }
   /// From another thread, whose caller keeps the order's memory at `batch` until this returns.
-  Status runOrder(double order, const uint8_t* batch) {
-    const bool isKnown = orders_.runFor(order, batch, [this](const BatchOrder& each) { return carryOut(each); });
+  Status runOrder(Seat& seat, double order, const uint8_t* batch) {
+    const bool isKnown = seat.orders.runFor(order, batch, [&](const BatchOrder& each) { return carryOut(seat, each); });
     return isKnown ? Status::ok : fail(Status::argument, 2, order);
   }
-  /// Bytes of memory in use beside those of Replay::info().
-  double memoryBytes() const {
-    return static_cast<double>(sizeof(Instance)) + looking.memoryBytes() + lane.memoryBytes() + snapshot.memoryBytes();
-  }
-  /// Lets other threads leave runOrder(), as the replay is about to go.
-  void closeOrders() { orders_.close(); }
+
+  // ---- seats ----
+
+  /// Lets other threads attach by a new ticket; the first time, `seat` is the only one.
+  Status share(Seat& seat, uint32_t* ticket);
+  /// Gives a new seat its place. Comes without a Turn.
+  Status admit(Seat& seat);
+  /// Ends what a seat began: its hold, and its open episodes, as truncated. Comes without a Turn, from the thread that gives the seat up.
+  void dismiss(Seat& seat, bool threadEnded);
+  /// Nobody attaches by this ticket any more, and those who did are barred. `seat` stays.
+  Status revoke(const Seat& seat, uint32_t ticket);
+  Status hold(Seat& seat);
+  Status endHold(Seat& seat);
+
+  /// Bytes of memory in use beside those of Replay::info(), and of the seats.
+  double memoryBytes(const Seat& seat) const;
 
   Replay replay;
   Recording recording{replay};
   Looking looking{replay};
   Drawing drawing{replay, looking};
   Snapshot snapshot{replay};
-  Lane lane;
-  /// Threads that are in runOrder(), and the thread that made the replay: both are the registry's business.
-  uint32_t runnerCount = 0;
-  uint64_t owner = 0;
+  Sharing sharing;
+  /// Its number, never used for another replay of the process.
+  const uint64_t serial;
+  /// How many seats there are, and threads that attach: the registry's, under its mutex. The last one frees the replay.
+  uint32_t userCount = 1;
 
  private:
-  Status carryOut(const BatchOrder& order) {
-    const Status status = snapshot.checkWhole();
-    if (status != Status::ok) return status;
-    return drawing.getBatch(lane, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
-  }
+  Status carryOut(Seat& seat, const BatchOrder& order);
+};
 
-  BatchOrders orders_;
+/// A call of a seat. On a replay that is shared it has the lock.
+class Turn {
+ public:
+  explicit Turn(Seat& seat) : instance_(seat.instance), status_(seat.instance.enter(seat, &taken_)) {}
+  ~Turn() {
+    if (taken_) instance_.leave();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  /// Unless it is ok, nothing may be called.
+  Status status() const { return status_; }
+
+ private:
+  Instance& instance_;
+  bool taken_ = false;
+  Status status_;
 };
 
 }  // namespace exrp

@@ -167,6 +167,7 @@ uint32_t Replay::addEpisode(int32_t tag, uint32_t ordinal) {
   const uint64_t handle = nextHandle_++;
   const uint32_t episode = episodes_.add(handle, blockNone);
   episodes_.setTag(episode, tag);
+  if (writer_ != 0) episodes_.setWriter(episode, writer_);
   const uint32_t block = store_.takeBlock(handle, ordinal, episode);
   episodes_[episode].firstBlock = block;
   episodes_[episode].lastBlock = block;
@@ -354,6 +355,7 @@ void Replay::publish(uint32_t* episode, uint32_t count, const uint8_t* prioritie
       initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : priorityAt(priorities, k));
     }
   }
+  if (writer_ != 0) episodes_.setWriter(*episode, writer_);
   bytes_.recordAdded(countBefore);  // where it matters, they come one by one
   entry.count += count;
   recordCount_ += count;

@@ -163,6 +163,17 @@ class Replay {
   /// The records of an episode before `position` may go before any others, once room is needed.
   Status releaseRecords(double handle, uint32_t position);
 
+  // ---- who writes, where threads share the replay ----
+
+  /// From now on each episode keeps the number of its writer, a seat. Those there are have none yet.
+  Status keepWriters() { return episodes_.keepWriters(); }
+  /// Whose calls follow; 0 while the replay is not shared.
+  void setWriter(uint16_t writer) { writer_ = writer; }
+  /// All episodes there are become the writer's.
+  void writeAll();
+  /// Ends the open episodes that a writer recorded into last, as truncated. An episode whose end finds no memory stays open.
+  void endEpisodesOf(uint16_t writer);
+
   // ---- a record comes ----
 
   /// The open episode that a record with this handle goes to, or episodeNone when it was forgotten while it was open.
@@ -309,6 +320,8 @@ class Replay {
   uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
   void endEpisodeAt(uint32_t episode, const uint8_t* finalState, uint32_t flags);
   void removeEpisode(uint32_t episode, bool mayGoOn = true);
+  void endLeftEpisode(uint32_t episode);
+  void endAtLastState(uint32_t episode);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);
   int32_t checkBlocks(uint32_t episode) const;
@@ -333,6 +346,7 @@ class Replay {
   NextStates nextStates_;
   ReleasedRecords released_;
 
+  uint16_t writer_ = 0;
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
   uint32_t endedCount_ = 0;

@@ -7,12 +7,14 @@ namespace exrp {
 
 void keepLoaded() {}
 uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
+double numberOfThisCopy() { return 0; }  // nobody can share anything with it
 
 }  // namespace exrp
 
 #else
 
 #include <atomic>
+#include <chrono>
 
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -22,7 +24,17 @@ uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
 #include <pthread.h>
 #endif
 
+#include "kernel/base/random.hpp"
+
 namespace exrp {
+
+double numberOfThisCopy() {
+  static const uint8_t here = 0;
+  const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  Random random(now ^ reinterpret_cast<uintptr_t>(&here), 0);
+  return static_cast<double>(random.next() >> 12);
+}
+
 namespace {
 
 std::atomic<uint64_t> threadCount = 0;

@@ -1,4 +1,4 @@
-// keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends.
+// keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends. numberOfThisCopy: tells copies of it apart.
 //
 // A binding unloads a library when the isolate that opened it ends, but another thread may still run kernel code then. A terminated
 // Worker runs no finalizer, so the kernel itself frees the replays of a thread that ends.
@@ -13,6 +13,9 @@ namespace exrp {
 
 /// Keeps this library in memory until the process ends, even after its last close. Does nothing in a program that is linked with the kernel.
 void keepLoaded();
+
+/// A whole number below 2^52 that another copy of this library, in this process or another, hardly has: from the time and an address.
+double numberOfThisCopy();
 
 /// The number of the calling thread, never used for another thread; 0 where the system gives none. When the thread ends, it calls
 /// `ended` with that number. Pass the same function in each call. The end of the process is not the end of a thread.

@@ -57,6 +57,10 @@ class ByteLimit {
     if (keptCount_ > 0) setBeside(besideBytes_ + keptBytes(position));
   }
   void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
+  /// The last of an open episode's `count` records, of which `first` is the oldest that it holds.
+  void lastRecordRemoved(uint32_t first, uint32_t count) {
+    if (keptCount_ > 0) setBeside(besideBytes_ - bytesOf(first, count, false) + bytesOf(first, count - 1, false));
+  }
   /// An episode that was loaded, with its records from `first` on.
   void episodeAdded(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ + bytesOf(first, count, ended)); }
   void episodeRemoved(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ - bytesOf(first, count, ended)); }

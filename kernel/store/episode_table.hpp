@@ -10,6 +10,7 @@
 //   3. No episode's first position is above its count.
 // An episode also has the number of its actor: the chain of episodes that follow one on another, as an environment goes through them.
 // Cost: all O(1); 12 bytes an episode for its first position, tag and actor, beside the episode itself, which batches read at random.
+// Where threads share the replay, 2 more for its writer.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -41,8 +42,14 @@ class EpisodeTable {
   /// Takes the memory that the next `count` add() calls need, for as many episodes as there can be.
   Status prepare(uint32_t count) {
     const uint32_t needed = preparedCount(count);
-    const bool taken = episodes_.commit(needed) && firsts_.commit(needed) && tags_.commit(needed) && actors_.commit(needed);
+    const bool taken = episodes_.commit(needed) && firsts_.commit(needed) && tags_.commit(needed) && actors_.commit(needed) &&
+                       (writers_.data() == nullptr || writers_.commit(needed));
     return taken ? Status::ok : fail(Status::memory, double{1} * needed * bytesEach);
+  }
+  /// From now on, episodes have writers.
+  Status keepWriters() {
+    const bool taken = writers_.create(episodes_.countMax(), Pages::small) && writers_.commit(episodes_.committed());
+    return taken ? Status::ok : fail(Status::memory, 2.0 * highWater_);
   }
   /// Episodes below this index have memory after prepare(count).
   uint32_t preparedCount(uint32_t count) const {
@@ -85,6 +92,9 @@ class EpisodeTable {
   /// The low half of the handle of the actor's first episode.
   uint32_t actor(uint32_t index) const { return actors_[index]; }
   void setActor(uint32_t index, uint32_t actor) { actors_[index] = actor; }
+  /// Who recorded into an episode last; only after keepWriters().
+  uint16_t writer(uint32_t index) const { return writers_[index]; }
+  void setWriter(uint32_t index, uint16_t writer) { writers_[index] = writer; }
   /// The position of an episode's oldest record; where it holds none, of its next.
   uint32_t first(uint32_t index) const { return firsts_[index]; }
   void setFirst(uint32_t index, uint32_t position) { firsts_[index] = position; }
@@ -96,7 +106,7 @@ class EpisodeTable {
   uint32_t highWater() const { return highWater_; }
   double memoryBytes() const {
     return episodes_.takenBytes(highWater_) + firsts_.takenBytes(highWater_) + tags_.takenBytes(highWater_) +
-           actors_.takenBytes(highWater_);
+           actors_.takenBytes(highWater_) + (writers_.data() == nullptr ? 0 : writers_.takenBytes(highWater_));
   }
 
   int32_t check() const {
@@ -117,6 +127,7 @@ class EpisodeTable {
   ReservedArray<uint32_t> firsts_;  // by the same index
   ReservedArray<int32_t> tags_;     // likewise
   ReservedArray<uint32_t> actors_;  // likewise
+  ReservedArray<uint16_t> writers_;  // likewise; only where threads share the replay
   uint32_t oldest_ = episodeNone;
   uint32_t newest_ = episodeNone;
   uint32_t unused_ = episodeNone;

@@ -2,14 +2,16 @@
 // return checkResult() from main. A failure is printed at most 20 times.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <type_traits>
 
 namespace exrp::test {
 
-inline int failureCount = 0;
-inline long checkCount = 0;
+// Tests with threads check in all of them.
+inline std::atomic<int> failureCount = 0;
+inline std::atomic<long> checkCount = 0;
 
 template <typename T>
 void printValue(const char* name, const T& value) {
@@ -36,7 +38,7 @@ inline bool failed(bool good, const char* file, int line, const char* text) {
 }
 
 inline int checkResult(const char* name) {
-  std::printf("%s: %ld checks, %d failed\n", name, checkCount, failureCount);
+  std::printf("%s: %ld checks, %d failed\n", name, checkCount.load(), failureCount.load());
   return failureCount == 0 ? 0 : 1;
 }
 

@@ -165,9 +165,17 @@ Deno.test("only the platform's files name Deno, Node's process or Bun", async ()
  */
 const floors: readonly (readonly string[])[] = [
   ["kernel/abi.", "kernel/wasm.", "kernel/registry.", "kernel/instance."],
+  ["kernel/sharing.", "kernel/seat."],
   ["kernel/snapshot", "kernel/recording.", "kernel/drawing.", "kernel/rows."],
   ["kernel/looking."],
-  ["kernel/replay", "kernel/lane.", "kernel/batch_orders.", "kernel/rules.", "kernel/draw_log."],
+  [
+    "kernel/replay",
+    "kernel/lane.",
+    "kernel/batch_orders.",
+    "kernel/gate.",
+    "kernel/rules.",
+    "kernel/draw_log.",
+  ],
   ["kernel/batches/"],
   ["kernel/store/"],
   ["kernel/sockets/"],

@@ -1,0 +1,134 @@
+#include "kernel/instance.hpp"
+
+namespace exrp {
+
+Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
+  const Status status = replay.create(config, pick);
+  if (status == Status::ok) recording.create();
+  return status;
+}
+
+// ---- calls, and batches ordered ahead ----
+
+Status Instance::enter(Seat& seat, bool* taken) {
+  if (!seat.gate.isShared() || sharing.isHeldBy(seat)) return Status::ok;
+  Status status = sharing.take(seat);
+  if (status != Status::ok) return status;
+  if (seat.isBarred) {
+    sharing.giveBack();
+    return fail(Status::revoked, seat.ticket);
+  }
+  *taken = true;
+  replay.setWriter(seat.number);
+  return Status::ok;
+}
+
+Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
+                            double* order) {
+  BatchOrder made = {};
+  made.selector = selector;
+  made.count = count;
+  made.beta = beta;
+  made.batch = batch;
+  made.batchBytes = batchBytes;
+  const double id = seat.orders.give(made);
+  if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
+  *order = id;
+  return Status::ok;
+}
+
+Status Instance::takeBatch(Seat& seat, double order) {
+  Status status = Status::ok;
+  if (seat.orders.take(order, &status)) return status;
+  finishOrders(seat);
+  return seat.orders.take(order, &status) ? status : fail(Status::argument, 2, order);
+}
+
+/// Where the seat holds the lock, its own thread waits for this draw before its next call, and before it gives the lock back.
+Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
+  const Turn turn(seat);
+  Status status = turn.status();
+  if (status == Status::ok) status = snapshot.checkWhole();
+  if (status != Status::ok) return status;
+  return drawing.getBatch(seat.lane, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+}
+
+// ---- seats ----
+
+Status Instance::share(Seat& seat, uint32_t* ticket) {
+  if (!hasThreads) return fail(Status::notSharable, EXRP_SHARE_NO_THREADS);
+  if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
+  if (replay.journalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
+  if (!seat.gate.isShared()) {
+    Status status = replay.keepWriters();
+    if (status == Status::ok) status = sharing.admit(seat);
+    if (status != Status::ok) return status;
+    replay.setWriter(seat.number);
+    replay.writeAll();
+    seat.gate.share();
+  }
+  return sharing.issue(ticket);
+}
+
+Status Instance::admit(Seat& seat) {
+  Status status = sharing.take(seat);
+  if (status != Status::ok) return status;
+  if (!sharing.isIssued(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_GONE);
+  else if (sharing.isRevoked(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_REVOKED);
+  else status = sharing.admit(seat);
+  if (status == Status::ok) seat.gate.share();
+  sharing.giveBack();
+  return status;
+}
+
+void Instance::dismiss(Seat& seat, bool threadEnded) {
+  if (!seat.gate.isShared()) return;
+  const bool holds = sharing.isHeldBy(seat);
+  // Where the thread holds the lock by another seat, that serves, too.
+  const bool taken = holds || sharing.take(seat) == Status::ok;
+  if (!seat.isBarred) replay.endEpisodesOf(seat.number);
+  sharing.dismiss(seat);
+  sharing.endedCount += threadEnded ? 1 : 0;
+  while (holds && !sharing.endHold(seat)) {
+  }
+  if (taken) sharing.giveBack();
+}
+
+Status Instance::revoke(const Seat& seat, uint32_t ticket) {
+  if (!sharing.isIssued(ticket)) return fail(Status::argument, 2, ticket);
+  sharing.revoke(ticket);
+  for (Seat* other = sharing.seats(); other != nullptr; other = other->next) {
+    const bool cameByIt = other->isGuest && other->ticket == ticket && other != &seat;
+    if (!cameByIt || other->isBarred) continue;
+    other->isBarred = true;
+    replay.endEpisodesOf(other->number);
+  }
+  return Status::ok;
+}
+
+Status Instance::hold(Seat& seat) {
+  if (!seat.gate.isShared()) return Status::ok;
+  if (!sharing.isHeldBy(seat)) {
+    bool taken = false;
+    const Status status = enter(seat, &taken);
+    if (status != Status::ok) return status;
+  }
+  sharing.hold(seat);
+  return Status::ok;
+}
+
+Status Instance::endHold(Seat& seat) {
+  if (!seat.gate.isShared()) return Status::ok;
+  if (!sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
+  if (sharing.endHold(seat)) sharing.giveBack();
+  return Status::ok;
+}
+
+double Instance::memoryBytes(const Seat& seat) const {
+  double bytes = static_cast<double>(sizeof(Instance)) + looking.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
+  if (!seat.gate.isShared()) return bytes + seat.memoryBytes();
+  for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();
+  return bytes;
+}
+
+}  // namespace exrp

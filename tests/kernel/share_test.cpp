@@ -1,0 +1,427 @@
+// Several threads at one replay. Writers record, a learner draws and sets priorities, another reads and forgets, a third saves, and threads
+// come and go. Each row carries a number that follows from its other numbers, so a torn row is seen. Each writer's own records must come
+// out in its own order. Under TSan this is the test that nobody touches a replay without its lock.
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "kernel/exrp.h"
+#include "tests/kernel/check.hpp"
+
+namespace {
+
+using exrp::Random;
+
+constexpr uint32_t stateCount = 5;  // writer, episode's number, position, a number, their sum
+constexpr uint32_t stateBytes = 4 * stateCount;
+
+struct Options {
+  uint32_t capacity = 1000;
+  uint32_t eviction = EXRP_EVICTION_FIFO;
+  double length = 1;
+  uint32_t flags = 0;
+};
+
+uint32_t make(const Options& options) {
+  double config[EXRP_CONFIG_COUNT] = {};
+  config[EXRP_CONFIG_CAPACITY] = options.capacity;
+  config[EXRP_CONFIG_SEED] = 7;
+  config[EXRP_CONFIG_EVICTION] = options.eviction;
+  double policy[EXRP_POLICY_COUNT] = {};
+  policy[EXRP_POLICY_LENGTH] = options.length;
+  policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
+  policy[EXRP_POLICY_FLAGS] = options.flags;
+  policy[EXRP_POLICY_DISCOUNT] = 0.9;
+  const uint32_t columns[] = {4, stateCount, 1, 4, 1, 1, 4, 1, 1};
+  uint32_t replay = 0;
+  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
+  const double numbers[] = {0.6, 1e-6, 1, 0, 0};
+  uint32_t selector = 0;
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_PRIORITIZED, numbers, 5, &selector), 0);
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, numbers, 0, &selector), 0);
+  return replay;
+}
+
+struct Ticket {
+  double numbers[EXRP_TICKET_COUNT] = {};
+  explicit Ticket(uint32_t replay) { CHECK_EQUAL(exrp_replay_share(replay, numbers, EXRP_TICKET_COUNT), 0); }
+  uint32_t serial() const { return static_cast<uint32_t>(numbers[EXRP_TICKET_SERIAL]); }
+  uint32_t attach() const {
+    uint32_t id = 0;
+    CHECK_EQUAL(exrp_replay_attach(numbers, EXRP_TICKET_COUNT, &id), 0);
+    return id;
+  }
+};
+
+void writeState(uint32_t* state, uint32_t writer, uint32_t episode, uint32_t position, uint32_t number) {
+  state[0] = writer;
+  state[1] = episode;
+  state[2] = position;
+  state[3] = number;
+  state[4] = (writer * 31 + episode) * 31 + position * 7 + number;
+}
+
+bool isWhole(const uint32_t* state) { return state[4] == (state[0] * 31 + state[1]) * 31 + state[2] * 7 + state[3]; }
+
+/// Steps of one episode, as exrp_record_many takes them.
+class Steps {
+ public:
+  Steps(uint32_t replay, uint32_t count) : count_(count), offsets_(EXRP_STEPS_COLUMN + 3) {
+    CHECK_EQUAL(exrp_steps_layout(replay, count, offsets_.data(), static_cast<uint32_t>(offsets_.size())), 0);
+    bytes_.resize(at(EXRP_STEPS_FINAL_STATE) + stateBytes);
+  }
+  /// Fills in `count` steps from a position on, and the state after them. Returns the status of recording them.
+  int32_t record(uint32_t replay, double* handle, uint32_t writer, uint32_t episode, uint32_t position, uint32_t flags, Random& random) {
+    for (uint32_t step = 0; step <= count_; ++step) {
+      uint32_t state[stateCount];
+      writeState(state, writer, episode, position + step, static_cast<uint32_t>(random.below(1000)));
+      uint8_t* const to = bytes_.data() + (step == count_ ? at(EXRP_STEPS_FINAL_STATE) : at(EXRP_STEPS_COLUMN) + step * stateBytes);
+      memcpy(to, state, stateBytes);
+      if (step == count_) break;
+      // The action and the reward are the state's number and position.
+      memcpy(bytes_.data() + at(EXRP_STEPS_COLUMN + 1) + 4 * step, &state[3], 4);
+      const auto reward = static_cast<float>(state[2]);
+      memcpy(bytes_.data() + at(EXRP_STEPS_COLUMN + 2) + 4 * step, &reward, 4);
+      const double priority = random.uniform();
+      memcpy(bytes_.data() + at(EXRP_STEPS_PRIORITY) + 8 * step, &priority, 8);
+    }
+    uint32_t done = 0;
+    return exrp_record_many(replay, handle, bytes_.data(), static_cast<double>(bytes_.size()), count_, flags | EXRP_RECORD_PRIORITY, &done);
+  }
+
+ private:
+  size_t at(uint32_t part) const { return static_cast<size_t>(offsets_[part]); }
+
+  uint32_t count_;
+  std::vector<double> offsets_;
+  std::vector<uint8_t> bytes_;
+};
+
+struct Batch {
+  uint32_t count;
+  std::vector<double> offsets;
+  std::vector<uint8_t> bytes;
+  Batch(uint32_t replay, uint32_t size) : count(size), offsets(EXRP_BATCH_COLUMN + 3) {
+    CHECK_EQUAL(exrp_batch_layout(replay, 0, count, offsets.data(), static_cast<uint32_t>(offsets.size())), 0);
+    bytes.resize(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]));
+  }
+  int32_t draw(uint32_t replay, uint32_t selector) {
+    return exrp_batch_get(replay, selector, 0, count, count, 0.5, bytes.data(), static_cast<double>(bytes.size()));
+  }
+  template <typename T>
+  const T* part(uint32_t index) const {
+    return reinterpret_cast<const T*>(bytes.data() + static_cast<size_t>(offsets[index]));
+  }
+  /// Each pick's state is whole, its next state is the one after it, and its reward is its position.
+  void check() const {
+    const uint32_t* states = part<uint32_t>(EXRP_BATCH_COLUMN);
+    const uint32_t* next = part<uint32_t>(EXRP_BATCH_NEXT_STATE);
+    const uint32_t* action = part<uint32_t>(EXRP_BATCH_COLUMN + 1);
+    const float* reward = part<float>(EXRP_BATCH_COLUMN + 2);
+    const int32_t* nextLength = part<int32_t>(EXRP_BATCH_NEXT_SEQ_LEN);
+    for (uint32_t pick = 0; pick < count; ++pick, states += stateCount, next += stateCount) {
+      CHECK(isWhole(states));
+      // That of an open episode's last record is not known yet.
+      if (nextLength[pick] > 0) CHECK(isWhole(next) && next[0] == states[0] && next[1] == states[1] && next[2] == states[2] + 1);
+      CHECK(action[pick] == states[3] && reward[pick] == static_cast<float>(states[2]));
+    }
+  }
+};
+
+int32_t broken(uint32_t replay) {
+  int32_t found = 0;
+  CHECK_EQUAL(exrp_replay_check(replay, &found), 0);
+  return found;
+}
+
+void infoOf(uint32_t replay, double* info) { CHECK_EQUAL(exrp_replay_info(replay, info, EXRP_INFO_COUNT), 0); }
+
+/// Writers, a learner, a reader that forgets, one that saves, all at once.
+void stress(const Options& options, uint64_t seed, uint32_t chunks) {
+  const uint32_t replay = make(options);
+  const Ticket ticket(replay);
+  constexpr uint32_t writerCount = 3;
+  std::atomic<uint32_t> writing = writerCount;
+  std::vector<std::thread> threads;
+  for (uint32_t writer = 1; writer <= writerCount; ++writer) {
+    threads.emplace_back([&, writer] {
+      Random random(seed, writer);
+      uint32_t id = ticket.attach();
+      uint32_t episode = 0;
+      double handle = 0;
+      CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
+      uint32_t position = 0;
+      for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+        const auto count = static_cast<uint32_t>(1 + random.below(40));
+        const bool ends = random.below(4) == 0;
+        const uint32_t flags = ends ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : 0;
+        CHECK_EQUAL(Steps(id, count).record(id, &handle, writer, episode, position, flags, random), 0);
+        position = ends ? 0 : position + count;
+        episode += ends ? 1 : 0;
+        if (random.below(30) != 0) continue;
+        // Another seat, by the same thread: the first one's episode ends.
+        CHECK_EQUAL(exrp_replay_destroy(id), 0);
+        id = ticket.attach();
+        CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
+        position = 0;
+        ++episode;
+      }
+      // Half of them give their seat back. The others end without.
+      if (writer % 2 == 0) CHECK_EQUAL(exrp_replay_destroy(id), 0);
+      --writing;
+    });
+  }
+  threads.emplace_back([&] {
+    Random random(seed, 100);
+    const uint32_t id = ticket.attach();
+    while (writing.load() > 0) {
+      Batch batch(id, static_cast<uint32_t>(1 + random.below(100)));
+      const auto selector = static_cast<uint32_t>(random.below(2));
+      const int32_t status = batch.draw(id, selector);
+      if (status == EXRP_STATUS_EMPTY) continue;
+      CHECK_EQUAL(status, 0);
+      batch.check();
+      std::vector<double> priorities(batch.count);
+      for (double& priority : priorities) priority = random.uniform();
+      uint32_t applied = 0;
+      CHECK_EQUAL(exrp_priority_set(id, 0, batch.part<double>(EXRP_BATCH_PICK_EPISODE), batch.part<int32_t>(EXRP_BATCH_PICK_POSITION),
+                                    reinterpret_cast<const uint8_t*>(priorities.data()), 8, batch.count, &applied),
+                  0);
+    }
+  });
+  threads.emplace_back([&] {
+    Random random(seed, 200);
+    const uint32_t id = ticket.attach();
+    while (writing.load() > 0) {
+      // What several calls say fits together under a hold.
+      CHECK_EQUAL(exrp_hold_begin(id), 0);
+      double info[EXRP_INFO_COUNT];
+      infoOf(id, info);
+      const auto count = static_cast<uint32_t>(info[EXRP_INFO_EPISODE_COUNT]);
+      std::vector<double> episodes(count + 1);
+      CHECK_EQUAL(exrp_episode_list(id, episodes.data(), count + 1), 0);
+      std::vector<uint32_t> counts(count + 1);
+      std::vector<uint32_t> firsts(count + 1);
+      std::vector<uint32_t> states(count + 1);
+      CHECK_EQUAL(exrp_episode_counts(id, episodes.data(), count, counts.data(), firsts.data(), states.data()), 0);
+      double sum = 0;
+      for (uint32_t at = 0; at < count; ++at) sum += counts[at];
+      CHECK(sum == info[EXRP_INFO_RECORD_COUNT]);
+      for (uint32_t at = 0; at < count; ++at) {
+        std::vector<uint32_t> rows(size_t{counts[at]} * stateCount);
+        const auto first = static_cast<int32_t>(firsts[at]);
+        if (counts[at] == 0) continue;
+        CHECK_EQUAL(exrp_rows_get(id, 0, &episodes[at], &first, 1, counts[at], reinterpret_cast<uint8_t*>(rows.data()),
+                                  static_cast<double>(rows.size() * 4)),
+                    0);
+        // One writer's records, in its order.
+        for (uint32_t row = 0; row < counts[at]; ++row) {
+          const uint32_t* const state = &rows[size_t{row} * stateCount];
+          CHECK(isWhole(state) && state[0] == rows[0] && state[1] == rows[1] && state[2] == rows[2] + row);
+        }
+      }
+      if (count > 0 && random.below(3) == 0) CHECK_EQUAL(exrp_episode_evict(id, episodes[0]), 0);
+      CHECK_EQUAL(exrp_hold_end(id), 0);
+      std::this_thread::yield();
+    }
+  });
+  threads.emplace_back([&] {
+    const uint32_t id = ticket.attach();
+    while (writing.load() > 0) {
+      CHECK_EQUAL(exrp_hold_begin(id), 0);
+      double info[2];
+      CHECK_EQUAL(exrp_section_info(id, EXRP_SECTION_RECORDS, info, 2), 0);
+      std::vector<uint8_t> piece(static_cast<size_t>(info[1]) * 16);
+      for (double first = 0; first < info[0]; first += 16) {
+        const auto count = static_cast<uint32_t>(info[0] - first < 16 ? info[0] - first : 16);
+        CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_RECORDS, first, count, piece.data(), static_cast<double>(piece.size())), 0);
+      }
+      CHECK_EQUAL(exrp_hold_end(id), 0);
+      CHECK_EQUAL(broken(id), 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(broken(replay), 0);
+  double info[EXRP_SHARE_INFO_COUNT];
+  CHECK_EQUAL(exrp_share_info(replay, info, EXRP_SHARE_INFO_COUNT), 0);
+  CHECK(info[EXRP_SHARE_INFO_SEATS] == 1);
+  CHECK(info[EXRP_SHARE_INFO_ENDED] == 5);  // two writers, the learner, the reader, and the one that saves
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+/// The open episodes of a seat that goes.
+void ends() {
+  Options options;
+  options.capacity = 100;
+  const uint32_t replay = make(options);
+  const Ticket ticket(replay);
+  Random random(3, 1);
+  const auto stateOf = [&](double handle, uint32_t* count) {
+    double info[EXRP_EPISODE_INFO_COUNT];
+    CHECK_EQUAL(exrp_episode_info(replay, handle, info, EXRP_EPISODE_INFO_COUNT), 0);
+    *count = static_cast<uint32_t>(info[EXRP_EPISODE_RECORD_COUNT]);
+    return static_cast<uint32_t>(info[EXRP_EPISODE_STATE]);
+  };
+  double own = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &own), 0);
+  CHECK_EQUAL(Steps(replay, 3).record(replay, &own, 0, 0, 0, 0, random), 0);
+  double handles[4] = {};
+  std::thread other([&] {
+    const uint32_t id = ticket.attach();
+    // 16 records fill a block: the state that becomes the final one is the last of it.
+    const uint32_t counts[] = {16, 17, 1, 0};
+    for (uint32_t at = 0; at < 4; ++at) {
+      CHECK_EQUAL(exrp_episode_create(id, &handles[at]), 0);
+      if (counts[at] > 0) CHECK_EQUAL(Steps(id, counts[at]).record(id, &handles[at], 1, at, 0, 0, random), 0);
+    }
+  });
+  other.join();
+  CHECK_EQUAL(broken(replay), 0);
+  uint32_t count = 0;
+  CHECK_EQUAL(stateOf(handles[0], &count), EXRP_EPISODE_TRUNCATED);
+  CHECK_EQUAL(count, 15);
+  CHECK_EQUAL(stateOf(handles[1], &count), EXRP_EPISODE_TRUNCATED);
+  CHECK_EQUAL(count, 16);
+  CHECK_EQUAL(stateOf(handles[2], &count), EXRP_EPISODE_EVICTED);
+  CHECK_EQUAL(stateOf(handles[3], &count), EXRP_EPISODE_EVICTED);
+  CHECK_EQUAL(stateOf(own, &count), EXRP_EPISODE_OPEN);
+  const int32_t last = 15;
+  uint32_t state[stateCount];
+  CHECK_EQUAL(exrp_rows_get(replay, 0, handles, &last, 1, 1, reinterpret_cast<uint8_t*>(state), stateBytes), 0);
+  CHECK(isWhole(state) && state[2] == 15);
+  double info[EXRP_INFO_COUNT];
+  infoOf(replay, info);
+  CHECK(info[EXRP_INFO_RECORD_COUNT] == 15 + 16 + 3);
+  CHECK(info[EXRP_INFO_PICK_COUNT] == 15 + 16 + 2);
+  uint32_t reaped = 0;
+  CHECK_EQUAL(exrp_share_reap(replay, &reaped), 0);
+  CHECK_EQUAL(reaped, 1);
+  CHECK_EQUAL(exrp_share_reap(replay, &reaped), 0);
+  CHECK_EQUAL(reaped, 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+/// Tickets that are no good, seats that are barred, holds that would wait for themselves.
+void refusals() {
+  const uint32_t replay = make({});
+  Ticket ticket(replay);
+  const Ticket second(replay);
+  const uint32_t first = ticket.attach();
+  const uint32_t other = second.attach();
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(first, &handle), 0);
+  uint32_t id = 0;
+  // A hold bars the others, and the thread that has it is told so.
+  CHECK_EQUAL(exrp_hold_begin(first), 0);
+  CHECK_EQUAL(exrp_hold_begin(first), 0);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), EXRP_STATUS_HELD);
+  CHECK_EQUAL(exrp_replay_attach(ticket.numbers, EXRP_TICKET_COUNT, &id), EXRP_STATUS_HELD);
+  CHECK_EQUAL(exrp_hold_end(first), 0);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), EXRP_STATUS_HELD);
+  CHECK_EQUAL(exrp_hold_end(first), 0);
+  CHECK_EQUAL(exrp_hold_end(first), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), 0);
+  // A seat that holds can go.
+  const uint32_t third = second.attach();
+  CHECK_EQUAL(exrp_hold_begin(third), 0);
+  CHECK_EQUAL(exrp_hold_begin(third), 0);
+  CHECK_EQUAL(exrp_replay_destroy(third), 0);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), 0);
+  // Another seat's revoke bars those of that ticket only.
+  CHECK_EQUAL(exrp_ticket_revoke(replay, ticket.serial()), 0);
+  CHECK_EQUAL(exrp_ticket_revoke(replay, 99), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_episode_create(first, &handle), EXRP_STATUS_REVOKED);
+  CHECK_EQUAL(exrp_hold_begin(first), EXRP_STATUS_REVOKED);
+  CHECK_EQUAL(exrp_replay_attach(ticket.numbers, EXRP_TICKET_COUNT, &id), EXRP_STATUS_TICKET);
+  double detail[1];
+  CHECK_EQUAL(exrp_error_detail(detail, 1), 0);
+  CHECK(detail[0] == EXRP_TICKET_REVOKED);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), 0);
+  CHECK_EQUAL(exrp_replay_destroy(first), 0);
+  CHECK_EQUAL(broken(replay), 0);
+  // A shared replay has no journal, and loads nothing.
+  CHECK_EQUAL(exrp_journal_open(replay, 0), EXRP_STATUS_NOT_SHARABLE);
+  CHECK_EQUAL(exrp_snapshot_end(replay), EXRP_STATUS_NOT_SHARABLE);
+  // The creator goes first; the last one frees the replay.
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_REPLAY_UNKNOWN);
+  CHECK_EQUAL(exrp_episode_create(other, &handle), 0);
+  CHECK_EQUAL(broken(other), 0);
+  CHECK_EQUAL(exrp_replay_destroy(other), 0);
+  CHECK_EQUAL(exrp_replay_attach(second.numbers, EXRP_TICKET_COUNT, &id), EXRP_STATUS_TICKET);
+  CHECK_EQUAL(exrp_error_detail(detail, 1), 0);
+  CHECK(detail[0] == EXRP_TICKET_GONE);
+  double foreign[EXRP_TICKET_COUNT] = {second.numbers[0] + 1, second.numbers[1], second.numbers[2]};
+  CHECK_EQUAL(exrp_replay_attach(foreign, EXRP_TICKET_COUNT, &id), EXRP_STATUS_TICKET);
+  CHECK_EQUAL(exrp_error_detail(detail, 1), 0);
+  CHECK(detail[0] == EXRP_TICKET_OTHER_KERNEL);
+  CHECK_EQUAL(exrp_replay_count(), 0);
+
+  Options options;
+  options.eviction = EXRP_EVICTION_EXTERNAL;
+  const uint32_t external = make(options);
+  double numbers[EXRP_TICKET_COUNT];
+  CHECK_EQUAL(exrp_replay_share(external, numbers, EXRP_TICKET_COUNT), EXRP_STATUS_NOT_SHARABLE);
+  CHECK_EQUAL(exrp_replay_destroy(external), 0);
+  const uint32_t heard = make({});
+  CHECK_EQUAL(exrp_journal_open(heard, 0), 0);
+  CHECK_EQUAL(exrp_replay_share(heard, numbers, EXRP_TICKET_COUNT), EXRP_STATUS_NOT_SHARABLE);
+  CHECK_EQUAL(exrp_replay_destroy(heard), 0);
+}
+
+/// Batches ordered ahead by a seat, while another records and the first one holds now and then.
+void orders() {
+  const uint32_t replay = make({});
+  const Ticket ticket(replay);
+  Random random(5, 1);
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &handle), 0);
+  CHECK_EQUAL(Steps(replay, 50).record(replay, &handle, 0, 0, 0, 0, random), 0);
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    Random own(5, 2);
+    const uint32_t id = ticket.attach();
+    double episode = 0;
+    CHECK_EQUAL(exrp_episode_create(id, &episode), 0);
+    for (uint32_t turn = 0; !stop.load(); ++turn) CHECK_EQUAL(Steps(id, 10).record(id, &episode, 1, 0, 10 * turn, 0, own), 0);
+  });
+  for (uint32_t turn = 0; turn < 200; ++turn) {
+    Batch batch(replay, 64);
+    double order = 0;
+    CHECK_EQUAL(exrp_batch_order(replay, 0, 64, 0.5, batch.bytes.data(), static_cast<double>(batch.bytes.size()), &order), 0);
+    std::thread runner([&] { CHECK_EQUAL(exrp_batch_run(replay, order, batch.bytes.data(), static_cast<double>(batch.bytes.size())), 0); });
+    if (turn % 3 == 0) {
+      CHECK_EQUAL(exrp_hold_begin(replay), 0);
+      CHECK_EQUAL(broken(replay), 0);
+      CHECK_EQUAL(exrp_hold_end(replay), 0);
+    }
+    runner.join();
+    CHECK_EQUAL(exrp_batch_take(replay, order), 0);
+    batch.check();
+  }
+  stop = true;
+  writer.join();
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+}  // namespace
+
+int main() {
+  refusals();
+  ends();
+  orders();
+  for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_LRU, EXRP_EVICTION_LOWEST_PRIORITY_FIRST}) {
+    Options options;
+    options.eviction = eviction;
+    stress(options, 11 + eviction, 300);
+  }
+  Options sequences;
+  sequences.capacity = 300;
+  sequences.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END;
+  stress(sequences, 23, 300);
+  CHECK_EQUAL(exrp_replay_count(), 0);
+  return exrp::test::checkResult("share_test");
+}
