@@ -30,6 +30,7 @@ export class ReplayHandle implements Disposable {
   /**
    * Creates a replay in the kernel.
    *
+   * @param operation The call that an error is to name.
    * @throws {ReplayError} `capacity`, `memory`, `limit` or `argument`, as the kernel says.
    */
   constructor(
@@ -37,6 +38,7 @@ export class ReplayHandle implements Disposable {
     config: Float64Array<ArrayBuffer>,
     policy: Float64Array<ArrayBuffer>,
     columns: Uint32Array<ArrayBuffer>,
+    operation: string,
   ) {
     const id = new Uint32Array(1);
     const status = kernel.symbols.exrp_replay_create(
@@ -48,7 +50,7 @@ export class ReplayHandle implements Disposable {
       columns.length / 3,
       id,
     );
-    checkStatus(kernel, "ExperienceReplay.create()", status);
+    checkStatus(kernel, operation, status);
     this.kernel = kernel;
     this.id = id[0] ?? 0;
     registry.register(this, { kernel, id: this.id }, this);

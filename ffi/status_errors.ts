@@ -10,6 +10,8 @@ import * as abi from "./symbols.ts";
 
 /** The operation that makes a replay. */
 const CREATE = "ExperienceReplay.create()";
+/** The operation that makes one, too, and puts it in the place of another. */
+const LOAD = "unserialize()";
 
 const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorCode>([
   [abi.EXRP_STATUS_ARGUMENT, "argument"],
@@ -130,16 +132,18 @@ function text(
 
 /** In WebAssembly the machine's memory is not what is short. */
 function wasmMemoryText(operation: string, needed: number): string {
-  const what = operation === CREATE ? "the replay needs" : "the call needs";
+  const [what, changes] = operation === CREATE
+    ? ["the replay needs", ""]
+    : ["the call needs", "; nothing has changed"];
   return `${what} ${
     bytesText(needed)
-  } more, but all replays on WebAssembly together can have up to 4 GiB, or less where the system gives less; take a smaller capacity, or run the native kernel: in Deno with --allow-ffi`;
+  } more, but all replays on WebAssembly together can have up to 4 GiB, or less where the system gives less${changes}; dispose replays that you no longer need, take a smaller capacity, or run the native kernel: in Deno with --allow-ffi`;
 }
 
 /** What `needed` bytes are for, what there is (0: the system has refused them), and which options make it less. */
 function memoryText(operation: string, needed: number, available: number): string {
   const size = bytesText(needed);
-  if (operation !== CREATE) {
+  if (operation !== CREATE && !(operation === LOAD && available > 0)) {
     return available > 0
       ? `a batch of so many picks needs ${size}, but this machine has ${
         bytesText(available)

@@ -43,14 +43,14 @@ export class ReplayCore {
     this.kernel = kernel;
     this.config = config;
     this.seed = config.seed;
-    this.#handle = this.createHandle(config.seed);
+    this.#handle = this.createHandle(config.seed, "ExperienceReplay.create()");
     this.id = this.#handle.id;
   }
 
-  /** Makes another, empty replay in the kernel, with the same configuration and this seed. */
-  createHandle(seed: number): ReplayHandle {
+  /** Makes another, empty replay in the kernel, with the same configuration and this seed. An error names the operation. */
+  createHandle(seed: number, operation: string): ReplayHandle {
     const { numbers, policy, columns } = kernelConfig({ ...this.config, seed });
-    return new ReplayHandle(this.kernel, numbers, policy, columns);
+    return new ReplayHandle(this.kernel, numbers, policy, columns, operation);
   }
 
   /** Puts another replay of the kernel in the place of this one, and frees this one. */

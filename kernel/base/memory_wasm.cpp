@@ -2,10 +2,14 @@
 //
 // There is no address space to reserve: an address has 32 bits, and arrays together may have 4 GiB. So an array has a room, a run of
 // pages, and moves to a larger one when it is full:
-// - Where it is known how much will be used one day, the room is that large from the start. Its pages take memory only once they are
-//   touched, and a replay that can't have its memory is refused when it is created, not when it is nearly full.
+// - Where it is known how much will be used one day, the room is that large from the start, and an eighth larger where it can be: blocks of
+//   records are seldom quite full. Its pages take memory only once they are touched, and a replay that can't have its memory is refused when
+//   it is created, not when it is nearly full.
 // - Else the room doubles, and from 16 MiB on it grows by a quarter.
 // All that is committed is set to zero, as the run may have been used before.
+//
+// malloc() and its kin, which objects and scratch memory come from, take their pages from the same place. So all that a replay gives back
+// can be used again for anything.
 #include "kernel/base/memory.hpp"
 
 #if defined(__wasm__)
@@ -13,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel/base/block_heap.hpp"
 #include "kernel/base/page_runs.hpp"
 
 namespace exrp {
@@ -38,6 +43,11 @@ Runs& runs() {
   return made;
 }
 
+BlockHeap<Runs>& heap() {
+  static BlockHeap<Runs> made(runs());
+  return made;
+}
+
 /// The room for an array that needs `bytes` now.
 size_t ampleRoom(size_t bytes, size_t most) {
   constexpr size_t large = size_t{16} << 20;
@@ -53,8 +63,15 @@ void* resizeMemory(void* old, size_t bytes) { return std::realloc(old, bytes); }
 void* reserveMemory(Reservation* reservation) {
   const size_t bytes = reservation->isExpected && reservation->expectedBytes > 0 ? reservation->expectedBytes : 1;
   if (bytes > SIZE_MAX - Runs::pageBytes) return nullptr;
-  reservation->roomBytes = Runs::whole(bytes);
-  return runs().take(reservation->roomBytes);
+  const size_t ample = bytes / 8 < reservation->reservedBytes - bytes ? bytes + bytes / 8 : reservation->reservedBytes;
+  size_t& room = reservation->roomBytes;
+  if (reservation->isExpected && ample < SIZE_MAX - Runs::pageBytes) {
+    room = Runs::whole(ample);
+    void* const base = runs().take(room);
+    if (base != nullptr) return base;
+  }
+  room = Runs::whole(bytes);
+  return runs().take(room);
 }
 
 void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
@@ -91,5 +108,19 @@ double physicalMemoryBytes() { return 0x1p32; }
 double groupMemoryBytes(const char*) { return 0.0; }
 
 }  // namespace exrp
+
+extern "C" {
+
+void* malloc(size_t bytes) { return exrp::heap().take(bytes); }
+void free(void* block) { exrp::heap().give(block); }
+void* realloc(void* block, size_t bytes) { return exrp::heap().resize(block, bytes); }
+void* calloc(size_t count, size_t each) {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(count, each, &bytes)) return nullptr;
+  void* const block = malloc(bytes);
+  return block == nullptr ? nullptr : memset(block, 0, bytes);
+}
+
+}  // extern "C"
 
 #endif  // defined(__wasm__)

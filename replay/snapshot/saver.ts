@@ -12,6 +12,7 @@ import {
   EXRP_INFO_NEXT_HANDLE,
   EXRP_INFO_SEGMENT_LENGTH,
 } from "../../ffi/symbols.ts";
+import type { ReplayHandle } from "../../ffi/handle.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
@@ -113,7 +114,8 @@ export class Saver {
   #target(): SnapshotTarget {
     const core = this.#core;
     const schema = this.#schema(core.id, new Map(), 0);
-    return { kernel: core.kernel, schema, create: (seed) => core.createHandle(seed) };
+    const create = (seed: number): ReplayHandle => core.createHandle(seed, "unserialize()");
+    return { kernel: core.kernel, schema, create };
   }
 
   #schema(
