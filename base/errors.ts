@@ -68,6 +68,7 @@ export interface ReplayErrorOptions {
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
  * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream |
+ * | `timeout` | a wait took longer than its `timeoutMs` |
  * | `rule` | a selector or eviction policy of your own broke its contract |
  * | `not-savable` | a selector or eviction policy of your own has no `save()` |
  * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |

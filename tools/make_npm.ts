@@ -35,6 +35,8 @@ const compilerOptions = {
   target: "es2022",
   lib: [
     "es2023",
+    // Atomics.waitAsync, which Node 20 has, too.
+    "es2024.sharedmemory",
     "esnext.disposable",
     "esnext.float16",
     "dom",

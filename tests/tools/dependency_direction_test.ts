@@ -33,6 +33,8 @@ const allowed: Record<string, readonly string[]> = {
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
+  // What actors in threads of their own need stands above the library.
+  actors: ["mod.ts", "replay", "schema", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
   // arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],

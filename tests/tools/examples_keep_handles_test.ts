@@ -9,6 +9,7 @@ import { assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
 
 const FOLDERS = [
+  "actors",
   "docs",
   "examples",
   "eviction",

@@ -15,6 +15,7 @@ const library = [
     "stats",
     "replay",
   ],
+  "actors",
   "testing",
 ];
 

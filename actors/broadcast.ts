@@ -1,0 +1,434 @@
+/**
+ * Weights from a learner to its actors, over shared memory.
+ *
+ * The class checks what users pass, and knows arrays by their names. `_slots.ts` has the shared memory, and says why no reader ever gets
+ * a torn version.
+ *
+ * @module
+ */
+
+import { checkNumber, show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { showAs } from "../base/inspect.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts";
+import { checkWait, type WaitOptions } from "../replay/pace/waiting.ts";
+import type { AnyColumnArray, DType } from "../schema/columns.ts";
+import { changeOf } from "./_change.ts";
+import { Slots } from "./_slots.ts";
+
+/** Typed arrays by name: those of the dtypes that columns have. */
+export type BroadcastArrays = Readonly<Record<string, AnyColumnArray>>;
+
+/** What another thread needs to attach to a broadcast: plain data for `postMessage`. It is made by {@linkcode Broadcast.ticket}. */
+export interface BroadcastTicket<A extends BroadcastArrays = BroadcastArrays> {
+  /** The shared memory. */
+  readonly memory: SharedArrayBuffer;
+  /** The names, dtypes and lengths of the arrays, in the order of the memory. */
+  readonly arrays: readonly BroadcastArray[];
+  /** Carries the type of the arrays. It does not exist at run time. */
+  readonly types?: A;
+}
+
+/** One array of a {@linkcode BroadcastTicket}. */
+export interface BroadcastArray {
+  /** Its name. */
+  readonly name: string;
+  /** The type of its numbers: `uint8` for a `Uint8Array`. */
+  readonly dtype: Exclude<DType, "bool">;
+  /** How many elements it has. */
+  readonly length: number;
+}
+
+/** What {@linkcode Broadcast.read} returns. */
+export interface BroadcastRead<A extends BroadcastArrays = BroadcastArrays> {
+  /** The number of the version that the arrays have. */
+  readonly version: number;
+  /** Whether this call copied. False if the arrays had this version already. */
+  readonly changed: boolean;
+  /** The arrays. Their memory is not shared. The next `read` of a newer version writes to it. */
+  readonly arrays: A;
+}
+
+const KINDS: ReadonlyMap<string | undefined, BroadcastArray["dtype"]> = new Map([
+  ["Uint8Array", "uint8"],
+  ["Int8Array", "int8"],
+  ["Int16Array", "int16"],
+  ["Int32Array", "int32"],
+  ["Float16Array", "float16"],
+  ["Float32Array", "float32"],
+  ["Float64Array", "float64"],
+]);
+const BYTES: Readonly<Record<BroadcastArray["dtype"], number>> = {
+  uint8: 1,
+  int8: 1,
+  int16: 2,
+  int32: 4,
+  float16: 2,
+  float32: 4,
+  float64: 8,
+};
+const WAIT_OPTIONS = ["signal", "timeoutMs"] as const;
+
+/**
+ * Typed arrays that one thread publishes and any number of threads read, such as the weights of a network. A learner publishes them, and
+ * its actors read the newest version between two steps. Nothing is sent, and a read copies only if there is a newer version.
+ *
+ * Each version has a number; that of the first one is 1. A reader gets whole versions only, never a mixture of two. It may miss versions
+ * if it reads seldom.
+ *
+ * The memory is shared by all threads of a process, and takes four times the bytes of the arrays. `ticket` goes to another thread by
+ * `postMessage`, where {@linkcode Broadcast.attach} makes a broadcast of it. Every attached broadcast can read and publish, but
+ * only one thread may publish at a time. There is nothing to free: the memory goes when no thread has it any more.
+ *
+ * @example A learner publishes, and an actor reads
+ * ```ts
+ * import { Broadcast } from "@exrp/replay/actors";
+ * import { assertEquals, assertStrictEquals } from "@std/assert";
+ *
+ * // The learner. The first arrays are version 1.
+ * const broadcast = Broadcast.create({ weights: new Float32Array(3), epsilon: new Float64Array(1) });
+ *
+ * // An actor: in a Worker, the ticket comes as a message.
+ * const reader = Broadcast.attach(structuredClone(broadcast.ticket));
+ * assertStrictEquals(reader.read().version, 1);
+ *
+ * broadcast.publish({ weights: Float32Array.of(1, 2, 3), epsilon: Float64Array.of(0.1) });
+ * const { version, changed, arrays } = reader.read();
+ * assertEquals([version, changed], [2, true]);
+ * assertEquals([...arrays.weights], [1, 2, 3]);
+ * assertStrictEquals(reader.read().changed, false); // no copy
+ * ```
+ */
+export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
+  /** What another thread needs to attach: plain data that `postMessage` and `structuredClone` take. */
+  readonly ticket: BroadcastTicket<A>;
+  readonly #slots: Slots;
+  readonly #own: Target<A>;
+  #readVersion = 0;
+  #readInto: A | undefined;
+  #same: BroadcastRead<A> | undefined;
+
+  private constructor(ticket: BroadcastTicket<A>) {
+    const sizes = ticket.arrays.map(({ dtype, length }) => BYTES[dtype] * length);
+    this.ticket = ticket;
+    this.#slots = new Slots(ticket.memory, sizes);
+    this.#own = new Target(ticket.arrays);
+  }
+
+  /**
+   * Makes a broadcast, and publishes `arrays` as version 1. Their names, kinds and lengths are those of all later versions.
+   *
+   * @param arrays Typed arrays by name, of the dtypes that columns have: `Float32Array`, `Float64Array`, `Float16Array`, `Int8Array`,
+   * `Int16Array`, `Int32Array` or `Uint8Array`. They are copied.
+   * @throws {TypeError} If there is no array, if one is of another kind, or if the platform has no `SharedArrayBuffer`.
+   * @throws {RangeError} If the memory can't be had.
+   * @example
+   * ```ts
+   * import { Broadcast } from "@exrp/replay/actors";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * const broadcast = Broadcast.create({ weights: Float32Array.of(0.5, -0.5) });
+   * assertStrictEquals(broadcast.version, 1);
+   * ```
+   */
+  static create<A extends BroadcastArrays>(arrays: A): Broadcast<A> {
+    const where = "Broadcast.create()";
+    checkShared(where);
+    if (typeof arrays !== "object" || arrays === null || kindOf(arrays) !== undefined) {
+      throw new TypeError(
+        `${where} takes an object of typed arrays by name, got ${show(arrays)}`,
+      );
+    }
+    const described = Object.entries<unknown>(arrays).map(([name, array]) =>
+      describeArray(`${where}: ${name}`, name, array)
+    );
+    if (described.length === 0) {
+      throw new TypeError(`${where} takes one or more typed arrays by name, got none`);
+    }
+    const sizes = described.map(({ dtype, length }) => BYTES[dtype] * length);
+    const memory = new SharedArrayBuffer(Slots.bytesFor(sizes));
+    const broadcast = new Broadcast<A>(Object.freeze({ memory, arrays: described }));
+    broadcast.publish(arrays);
+    return broadcast;
+  }
+
+  /**
+   * Makes a broadcast of a ticket, in any thread of the process.
+   *
+   * @throws {TypeError} If `ticket` is not one that {@linkcode Broadcast.ticket} gave, or a clone of it.
+   * @example In a Worker
+   * ```ts
+   * import { Broadcast, type BroadcastTicket } from "@exrp/replay/actors";
+   * import { assertEquals } from "@std/assert";
+   *
+   * // The type of `data` is `any`, so say what is in it.
+   * function onMessage(data: BroadcastTicket<{ weights: Float32Array<ArrayBuffer> }>): number[] {
+   *   return [...Broadcast.attach(data).read().arrays.weights];
+   * }
+   * assertEquals(onMessage(Broadcast.create({ weights: Float32Array.of(7) }).ticket), [7]);
+   * ```
+   */
+  static attach<A extends BroadcastArrays>(ticket: BroadcastTicket<A>): Broadcast<A> {
+    return new Broadcast(checkTicket(ticket) as BroadcastTicket<A>);
+  }
+
+  /** The number of the newest version, from 1. It costs one atomic load. */
+  get version(): number {
+    return this.#slots.version;
+  }
+
+  /**
+   * Publishes a version: copies the arrays, makes them the newest version, and wakes who waits for it.
+   *
+   * Cost: one copy of the bytes. It never waits for readers.
+   *
+   * @returns The number of the version.
+   * @throws {TypeError} If an array is missing, unknown, or of another kind.
+   * @throws {RangeError} If an array has another length.
+   * @throws {ReplayError} `busy` if another thread is in the middle of `publish`, or called `takeOver` meanwhile. Nothing was published
+   * then.
+   * @example
+   * ```ts
+   * import { Broadcast } from "@exrp/replay/actors";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * const broadcast = Broadcast.create({ weights: new Float32Array(100) });
+   * assertStrictEquals(broadcast.publish({ weights: new Float32Array(100).fill(0.1) }), 2);
+   * ```
+   */
+  publish(arrays: A): number {
+    return this.#slots.write(viewsOf("publish()", this.ticket.arrays, arrays));
+  }
+
+  /**
+   * Reads the newest version. It copies only if there is a newer one than the last call read, or if `into` is another object.
+   *
+   * @param into Where to copy to: arrays of the same names, kinds and lengths. By default, the broadcast has arrays of its own, which it
+   * returns each time.
+   * @throws {TypeError} If an array of `into` is missing, unknown, of another kind, or lies in shared memory.
+   * @throws {RangeError} If an array of `into` has another length.
+   * @example
+   * ```ts
+   * import { Broadcast } from "@exrp/replay/actors";
+   * import { assertEquals, assertStrictEquals } from "@std/assert";
+   *
+   * const broadcast = Broadcast.create({ weights: Float32Array.of(1, 2) });
+   * const mine = { weights: new Float32Array(2) };
+   * assertStrictEquals(broadcast.read(mine).changed, true);
+   * assertEquals([...mine.weights], [1, 2]);
+   * assertStrictEquals(broadcast.read(mine).changed, false);
+   * ```
+   */
+  read(into?: A): BroadcastRead<A> {
+    const arrays = into ?? this.#own.arrays();
+    if (this.#same !== undefined && arrays === this.#readInto) {
+      if (this.#readVersion === this.#slots.version) return this.#same;
+    }
+    const views = into === undefined
+      ? this.#own.views
+      : viewsOf("read(): into", this.ticket.arrays, into);
+    if (into !== undefined) checkOwn(views);
+    const version = this.#slots.read(views);
+    this.#readVersion = version;
+    this.#readInto = arrays;
+    this.#same = Object.freeze({ version, changed: false, arrays });
+    return Object.freeze({ version, changed: true, arrays });
+  }
+
+  /**
+   * Waits until version `version` or a newer one is there.
+   *
+   * No thread spins meanwhile. Where the platform lacks `Atomics.waitAsync`, the broadcast looks every 5 ms.
+   *
+   * @param options `signal` ends the wait, and `timeoutMs` limits it.
+   * @returns The number of the newest version.
+   * @throws {TypeError} If an argument is of the wrong kind, or an option is unknown.
+   * @throws {RangeError} If `version` is not a whole number from 0.
+   * @throws {ReplayError} `timeout` if the version did not come within `timeoutMs`.
+   * @example
+   * ```ts
+   * import { Broadcast } from "@exrp/replay/actors";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * const broadcast = Broadcast.create({ weights: new Float32Array(2) });
+   * const waiting = broadcast.waitFor(2, { timeoutMs: 1000 });
+   * broadcast.publish({ weights: Float32Array.of(1, 2) });
+   * assertStrictEquals(await waiting, 2);
+   * ```
+   */
+  async waitFor(version: number, options: WaitOptions = {}): Promise<number> {
+    checkOptions("waitFor()", options, WAIT_OPTIONS);
+    const { signal, timeoutMs } = options;
+    if (checkNumber("waitFor(): version", version, 0) % 1 !== 0) {
+      throw new RangeError(`waitFor(): version must be an integer of at least 0, got ${version}`);
+    }
+    checkWait("waitFor()", options);
+    const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs;
+    for (;;) {
+      signal?.throwIfAborted();
+      // The head is loaded before the version. So if a version comes in between, the wait below ends at once.
+      const { head } = this.#slots;
+      const newest = this.version;
+      if (newest >= version) return newest;
+      const leftMs = end - performance.now();
+      if (leftMs <= 0) {
+        throw new ReplayError(
+          "timeout",
+          `waitFor(): version ${version} did not come within ${timeoutMs} ms; the newest one is ${newest}`,
+        );
+      }
+      await changeOf(this.#slots.words, 0, head, leftMs, signal);
+    }
+  }
+
+  /**
+   * Takes the place of a writer that ended in the middle of `publish`, so that this thread can publish. Readers keep the last whole
+   * version meanwhile.
+   *
+   * Call it only if the other writer's thread has ended, or was told to end: after `worker.terminate()`, for example. If that thread
+   * still runs for a moment, its own `publish` throws `busy`, and it disturbs no reader.
+   *
+   * @returns Whether a writer was in the middle of `publish`.
+   * @example
+   * ```ts
+   * import { Broadcast } from "@exrp/replay/actors";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * const broadcast = Broadcast.create({ weights: new Float32Array(2) });
+   * assertStrictEquals(broadcast.takeOver(), false); // nobody was publishing
+   * ```
+   */
+  takeOver(): boolean {
+    return this.#slots.takeOver();
+  }
+}
+
+/** The arrays that a broadcast reads into by itself. */
+class Target<A extends BroadcastArrays> {
+  readonly #described: readonly BroadcastArray[];
+  #arrays: A | undefined;
+  /** The bytes of the arrays. */
+  views: readonly Uint8Array<ArrayBuffer>[] = [];
+
+  constructor(described: readonly BroadcastArray[]) {
+    this.#described = described;
+  }
+
+  /** The arrays: new ones at first, and where one has lost its memory. */
+  arrays(): A {
+    // A transfer of an array takes its memory away.
+    const isWhole = this.#arrays !== undefined &&
+      this.#described.every(({ length }, k) => length === 0 || this.views[k]?.length !== 0);
+    if (this.#arrays !== undefined && isWhole) return this.#arrays;
+    const arrays = Object.fromEntries(
+      this.#described.map(({ name, dtype, length }) => [name, newArray(dtype, length)]),
+    );
+    this.views = Object.values(arrays).map((array) => bytesOf<ArrayBuffer>(array));
+    this.#arrays = Object.freeze(arrays) as BroadcastArrays as A;
+    return this.#arrays;
+  }
+}
+
+function newArray(dtype: BroadcastArray["dtype"], length: number): AnyColumnArray {
+  switch (dtype) {
+    case "uint8":
+      return new Uint8Array(length);
+    case "int8":
+      return new Int8Array(length);
+    case "int16":
+      return new Int16Array(length);
+    case "int32":
+      return new Int32Array(length);
+    case "float16":
+      return new Float16Array(length);
+    case "float32":
+      return new Float32Array(length);
+    case "float64":
+      return new Float64Array(length);
+  }
+}
+
+function checkShared(where: string): void {
+  if (typeof SharedArrayBuffer === "function") return;
+  throw new TypeError(
+    `${where} needs SharedArrayBuffer, which this page does not have. A browser has it only if the page is served with the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp`,
+  );
+}
+
+function describeArray(where: string, name: string, array: unknown): BroadcastArray {
+  checkHonest(where, array);
+  const dtype = KINDS.get(kindOf(array));
+  if (dtype === undefined) {
+    throw new TypeError(
+      `${where} must be one of ${[...KINDS.keys()].join(", ")}, got ${show(array)}`,
+    );
+  }
+  return Object.freeze({ name, dtype, length: lengthOf(array as ArrayBufferView) });
+}
+
+/** The bytes of arrays that must be as described. */
+function viewsOf(
+  where: string,
+  described: readonly BroadcastArray[],
+  arrays: BroadcastArrays,
+): Uint8Array[] {
+  checkOptions(where, arrays, described.map(({ name }) => name));
+  return described.map(({ name, dtype, length }) => {
+    const array: unknown = arrays[name];
+    if (array === undefined) {
+      throw new TypeError(`${where}: ${name} is missing; it must be ${dtype}, ${length} long`);
+    }
+    const given = describeArray(`${where}: ${name}`, name, array);
+    if (given.dtype !== dtype) {
+      throw new TypeError(`${where}: ${name} must be ${dtype}, got ${show(array)}`);
+    }
+    if (given.length !== length) {
+      throw new RangeError(
+        `${where}: ${name} must have ${length} elements, got ${given.length}`,
+      );
+    }
+    return bytesOf(array as AnyColumnArray);
+  });
+}
+
+/** Refuses to read into shared memory, where another thread could change a version. */
+function checkOwn(views: readonly Uint8Array[]): void {
+  for (const { buffer } of views) {
+    if (buffer instanceof ArrayBuffer) continue;
+    throw new TypeError(
+      "read(): into has an array in shared memory, where another thread could change it; give arrays of this thread",
+    );
+  }
+}
+
+/** The ticket, if it is one: each part is checked, because it may come from anywhere. */
+function checkTicket(ticket: unknown): BroadcastTicket {
+  const where = "Broadcast.attach()";
+  checkShared(where);
+  const fail = (got: string): TypeError =>
+    new TypeError(`${where} takes the ticket of a Broadcast, or a clone of it, got ${got}`);
+  if (typeof ticket !== "object" || ticket === null) throw fail(show(ticket));
+  const { memory, arrays } = ticket as Partial<BroadcastTicket>;
+  if (!(memory instanceof SharedArrayBuffer)) throw fail(`one whose memory is ${show(memory)}`);
+  if (!Array.isArray(arrays) || arrays.length === 0) {
+    throw fail(`one whose arrays are ${show(arrays)}`);
+  }
+  const described = arrays.map((array: unknown) => {
+    const { name, dtype, length } = (array ?? {}) as Partial<BroadcastArray>;
+    const isOne = typeof name === "string" && typeof dtype === "string" &&
+      Object.hasOwn(BYTES, dtype) && Number.isInteger(length) && Number(length) >= 0;
+    if (!isOne) throw fail(`one with an array that is ${JSON.stringify(array)}`);
+    return Object.freeze({ name, dtype, length: Number(length) });
+  });
+  const bytes = Slots.bytesFor(described.map(({ dtype, length }) => BYTES[dtype] * length));
+  if (memory.byteLength !== bytes) {
+    throw fail(`one whose memory has ${memory.byteLength} bytes in the place of ${bytes}`);
+  }
+  return Object.freeze({ memory, arrays: described });
+}
+
+showAs(Broadcast, ({ ticket: { arrays }, version }) => {
+  const texts = arrays.map(({ name, dtype, length }) => `${name}: ${dtype}[${length}]`);
+  return `Broadcast { version ${version}, ${texts.join(", ")} }`;
+});

@@ -1,0 +1,26 @@
+/**
+ * What actors in threads of their own need: {@linkcode Broadcast} takes weights from the learner to the actors.
+ *
+ * The guide `docs/actors.md` says which part to use when.
+ *
+ * @example A learner publishes weights, and an actor reads them
+ * ```ts
+ * import { Broadcast } from "@exrp/replay/actors";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const broadcast = Broadcast.create({ weights: new Float32Array(2) });
+ * const reader = Broadcast.attach(broadcast.ticket); // in a Worker, which gets the ticket as a message
+ * broadcast.publish({ weights: Float32Array.of(1, 2) });
+ * assertEquals([...reader.read().arrays.weights], [1, 2]);
+ * ```
+ *
+ * @module
+ */
+
+export { Broadcast } from "./broadcast.ts";
+export type {
+  BroadcastArray,
+  BroadcastArrays,
+  BroadcastRead,
+  BroadcastTicket,
+} from "./broadcast.ts";
