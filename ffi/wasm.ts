@@ -288,10 +288,13 @@ const VECTOR_MODULE = new Uint8Array([
 ]);
 
 /** Why this platform can't run the module; undefined where it can. */
-export function wasmProblem(): string | undefined {
+function wasmProblem(): string | undefined {
   if (typeof WebAssembly === "undefined") return "this platform has no WebAssembly";
   if (!WebAssembly.validate(VECTOR_MODULE)) {
     return "this engine's WebAssembly has no vector instructions (SIMD), which every browser has had since 2023; take a newer one";
+  }
+  if (typeof DecompressionStream === "undefined") {
+    return "this platform has no DecompressionStream, which every browser has had since 2023; take a newer one";
   }
   return undefined;
 }
@@ -299,13 +302,9 @@ export function wasmProblem(): string | undefined {
 /**
  * Makes the functions of a kernel from the bytes of its module.
  *
- * @throws {ReplayError} `kernel-missing` if this platform can't run it, `kernel-version` if it is of another version.
+ * @throws {ReplayError} `kernel-missing` if the engine refuses it, `kernel-version` if it is of another version.
  */
 export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<KernelSymbols> {
-  const problem = wasmProblem();
-  if (problem !== undefined) {
-    throw new ReplayError("kernel-missing", `the WebAssembly kernel can't run: ${problem}`);
-  }
   let instance: WebAssembly.Instance;
   try {
     ({ instance } = await WebAssembly.instantiate(bytes, {}));
@@ -358,6 +357,10 @@ export function openWasm(): Promise<WasmKernel> {
 
 /** Opens the module in prebuilt/. `deno task build` writes it in a clone, and `deno task prebuild` for a package. */
 async function openModule(): Promise<WasmKernel> {
+  const problem = wasmProblem();
+  if (problem !== undefined) {
+    throw new ReplayError("kernel-missing", `the WebAssembly kernel can't run: ${problem}`);
+  }
   let packed: { data: string; size: number; sha256: string };
   try {
     // The compiler must see the whole path: then Deno needs no permission, and the file may be missing.

@@ -213,16 +213,42 @@ Deno.test("a module that has no memory left says so, and goes on once there is s
   assertEquals(symbols.exrp_checksum(0, words, words.length), 0xe3069283);
 });
 
-Deno.test("an engine without vector instructions, and one without WebAssembly, are told so", async () => {
-  const { validate } = WebAssembly;
+const LACKS: readonly [string, string, string][] = [
+  [
+    "vector instructions",
+    "WebAssembly.validate = () => false;",
+    "this engine's WebAssembly has no vector instructions (SIMD), which every browser has had since 2023; take a newer one",
+  ],
+  ["WebAssembly", "delete globalThis.WebAssembly;", "this platform has no WebAssembly"],
+  [
+    "DecompressionStream",
+    "delete globalThis.DecompressionStream;",
+    "this platform has no DecompressionStream, which every browser has had since 2023; take a newer one",
+  ],
+];
+for (const [what, without, words] of LACKS) {
+  Deno.test(`a platform without ${what} is told so, and why no native kernel runs either`, async () => {
+    const make = `
+import { ExperienceReplay, float32 } from "@exrp/replay";
+${without}
+const made = ExperienceReplay.create({ capacity: 10, state: float32(1), backend: BACKEND });
+console.log(await made.catch((error) => error.code + " " + error.message));
+`;
+    const wasm = await run(make.replace("BACKEND", '"wasm"'), []);
+    assertEquals(wasm, `kernel-missing the WebAssembly kernel can't run: ${words}`);
+    const auto = await run(make.replace("BACKEND", '"auto"'), []);
+    assertMatch(
+      auto,
+      /no --allow-ffi\. Nor can WebAssembly run: the WebAssembly kernel can't run: /,
+    );
+    assertStringIncludes(auto, words);
+    // Where the native kernel may run, nothing else is needed.
+    assertStringIncludes(await run(make.replace("BACKEND", '"auto"'), ["--allow-ffi"]), "record");
+  });
+}
+
+Deno.test("bytes that are no module are refused, and the error says what the engine said", async () => {
   const bytes = await Deno.readFile(builtWasmPath());
-  try {
-    WebAssembly.validate = () => false;
-    const error = await assertReplayRejects(instantiateWasm(bytes), "kernel-missing");
-    assertStringIncludes(error.message, "no vector instructions (SIMD)");
-  } finally {
-    WebAssembly.validate = validate;
-  }
   const wrong = await assertReplayRejects(
     instantiateWasm(bytes.slice(0, 1000)),
     "kernel-missing",

@@ -168,6 +168,44 @@ Deno.test("a module of the package that was changed is refused, and nothing of i
   }
 });
 
+Deno.test("a WebAssembly kernel that was changed is refused, and the error says how it differs", async () => {
+  const changes: [string, (text: string) => string, RegExp][] = [
+    [
+      "cut off",
+      (text) => text.replace(/"([^"]{9999,})"/, (_, data) => `"${data.slice(0, -800)}"`),
+      /it (can't be decompressed|has \d+ bytes, not \d+); load/,
+    ],
+    [
+      "no base64",
+      (text) => text.replace(/"....(?=[^"]{9999})/, '"!!!!'),
+      /it can't be decompressed; load/,
+    ],
+    [
+      "another size",
+      (text) => text.replace(/(size: number = )\d+/, "$1" + "17"),
+      /it has \d{6} bytes, not 17; load/,
+    ],
+    [
+      "another checksum",
+      (text) => text.replace(/"[0-9a-f]{64}"/, `"${"0".repeat(64)}"`),
+      /it has the SHA-256 [0-9a-f]{64}, not 0{64}; load/,
+    ],
+    ["away", () => "export {};", /is damaged: /],
+  ];
+  const code = program().replace('"native"', '"wasm"');
+  for (const [name, change, words] of changes) {
+    await using packed = await Packed.from(kernels);
+    await packed.edit("prebuilt/wasm32.ts", change);
+    const { out, error } = await packed.run(code, { flags: [] });
+    assertMatch(
+      out,
+      /^ReplayError kernel-missing: the package's WebAssembly kernel is damaged: /,
+      name + error,
+    );
+    assertMatch(out, words, name);
+  }
+});
+
 Deno.test("a machine that the package has no kernel for is told which it has", async () => {
   await using packed = await Packed.from(kernels);
   await packed.edit(
@@ -179,6 +217,10 @@ Deno.test("a machine that the package has no kernel for is told which it has", a
     out,
     `ReplayError kernel-missing: this package brings no kernel for ${ownTarget}, only for m68k-amiga; build one`,
   );
+  // Unless the native kernel is demanded, WebAssembly runs there.
+  const auto = program().replace('"native"', '"auto"').replace(".kernel)", ".backend)");
+  const { out: backend } = await packed.run(auto, { env: { EXRP_CACHE: await packed.newCache() } });
+  assertMatch(backend, /^wasm: .*no kernel for .*, only for m68k-amiga; build one/);
 });
 
 const disks: [string, string, RegExp][] = [
