@@ -175,6 +175,14 @@ export const symbols = {
   exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
   /** `(replay, table, events, event_count, read_count)` */
   exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, pace, pace_count)` */
+  exrp_pace_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, info, info_count)` */
+  exrp_pace_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, count)` */
+  exrp_pace_grant: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(replay, count)` */
+  exrp_pace_settle: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, edges, edge_count, counts, summary, summary_count)` */
   exrp_record_ages: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "u32"],
@@ -497,6 +505,14 @@ export interface KernelSymbols {
     event_count: number,
     read_count: KernelBuffer,
   ): number;
+  /** `exrp_pace_set` of kernel/exrp.h. */
+  exrp_pace_set(replay: number, pace: KernelBuffer, pace_count: number): number;
+  /** `exrp_pace_info` of kernel/exrp.h. */
+  exrp_pace_info(replay: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_pace_grant` of kernel/exrp.h. */
+  exrp_pace_grant(replay: number, count: number): number;
+  /** `exrp_pace_settle` of kernel/exrp.h. */
+  exrp_pace_settle(replay: number, count: number): number;
   /** `exrp_record_ages` of kernel/exrp.h. */
   exrp_record_ages(
     replay: number,
@@ -579,10 +595,12 @@ export const EXRP_STATUS_NOT_SHARABLE = 25;
 export const EXRP_STATUS_TICKET = 26;
 export const EXRP_STATUS_REVOKED = 27;
 export const EXRP_STATUS_HELD = 28;
+export const EXRP_STATUS_PACE = 29;
 export const EXRP_STATUS_MEMORY = 30;
 export const EXRP_STATUS_LIMIT = 31;
 export const EXRP_STATUS_JOURNAL_FULL = 32;
 export const EXRP_STATUS_ORDERS_FULL = 33;
+export const EXRP_STATUS_PACE_SIZE = 34;
 export const EXRP_STATUS_DATA_CORRUPT = 40;
 export const EXRP_STATUS_DATA_MISMATCH = 41;
 export const EXRP_LIMIT_BATCH = 16777216;
@@ -749,6 +767,20 @@ export const EXRP_SHARE_INFO_SEATS = 1;
 export const EXRP_SHARE_INFO_ENDED = 2;
 export const EXRP_SHARE_INFO_NOTE = 3;
 export const EXRP_SHARE_INFO_COUNT = 4;
+export const EXRP_PACE_RATIO = 0;
+export const EXRP_PACE_MIN_SIZE = 1;
+export const EXRP_PACE_DIFFERENCE_MIN = 2;
+export const EXRP_PACE_DIFFERENCE_MAX = 3;
+export const EXRP_PACE_RULE_COUNT = 4;
+export const EXRP_PACE_RECORDED = 4;
+export const EXRP_PACE_DRAWN = 5;
+export const EXRP_PACE_SAVED_COUNT = 6;
+export const EXRP_PACE_IS_SET = 6;
+export const EXRP_PACE_RECORDS_ALLOWED = 7;
+export const EXRP_PACE_PICKS_ALLOWED = 8;
+export const EXRP_PACE_INFO_COUNT = 9;
+export const EXRP_PACE_RECORDS = 0;
+export const EXRP_PACE_PICKS = 1;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;

@@ -119,6 +119,10 @@ export const wasmSymbols = {
   exrp_journal_open: { parameters: ["u32", "u32"], result: "i32" },
   exrp_journal_count: { parameters: ["u32", "u32", "out u32"], result: "i32" },
   exrp_journal_read: { parameters: ["u32", "u32", "out u32", "u32", "out u32"], result: "i32" },
+  exrp_pace_set: { parameters: ["u32", "in f64", "u32"], result: "i32" },
+  exrp_pace_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
+  exrp_pace_grant: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_pace_settle: { parameters: ["u32", "u32"], result: "i32" },
   exrp_record_ages: {
     parameters: ["u32", "in f64", "u32", "out f64", "out f64", "u32"],
     result: "i32",

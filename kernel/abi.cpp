@@ -98,6 +98,27 @@ int32_t withWhole(uint32_t id, Use use) {
   });
 }
 
+/// Like withWhole(), for calls that store records, as far as the pace allows it. `count` says how many a call asks for, of the seat's instance.
+template <typename Count, typename Use>
+int32_t withRecords(uint32_t id, Count count, Use use) {
+  const auto call = [&](Instance& instance, Lane& lane) {
+    const Status status = instance.snapshot.checkWhole();
+    if (status != Status::ok) return status;
+    if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(instance, lane);
+    else return use(instance);
+  };
+  return withSeat(id, [&](Seat& seat) {
+    if (seat.gate.isOpen()) return call(seat.instance, seat.lane);
+    return inTurn(seat, [&](Instance& instance, Lane& lane) {
+      const Status status = instance.checkRecords(count());
+      return status == Status::ok ? call(instance, lane) : status;
+    });
+  });
+}
+
+/// How many records a call of many steps asks for: all in its first call, and none in those that go on with it.
+uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 ? count : 0; }
+
 /// Calls `use` with the replay, the seat's lane and one of the pick tables.
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
@@ -271,7 +292,7 @@ int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
 }
 
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
-  return withWhole(replay, [&](Instance& found) {
+  return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
     return found.recording.record(row, flags);
   });
@@ -287,19 +308,26 @@ int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint
 
 int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done) {
-  return withWhole(replay, [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
+  return withRecords(replay, [&] { return recordsAsked(count, done); },
+                     [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
 }
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) {
+  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, Lane& lane) {
     return found.recording.recordBatch(lane, episodes, steps, steps_size, count, flags, done);
   });
 }
 
 int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done, double* episodes, uint32_t episode_count) {
-  return withWhole(replay, [&](Instance& found) {
+  // A step that only ends an episode is no record.
+  const auto records = [&] {
+    uint32_t asked = recordsAsked(count, done);
+    for (uint32_t step = 0; asked > 0 && step < count && step < steps_size; ++step) asked -= steps[step] == EXRP_RECORD_FINAL ? 1 : 0;
+    return asked;
+  };
+  return withRecords(replay, records, [&](Instance& found) {
     if (episode_count < count) return fail(Status::bufferSize, episode_count, count);
     return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes);
   });
@@ -422,8 +450,9 @@ int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) {
-    return found.drawing.getBatch(lane, selector, {first, count, total}, beta, batch, batch_size);
+  return withReplay(replay, [&](Seat& at) {
+    const Status status = at.instance.snapshot.checkWhole();
+    return status == Status::ok ? at.instance.getBatch(at, selector, {first, count, total}, beta, batch, batch_size) : status;
   });
 }
 
@@ -491,6 +520,32 @@ int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
 int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
   return withTable(replay, table, [&](Instance&, Lane&, exrp::Table& at) {
     *read_count = at.picks.journal().read(events, event_count);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_pace_set(uint32_t replay, const double* pace, uint32_t pace_count) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.setPace(at, pace, pace_count); });
+}
+
+int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_PACE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_PACE_INFO_COUNT);
+    found.paceInfo(info);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_pace_grant(uint32_t replay, uint32_t count) {
+  return withReplay(replay, [&](Seat& at) {
+    const Status status = at.instance.snapshot.checkWhole();
+    return status == Status::ok ? at.instance.grantPicks(at, count) : status;
+  });
+}
+
+int32_t exrp_pace_settle(uint32_t replay, uint32_t count) {
+  return withReplay(replay, [&](Seat& at) {
+    at.instance.settlePicks(at, count);
     return Status::ok;
   });
 }

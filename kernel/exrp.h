@@ -73,10 +73,15 @@ extern "C" {
 #define EXRP_STATUS_TICKET 26            /* nobody can attach by this ticket [EXRP_TICKET_*] */
 #define EXRP_STATUS_REVOKED 27           /* the ticket by which this id came was revoked [ticket] */
 #define EXRP_STATUS_HELD 28              /* this thread holds the replay by another id: the call would wait for ever */
+#define EXRP_STATUS_PACE 29              /* the pace holds the call back for now [EXRP_PACE_RECORDS or PICKS; how many were asked for; how many
+                                            may come now; records stored] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
 #define EXRP_STATUS_ORDERS_FULL 33       /* too many ordered batches are not yet taken [largest] */
+#define EXRP_STATUS_PACE_SIZE 34         /* the band of the pace is too narrow for the call [EXRP_PACE_RECORDS or PICKS; how many were asked for;
+                                            the size of a call of the other kind that waits for this one as this one would for it, or 0; how wide the
+                                            band must be] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot holds impossible values [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema, or of other selectors or eviction [section, expected, found] */
 
@@ -293,6 +298,24 @@ extern "C" {
 #define EXRP_SHARE_INFO_NOTE 3    /* bytes of the note */
 #define EXRP_SHARE_INFO_COUNT 4
 
+/* Indices into the numbers of a pace. */
+#define EXRP_PACE_RATIO 0          /* picks drawn for each record, above 0, at most 2^32 */
+#define EXRP_PACE_MIN_SIZE 1       /* records that must be stored before picks are drawn, 1..capacity */
+#define EXRP_PACE_DIFFERENCE_MIN 2 /* least value of records x RATIO - picks, at most RATIO x MIN_SIZE; perhaps -infinity */
+#define EXRP_PACE_DIFFERENCE_MAX 3 /* its largest value, at least DIFFERENCE_MIN + 1 + RATIO; perhaps infinity */
+#define EXRP_PACE_RULE_COUNT 4
+#define EXRP_PACE_RECORDED 4       /* records that came since the pace was set */
+#define EXRP_PACE_DRAWN 5          /* picks that were drawn since */
+#define EXRP_PACE_SAVED_COUNT 6
+#define EXRP_PACE_IS_SET 6         /* 1, or 0 for a replay without a pace */
+#define EXRP_PACE_RECORDS_ALLOWED 7 /* the most records that a call may store now; infinity without a limit */
+#define EXRP_PACE_PICKS_ALLOWED 8  /* the most picks that may be drawn now */
+#define EXRP_PACE_INFO_COUNT 9
+
+/* What the pace held back. */
+#define EXRP_PACE_RECORDS 0
+#define EXRP_PACE_PICKS 1
+
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
@@ -498,6 +521,20 @@ EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* c
 /* Takes up to event_count of the oldest events. (NONE, i): pick i was added. (j, i): pick j moved to i. (i, NONE): pick i was removed.
  * (i, i): pick i got a priority. The next event holds the 64 bits of that priority, a double, low half first. */
 EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
+
+/* ---- pace ---- */
+
+/* Holds records and draws back, so that they keep pace (kernel/pace.hpp has the rules). A call that stores n records counts n, if it is made with
+ * `done` 0, and exrp_batch_get counts `count` picks. What is not allowed now is EXRP_STATUS_PACE, and has changed nothing.
+ * `pace` has no numbers, and then there is no pace; or the first EXRP_PACE_RULE_COUNT, and then counts begin anew: RECORDED is MIN_SIZE, or the
+ * records that are stored if they are fewer, and DRAWN is 0; or EXRP_PACE_SAVED_COUNT. No snapshot has a pace. */
+EXRP_API int32_t exrp_pace_set(uint32_t replay, const double* pace, uint32_t pace_count);
+EXRP_API int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count);
+/* For a batch that the caller puts together by several calls: asks for all its picks at once. If the status is EXRP_STATUS_OK, this id's draws are
+ * neither held back nor counted until exrp_pace_settle. */
+EXRP_API int32_t exrp_pace_grant(uint32_t replay, uint32_t count);
+/* Ends a grant, if there is one, and counts picks: those that were drawn meanwhile, or that the caller handed out in another way. */
+EXRP_API int32_t exrp_pace_settle(uint32_t replay, uint32_t count);
 
 /* ---- looking inside ---- */
 

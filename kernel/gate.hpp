@@ -5,7 +5,8 @@
 //
 // Thread safety: any thread may call.
 // Invariants:
-//   1. isOpen() is false while an order of the seat waits or is being drawn, and once the replay is shared.
+//   1. isOpen() is false while an order of the seat waits or is being drawn, while a replay of one thread has a pace, and once the replay
+//      is shared.
 #pragma once
 
 #include <atomic>
@@ -26,10 +27,16 @@ class Gate {
 
   /// By the seat's own thread. It is never taken back.
   void share() { word_.fetch_or(sharedBit, std::memory_order_relaxed); }
+  /// By the seat's own thread, on a replay that is not shared: whether it has a pace.
+  void setPaced(bool isPaced) {
+    if (isPaced) word_.fetch_or(pacedBit, std::memory_order_relaxed);
+    else word_.fetch_and(~pacedBit, std::memory_order_relaxed);
+  }
   bool isShared() const { return (word_.load(std::memory_order_relaxed) & sharedBit) != 0; }
 
  private:
   static constexpr uint32_t sharedBit = uint32_t{1} << 31;
+  static constexpr uint32_t pacedBit = uint32_t{1} << 30;
   static constexpr uint32_t countMask = (uint32_t{1} << 16) - 1;
 
   std::atomic<uint32_t> word_ = 0;

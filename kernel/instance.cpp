@@ -50,7 +50,35 @@ Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
   Status status = turn.status();
   if (status == Status::ok) status = snapshot.checkWhole();
   if (status != Status::ok) return status;
-  return drawing.getBatch(seat.lane, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+  return getBatch(seat, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+}
+
+// ---- pace ----
+
+Status Instance::setPace(Seat& seat, const double* numbers, uint32_t count) {
+  const Status status = pace_.set(numbers, count, look(), replay.config().capacity);
+  // A shared replay's calls come to look anyway.
+  if (status == Status::ok && !seat.gate.isShared()) seat.gate.setPaced(pace_.isSet());
+  return status;
+}
+
+Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+  const bool counts = pace_.isSet() && !seat.isGranted;
+  Status status = counts ? pace_.checkPicks(range.count, look()) : Status::ok;
+  if (status == Status::ok) status = drawing.getBatch(seat.lane, selector, range, beta, batch, batchBytes);
+  if (status == Status::ok && counts) pace_.drew(range.count);
+  return status;
+}
+
+Status Instance::grantPicks(Seat& seat, uint32_t count) {
+  const Status status = pace_.checkPicks(count, look());
+  seat.isGranted = status == Status::ok;
+  return status;
+}
+
+void Instance::settlePicks(Seat& seat, uint32_t count) {
+  seat.isGranted = false;
+  pace_.drew(count);
 }
 
 // ---- seats ----

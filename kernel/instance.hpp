@@ -7,6 +7,7 @@
 
 #include "kernel/drawing.hpp"
 #include "kernel/looking.hpp"
+#include "kernel/pace.hpp"
 #include "kernel/recording.hpp"
 #include "kernel/replay.hpp"
 #include "kernel/sharing.hpp"
@@ -38,6 +39,16 @@ class Instance {
     return isKnown ? Status::ok : fail(Status::argument, 2, order);
   }
 
+  // ---- pace ----
+
+  Status setPace(Seat& seat, const double* numbers, uint32_t count);
+  void paceInfo(double* info) const { pace_.info(info, look()); }
+  Status checkRecords(uint32_t count) { return pace_.checkRecords(count, look()); }
+  /// Draws, if the pace allows it.
+  Status getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
+  Status grantPicks(Seat& seat, uint32_t count);
+  void settlePicks(Seat& seat, uint32_t count);
+
   // ---- seats ----
 
   /// Lets other threads attach by a new ticket; the first time, `seat` is the only one.
@@ -67,6 +78,9 @@ class Instance {
 
  private:
   Status carryOut(Seat& seat, const BatchOrder& order);
+  PaceLook look() const { return {replay.recordedCount(), replay.recordCount()}; }
+
+  Pace pace_;
 };
 
 /// A call of a seat. On a replay that is shared it has the lock.

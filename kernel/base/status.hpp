@@ -28,10 +28,12 @@ enum class Status : int32_t {
   ticket = EXRP_STATUS_TICKET,
   revoked = EXRP_STATUS_REVOKED,
   held = EXRP_STATUS_HELD,
+  pace = EXRP_STATUS_PACE,
   memory = EXRP_STATUS_MEMORY,
   limit = EXRP_STATUS_LIMIT,
   journalFull = EXRP_STATUS_JOURNAL_FULL,
   ordersFull = EXRP_STATUS_ORDERS_FULL,
+  paceSize = EXRP_STATUS_PACE_SIZE,
   dataCorrupt = EXRP_STATUS_DATA_CORRUPT,
   dataMismatch = EXRP_STATUS_DATA_MISMATCH,
 };

@@ -175,6 +175,7 @@ const floors: readonly (readonly string[])[] = [
     "kernel/lane.",
     "kernel/batch_orders.",
     "kernel/gate.",
+    "kernel/pace.",
     "kernel/rules.",
     "kernel/draw_log.",
   ],

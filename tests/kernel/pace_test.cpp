@@ -1,0 +1,365 @@
+// Pace: against Reverb's formulas with random calls, by the C interface, and by several threads at once.
+#include "kernel/pace.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "kernel/exrp.h"
+#include "tests/kernel/check.hpp"
+
+using exrp::Pace;
+using exrp::PaceLook;
+using exrp::Random;
+using exrp::Status;
+
+namespace {
+
+/// Reverb's rate limiter as rate_limiter.cc has it: CanInsert() and CanSample(), with its three counts.
+struct Reverb {
+  double ratio;
+  double minSize;
+  double min;
+  double max;
+  double inserts = 0;
+  double samples = 0;
+  double deletes = 0;
+
+  bool canSample(double count) const {
+    if (inserts - deletes < minSize) return false;
+    return inserts * ratio - samples - count >= min;
+  }
+  bool canInsert(double count) const {
+    if (inserts + count - deletes <= minSize) return true;
+    return (inserts + count) * ratio - samples <= max;
+  }
+};
+
+Reverb randomRule(Random& random) {
+  const double ratios[] = {0.25, 0.3, 0.5, 1, 1.7, 2, 8};
+  const double ratio = ratios[random.below(7)];
+  const auto minSize = static_cast<double>(1 + random.below(20));
+  switch (random.below(4)) {
+    case 0:
+      return {1, minSize, -HUGE_VAL, HUGE_VAL};
+    case 1:
+      return {1, 1, 0, static_cast<double>(2 + random.below(20))};
+    default: {
+      const double least = ratio > 1 ? ratio : 1;
+      const double error = least * (1 + static_cast<double>(random.below(50)) / 10);
+      return {ratio, minSize, ratio * minSize - error, ratio * minSize + error};
+    }
+  }
+}
+
+Pace paceOf(const Reverb& rule, uint64_t capacity) {
+  Pace pace;
+  const double numbers[] = {rule.ratio, rule.minSize, rule.min, rule.max};
+  CHECK_EQUAL(pace.set(numbers, 4, {0, 0}, capacity), Status::ok);
+  return pace;
+}
+
+void singleRecordsAndPicksFollowReverb(uint64_t seed) {
+  Random random(seed, 0);
+  for (uint32_t run = 0; run < 200; ++run) {
+    Reverb model = randomRule(random);
+    Pace pace = paceOf(model, 100);
+    for (uint32_t call = 0; call < 300; ++call) {
+      const PaceLook now = {static_cast<uint64_t>(model.inserts), static_cast<uint64_t>(model.inserts - model.deletes)};
+      const bool mayInsert = model.canInsert(1);
+      const bool maySample = model.canSample(1);
+      double info[EXRP_PACE_INFO_COUNT];
+      pace.info(info, now);
+      CHECK_EQUAL(info[EXRP_PACE_RECORDED], model.inserts);
+      CHECK_EQUAL(info[EXRP_PACE_DRAWN], model.samples);
+      CHECK_EQUAL(info[EXRP_PACE_RECORDS_ALLOWED] >= 1, mayInsert);
+      CHECK_EQUAL(info[EXRP_PACE_PICKS_ALLOWED] >= 1, maySample);
+      if (maySample && info[EXRP_PACE_PICKS_ALLOWED] < 1e9) {
+        CHECK(model.canSample(info[EXRP_PACE_PICKS_ALLOWED]));
+        CHECK(!model.canSample(info[EXRP_PACE_PICKS_ALLOWED] + 1));
+      }
+      CHECK(mayInsert || maySample);  // never a deadlock
+      const uint64_t choice = random.below(10);
+      if (choice == 0 && now.stored > 0) {
+        model.deletes += 1;
+      } else if (choice < 5) {
+        CHECK_EQUAL(pace.checkRecords(1, now), mayInsert ? Status::ok : Status::pace);
+        model.inserts += mayInsert ? 1 : 0;
+      } else {
+        CHECK_EQUAL(pace.checkPicks(1, now), maySample ? Status::ok : Status::pace);
+        if (maySample) pace.drew(1);
+        model.samples += maySample ? 1 : 0;
+      }
+    }
+  }
+}
+
+void callsOfManyAreAllOrNothingAndNeverWaitForEachOther(uint64_t seed) {
+  Random random(seed, 1);
+  uint32_t stuckCount = 0;
+  for (uint32_t run = 0; run < 300; ++run) {
+    Reverb model = randomRule(random);
+    Pace pace = paceOf(model, 100);
+    const double band = model.max - model.min;
+    const auto records = static_cast<uint32_t>(1 + random.below(12));
+    const auto picks = static_cast<uint32_t>(1 + random.below(40));
+    const bool fits = picks <= band && records * model.ratio <= band;
+    for (uint32_t call = 0; call < 200; ++call) {
+      const PaceLook now = {static_cast<uint64_t>(model.inserts), static_cast<uint64_t>(model.inserts - model.deletes)};
+      const bool below = static_cast<double>(now.stored) < model.minSize && records * model.ratio <= band;
+      const bool mayInsert = model.canInsert(records) || below;
+      const bool maySample = model.canSample(picks);
+      const Status inserted = pace.checkRecords(records, now);
+      CHECK_EQUAL(inserted == Status::ok, mayInsert);
+      const Status drawn = pace.checkPicks(picks, now);
+      CHECK_EQUAL(drawn == Status::ok, maySample);
+      if (picks > band) CHECK(maySample || drawn == Status::paceSize);
+      if (records * model.ratio > band) CHECK(mayInsert || inserted == Status::paceSize);
+      if (fits && !mayInsert && !maySample) {
+        // The second call that would wait for the first fails for good, and says how wide a band both need.
+        CHECK_EQUAL(inserted, Status::pace);
+        CHECK_EQUAL(drawn, Status::paceSize);
+        const double needed = exrp::errorDetail[3];
+        CHECK_EQUAL(needed, picks + records * model.ratio);
+        CHECK(needed > band);
+        ++stuckCount;
+        break;
+      }
+      if (mayInsert && (random.below(2) == 0 || !maySample)) model.inserts += records;
+      else if (maySample) pace.drew(picks), model.samples += picks;
+      if (random.below(20) == 0) model.deletes += static_cast<double>(random.below(static_cast<uint32_t>(now.stored) + 1));
+    }
+  }
+  CHECK(stuckCount > 10);
+}
+
+void aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize() {
+  Pace pace;
+  const auto set = [&](std::vector<double> numbers, PaceLook now = {0, 0}) {
+    return pace.set(numbers.data(), static_cast<uint32_t>(numbers.size()), now, 100);
+  };
+  CHECK_EQUAL(set({8, 10, 0, 100}), Status::ok);
+  for (const std::vector<double>& wrong : std::vector<std::vector<double>>{{0, 10, 0, 100},
+                                                                         {NAN, 10, 0, 100},
+                                                                         {8, 0, 0, 100},
+                                                                         {8, 10.5, 0, 100},
+                                                                         {8, 101, 0, 100},
+                                                                         {8, 10, 81, 100},
+                                                                         {8, 10, 0, 8.5},
+                                                                         {0.5, 10, 0, 1.4},
+                                                                         {8, 10, NAN, 100},
+                                                                         {8, 10, 0, NAN},
+                                                                         {8, 10, 0},
+                                                                         {8, 10, 0, 100, 1, 0},
+                                                                         {8, 10, 0, 100, 0, -1}}) {
+    CHECK_EQUAL(set(wrong), Status::argument);
+    CHECK(pace.isSet());
+  }
+  double info[EXRP_PACE_INFO_COUNT];
+  CHECK_EQUAL(set({8, 10, 70, 90}, {500, 60}), Status::ok);
+  pace.info(info, {500, 60});
+  CHECK_EQUAL(info[EXRP_PACE_RECORDED], 10.0);
+  CHECK_EQUAL(info[EXRP_PACE_PICKS_ALLOWED], 10.0);
+  CHECK_EQUAL(info[EXRP_PACE_RECORDS_ALLOWED], 1.0);
+  CHECK_EQUAL(set({8, 10, 70, 90, 40, 300}, {500, 60}), Status::ok);
+  pace.info(info, {501, 60});
+  CHECK_EQUAL(info[EXRP_PACE_RECORDED], 41.0);
+  CHECK_EQUAL(info[EXRP_PACE_DRAWN], 300.0);
+  CHECK_EQUAL(set({}), Status::ok);
+  CHECK(!pace.isSet());
+  CHECK_EQUAL(pace.checkPicks(1000, {0, 0}), Status::ok);
+  CHECK_EQUAL(pace.checkRecords(1000, {0, 0}), Status::ok);
+}
+
+// ---- by the C interface ----
+
+uint32_t make(uint32_t capacity) {
+  double config[EXRP_CONFIG_COUNT] = {};
+  config[EXRP_CONFIG_CAPACITY] = capacity;
+  config[EXRP_CONFIG_SEED] = 7;
+  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
+  double policy[EXRP_POLICY_COUNT] = {};
+  policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = policy[EXRP_POLICY_DISCOUNT] = 1;
+  policy[EXRP_POLICY_FLAGS] = EXRP_PICK_ALLOW_OPEN_END;
+  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
+  uint32_t replay = 0;
+  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
+  uint32_t selector = 0;
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, config, 0, &selector), 0);
+  return replay;
+}
+
+/// One user of a replay: an episode of its own, and memory for a batch.
+class User {
+ public:
+  explicit User(uint32_t replay) : replay_(replay) {
+    double offsets[EXRP_BATCH_COLUMN + 3];
+    CHECK_EQUAL(exrp_row_layout(replay, offsets, EXRP_ROW_COLUMN + 3), 0);
+    row_.resize(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
+    CHECK_EQUAL(exrp_episode_create(replay, &episode_), 0);
+  }
+  int32_t record() {
+    memcpy(row_.data(), &episode_, sizeof episode_);
+    const int32_t status = exrp_record(replay_, row_.data(), static_cast<uint32_t>(row_.size()), 0);
+    memcpy(&episode_, row_.data(), sizeof episode_);
+    return status;
+  }
+  int32_t recordMany(uint32_t count, uint32_t* done) {
+    double offsets[EXRP_STEPS_COLUMN + 3];
+    CHECK_EQUAL(exrp_steps_layout(replay_, count, offsets, EXRP_STEPS_COLUMN + 3), 0);
+    steps_.resize(static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]) + 4);
+    return exrp_record_many(replay_, &episode_, steps_.data(), static_cast<double>(steps_.size()), count, 0, done);
+  }
+  /// Steps of which the third is no record but an end.
+  int32_t recordFlat(uint32_t count) {
+    double offsets[EXRP_STEPS_COLUMN + 3];
+    CHECK_EQUAL(exrp_steps_layout(replay_, count, offsets, EXRP_STEPS_COLUMN + 3), 0);
+    steps_.assign(static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]) + 4, 0);
+    steps_[2] = EXRP_RECORD_FINAL;
+    uint32_t done[2] = {};
+    std::vector<double> episodes(count);
+    return exrp_record_flat(replay_, &episode_, steps_.data(), static_cast<double>(steps_.size()), count, 0, done, episodes.data(), count);
+  }
+  int32_t draw(uint32_t count) {
+    prepare(count);
+    return exrp_batch_get(replay_, 0, 0, count, count, 0, batch_.data(), static_cast<double>(batch_.size()));
+  }
+  int32_t order(uint32_t count, double* order) {
+    prepare(count);
+    return exrp_batch_order(replay_, 0, count, 0, batch_.data(), static_cast<double>(batch_.size()), order);
+  }
+  int32_t take(double order) {
+    CHECK_EQUAL(exrp_batch_run(replay_, order, batch_.data(), static_cast<double>(batch_.size())), 0);
+    return exrp_batch_take(replay_, order);
+  }
+  double info(uint32_t index) const {
+    double numbers[EXRP_PACE_INFO_COUNT];
+    CHECK_EQUAL(exrp_pace_info(replay_, numbers, EXRP_PACE_INFO_COUNT), 0);
+    return numbers[index];
+  }
+
+ private:
+  void prepare(uint32_t count) {
+    double offsets[EXRP_BATCH_COLUMN + 3];
+    CHECK_EQUAL(exrp_batch_layout(replay_, 0, count, offsets, EXRP_BATCH_COLUMN + 3), 0);
+    batch_.resize(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]));
+  }
+
+  uint32_t replay_;
+  double episode_ = 0;
+  std::vector<uint8_t> row_;
+  std::vector<uint8_t> steps_;
+  std::vector<uint8_t> batch_;
+};
+
+void setPace(uint32_t replay, std::vector<double> numbers) {
+  CHECK_EQUAL(exrp_pace_set(replay, numbers.data(), static_cast<uint32_t>(numbers.size())), 0);
+}
+
+void eachCallThatRecordsOrDrawsKeepsThePace() {
+  const uint32_t replay = make(1000);
+  User user(replay);
+  CHECK_EQUAL(user.info(EXRP_PACE_IS_SET), 0.0);
+  setPace(replay, {1, 4, 0, 8});  // from 4 on, between 0 and 8 records that were not drawn
+  CHECK_EQUAL(user.record(), 0);
+  CHECK_EQUAL(user.draw(1), EXRP_STATUS_PACE);
+  uint32_t done = 0;
+  CHECK_EQUAL(user.recordMany(7, &done), 0);
+  CHECK_EQUAL(done, 7u);
+  CHECK_EQUAL(user.record(), EXRP_STATUS_PACE);
+  double detail[4];
+  exrp_error_detail(detail, 4);
+  CHECK(detail[0] == EXRP_PACE_RECORDS && detail[1] == 1 && detail[2] == 0 && detail[3] == 8);
+  done = 0;
+  CHECK_EQUAL(user.recordMany(2, &done), EXRP_STATUS_PACE);
+  CHECK_EQUAL(done, 0u);
+  CHECK_EQUAL(user.draw(9), EXRP_STATUS_PACE_SIZE);
+  done = 1;  // a call that goes on was allowed before
+  CHECK_EQUAL(user.recordMany(2, &done), 0);
+  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), 9.0);
+  CHECK_EQUAL(user.draw(8), 0);
+  CHECK_EQUAL(user.recordFlat(8), 0);  // seven records
+  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), 16.0);
+  CHECK_EQUAL(user.recordFlat(3), EXRP_STATUS_PACE);
+
+  // Batches of several calls, and steps that are handed out in another way.
+  CHECK_EQUAL(exrp_pace_grant(replay, 9), EXRP_STATUS_PACE_SIZE);
+  CHECK_EQUAL(exrp_pace_grant(replay, 5), 0);
+  CHECK_EQUAL(user.draw(20), 0);
+  CHECK_EQUAL(exrp_pace_settle(replay, 5), 0);
+  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 13.0);
+  CHECK_EQUAL(user.info(EXRP_PACE_PICKS_ALLOWED), 3.0);
+  CHECK_EQUAL(exrp_pace_settle(replay, 1), 0);
+  CHECK_EQUAL(user.draw(3), EXRP_STATUS_PACE);
+
+  // Batches that are drawn ahead.
+  double order = 0;
+  CHECK_EQUAL(user.order(2, &order), 0);
+  CHECK_EQUAL(user.take(order), 0);
+  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 16.0);
+  CHECK_EQUAL(user.order(1, &order), 0);
+  CHECK_EQUAL(user.take(order), EXRP_STATUS_PACE);
+
+  // A draw that fails counts nothing, and a replay without a pace goes on as ever.
+  CHECK_EQUAL(user.record(), 0);
+  CHECK_EQUAL(exrp_batch_get(replay, 9, 0, 1, 1, 0, nullptr, 0), EXRP_STATUS_SELECTOR_UNKNOWN);
+  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 16.0);
+  setPace(replay, {});
+  CHECK_EQUAL(user.draw(100), 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+void writersAndLearnersOfSeveralThreadsKeepTheBand() {
+  const uint32_t replay = make(500);
+  User user(replay);
+  setPace(replay, {4, 20, 0, 160});
+  double ticket[EXRP_TICKET_COUNT] = {};
+  if (exrp_replay_share(replay, ticket, EXRP_TICKET_COUNT) != 0) return;  // a kernel of one thread
+  constexpr uint32_t writerCount = 3;
+  constexpr uint32_t records = 600;
+  std::atomic<uint32_t> refused = 0;
+  std::atomic<uint32_t> drawn = 0;
+  std::vector<std::thread> threads;
+  for (uint32_t each = 0; each < writerCount + 2; ++each) {
+    threads.emplace_back([&, each] {
+      uint32_t id = 0;
+      CHECK_EQUAL(exrp_replay_attach(ticket, EXRP_TICKET_COUNT, &id), 0);
+      User own(id);
+      const auto until = [&](auto call) {
+        for (int32_t status = call(); status != 0; status = call()) {
+          CHECK_EQUAL(status, EXRP_STATUS_PACE);
+          refused.fetch_add(1, std::memory_order_relaxed);
+          std::this_thread::yield();
+        }
+      };
+      // The writers' picks to draw: all of them, but those that the band leaves in the end.
+      constexpr uint32_t picks = 4 * writerCount * records - 160;
+      for (uint32_t k = 0; each < writerCount && k < records; ++k) until([&] { return own.record(); });
+      while (each >= writerCount && drawn.fetch_add(20, std::memory_order_relaxed) < picks) until([&] { return own.draw(20); });
+      const double difference = own.info(EXRP_PACE_RECORDED) * 4 - own.info(EXRP_PACE_DRAWN);
+      CHECK(difference > -4 * 160 && difference < 4 * 160);  // two calls: others come in between
+      CHECK_EQUAL(exrp_replay_destroy(id), 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), double{1} * writerCount * records);
+  const double difference = user.info(EXRP_PACE_RECORDED) * 4 - user.info(EXRP_PACE_DRAWN);
+  CHECK(difference >= 0 && difference <= 160);
+  CHECK(refused.load() > 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+}  // namespace
+
+int main() {
+  const uint64_t seed = 20261122;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  singleRecordsAndPicksFollowReverb(seed);
+  callsOfManyAreAllOrNothingAndNeverWaitForEachOther(seed);
+  aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize();
+  eachCallThatRecordsOrDrawsKeepsThePace();
+  writersAndLearnersOfSeveralThreadsKeepTheBand();
+  return exrp::test::checkResult("pace");
+}
