@@ -1,0 +1,114 @@
+/** Headless Chromium for tests, driven by Puppeteer, and a server for what it opens. */
+import { join } from "node:path";
+import { launch, type Page } from "puppeteer-core";
+import { exists } from "../../tools/_repository.ts";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+const TIMEOUT_MS = 60_000;
+
+/** The path of the browser; undefined where there is none. `EXRP_CHROMIUM` may name one. */
+async function findChromium(): Promise<string | undefined> {
+  const named = Deno.env.get("EXRP_CHROMIUM");
+  if (named !== undefined) return named;
+  const folders = (Deno.env.get("PATH") ?? "").split(":");
+  for (const name of NAMES) {
+    for (const folder of folders) {
+      const path = join(folder, name);
+      if (folder !== "" && await exists(path)) return path;
+    }
+  }
+  return undefined;
+}
+
+const chromium = await findChromium();
+
+/** A tab of the browser, and what went wrong in it. */
+export interface Tab {
+  readonly page: Page;
+  /** Errors and warnings of the console, errors that nobody caught, and requests that failed. */
+  readonly trouble: string[];
+  /** The addresses of all requests. */
+  readonly requests: string[];
+}
+
+/** A test with a tab. Where there is no Chromium, it is skipped, and its name says why. */
+export function inChromium(what: string, fn: (tab: Tab) => Promise<void>): void {
+  if (chromium === undefined) {
+    const why = "there is no Chromium here; Debian has it as chromium";
+    return Deno.test({ name: `${what} (skipped: ${why})`, ignore: true, fn: () => {} });
+  }
+  Deno.test(what, async () => {
+    const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
+    const browser = await launch({
+      executablePath: chromium,
+      userDataDir: profile,
+      protocolTimeout: TIMEOUT_MS,
+      // It opens nothing but pages of these tests. In containers, root has no sandbox.
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
+    });
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
+      const tab: Tab = { page, trouble: [], requests: [] };
+      page.on("console", (message) => {
+        const type = message.type();
+        if (type === "error" || type === "warn") tab.trouble.push(`${type}: ${message.text()}`);
+      });
+      page.on("pageerror", (error) => tab.trouble.push(String(error)));
+      page.on("requestfailed", (request) => {
+        tab.trouble.push(`${request.url()}: ${request.failure()?.errorText}`);
+      });
+      page.on("request", (request) => tab.requests.push(request.url()));
+      await fn(tab);
+    } finally {
+      await browser.close();
+      await Deno.remove(profile, { recursive: true });
+    }
+  });
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: "text/css",
+  html: "text/html; charset=utf-8",
+  js: "text/javascript",
+  txt: "text/plain; charset=utf-8",
+};
+
+/** A plain server of static files. It sends no header but the type. */
+export class Site implements AsyncDisposable {
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  /** The address of the folder, which ends with a slash. */
+  readonly url: string;
+
+  /**
+   * @param folder What it hands out.
+   * @param path Under which path, such as `/some/where/`.
+   * @param change Changes the text of files before they are handed out.
+   */
+  constructor(
+    folder: string,
+    path = "/",
+    change: (name: string, text: string) => string | undefined = (_, text) => text,
+  ) {
+    const none = (): Response => new Response("there is no such file", { status: 404 });
+    this.#server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+      async (request) => {
+        const { pathname } = new URL(request.url);
+        if (!pathname.startsWith(path)) return none();
+        const name = pathname.slice(path.length) || "index.html";
+        if (!await exists(join(folder, name))) return none();
+        const text = change(name, await Deno.readTextFile(join(folder, name)));
+        if (text === undefined) return none();
+        const type = TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream";
+        return new Response(text, { headers: { "content-type": type } });
+      },
+    );
+    this.url = `http://127.0.0.1:${this.#server.addr.port}${path}`;
+  }
+
+  /** Stops the server. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+}
