@@ -65,6 +65,8 @@ export type {
   TimeMajorColumnShapes,
   TimeMajorShape,
 } from "./replay/read/drained.ts";
+export type { AttachSchema } from "./replay/share/attach_schema.ts";
+export type { ShareTicket } from "./replay/share/share_ticket.ts";
 export type { EpochOptions } from "./replay/draw/epochs.ts";
 export type { PickMinibatchOptions } from "./replay/draw/minibatches.ts";
 export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";

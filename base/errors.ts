@@ -19,18 +19,21 @@ export type ReplayErrorCode =
   | "file"
   | "foreign-selector"
   | "full"
+  | "held"
   | "invalid-priority"
   | "kernel-missing"
   | "kernel-version"
   | "limit"
   | "memory"
   | "not-savable"
+  | "not-sharable"
   | "order"
   | "pace"
   | "pace-size"
   | "permission"
   | "pick-index"
   | "record-unknown"
+  | "revoked"
   | "rule"
   | "selector-unknown"
   | "snapshot-corrupt"
@@ -38,6 +41,8 @@ export type ReplayErrorCode =
   | "snapshot-mismatch"
   | "snapshot-truncated"
   | "snapshot-version"
+  | "ticket"
+  | "ticket-mismatch"
   | "timeout"
   | "unknown";
 
@@ -71,6 +76,9 @@ export interface ReplayErrorOptions {
  * | `timeout` | a wait took longer than its `timeoutMs` |
  * | `rule` | a selector or eviction policy of your own broke its contract |
  * | `not-savable` | a selector or eviction policy of your own has no `save()` |
+ * | `not-sharable` | what a shared replay can't have: a rule with functions, WebAssembly, `unserialize()` |
+ * | `ticket`, `ticket-mismatch` | nobody can attach by this ticket, or the replay has another schema than you asked for |
+ * | `revoked`, `held` | the ticket by which this replay came was revoked; this thread holds the replay by another object |
  * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |

@@ -1,5 +1,5 @@
 /**
- * Owns one replay of the kernel.
+ * Owns one seat at a replay of the kernel: the only one, unless the replay is shared.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel } from "./library.ts";
 
-/** The finalizer needs these to free a replay. They never refer to the owner itself. */
+/** The finalizer needs these to give a seat back. They never refer to the owner itself. */
 interface Token {
   readonly kernel: Kernel;
   readonly id: number;
@@ -19,13 +19,22 @@ function destroy(token: Token): void {
   token.kernel.symbols.exrp_replay_destroy(token.id);
 }
 
-/** A replay of the kernel. `[Symbol.dispose]` frees it; without that call, the finalizer does. */
+/**
+ * A seat at a replay of the kernel. `[Symbol.dispose]` gives it back; without that call, the finalizer does. The last seat frees the
+ * replay.
+ */
 export class ReplayHandle implements Disposable {
   /** The kernel of the replay. */
   readonly kernel: Kernel;
-  /** The replay's id in the kernel. After disposal the kernel refuses it. */
+  /** The seat's id, which calls of the kernel take. After disposal the kernel refuses it. */
   readonly id: number;
   #disposed = false;
+
+  private constructor(kernel: Kernel, id: number) {
+    this.kernel = kernel;
+    this.id = id;
+    registry.register(this, { kernel, id }, this);
+  }
 
   /**
    * Creates a replay in the kernel.
@@ -33,13 +42,13 @@ export class ReplayHandle implements Disposable {
    * @param operation The call that an error is to name.
    * @throws {ReplayError} `capacity`, `memory`, `limit` or `argument`, as the kernel says.
    */
-  constructor(
+  static create(
     kernel: Kernel,
     config: Float64Array<ArrayBuffer>,
     policy: Float64Array<ArrayBuffer>,
     columns: Uint32Array<ArrayBuffer>,
     operation: string,
-  ) {
+  ): ReplayHandle {
     const id = new Uint32Array(1);
     const status = kernel.symbols.exrp_replay_create(
       config,
@@ -51,17 +60,27 @@ export class ReplayHandle implements Disposable {
       id,
     );
     checkStatus(kernel, operation, status);
-    this.kernel = kernel;
-    this.id = id[0] ?? 0;
-    registry.register(this, { kernel, id: this.id }, this);
+    return new ReplayHandle(kernel, id[0] ?? 0);
   }
 
-  /** True once the replay is freed. */
+  /**
+   * Takes a seat at a replay that is shared, by the numbers of a ticket.
+   *
+   * @throws {ReplayError} `ticket`, `limit` or `memory`, as the kernel says.
+   */
+  static attach(kernel: Kernel, ticket: Float64Array<ArrayBuffer>): ReplayHandle {
+    const id = new Uint32Array(1);
+    const status = kernel.symbols.exrp_replay_attach(ticket, ticket.length, id);
+    checkStatus(kernel, "ExperienceReplay.attach()", status);
+    return new ReplayHandle(kernel, id[0] ?? 0);
+  }
+
+  /** True once the seat was given back. */
   get isDisposed(): boolean {
     return this.#disposed;
   }
 
-  /** Frees the replay. A second call does nothing. */
+  /** Gives the seat back. A second call does nothing. */
   [dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;

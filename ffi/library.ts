@@ -86,6 +86,15 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
   }
 }
 
+/**
+ * Opens the native kernel at a path that came from another thread.
+ *
+ * @throws {ReplayError} `kernel-missing`, `kernel-version` or `permission`.
+ */
+export function openKernelAt(path: string, origin: string): Kernel {
+  return nativeKernel({ path, origin }, true);
+}
+
 function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backend; why: string } {
   const isChosen = backend !== undefined && backend !== "auto";
   const wanted = isChosen ? backend : environmentVariable(BACKEND_ENVIRONMENT) || "auto";

@@ -29,6 +29,10 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_FULL, "full"],
   [abi.EXRP_STATUS_ORDER, "order"],
   [abi.EXRP_STATUS_RECORD_UNKNOWN, "record-unknown"],
+  [abi.EXRP_STATUS_NOT_SHARABLE, "not-sharable"],
+  [abi.EXRP_STATUS_TICKET, "ticket"],
+  [abi.EXRP_STATUS_REVOKED, "revoked"],
+  [abi.EXRP_STATUS_HELD, "held"],
   [abi.EXRP_STATUS_MEMORY, "memory"],
   [abi.EXRP_STATUS_LIMIT, "limit"],
   [abi.EXRP_STATUS_JOURNAL_FULL, "limit"],
@@ -113,6 +117,14 @@ function text(
       return Number(d) > 0
         ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
+    case abi.EXRP_STATUS_NOT_SHARABLE:
+      return notSharableText(Number(a));
+    case abi.EXRP_STATUS_TICKET:
+      return ticketText(Number(a));
+    case abi.EXRP_STATUS_REVOKED:
+      return "the ticket by which this thread attached was revoked; ask for another one";
+    case abi.EXRP_STATUS_HELD:
+      return "this thread is in the middle of another operation of the same replay, by another object";
     case abi.EXRP_STATUS_MEMORY:
       return backend === "wasm"
         ? wasmMemoryText(operation, Number(a))
@@ -154,6 +166,30 @@ function paceSizeText(records: boolean, asked: number, other: number, band: numb
   return `${why}; make the calls smaller, or the error of samplesPerInsert() at least ${
     band / 2
   }, or the size of queue() at least ${band}`;
+}
+
+/** Why a replay can't be shared, or a shared one can't do something. */
+function notSharableText(reason: number): string {
+  switch (reason) {
+    case abi.EXRP_SHARE_NO_THREADS:
+      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own; run the native kernel: in Deno with --allow-ffi";
+    case abi.EXRP_SHARE_LOADING:
+      return "a shared replay loads no snapshot; load it before you share the replay";
+    default:
+      return "rules written in TypeScript can't be shared, as no other thread can call them";
+  }
+}
+
+/** Why nobody can attach by a ticket. */
+function ticketText(reason: number): string {
+  switch (reason) {
+    case abi.EXRP_TICKET_OTHER_KERNEL:
+      return "the ticket is of another kernel: of another file, of another build of it, or of another process";
+    case abi.EXRP_TICKET_REVOKED:
+      return "the ticket was revoked; ask for another one";
+    default:
+      return "the replay of the ticket is gone, as all who used it have left";
+  }
 }
 
 /** In WebAssembly the machine's memory is not what is short. */

@@ -12,6 +12,7 @@ import { type Kernel, kernelError } from "../ffi/library.ts";
 import {
   EXRP_INFO_COUNT,
   EXRP_INFO_MEMORY_BYTES,
+  EXRP_SHARE_INFO_COUNT,
   EXRP_STATUS_REPLAY_UNKNOWN,
 } from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
@@ -19,8 +20,21 @@ import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 /** What the engine's objects of a replay take, about. (`tests/memory/` measures it: 100 replays, each with one record.) */
 const OBJECT_BYTES = 8 * 1024;
 
+/** The seeds of two threads at a replay differ by this: an odd number, so that many threads have many seeds. */
+const THREAD_STEP = 0x9e3779b1;
+
 /** An id that no replay has. The kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0xffffffff;
+
+/** What keeps the TypeScript state of a shared replay the same on all threads. */
+export interface SharedState {
+  /** Takes over what other threads changed, if anything. The caller holds the replay. */
+  pull(): void;
+  /** Whether another thread changed something since the last `pull()`. */
+  readonly isBehind: boolean;
+  /** Tells the other threads what this one has. The caller holds the replay. */
+  push(): void;
+}
 
 /** One replay's place in the kernel. */
 export class ReplayCore {
@@ -32,25 +46,29 @@ export class ReplayCore {
   id: number;
   /** The seed of the options, or of the latest snapshot that was loaded. */
   seed: number;
+  /** Set once the replay is shared. */
+  shared: SharedState | undefined;
+  /** The number of this thread among those that ever used the replay: 0 for the one that created it. */
+  thread = 0;
   /** What wakes those who wait for the replay. */
   bell: Bell = new LocalBell();
   #handle: ReplayHandle;
   #busyWith: string | undefined;
   readonly #buffers: (() => number)[] = [];
 
-  /** Creates the replay in the kernel. */
-  constructor(kernel: Kernel, config: ReplayConfig) {
+  /** Creates the replay in the kernel, or takes the seat at a replay that is there. */
+  constructor(kernel: Kernel, config: ReplayConfig, seat?: ReplayHandle) {
     this.kernel = kernel;
     this.config = config;
     this.seed = config.seed;
-    this.#handle = this.createHandle(config.seed, "ExperienceReplay.create()");
+    this.#handle = seat ?? this.createHandle(config.seed, "ExperienceReplay.create()");
     this.id = this.#handle.id;
   }
 
   /** Makes another, empty replay in the kernel, with the same configuration and this seed. An error names the operation. */
   createHandle(seed: number, operation: string): ReplayHandle {
     const { numbers, policy, columns } = kernelConfig({ ...this.config, seed });
-    return new ReplayHandle(this.kernel, numbers, policy, columns, operation);
+    return ReplayHandle.create(this.kernel, numbers, policy, columns, operation);
   }
 
   /** Puts another replay of the kernel in the place of this one, and frees this one. */
@@ -61,6 +79,37 @@ export class ReplayCore {
     if (this.#busyWith === undefined) this.id = handle.id;
     before[Symbol.dispose]();
     this.changed();
+  }
+
+  /** The seed of random numbers that are drawn in TypeScript. Each thread at the replay has another one. */
+  get threadSeed(): number {
+    return (this.seed + this.thread * THREAD_STEP) % 2 ** 53;
+  }
+
+  /**
+   * Runs an operation of several calls of the kernel. On a shared replay, no other thread's call comes in between, and the operation sees
+   * what other threads changed before. It must not run code of the user's, nor wait.
+   */
+  together<T>(operation: string, run: () => T): T {
+    const { shared, kernel: { symbols }, id } = this;
+    if (shared === undefined) return run();
+    this.check(operation, symbols.exrp_hold_begin(id));
+    try {
+      shared.pull();
+      return run();
+    } finally {
+      symbols.exrp_hold_end(id);
+    }
+  }
+
+  /** Takes over what other threads changed, if anything, and if the replay can be used now. */
+  catchUp(operation: string): void {
+    if (this.shared?.isBehind === true && this.id !== NO_ID) this.together(operation, () => {});
+  }
+
+  /** Tells other threads of a change of what is kept in TypeScript. Call it within {@linkcode ReplayCore.together}. */
+  announce(): void {
+    this.shared?.push();
   }
 
   /** True once the replay was freed. */
@@ -161,6 +210,13 @@ export class ReplayCore {
     this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, info.length));
     const kept = this.#buffers.reduce((sum, bytes) => sum + bytes(), OBJECT_BYTES);
     info[EXRP_INFO_MEMORY_BYTES] = (info[EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
+    return info;
+  }
+
+  /** What the kernel tells about sharing; the `EXRP_SHARE_INFO_` constants are the indices. */
+  shareInfo(operation: string): Float64Array {
+    const info = new Float64Array(EXRP_SHARE_INFO_COUNT);
+    this.check(operation, this.kernel.symbols.exrp_share_info(this.id, info, info.length));
     return info;
   }
 

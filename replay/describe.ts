@@ -101,6 +101,8 @@ export interface ReplayDescription {
   readonly selectors: readonly SelectorDescription[];
   /** Bytes of memory. */
   readonly memory: MemoryDescription;
+  /** How many seats a shared replay has: this one, and those of `attach`. Undefined if the replay is not shared. */
+  readonly seatCount: number | undefined;
   /** The kernel's file. */
   readonly kernel: string;
   /** Which kernel runs, and why: `native: the local build`, or `wasm: no --allow-ffi`. */
@@ -112,6 +114,10 @@ const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
 
 /** Describes the replay of these parts. */
 export function describeReplay(core: ReplayCore, register: Register): ReplayDescription {
+  return core.together("describe()", () => describeNow(core, register));
+}
+
+function describeNow(core: ReplayCore, register: Register): ReplayDescription {
   const { config, seed, kernel } = core;
   const info = core.info("describe()");
   const number = (index: number): number => info[index] ?? 0;
@@ -151,6 +157,7 @@ export function describeReplay(core: ReplayCore, register: Register): ReplayDesc
       stored: number(abi.EXRP_INFO_STORED_BYTES),
       index: number(abi.EXRP_INFO_INDEX_BYTES),
     },
+    seatCount: core.shared && core.shareInfo("describe()")[abi.EXRP_SHARE_INFO_SEATS],
     kernel: kernel.path,
     backend: `${kernel.backend}: ${kernel.why}`,
   });
@@ -223,6 +230,7 @@ function rowsOf(description: ReplayDescription): [string, string][] {
         } records, blocks of ${description.blockLength}`,
     ],
     ["seed", String(description.seed)],
+    ...seatRows(description),
     ["kernel", description.kernel],
     ["backend", description.backend],
   ];
@@ -235,6 +243,10 @@ function limitRows({ capacityBytes, maxAge, memory }: ReplayDescription): [strin
   }
   if (maxAge !== undefined) rows.push(["max. age", count(maxAge, "record")]);
   return rows;
+}
+
+function seatRows({ seatCount }: ReplayDescription): [string, string][] {
+  return seatCount === undefined ? [] : [["shared", count(seatCount, "seat")]];
 }
 
 function evictionText({ eviction, evictionOptions }: ReplayDescription): string {

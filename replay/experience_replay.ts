@@ -49,12 +49,15 @@ import type { PickTable } from "./register/pick_table.ts";
 import { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 import { ReplayView } from "./replay_view.ts";
+import type { AttachSchema } from "./share/attach_schema.ts";
+import type { ShareTicket } from "./share/share_ticket.ts";
+import { Sharing, takeSeat } from "./share/sharing.ts";
 import { UserRules } from "./rules/user_rules.ts";
 import { ExtraState } from "./snapshot/extra_state.ts";
 import { Saver } from "./snapshot/saver.ts";
 import type { SerializeTarget, UnserializeSource } from "./snapshot/snapshot_io.ts";
 
-/** The parts of a replay, made by `create`. */
+/** The parts of a replay, made by `create` or `attach`. */
 interface Parts {
   readonly core: ReplayCore;
   readonly register: Register;
@@ -68,6 +71,7 @@ interface Parts {
   readonly reader: RecordReader;
   readonly drainer: Drainer;
   readonly extra: ExtraState;
+  readonly sharing: Sharing;
 }
 
 /**
@@ -138,6 +142,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   readonly #reader: RecordReader;
   readonly #drainer: Drainer;
   readonly #extra: ExtraState;
+  readonly #sharing: Sharing;
 
   private constructor(parts: Parts) {
     super(parts);
@@ -155,6 +160,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#reader = parts.reader;
     this.#drainer = parts.drainer;
     this.#extra = parts.extra;
+    this.#sharing = parts.sharing;
   }
 
   /**
@@ -199,34 +205,76 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const core = new ReplayCore(await openKernel(options), config);
-    const rules = userRulesOf(core);
-    const register = new Register(core, rules.selectors);
-    const row = new Row(core.kernel, core.id, config.columns, config.checkFinite);
-    const episodes = new Episodes(core, rules, row);
-    const recorder = new Recorder(core, rules, row);
-    const manyRecorder = new ManyRecorder(core, rules, row);
-    const flatRecorder = new FlatRecorder(core, rules);
-    const drawer = new Drawer(core, register, rules);
-    const priorities = new Priorities(core, register, rules.selectors);
-    const reader = new RecordReader(core);
-    const drainer = new Drainer(core, episodes, rules.selectors, reader);
-    const extra = new ExtraState(core, drainer, reader);
-    const saver = new Saver(core, rules, register, extra);
-    return new ExperienceReplay({
-      core,
-      register,
-      episodes,
-      recorder,
-      manyRecorder,
-      flatRecorder,
-      drawer,
-      priorities,
-      saver,
-      reader,
-      drainer,
-      extra,
-    });
+    return new ExperienceReplay(partsOf(new ReplayCore(await openKernel(options), config)));
+  }
+
+  /** Attaches to the replay of a ticket whose type says what the replay holds. */
+  static attach<S extends Schema = AnySchema>(
+    ticket: ShareTicket<S>,
+  ): Promise<ExperienceReplay<S>>;
+  /**
+   * Gives this thread the replay that another thread shared. All of them use one memory: nothing is copied. What one records, each can
+   * draw.
+   *
+   * The result has the same methods as the replay of `create`. {@linkcode ReplayView.selectors} has the selectors that are there. Only
+   * one thread may use an object of this class; each thread attaches for itself. Free it with `using` or `[Symbol.dispose]()`. The last
+   * one who leaves frees the memory.
+   *
+   * A Worker may end at any moment, by `terminate()` too. Its seat is then taken back, and its open episodes end as truncated. The final
+   * state is the next state of the last record, where the replay keeps that. Else the last record goes, and its state is the final state.
+   *
+   * Each thread has random numbers of its own for what is drawn in TypeScript: `mixture`, `combined`, hindsights and minibatches.
+   *
+   * @param ticket What {@linkcode ExperienceReplay.share} gave, in a message to this thread.
+   * @param schema What you expect of the replay: the columns of `create`, with the same names and defaults. The replay is compared with it,
+   * and TypeScript knows the type. A message has no type, so say it here.
+   * @throws {TypeError} If `ticket` is not a ticket, or `schema` is not a schema.
+   * @throws {ReplayError} `ticket` if nobody can attach by it: it was revoked, the replay is gone, or it is of another kernel or process.
+   * `ticket-mismatch` if the replay has another schema. `limit` if 1,024 seats are taken. `memory`. `kernel-missing`, `kernel-version` or
+   * `permission` if the kernel of the ticket can't be opened.
+   * @example A second thread, here the same one
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * const selector = replay.newPickSelector(uniform());
+   * if (replay.describe().backend.startsWith("native")) {
+   *   // In a Worker: onmessage = async ({ data: ticket }) => { … }
+   *   const ticket: unknown = structuredClone(replay.share());
+   *   using actor = await ExperienceReplay.attach(ticket, { state: float32(2) });
+   *   actor.record(actor.newEpisode(), [1, 2], 0, 1, { finalState: [3, 4] });
+   *   assertStrictEquals(replay.getBatch(8, selector).state[0], 1);
+   * }
+   * ```
+   */
+  static attach<
+    State extends Column,
+    Action extends Column = Column<"int32", []>,
+    Reward extends Column = Column<"float32", []>,
+    Extras extends Columns = NoColumns,
+    const Stack extends number = 1,
+    const Compact extends boolean = false,
+    const NStep extends number | readonly number[] = readonly [],
+  >(
+    ticket: unknown,
+    schema: AttachSchema<State, Action, Reward, Extras, Stack, Compact, NStep>,
+  ): Promise<
+    ExperienceReplay<
+      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+    >
+  >;
+  // deno-lint-ignore require-await -- every error is a rejection
+  static async attach(value: unknown, schema?: AttachSchema): Promise<ExperienceReplay<never>> {
+    const { core, ticket } = takeSeat(value, schema);
+    try {
+      const parts = partsOf(core);
+      parts.sharing.join(ticket);
+      return new ExperienceReplay(parts);
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
   }
 
   /**
@@ -900,6 +948,77 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     return await whenReady(this.#core, call, options, isInVain);
   }
 
+  /**
+   * Makes a ticket, by which Workers of this process attach to this replay: `worker.postMessage(replay.share())`. In the Worker,
+   * {@linkcode ExperienceReplay.attach} takes it. A ticket is good for any number of Workers, until you revoke it. A replay makes at most
+   * 4,096 tickets.
+   *
+   * From the first ticket on, each call waits for those of other threads. That costs about 10 ns while nobody else calls. An operation of
+   * many calls, such as `drain` or `stats`, is whole: no other thread comes in between. A replay that is not shared pays nothing.
+   *
+   * What runs functions of this thread can't be shared: rules of your own, and `laber`. Neither can a replay of WebAssembly. A shared
+   * replay loads no snapshot, so load it before. `serialize` to a stream copies the snapshot first.
+   *
+   * @throws {ReplayError} `not-sharable` if it can't be shared. `limit` if it made 4,096 tickets, or has more than 512 selectors.
+   * `disposed`, `busy` or `memory`.
+   * @example See {@linkcode ExperienceReplay.attach}
+   * ```ts
+   * import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
+   * import { assertStrictEquals, assertThrows } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2), backend: "wasm" });
+   * const error = assertThrows(() => replay.share(), ReplayError);
+   * assertStrictEquals(error.code, "not-sharable");
+   * ```
+   */
+  share(): ShareTicket<S> {
+    const ticket: unknown = this.#sharing.share();
+    return ticket as ShareTicket<S>;
+  }
+
+  /**
+   * Makes a ticket worthless. Nobody attaches by it any more, and each call of those who did throws `revoked`, except this object's. Their
+   * open episodes end as truncated, as after the end of a Worker.
+   *
+   * @throws {TypeError} If the value is not a ticket.
+   * @throws {ReplayError} `ticket` if it is another replay's. `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
+   * import { assertStrictEquals, assertThrows } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * if (replay.describe().backend.startsWith("native")) {
+   *   const ticket = replay.share();
+   *   using actor = await ExperienceReplay.attach(ticket);
+   *   replay.revoke(ticket);
+   *   const error = assertThrows(() => actor.newEpisode(), ReplayError);
+   *   assertStrictEquals(error.code, "revoked");
+   * }
+   * ```
+   */
+  revoke(ticket: ShareTicket<S>): void {
+    this.#sharing.revoke(ticket);
+  }
+
+  /**
+   * How many Workers ended without leaving since the last call. Their seats are free again by then, as the kernel takes them back when
+   * their threads end. So you need not call this: it tells you that something ended which perhaps should not have.
+   *
+   * @throws {ReplayError} `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+   * assertStrictEquals(replay.reap(), 0);
+   * ```
+   */
+  reap(): number {
+    return this.#sharing.reap();
+  }
+
   /** Saves everything that decides the future as bytes. */
   serialize(): Promise<Uint8Array<ArrayBuffer>>;
   /**
@@ -1036,6 +1155,32 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   episodeRecords(handle: number): EpisodeRecords<S> {
     return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
   }
+}
+
+/** The parts of the replay of `core`. */
+function partsOf(core: ReplayCore): Parts {
+  const rules = userRulesOf(core);
+  const register = new Register(core, rules.selectors);
+  const row = new Row(core.kernel, core.id, core.config.columns, core.config.checkFinite);
+  const episodes = new Episodes(core, rules, row);
+  const reader = new RecordReader(core);
+  const drainer = new Drainer(core, episodes, rules.selectors, reader);
+  const extra = new ExtraState(core, drainer, reader);
+  return {
+    core,
+    register,
+    episodes,
+    recorder: new Recorder(core, rules, row),
+    manyRecorder: new ManyRecorder(core, rules, row),
+    flatRecorder: new FlatRecorder(core, rules),
+    drawer: new Drawer(core, register, rules),
+    priorities: new Priorities(core, register, rules.selectors),
+    saver: new Saver(core, rules, register, extra),
+    reader,
+    drainer,
+    extra,
+    sharing: new Sharing(core, register, drainer),
+  };
 }
 
 /** The rules that the user wrote, for a new replay. If they already serve another replay, the new one is freed. */

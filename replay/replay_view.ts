@@ -43,8 +43,9 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     this.#register = parts.register;
   }
 
-  /** The pick tables, in order of creation. The first one is that of `create`. */
+  /** The pick tables, in order of creation. The first one is that of `create`. Those that other threads made are among them. */
   get pickTables(): readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]] {
+    this.#core.catchUp("pickTables");
     const tables: readonly unknown[] = this.#register.tables;
     return tables as readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]];
   }
@@ -91,8 +92,9 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#episodes.list();
   }
 
-  /** The selectors, in order of creation. */
+  /** The selectors, in order of creation. Those that other threads made are among them, whenever you ask. */
   get selectors(): readonly Selector<TableSchema<S, AnyPick>>[] {
+    this.#core.catchUp("selectors");
     const selectors: readonly unknown[] = this.#register.entries.map(({ selector }) => selector);
     return selectors as readonly Selector<TableSchema<S, AnyPick>>[];
   }

@@ -10,6 +10,7 @@ import { EXRP_LIMIT_BATCH } from "../ffi/symbols.ts";
 import { newest as newestRule } from "./age_end.ts";
 import { checkNoRule, checkSelectorRule } from "./check_selector.ts";
 import {
+  asRemakable,
   type ComposedSelector,
   type SelectorRule,
   showComposed,
@@ -54,7 +55,7 @@ export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSele
   checkOptions("combined()", options, ["newest", "rest"]);
   const newest = checkInteger("combined(): newest", options.newest ?? 1, 1, EXRP_LIMIT_BATCH);
   const rest = checkSelectorRule("combined(): rest", options.rest);
-  return showComposed({
+  return asRemakable(showComposed({
     name: "combined",
     parts: [newestRule({ distinct: true }), rest],
     options: { newest },
@@ -67,5 +68,5 @@ export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSele
         for (const [part, size] of asks(count).entries()) drawer.draw(part, size);
       }, asks);
     },
-  });
+  }));
 }

@@ -144,6 +144,19 @@ export function stateless<B>(
   };
 }
 
+const remakable = new WeakSet<object>();
+
+/** Notes that another thread can make this rule of the library again from its name and options: see `remade.ts`. */
+export function asRemakable<B>(rule: ComposedSelector<B>): ComposedSelector<B> {
+  remakable.add(rule);
+  return rule;
+}
+
+/** Whether another thread can make this rule again. A rule of your own has functions, and no thread can give those to another. */
+export function isRemakable(rule: object): boolean {
+  return remakable.has(rule);
+}
+
 /** Makes `console.log` show a composed rule of the library as one line. */
 export function showComposed<B>(rule: ComposedSelector<B>): ComposedSelector<B> {
   return showOneAs(rule, ({ name, options, parts }) => ruleText(name, options, parts));

@@ -8,6 +8,7 @@ import { checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkNoRule, checkSelectorRule, isReference } from "./check_selector.ts";
 import {
+  asRemakable,
   type ComposedSelector,
   type Composition,
   type SelectorPart,
@@ -112,12 +113,12 @@ export function mixture<B = unknown>(parts: readonly MixturePart<B>[]): Composed
   const largest = Math.max(...shares);
   const sum = shares.reduce((total, share) => total + share / largest, 0);
   const proportions = shares.map((share) => share / largest / sum);
-  return showComposed({
+  return asRemakable(showComposed({
     name: "mixture",
     parts: rules,
     options: { shares: shares.join(" : ") },
     begin: () => new Mixture(proportions),
-  });
+  }));
 }
 
 /** What part k draws with. */

@@ -17,6 +17,10 @@ import type { ReplayCore } from "../core.ts";
 
 /** Says how many records the longest episode has, and how many a pick of this policy needs. */
 export function emptyError(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
+  return core.together(operation, () => errorNow(core, operation, policy));
+}
+
+function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
   const info = core.info(operation);
   const all = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);

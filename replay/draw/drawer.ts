@@ -111,8 +111,14 @@ export class Drawer {
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
     const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
-    if (entry.composed !== undefined) this.#checkParts(entry, size, undefined);
-    this.#fill(entry, { layout, batch, beta, whole: selector }, 0, size);
+    const filling = { layout, batch, beta, whole: selector };
+    if (entry.composed === undefined) this.#fill(entry, filling, 0, size);
+    else {
+      this.#core.together("getBatch()", () => {
+        this.#checkParts(entry, size, undefined);
+        this.#fill(entry, filling, 0, size);
+      });
+    }
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
     return batch;

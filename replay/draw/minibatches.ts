@@ -63,7 +63,7 @@ export class PickMinibatches {
     checkOptions(MINIBATCHES, options, ["table", "epochs", "dropLast", "seed", "reuse"]);
     const { table, reuse = false } = options;
     const stream = SHUFFLE_STREAM + this.#callCount % 2 ** 29;
-    const random = new RandomStream(this.#core.seed, stream);
+    const random = new RandomStream(this.#core.threadSeed, stream);
     const epochs = checkEpochs(size, options, EXRP_LIMIT_BATCH, random);
     checkBoolean(`${MINIBATCHES}: reuse`, reuse);
     const number = table === undefined ? 0 : this.#numberOf(table);
@@ -92,7 +92,10 @@ export class PickMinibatches {
     for (let epoch = 0; epoch < epochs; epoch++) {
       core.checkUsable(MINIBATCHES);
       const { id } = core;
-      const picks = new EpochPicks(core, table, this.#register.pickCount(table), size, random);
+      const picks = core.together(
+        MINIBATCHES,
+        () => new EpochPicks(core, table, this.#register.pickCount(table), size, random),
+      );
       for (;;) {
         core.checkUsable(MINIBATCHES);
         if (core.id !== id) {
@@ -101,10 +104,13 @@ export class PickMinibatches {
             `${MINIBATCHES}: a snapshot was loaded during the epoch, so its picks are gone; begin anew`,
           );
         }
-        const found = picks.next();
-        if (found.length === 0 || (dropLast && found.length < size)) break;
-        const batch = this.#drawer.gather(MINIBATCHES, table, found, 1 / picks.count, kept);
-        if (reuse && found.length === size) kept = batch;
+        const batch = core.together(MINIBATCHES, () => {
+          const found = picks.next();
+          if (found.length === 0 || (dropLast && found.length < size)) return undefined;
+          return this.#drawer.gather(MINIBATCHES, table, found, 1 / picks.count, kept);
+        });
+        if (batch === undefined) break;
+        if (reuse && batch.size === size) kept = batch;
         yield batch;
       }
     }

@@ -92,7 +92,9 @@ export class Priorities {
         `${GET} reads at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
       );
     }
-    const found = this.#read(entry, episodes, positions);
+    const found = entry.composed === undefined
+      ? this.#read(entry, episodes, positions)
+      : core.together(GET, () => this.#read(entry, episodes, positions));
     if (found !== undefined) return found;
     throw new TypeError(
       `${GET}: ${
@@ -191,13 +193,15 @@ export class Priorities {
       );
     }
     if (entry.composed !== undefined) {
-      // Every part gets the same picks. Parts on one table have the same count.
-      const counts = new Map<number, number>();
-      for (const { selector } of leavesOf(entry)) {
-        counts.set(selector.table, this.#set(selector, episodes, positions, priorities));
-      }
-      if (this.#areApart(entry.tables)) return [...counts.values()].reduce((a, b) => a + b, 0);
-      return this.#countIn(entry.tables, episodes, positions);
+      return core.together(OPERATION, () => {
+        // Every part gets the same picks. Parts on one table have the same count.
+        const counts = new Map<number, number>();
+        for (const { selector } of leavesOf(entry)) {
+          counts.set(selector.table, this.#set(selector, episodes, positions, priorities));
+        }
+        if (this.#areApart(entry.tables)) return [...counts.values()].reduce((a, b) => a + b, 0);
+        return this.#countIn(entry.tables, episodes, positions);
+      });
     }
     if (entry.custom !== undefined) {
       // The rule is the user's code and could take the arrays' memory away, so it gets copies.

@@ -137,7 +137,12 @@ export class Drainer {
       ? 1
       : checkInteger(`${OPERATION}: ${name} (at most the capacity)`, asked, 1, capacity);
     const keep = checkBoolean(`${OPERATION}: keep`, options.keep ?? false);
+    return core.together(OPERATION, () => this.#drain(wanted, steps, asked !== undefined, keep));
+  }
 
+  /** Hands out at least `wanted` steps, or none; exactly `steps`, where a number is given. `open` says whether those of open episodes, too. */
+  #drain(wanted: number, steps: number | undefined, open: boolean, keep: boolean): Drained {
+    const core = this.#core;
     const info = core.info(OPERATION);
     const recorded = info[EXRP_INFO_RECORDED_COUNT] ?? 0;
     // Most calls of a learner that asks after each step end here.
@@ -146,7 +151,7 @@ export class Drainer {
       return this.#nothing as Drained;
     }
     const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
-    const waiting = this.#look(handles, recorded, asked !== undefined);
+    const waiting = this.#look(handles, recorded, open);
     const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);
     this.#forget(segments, waiting, keep);
@@ -155,6 +160,7 @@ export class Drainer {
       lost: this.cursor.lost + waiting.lost,
       counts: waiting.counts,
     };
+    core.announce();
     return drained;
   }
 

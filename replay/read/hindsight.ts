@@ -196,7 +196,11 @@ export class Relabeller {
   }
 
   #relabel(batch: AnyBatch): Relabelled {
-    const choice = this.#choose(batch);
+    // Another thread may evict what was chosen, so the goals are read at once.
+    const [choice, goals] = this.#core.together(OPERATION, () => {
+      const chosen = this.#choose(batch);
+      return [chosen, this.#goals(chosen)] as const;
+    });
     const { picks, episodes, positions, keptCount } = choice;
     const result = showOneAs(
       {
@@ -215,7 +219,6 @@ export class Relabeller {
       result.goalEpisode[pick] = episodes[k] as number;
       result.goalPosition[pick] = positions[k] as number;
     }
-    const goals = this.#goals(choice);
     const rows = rowsOf(this.#policy, batch, picks);
     const { achieved } = this.#config;
     // The achieved goal is the one after the step: if it is part of the state, it is in the next state.

@@ -205,6 +205,11 @@ export class RecordReader {
     if (typeof handle !== "number") {
       throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
     }
+    return core.together(operation, () => this.#episodeRecords(operation, handle));
+  }
+
+  #episodeRecords(operation: string, handle: number): EpisodeRecords {
+    const core = this.#core;
     const { firsts, ends, states } = this.counts(operation, Float64Array.of(handle));
     const [firstPosition = 0] = firsts;
     const [end = 0] = ends;

@@ -83,12 +83,20 @@ export class Episodes {
   /** Begins an episode. */
   begin(options: NewEpisodeOptions | undefined): number {
     const core = this.#core;
-    const symbols = core.kernel.symbols;
     let tag = 0;
     if (options !== undefined) {
       checkOptions("newEpisode()", options, NEW_OPTIONS);
       if (options.tag !== undefined) tag = checkTag("newEpisode(): tag", options.tag);
     }
+    if (tag !== 0 && core.shared !== undefined) {
+      return core.together("newEpisode()", () => this.#begin(tag));
+    }
+    return this.#begin(tag);
+  }
+
+  #begin(tag: number): number {
+    const core = this.#core;
+    const symbols = core.kernel.symbols;
     let status = symbols.exrp_episode_create(core.id, this.#number);
     const { eviction } = this.#rules;
     while (status === EXRP_STATUS_FULL && eviction !== undefined) {
@@ -162,8 +170,11 @@ export class Episodes {
 
   /** The handles of all episodes, oldest first. */
   list(): Float64Array<ArrayBuffer> {
-    const info = this.#core.info("episodes()");
-    return this.#core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const core = this.#core;
+    return core.together("episodes()", () => {
+      const info = core.info("episodes()");
+      return core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+    });
   }
 
   /** Forgets all episodes, the oldest first. */
@@ -196,9 +207,13 @@ export class Episodes {
 
   /** Forgets an episode; returns false if it was gone before. */
   evict(handle: number): boolean {
-    if (this.info("evict()", handle).ending === "evicted") return false;
     const core = this.#core;
-    core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
+    const wasThere = core.together("evict()", () => {
+      if (this.info("evict()", handle).ending === "evicted") return false;
+      core.check("evict()", core.kernel.symbols.exrp_episode_evict(core.id, handle));
+      return true;
+    });
+    if (!wasThere) return false;
     core.changed();
     this.#rules.eviction?.removed(handle);
     return true;

@@ -22,13 +22,19 @@ import {
   type PickPolicy,
 } from "../../schema/pick_options.ts";
 import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
-import type { AnySelectorRule } from "../../selectors/composed_selector.ts";
+import {
+  type AnySelectorRule,
+  type ComposedSelector,
+  type Composition,
+  isRemakable,
+} from "../../selectors/composed_selector.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
 import { beginServing, endServing } from "../rules/serving.ts";
+import { checkShareCount, notSharable } from "./_sharable.ts";
 import {
   checkPlans,
   checkSameLayout,
@@ -72,7 +78,7 @@ export class Register {
   readonly #owner = Symbol("replay");
   #tables: readonly PickTable[] = [];
   #drawnBefore: readonly number[] = [];
-  #drawnAsPart: number[] = [];
+  #drawnAsPart: number[] | Float64Array = [];
   readonly #number = new Uint32Array(1);
 
   /** Enters the first pick table of `core`; `customs` serves the rules in TypeScript. */
@@ -102,11 +108,20 @@ export class Register {
         }, as no episode has more records: ${lengthMax}, got ${policy.length}`,
       );
     }
-    const numbers = kernelPolicy(policy, rewardDType(core.config));
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_table_create(core.id, numbers, numbers.length, this.#number);
-    core.check(where, status);
-    return this.addTable(policy);
+    return core.together(where, () => {
+      const before = this.#tables;
+      // A thread may end at any moment. So the others hear of a table before it is made, and look whether it was.
+      const table = this.addTable(policy);
+      core.announce();
+      const numbers = kernelPolicy(policy, rewardDType(core.config));
+      const { symbols } = core.kernel;
+      const status = symbols.exrp_table_create(core.id, numbers, numbers.length, this.#number);
+      if (status === 0) return table;
+      const error = core.error(where, status);
+      this.#tables = before;
+      core.announce();
+      throw error;
+    });
   }
 
   /** Enters a pick table that the kernel has already. */
@@ -128,6 +143,11 @@ export class Register {
   newPickSelector(value: AnySelectorRule, table = 0): Selector {
     const core = this.#core;
     core.checkUsable(OPERATION);
+    return core.together(OPERATION, () => this.#newPickSelector(value, table));
+  }
+
+  #newPickSelector(value: AnySelectorRule, table: number): Selector {
+    const core = this.#core;
     const plan = planSelector(checkSelectorRule(OPERATION, value));
     for (const selector of thereIn(plan)) {
       this.entry(OPERATION, selector);
@@ -136,9 +156,19 @@ export class Register {
     }
     const plans = inOrder(plan);
     const { entries } = this;
+    if (core.shared !== undefined) {
+      for (const each of plans) {
+        if (each.kind === "native" || each.kind === "there" || isRemakable(each.rule)) continue;
+        throw notSharable(OPERATION, `the rule ${each.rule.name}`);
+      }
+      checkShareCount(OPERATION, entries.length + plans.length);
+    }
     const customs = this.#customs;
-    const nativeCount = entries.filter(({ native }) => native !== undefined).length;
-    checkPlans(plans, nativeCount, (rule) => entries.some(({ custom }) => custom?.rule === rule));
+    checkPlans(
+      plans,
+      this.nativeCount,
+      (rule) => entries.some(({ custom }) => custom?.rule === rule),
+    );
     // The rules in TypeScript come first: they hear of all picks, and may throw.
     const added = new Map<SelectorPlan, CustomSelector>();
     try {
@@ -166,20 +196,41 @@ export class Register {
   ): Selector {
     if (plan.kind === "there") return plan.selector;
     if (plan.kind === "native") return this.#createNative(plan.rule, table);
-    const { name } = plan.rule;
     if (plan.kind === "custom") {
-      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, name, table);
+      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, plan.rule.name, table);
     }
     const parts = plan.parts.map((part) => this.#addPlanned(part, table, customs));
+    const selector = this.#addComposed(plan.rule, plan.composition, parts, table);
+    this.#core.announce();
+    return selector;
+  }
+
+  #addComposed(
+    rule: ComposedSelector,
+    composition: Composition,
+    parts: readonly Selector[],
+    table: number,
+  ): Selector {
     const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
-    const random = new RandomStream(this.#core.seed, this.entries.length);
-    const composed = new ComposedEntry(plan.rule, plan.composition, entries, random);
+    const random = new RandomStream(this.#core.threadSeed, this.entries.length);
+    const composed = new ComposedEntry(rule, composition, entries, random);
     const tables = [...new Set(entries.flatMap((entry) => entry.tables))];
-    return this.#add({ ...NO_RULE, composed, tables }, name, table, parts);
+    return this.#add({ ...NO_RULE, composed, tables }, rule.name, table, parts);
+  }
+
+  /** Enters a selector that another thread made of those of these numbers. */
+  addComposed(rule: ComposedSelector, parts: readonly number[], table: number): Selector {
+    const selectors = parts.map((id) => (this.entries[id] as SelectorEntry).selector);
+    return this.#addComposed(rule, rule.begin(), selectors, table);
   }
 
   #createNative(rule: NativeSelector, table: number): Selector {
     const core = this.#core;
+    const { entries } = this;
+    const { nativeCount } = this;
+    // See newPickTable().
+    const selector = this.addNative(rule, nativeCount, table);
+    core.announce();
     const numbers = new Float64Array(Math.max(1, rule.numbers.length));
     numbers.set(rule.numbers);
     const status = core.kernel.symbols.exrp_selector_create(
@@ -190,8 +241,11 @@ export class Register {
       rule.numbers.length,
       this.#number,
     );
-    core.check(OPERATION, status);
-    return this.addNative(rule, this.#number[0] ?? 0, table);
+    if (status === 0) return selector;
+    const error = core.error(OPERATION, status);
+    entries.pop();
+    core.announce();
+    throw error;
   }
 
   /** Enters a selector that the kernel has already. */
@@ -245,6 +299,27 @@ export class Register {
     const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
     core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, info.length));
     return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
+  }
+
+  /** From now on, the counts of picks that were drawn as parts are in this memory, which all threads see. The first one fills it. */
+  shareCounts(counts: Float64Array<SharedArrayBuffer>, isFirst: boolean): void {
+    if (isFirst) counts.set(this.#drawnAsPart);
+    this.#drawnAsPart = counts;
+  }
+
+  /** How many selectors the kernel has. */
+  get nativeCount(): number {
+    return this.entries.filter(({ native }) => native !== undefined).length;
+  }
+
+  /** The replay was loaded, before it was shared, from a snapshot whose selectors had drawn so many picks. */
+  setDrawnBefore(counts: readonly number[]): void {
+    this.#drawnBefore = counts;
+  }
+
+  /** The counts of picks that selectors had drawn when the snapshot was saved. */
+  get allDrawnBefore(): readonly number[] {
+    return this.#drawnBefore;
   }
 
   /** A snapshot was loaded whose selectors had drawn so many picks, and so many of them as parts. */

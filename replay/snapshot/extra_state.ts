@@ -45,7 +45,7 @@ export class ExtraState {
   }
 
   #begin(ordinal: number): RandomStream {
-    const stream = new RandomStream(this.#core.seed, STREAM_FIRST + ordinal);
+    const stream = new RandomStream(this.#core.threadSeed, STREAM_FIRST + ordinal);
     const saved = this.#loaded[ordinal];
     if (saved !== undefined) stream.load(saved);
     return stream;

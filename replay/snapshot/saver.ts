@@ -6,11 +6,14 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { errorOfStatus } from "../../ffi/status_errors.ts";
 import { bytesOf, checkHonest, isKind } from "../../base/typed_arrays.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
   EXRP_INFO_SEGMENT_LENGTH,
+  EXRP_SHARE_LOADING,
+  EXRP_STATUS_NOT_SHARABLE,
 } from "../../ffi/symbols.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
@@ -55,9 +58,9 @@ export class Saver {
   /** Writes a snapshot. */
   async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | undefined> {
     this.#core.checkUsable("serialize()");
-    if (target === undefined) return writeToBytes(this.#write());
+    if (target === undefined) return this.#together(writeToBytes);
     if (typeof target === "string" || target instanceof URL) {
-      writeToFile(target, this.#write());
+      this.#together((writing) => writeToFile(target, writing));
       return undefined;
     }
     if (!(target instanceof WritableStream)) {
@@ -65,16 +68,30 @@ export class Saver {
         `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
       );
     }
+    if (this.#core.shared !== undefined) {
+      // Other threads would stand still as long as the stream takes, and its reader may be one of them. So all is copied first.
+      const copied = this.#together(({ bytes, pieces }) => ({ bytes, pieces: [...pieces] }));
+      await writeToStream(target, { ...copied, pieces: each(copied.pieces) });
+      return undefined;
+    }
     const writing = this.#write();
     using _occupied = this.#core.occupy("serialize()");
     await writeToStream(target, writing);
     return undefined;
   }
 
+  /** Takes a snapshot and writes it at once. */
+  #together<T>(write: (writing: SnapshotWriting) => T): T {
+    return this.#core.together("serialize()", () => write(this.#write()));
+  }
+
   /** Reads a snapshot and puts it in the place of what there is. */
   async unserialize(source: UnserializeSource): Promise<void> {
     const core = this.#core;
     core.checkUsable("unserialize()");
+    if (core.shared !== undefined) {
+      throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
+    }
     checkHonest("unserialize(): the snapshot", source);
     if (isKind("Uint8Array", source)) {
       this.#adopt(readFromBytes(bytesOf(source), readSnapshot(this.#target())));
@@ -180,7 +197,7 @@ export class Saver {
     for (const policy of schema.tables.slice(this.#register.tables.length)) {
       this.#register.addTable(policy);
     }
-    let nativeId = entries.filter(({ native }) => native !== undefined).length;
+    let nativeId = this.#register.nativeCount;
     for (
       const { name, native, options, numbers, table } of schema.selectors.slice(entries.length)
     ) {
@@ -231,6 +248,13 @@ export class Saver {
     const info = this.#core.info("unserialize()", id);
     return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
   }
+}
+
+/** Gives one piece after the other. */
+function* each(
+  pieces: readonly Uint8Array<ArrayBuffer>[],
+): Generator<Uint8Array<ArrayBuffer>> {
+  yield* pieces;
 }
 
 function refusable(name: string, load: () => void): void {

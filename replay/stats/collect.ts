@@ -67,6 +67,10 @@ interface Log {
 /** Collects the numbers of a replay. */
 export function collectStats(core: ReplayCore, register: Register): ReplayStats {
   core.checkUsable(OPERATION);
+  return core.together(OPERATION, () => collect(core, register));
+}
+
+function collect(core: ReplayCore, register: Register): ReplayStats {
   // Rules in TypeScript hear of changes late.
   register.tellRules();
   const info = core.info(OPERATION);

@@ -70,12 +70,23 @@ for (const [part, others] of Object.entries(allowed)) {
  */
 const rooms: Record<string, readonly string[]> = {
   "experience_replay.ts": [
-    ...["replay_view.ts", "snapshot", "read", "draw", "record", "register", "rules", "pace"],
+    ...[
+      "replay_view.ts",
+      "share",
+      "snapshot",
+      "read",
+      "draw",
+      "record",
+      "register",
+      "rules",
+      "pace",
+    ],
     "core.ts",
   ],
   "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
   "describe.ts": ["register", "core.ts"],
   stats: ["register", "rules", "core.ts"],
+  share: ["read", "register", "core.ts", "version.ts"],
   snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
   read: ["draw", "record", "rules", "core.ts"],
   draw: ["register", "rules", "pace", "core.ts"],

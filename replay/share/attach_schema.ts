@@ -1,0 +1,103 @@
+/**
+ * The schema that you ask for when you attach to a replay, and how it is compared with what the replay has.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { checkOptions } from "../../base/option_names.ts";
+import {
+  checkColumn,
+  type Column,
+  type Columns,
+  float32,
+  int32,
+  type NoColumns,
+} from "../../schema/columns.ts";
+import type { ReplayConfig } from "../../schema/create_options.ts";
+import { checkPick } from "../../schema/pick_options.ts";
+
+/**
+ * What `attach` expects of a replay: the options of `create` that decide the types of records and batches, with the same names and
+ * defaults.
+ */
+export interface AttachSchema<
+  S extends Column = Column,
+  A extends Column = Column,
+  R extends Column = Column,
+  X extends Columns = Columns,
+  Stack extends number = number,
+  Compact extends boolean = boolean,
+  NStep extends number | readonly number[] = number | readonly number[],
+> {
+  /** The column of the state. */
+  readonly state: S;
+  /** The column of the action; `int32()` by default. */
+  readonly action?: A;
+  /** The column of the reward; `float32()` by default. */
+  readonly reward?: R;
+  /** Further columns by name; none by default. */
+  readonly extras?: X;
+  /** The options of the first pick table that decide the types of its batches. By default, these are the defaults of `create`. */
+  readonly pick?: {
+    /** How many frames make one state. */
+    readonly stack?: Stack;
+    /** Whether a batch has each frame once instead of stacks. */
+    readonly stackCompact?: Compact;
+    /** n of the n-step returns. */
+    readonly nStep?: NStep;
+  };
+}
+
+const OPERATION = "ExperienceReplay.attach()";
+const PARTS = ["state", "action", "reward", "extras", "pick"] as const;
+const PICK = ["stack", "stackCompact", "nStep"] as const;
+
+/** Part by part, what is asked for or what there is, as text. */
+type Described = ReadonlyMap<string, string>;
+
+/** Checks a schema; the result is for {@linkcode checkSame}. */
+export function checkAttachSchema(schema: AttachSchema): Described {
+  checkOptions(`${OPERATION}: the schema`, schema, PARTS);
+  const { state, action = int32(), reward = float32(), pick = {} } = schema;
+  const extras: Columns | NoColumns = schema.extras ?? {};
+  if (typeof extras !== "object" || extras === null) {
+    throw new TypeError(
+      `${OPERATION}: extras must be an object of columns by name, got ${show(extras)}`,
+    );
+  }
+  checkOptions(`${OPERATION}: pick`, pick, PICK);
+  const columns = new Map<string, unknown>([
+    ["state", state],
+    ["action", action],
+    ["reward", reward],
+    ...Object.entries(extras).map(([name, column]) => [`extras.${name}`, column] as const),
+  ]);
+  const described = new Map<string, string>();
+  for (const [name, column] of columns) {
+    described.set(name, String(checkColumn(`${OPERATION}: ${name}`, column)));
+  }
+  const policy = checkPick(`${OPERATION}: pick`, pick, undefined);
+  for (const option of PICK) described.set(`pick.${option}`, JSON.stringify(policy[option]));
+  return described;
+}
+
+/**
+ * Compares what was asked for with what the replay has.
+ *
+ * @throws {ReplayError} `ticket-mismatch`, which names all differences.
+ */
+export function checkSame(asked: Described, { columns, pick }: ReplayConfig): void {
+  const has = new Map(columns.map(({ name, column }) => [name, String(column)]));
+  for (const option of PICK) has.set(`pick.${option}`, JSON.stringify(pick[option]));
+  const names = [...new Set([...asked.keys(), ...has.keys()])];
+  const differences = names.filter((name) => asked.get(name) !== has.get(name)).map((name) =>
+    `${name} is ${has.get(name) ?? "not there"}, asked for was ${asked.get(name) ?? "none"}`
+  );
+  if (differences.length === 0) return;
+  throw new ReplayError(
+    "ticket-mismatch",
+    `${OPERATION}: the replay of the ticket has another schema: ${differences.join("; ")}`,
+  );
+}

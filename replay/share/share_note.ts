@@ -1,0 +1,115 @@
+/**
+ * The note that a shared replay carries in the kernel: what the threads must know of it, and the kernel does not. All threads are of one
+ * process and run the same version of the library, which the note says first.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../../base/errors.ts";
+import { NativeEviction } from "../../eviction/native_eviction.ts";
+import { checkStatus, type Kernel } from "../../ffi/library.ts";
+import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.ts";
+import { Column, type DType, KeptColumn } from "../../schema/columns.ts";
+import type { ReplayConfig } from "../../schema/create_options.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { SelectorOption } from "../../selectors/native_selector.ts";
+import { VERSION } from "../version.ts";
+
+/** A selector in the note: a rule of the kernel, or one that draws by means of the selectors of these numbers. */
+export interface NotedSelector {
+  /** The rule's name. */
+  readonly name: string;
+  /** The options by name. */
+  readonly options: Readonly<Record<string, SelectorOption>>;
+  /** The number of its pick table. */
+  readonly table: number;
+  /** The kernel's number of the rule, and the options as the kernel takes them. */
+  readonly native?: { readonly rule: number; readonly numbers: readonly number[] };
+  /** The numbers of the selectors that it draws with. */
+  readonly parts?: readonly number[];
+}
+
+/** The note. */
+export interface ShareNote {
+  /** The library's version. */
+  readonly library: string;
+  /** The configuration, as JSON can say it. */
+  readonly config: unknown;
+  /** How many threads have attached so far. */
+  readonly attachedCount: number;
+  /** The seed of the replay. */
+  readonly seed: number;
+  /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
+  readonly drawnBefore: readonly number[];
+  /** The pick policies of all pick tables. Where a thread ended early, the kernel may not have the last one. */
+  readonly tables: readonly PickPolicy[];
+  /** The selectors. Where a thread ended early, the kernel may not have the last one. */
+  readonly selectors: readonly NotedSelector[];
+  /** How far the replay was drained. */
+  readonly drained: {
+    readonly drained: number;
+    readonly lost: number;
+    readonly counts: readonly (readonly [number, number])[];
+  };
+}
+
+/** A configuration as JSON can say it. */
+export function plainConfig({ columns, eviction, ...rest }: ReplayConfig): unknown {
+  return {
+    ...rest,
+    columns: columns.map(({ name, column: { dtype, shape, every } }) => (
+      { name, dtype, shape, every }
+    )),
+    // A replay with a policy of the user's own is never shared.
+    eviction: { ...eviction },
+  };
+}
+
+/** The configuration of a note. */
+export function configOf({ config }: ShareNote): ReplayConfig {
+  const { columns, eviction, ...rest } = config as
+    & Omit<ReplayConfig, "columns" | "eviction">
+    & {
+      readonly columns: readonly {
+        readonly name: string;
+        readonly dtype: DType;
+        readonly shape: readonly number[];
+        readonly every: number;
+      }[];
+      readonly eviction: NativeEviction;
+    };
+  return {
+    ...rest,
+    columns: columns.map(({ name, dtype, shape, every }) => ({
+      name,
+      column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
+    })),
+    eviction: new NativeEviction(
+      eviction.name,
+      eviction.native,
+      eviction.options,
+      eviction.number,
+    ),
+  };
+}
+
+/** Reads the note of replay `id`. The caller holds the replay, as the note may change else. */
+export function readNote(operation: string, kernel: Kernel, id: number): ShareNote {
+  const { symbols } = kernel;
+  const info = new Float64Array(EXRP_SHARE_INFO_COUNT);
+  checkStatus(kernel, operation, symbols.exrp_share_info(id, info, info.length));
+  const bytes = new Uint8Array(info[EXRP_SHARE_INFO_NOTE] ?? 0);
+  checkStatus(kernel, operation, symbols.exrp_share_note_get(id, bytes, bytes.length));
+  const note = JSON.parse(new TextDecoder().decode(bytes)) as ShareNote;
+  if (note.library === VERSION) return note;
+  throw new ReplayError(
+    "ticket",
+    `${operation}: the replay was shared by version ${note.library} of the library, but this thread runs ${VERSION}`,
+  );
+}
+
+/** Writes the note of replay `id`. */
+export function writeNote(operation: string, kernel: Kernel, id: number, note: ShareNote): void {
+  const bytes = new TextEncoder().encode(JSON.stringify(note));
+  checkStatus(kernel, operation, kernel.symbols.exrp_share_note_set(id, bytes, bytes.length));
+}
