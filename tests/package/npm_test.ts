@@ -1,9 +1,11 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { join } from "node:path";
+import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
 import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_npm.ts";
 import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
+import { inChromium, Site } from "../browser/_chromium.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 import { installRuntimes, npm } from "../../tools/_runtimes.ts";
 
@@ -189,6 +191,74 @@ withRuntimes(
     await Deno.remove(folder.at("node_modules"), { recursive: true });
     const ran = await folder.deno("run", "--no-prompt", "--no-config", "out/page.js");
     assertStrictEquals(ran.stdout, "wasm 4,5,4,5\npermission\n", ran.stderr);
+  },
+);
+
+/** Records, draws and saves; tells what it drew before and after, and what it saved. */
+const PAGE = `import { ExperienceReplay, float32, prioritized } from "${name}";
+import { CartPole } from "${name}/envs";
+
+const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
+const selector = replay.newPickSelector(prioritized());
+const environment = new CartPole(1);
+let [state, episode] = [environment.reset(), replay.newEpisode()];
+for (let step = 0; step < 300; step++) {
+  const { state: next, reward, terminated } = environment.step(step % 2);
+  episode = replay.record(episode, state, step % 2, reward, terminated ? { finalState: next } : {});
+  if (terminated) episode = replay.newEpisode();
+  state = terminated ? environment.reset() : next;
+}
+const batch = replay.getBatch(32, selector);
+replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
+const saved = [...await replay.serialize()];
+const backend = replay.describe().backend.split(":")[0];
+globalThis.told = { backend, drawn: [...batch.state], saved, then: [...replay.getBatch(64, selector).state] };
+console.log(JSON.stringify(told));
+`;
+
+/** A test that also needs Chromium. */
+const inChromiumWithRuntimes: typeof inChromium = typeof runtimes === "object"
+  ? inChromium
+  : (what) => withRuntimes(what, async () => {});
+
+inChromiumWithRuntimes(
+  "a bundle in Chromium draws the same as Deno, and Deno goes on from what it saved",
+  async ({ page, trouble, requests }) => {
+    assert(typeof runtimes === "object");
+    await using folder = await installed();
+    await folder.write("main.js", PAGE);
+    const native = await folder.run(Deno.execPath(), ["run", "-A", "main.js"], {
+      EXRP_CACHE: folder.at("cache"),
+    });
+    ended("Deno", native);
+    const args = ["main.js", "--bundle", "--splitting", "--format=esm", "--platform=browser"];
+    ended("esbuild", await folder.run(runtimes.path.esbuild, [...args, "--outdir=site"]));
+    const html =
+      '<!DOCTYPE html><link rel="icon" href="data:,"><script type="module" src="main.js">';
+    await Deno.writeTextFile(folder.at("site", "index.html"), `${html}</script>`);
+
+    await using site = new Site(folder.at("site"), "/under/a/path/");
+    await page.goto(site.url);
+    await page.waitForFunction("globalThis.told !== undefined");
+    const told = await page.evaluate("globalThis.told") as Record<string, number[]>;
+    const { backend, ...expected } = JSON.parse(native.stdout);
+    assertStrictEquals(backend, "native");
+    assertStrictEquals(String(told["backend"]), "wasm");
+    assertEquals(told["drawn"], expected.drawn);
+    assertEquals(told["then"], expected.then);
+    assertEquals(trouble, []);
+    // The page's own kernel is one file among those of other systems, and the only one that was loaded.
+    const loaded = requests.filter((url) => /wasm32|gnu|macos|windows|musl/.test(url));
+    assertStrictEquals(loaded.length, 1, requests.join());
+
+    using replay = await ExperienceReplay.create({
+      capacity: 1000,
+      state: float32(4),
+      pick: { nStep: 3 },
+    });
+    const selector = replay.newPickSelector(prioritized());
+    await replay.unserialize(Uint8Array.from(told["saved"] ?? []));
+    assertEquals([...replay.getBatch(64, selector).state], expected.then);
   },
 );
 
