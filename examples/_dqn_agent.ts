@@ -32,6 +32,8 @@ import {
 } from "@exrp/replay";
 import { CartPole } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
+import { newEnvironments, play } from "./_cart_poles.ts";
+import { isSolved, mean } from "./_curve.ts";
 import type { Options } from "./_dqn_options.ts";
 import type { LearningCurve } from "./_dqn_report.ts";
 import type { Floats } from "./_network.ts";
@@ -146,7 +148,7 @@ export async function train(
   let episode = replay.newEpisode();
   let episodeReturn = 0;
 
-  for (let step = 1; step <= steps && !isSolved(curve); step++) {
+  for (let step = 1; step <= steps && !isSolved(curve.evaluations, SETTINGS.solved); step++) {
     // 1. Act: now and then at random, otherwise as the network thinks best.
     const action = random.uniform() < scheduled(SETTINGS.exploration, step)
       ? random.below(CartPole.actionCount)
@@ -212,47 +214,10 @@ export async function train(
   return kept;
 }
 
-/** Whether enough of the latest evaluations in a row were good enough. */
-export function isSolved({ evaluations }: LearningCurve): boolean {
-  const { return: enough, times } = SETTINGS.solved;
-  const latest = evaluations.slice(-times);
-  return latest.length === times && latest.every((point) => point.return >= enough);
-}
-
-/** Plays one greedy episode in each environment, all at the same time. Returns their returns. */
-export function play(network: QNetwork, environments: CartPole[]): number[] {
-  const returns = environments.map(() => 0);
-  let playing = environments.map((environment, index) => ({
-    environment,
-    index,
-    state: environment.reset(),
-  }));
-  while (playing.length > 0) {
-    const actions = network.bestActions(playing.map((player) => player.state));
-    playing = playing.filter((player, row) => {
-      const result = player.environment.step(actions[row] ?? 0);
-      player.state = result.state;
-      returns[player.index] = (returns[player.index] ?? 0) + result.reward;
-      return !result.terminated && !result.truncated;
-    });
-  }
-  return returns;
-}
-
-/** Environments with seeds in a row. */
-export function newEnvironments(count: number, firstSeed: number): CartPole[] {
-  return Array.from({ length: count }, (_, index) => new CartPole(firstSeed + index));
-}
-
 /** A number that moves linearly from `first` to `last` over `steps` steps. */
 function scheduled(
   { first, last, steps }: { first: number; last: number; steps: number },
   step: number,
 ): number {
   return first + (last - first) * Math.min(1, step / steps);
-}
-
-/** The mean; 0 of no numbers. */
-export function mean(numbers: number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0) / Math.max(1, numbers.length);
 }

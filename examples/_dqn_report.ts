@@ -7,7 +7,8 @@ import type { ReplayStats } from "@exrp/replay/stats";
 // @ts-types="@types/asciichart"
 import asciichart from "asciichart";
 import type { TopLevelSpec } from "vega-lite";
-import { type CurvePoint, svgOf } from "./_report.ts";
+import type { CurvePoint } from "./_curve.ts";
+import { svgOf } from "./_report.ts";
 
 /** The points of the learning curve. */
 export interface LearningCurve {

@@ -135,20 +135,18 @@ export class QNetwork {
     return qValues(this.#learner.online.ref, rows).dataSync() as Floats;
   }
 
-  /** The action that the network thinks best in a state `[4]`. */
-  bestAction(state: Floats): number {
-    return this.bestActions([state])[0] ?? 0;
-  }
-
-  /** The same for several states at once. */
-  bestActions(states: Floats[]): number[] {
-    const rows = new Float32Array(states.length * CartPole.stateSize);
-    states.forEach((state, row) => rows.set(state, row * CartPole.stateSize));
-    const values = this.values(rows);
-    return states.map((_, row) => {
+  /** The actions that the network thinks best in the states `[count, 4]`, as `[count]`. */
+  bestActions(states: Floats): number[] {
+    const values = this.values(states);
+    return Array.from({ length: values.length / CartPole.actionCount }, (_, row) => {
       const [left = 0, right = 0] = values.subarray(row * CartPole.actionCount);
       return right > left ? 1 : 0;
     });
+  }
+
+  /** The same for one state, `[4]`. */
+  bestAction(state: Floats): number {
+    return this.bestActions(state)[0] ?? 0;
   }
 
   /** Learns from a batch, once. The TD errors `[count]` are those before the update. */

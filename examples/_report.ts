@@ -8,16 +8,9 @@ import process from "node:process";
 import { SingleBar } from "cli-progress";
 import * as vega from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
+import type { CurvePoint } from "./_curve.ts";
 
 export { Stopwatch } from "./_stopwatch.ts";
-
-/** One point of the learning curve. */
-export interface CurvePoint {
-  /** Environment steps so far. */
-  step: number;
-  /** The undiscounted return of one episode, or the mean over several. */
-  return: number;
-}
 
 /** What the progress bar shows beside the step. */
 export interface Status {

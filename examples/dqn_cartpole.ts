@@ -13,7 +13,9 @@
  * @module
  */
 import { statsSvg } from "@exrp/replay/stats";
-import { isSolved, type KeptPolicy, mean, newEnvironments, play, train } from "./_dqn_agent.ts";
+import { newEnvironments, play } from "./_cart_poles.ts";
+import { isSolved, mean } from "./_curve.ts";
+import { type KeptPolicy, SETTINGS, train } from "./_dqn_agent.ts";
 import { HELP, type Options, parseOptions } from "./_dqn_options.ts";
 import { curveSvg, type LearningCurve, terminalChart } from "./_dqn_report.ts";
 import { runExample } from "./_options.ts";
@@ -50,7 +52,7 @@ async function run(options: Options): Promise<void> {
     await Deno.writeTextFile(`${name}_replay.svg`, statsSvg(curve.replay, { title }));
   }
   const trained = curve.evaluations.at(-1)?.step ?? 0;
-  const solved = isSolved(curve);
+  const solved = isSolved(curve.evaluations, SETTINGS.solved);
   console.log(`\n${solved ? "Solved" : "Not solved"} after ${trained} steps of training.`);
   console.log(`Greedy return over those steps (picture: ${name}.svg):\n`);
   console.log(terminalChart(curve));

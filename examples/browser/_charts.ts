@@ -6,7 +6,7 @@
  */
 import type { AgeStats, Histogram } from "@exrp/replay/stats";
 import uPlot from "uplot";
-import type { CurvePoint } from "../_report.ts";
+import type { CurvePoint } from "../_curve.ts";
 
 /** A run as the learning curve shows it. */
 export interface RunCurve {

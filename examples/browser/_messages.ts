@@ -4,7 +4,7 @@
  * @module
  */
 import type { ReplayStats } from "@exrp/replay/stats";
-import type { CurvePoint } from "../_report.ts";
+import type { CurvePoint } from "../_curve.ts";
 import type { Options } from "../_dqn_options.ts";
 
 /** What the page asks of the worker. A worker trains once; for another run, the page starts another worker. */

@@ -7,7 +7,8 @@
  */
 import { ReplayError } from "@exrp/replay";
 import { CartPole } from "@exrp/replay/envs";
-import { isSolved, type Seen, train } from "../_dqn_agent.ts";
+import { isSolved } from "../_curve.ts";
+import { type Seen, SETTINGS, train } from "../_dqn_agent.ts";
 import type { LearningCurve } from "../_dqn_report.ts";
 import { QNetwork } from "../_q_network.ts";
 import { Stopwatch } from "../_stopwatch.ts";
@@ -99,7 +100,7 @@ async function run(
 
   const rest = async (seen: Seen): Promise<void> => {
     await breathe();
-    const isLast = seen.step === steps || isSolved(curve);
+    const isLast = seen.step === steps || isSolved(curve.evaluations, SETTINGS.solved);
     if (isLast || asked.pause || performance.now() - reportedAt >= REPORT_MS) report(seen);
     do {
       if (asked.play) show(seen.network, seen.step);
@@ -113,14 +114,14 @@ async function run(
     curve,
     stopwatch,
     (seen) => {
-      const isLast = seen.step === steps || isSolved(curve);
+      const isLast = seen.step === steps || isSolved(curve.evaluations, SETTINGS.solved);
       const stretch = performance.now() - startedAt;
       if (stretch < STRETCH_MS && !isLast) return;
       workedMs += stretch;
       return rest(seen);
     },
   );
-  post({ kind: "done", isSolved: isSolved(curve) });
+  post({ kind: "done", isSolved: isSolved(curve.evaluations, SETTINGS.solved) });
 
   // The best policy plays on for as long as the page wants to see it.
   using network = await QNetwork.create({ weights: kept.weights });

@@ -1,4 +1,5 @@
 /** Every program in examples/ runs and ends well; the training one only for a moment. */
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertStrictEquals } from "@std/assert";
 
@@ -12,12 +13,14 @@ function pathOf(file: string): string {
 /** Agents, which train only for a moment here. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
+  "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
 };
 
 /** A program is a file of the folder, or `main.ts` of a folder in it. */
 const names = [...Deno.readDirSync(EXAMPLES)]
   .map(({ isFile, name }) => isFile ? name : `${name}/main.ts`)
-  .filter((name) => !name.startsWith("_"))
+  .filter((name) => name.endsWith(".ts") && !name.startsWith("_"))
+  .filter((name) => existsSync(new URL(name, EXAMPLES)))
   .sort();
 
 for (const name of names) {
