@@ -1,7 +1,12 @@
 /**
- * What actors in threads of their own need: {@linkcode Broadcast} takes weights from the learner to the actors.
+ * What actors in threads of their own need.
  *
- * The guide `docs/actors.md` says which part to use when.
+ * | name | what it does |
+ * |---|---|
+ * | {@linkcode ActorWriter} | records an actor's steps in chunks, with first priorities |
+ * | {@linkcode Broadcast} | takes weights from the learner to the actors |
+ *
+ * The guide `docs/actors.md` says which to use when.
  *
  * @example A learner publishes weights, and an actor reads them
  * ```ts
@@ -17,6 +22,10 @@
  * @module
  */
 
+export { absoluteTdError } from "./actor_steps.ts";
+export type { ActorNStep, ActorSteps } from "./actor_steps.ts";
+export { ActorWriter } from "./actor_writer.ts";
+export type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_writer.ts";
 export { Broadcast } from "./broadcast.ts";
 export type {
   BroadcastArray,

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { show } from "../base/checks.ts";
 import { displayAs } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
@@ -27,11 +28,26 @@ interface ViewParts {
   readonly register: Register;
 }
 
+/**
+ * The place of a replay in the kernel, for other parts of the library.
+ *
+ * @throws {TypeError} If `replay` is no replay.
+ */
+export let coreOf: (where: string, replay: unknown) => ReplayCore;
+
 /** What you can read from a replay. {@linkcode ExperienceReplay} extends it, and records, draws and saves. */
 export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   readonly #core: ReplayCore;
   readonly #episodes: Episodes;
   readonly #register: Register;
+
+  static {
+    coreOf = (where, replay) => {
+      const isReplay = typeof replay === "object" && replay !== null && #core in replay;
+      if (isReplay) return replay.#core;
+      throw new TypeError(`${where} takes a replay, got ${show(replay)}`);
+    };
+  }
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
   protected constructor(parts: object) {

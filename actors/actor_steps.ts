@@ -1,0 +1,270 @@
+/**
+ * What a priority function looks at: the steps that will be written now, with their n-step returns.
+ *
+ * @module
+ */
+
+import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/columns.ts";
+import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../schema/schema.ts";
+import type { LocalColumn, LocalNumbers, LocalSteps } from "./_local_steps.ts";
+
+/** The n-step return of each step, as a batch has it in `nStep`. A learner's function for TD errors takes it as it is. */
+export interface ActorNStep<S extends Schema = AnySchema> {
+  /** `[size]`: the sum of the discounted rewards of up to n steps. */
+  readonly reward: Float32Array<ArrayBuffer>;
+  /** `[size, ...shape]`: the state after them. */
+  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  /** `[size]`: the discount of the value of that state: γ^m after m steps, 0 if the episode terminated. */
+  readonly discount: Float32Array<ArrayBuffer>;
+}
+
+/**
+ * The steps of which an {@linkcode ActorWriter} asks the priorities: those of one environment after the other, each in time order.
+ *
+ * The arrays may be the writer's own memory, so they hold during the call only. Those that you don't read cost nothing.
+ */
+export interface ActorSteps<S extends Schema = AnySchema> {
+  /** How many steps there are. */
+  readonly size: number;
+  /** `[size, ...shape]`: the states. */
+  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  /** `[size, ...shape]`: the actions. */
+  readonly action: ColumnArray<ColumnOf<S, "action">>;
+  /** `[size, ...shape]`: the rewards. */
+  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
+  /** `[size, ...shape]`: the states that the steps led to. */
+  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  /** `[size, ...shape]`, by name: the extras. */
+  readonly extras: ColumnArrays<ExtrasOf<S>>;
+  /** `[size]`: 1 where the task ended the episode. */
+  readonly terminated: Uint8Array<ArrayBuffer>;
+  /** `[size]`: 1 where the episode was cut off. */
+  readonly truncated: Uint8Array<ArrayBuffer>;
+  /** The n-step returns, with the state after them. It needs a reward without a shape. */
+  readonly nStep: ActorNStep<S>;
+  /** `[size]`: `value` of each step. It needs that every step had one. */
+  readonly value: Float64Array<ArrayBuffer>;
+  /**
+   * `[size]`: the target of each step, r_t + γ r_(t+1) + … + γ^n V(s_(t+n)), with the `stateValue` of the step n steps later. It needs that every
+   * step had one.
+   */
+  readonly target: Float64Array<ArrayBuffer>;
+}
+
+/** Where a run of n-step returns ends. */
+interface Returns {
+  readonly reward: Float32Array<ArrayBuffer>;
+  readonly discount: Float32Array<ArrayBuffer>;
+  /** The last step that each sum has. */
+  readonly last: Uint32Array<ArrayBuffer>;
+  readonly exact: Float64Array<ArrayBuffer>;
+  readonly exactDiscount: Float64Array<ArrayBuffer>;
+}
+
+/** The first steps of each environment of `local`. */
+export class FirstSteps {
+  readonly size: number;
+  readonly #local: LocalSteps;
+  readonly #takes: readonly number[];
+  readonly #names: readonly string[];
+  readonly #n: number;
+  readonly #discount: number;
+  #returns: Returns | undefined;
+
+  /** The first `takes[e]` steps of each environment e. `names` are those of the extras. */
+  constructor(
+    local: LocalSteps,
+    takes: readonly number[],
+    names: readonly string[],
+    { nStep, discount }: { readonly nStep: number; readonly discount: number },
+  ) {
+    this.size = takes.reduce((sum, take) => sum + take, 0);
+    this.#local = local;
+    this.#takes = takes;
+    this.#names = names;
+    this.#n = nStep;
+    this.#discount = discount;
+  }
+
+  get state(): AnyColumnArray {
+    return this.#column(0);
+  }
+
+  get action(): AnyColumnArray {
+    return this.#column(1);
+  }
+
+  get reward(): AnyColumnArray {
+    return this.#column(2);
+  }
+
+  get nextState(): AnyColumnArray {
+    return this.#joined(this.#local.nextState);
+  }
+
+  get extras(): Readonly<Record<string, AnyColumnArray>> {
+    return Object.fromEntries(this.#names.map((name, k) => [name, this.#column(3 + k)]));
+  }
+
+  get terminated(): Uint8Array<ArrayBuffer> {
+    return this.#join((e, take) => this.#local.terminated(e, 0, take));
+  }
+
+  get truncated(): Uint8Array<ArrayBuffer> {
+    return this.#join((e, take) => this.#local.truncated(e, 0, take));
+  }
+
+  get nStep(): ActorNStep {
+    const { reward, discount, last } = this.#sums();
+    const parts: AnyColumnArray[] = [];
+    this.#each((e, _, k) => {
+      const at = last[k] as number;
+      parts.push(this.#local.nextState.view(e, at, at + 1));
+    });
+    return { reward, discount, nextState: concatenated(parts) };
+  }
+
+  get value(): Float64Array<ArrayBuffer> {
+    const values = new Float64Array(this.size);
+    this.#each((e, at, k) => values[k] = given(this.#local.value, "value", e, at));
+    return values;
+  }
+
+  get target(): Float64Array<ArrayBuffer> {
+    const { exact, exactDiscount, last } = this.#sums();
+    const target = new Float64Array(this.size);
+    this.#each((e, _, k) => {
+      const gamma = exactDiscount[k] as number;
+      const after = gamma === 0 ? 0 : gamma * this.#valueAfter(e, last[k] as number);
+      target[k] = (exact[k] as number) + after;
+    });
+    return target;
+  }
+
+  /** The value of the state after a step, from which an n-step return bootstraps. */
+  #valueAfter(environment: number, at: number): number {
+    const { nextStateValue, stateValue, counts } = this.#local;
+    const [isTruncated] = this.#local.truncated(environment, at, at + 1);
+    if (isTruncated === 0 && at + 1 < (counts[environment] as number)) {
+      return given(stateValue, "stateValue", environment, at + 1);
+    }
+    const value = nextStateValue.at(environment, at);
+    // Nobody valued this state. That of the state before it stands in, as a priority is only a first guess.
+    return Number.isNaN(value) ? given(stateValue, "stateValue", environment, at) : value;
+  }
+
+  /** Adds up the rewards. As `nStepReturn` does, but it also says where each sum ends. */
+  #sums(): Returns {
+    if (this.#returns !== undefined) return this.#returns;
+    const [exact, exactDiscount] = [new Float64Array(this.size), new Float64Array(this.size)];
+    const last = new Uint32Array(this.size);
+    this.#each((_, at, k, { reward, terminated, truncated }) => {
+      let [sum, gamma, end] = [0, 1, at];
+      for (let step = at;; step++) {
+        end = step;
+        sum += gamma * (reward[step] as number);
+        gamma *= terminated[step] === 1 ? 0 : this.#discount;
+        const isOver = terminated[step] === 1 || truncated[step] === 1;
+        if (isOver || step - at + 1 === this.#n || step + 1 === reward.length) break;
+      }
+      exact[k] = sum;
+      exactDiscount[k] = gamma;
+      last[k] = end;
+    });
+    const [reward, discount] = [Float32Array.from(exact), Float32Array.from(exactDiscount)];
+    this.#returns = { reward, discount, last, exact, exactDiscount };
+    return this.#returns;
+  }
+
+  /** Calls `call` with the environment and the place of each step, its index among all, and what the sums of its environment need. */
+  #each(
+    call: (
+      environment: number,
+      at: number,
+      index: number,
+      all: {
+        readonly reward: AnyColumnArray;
+        readonly terminated: Uint8Array;
+        readonly truncated: Uint8Array;
+      },
+    ) => void,
+  ): void {
+    const local = this.#local;
+    let index = 0;
+    for (const [e, take] of this.#takes.entries()) {
+      if (take === 0) continue;
+      const count = local.counts[e] as number;
+      const reward = (local.columns[2] as LocalColumn).view(e, 0, count);
+      if (reward.length !== count) {
+        throw new TypeError("nStep and target need a reward without a shape");
+      }
+      const terminated = local.terminated(e, 0, count);
+      const all = { reward, terminated, truncated: local.truncated(e, 0, count) };
+      for (let at = 0; at < take; at++) call(e, at, index++, all);
+    }
+  }
+
+  #column(index: number): AnyColumnArray {
+    return this.#joined(this.#local.columns[index] as LocalColumn);
+  }
+
+  #joined(column: LocalColumn): AnyColumnArray {
+    return this.#join((e, take) => column.view(e, 0, take));
+  }
+
+  /** The parts of all environments as one array: a view if there is one part only. */
+  #join<T extends AnyColumnArray>(part: (environment: number, take: number) => T): T {
+    const parts = this.#takes.flatMap((take, e) => take === 0 ? [] : [part(e, take)]);
+    const [first] = parts;
+    return first !== undefined && parts.length === 1 ? first : concatenated(parts);
+  }
+}
+
+/** The number of a step, which must have one. */
+function given(numbers: LocalNumbers, name: string, environment: number, at: number): number {
+  const number = numbers.at(environment, at);
+  if (!Number.isNaN(number)) return number;
+  throw new TypeError(
+    `ActorWriter: the priority function reads ${
+      name === "value" ? "value" : "target"
+    }, but a step was given no ${name}; give it with each step`,
+  );
+}
+
+/** Arrays of one kind, one after the other. */
+function concatenated<T extends AnyColumnArray>(parts: readonly T[]): T {
+  const [first] = parts;
+  if (first === undefined) throw new TypeError("there are no steps");
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const Kind = first.constructor as new (length: number) => T;
+  const all = new Kind(length);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/**
+ * The size of the n-step TD error of each step, |target − value|: the first priorities of Ape-X (Horgan et al., "Distributed Prioritized
+ * Experience Replay", 2018, section 3 and algorithm 1). The actor has both numbers from choosing its actions, so no network runs again.
+ *
+ * @returns `[size]`: the priorities.
+ * @throws {TypeError} If a step was given no `value` or no `stateValue`.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { absoluteTdError, ActorWriter } from "@exrp/replay/actors";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * using writer = new ActorWriter(replay, { priority: absoluteTdError });
+ * assertStrictEquals(writer.recordedCount, 0);
+ * ```
+ */
+export function absoluteTdError<S extends Schema>(
+  { target, value }: ActorSteps<S>,
+): Float64Array<ArrayBuffer> {
+  return target.map((goal, k) => Math.abs(goal - (value[k] as number)));
+}
