@@ -9,6 +9,7 @@
  * | {@linkcode BitFlip} | uint8 `[bitCount]` | `bitCount` | hindsight: a goal that is hardly ever reached by chance |
  * | {@linkcode GridMaze} | whole number | 4 | tables of values, offline data |
  * | {@linkcode RandomWalk} | whole number | none | learners of values: the right ones are known |
+ * | {@linkcode TMaze} | float32 `[3]` | 4 | recurrent agents: what was seen first decides much later |
  *
  * Each has `reset()`, which begins an episode and returns its first state, and `step()`, which returns a {@linkcode StepResult}. Random
  * numbers come from a seed by {@linkcode RandomStream} of `@exrp/replay/selectors`, so a run is the same on every platform.
@@ -46,3 +47,4 @@ export { CartPole } from "./cart_pole.ts";
 export type { StepResult } from "./environment.ts";
 export { GridMaze, type GridMazeOptions } from "./grid_maze.ts";
 export { RandomWalk, type RandomWalkOptions } from "./random_walk.ts";
+export { TMaze, type TMazeOptions } from "./t_maze.ts";

@@ -1,5 +1,5 @@
 /** The environments besides CartPole: their steps, their ends, their seeds and what they refuse. */
-import { BitFlip, BlindCliffwalk, CartPole, GridMaze, RandomWalk } from "@exrp/replay/envs";
+import { BitFlip, BlindCliffwalk, CartPole, GridMaze, RandomWalk, TMaze } from "@exrp/replay/envs";
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("BlindCliffwalk has one rewarded step among all of its walks", () => {
@@ -117,6 +117,10 @@ const behaviours: Readonly<Record<string, (seed: number) => string>> = {
     environment.reset();
     return Array.from({ length: 40 }, () => environment.step().state).join();
   },
+  TMaze: (seed) => {
+    const environment = new TMaze({ seed });
+    return Array.from({ length: 40 }, () => environment.reset()).join();
+  },
 };
 
 for (const [name, behave] of Object.entries(behaviours)) {
@@ -162,4 +166,53 @@ Deno.test("environments refuse unknown options, actions that do not exist, and a
     }
   }
   assertThrows(() => new RandomWalk().step(), Error, "reset()");
+});
+
+Deno.test("TMaze shows its sign in the first cell only, and the same turn is right at every junction", () => {
+  const maze = new TMaze({ corridorLength: 2, junctionCount: 3, seed: 5 });
+  const signs = new Set<string>();
+  for (let episode = 0; episode < 20; episode++) {
+    const sign = maze.reset();
+    signs.add(sign.join());
+    const turn = sign[0] === 1 ? 0 : 2;
+    for (let junction = 1; junction <= 3; junction++) {
+      assertEquals([...maze.step(1).state], [0, 0, 0]);
+      assertEquals([...maze.step(1).state], [0, 0, 1]);
+      const { state, reward, terminated, truncated } = maze.step(turn);
+      assertEquals([reward, terminated, truncated], [1, junction === 3, false]);
+      if (!terminated) assertEquals([...state], [0, 0, 0]);
+    }
+    assertThrows(() => maze.step(1), Error, "reset()");
+  }
+  assertEquals([...signs].sort(), ["0,1,0", "1,0,0"]);
+});
+
+Deno.test("TMaze ends with a wrong turn, has walls and a limit, and shows the sign again to who goes back", () => {
+  const maze = new TMaze({ corridorLength: 1, junctionCount: 2, stepLimit: 6, seed: 1 });
+  assertStrictEquals(new TMaze({ corridorLength: 4, junctionCount: 2 }).stepLimit, 40);
+  const sign = maze.reset();
+  for (const action of [0, 2, 3]) {
+    const result = maze.step(action); // against walls
+    assertEquals([[...result.state], result.reward], [[...sign], -0.1]);
+  }
+  maze.step(1);
+  const back = maze.step(3);
+  assertEquals([[...back.state], back.reward], [[...sign], 0]);
+  assertEquals(maze.step(1).truncated, true);
+
+  const again = maze.reset()[0] === 1 ? 0 : 2;
+  maze.step(1);
+  assertEquals(maze.step(1).reward, -0.1); // the junction's wall
+  const { reward, terminated } = maze.step(2 - again);
+  assertEquals([reward, terminated], [-0.1, true]);
+});
+
+Deno.test("TMaze refuses what it does not know", () => {
+  assertThrows(() => new TMaze({ corridorLength: 0 }), RangeError, "corridorLength");
+  assertThrows(() => new TMaze({ junctionCount: 1.5 }), RangeError, "junctionCount");
+  assertThrows(() => new TMaze({ lenght: 3 } as object), TypeError, "lenght");
+  const maze = new TMaze();
+  assertThrows(() => maze.step(0), Error, "reset()");
+  maze.reset();
+  assertThrows(() => maze.step(4), RangeError, "action");
 });
