@@ -80,11 +80,16 @@ export function notebookPage(json: string): string {
   return `${page.join("\n\n")}\n`;
 }
 
+/** The text without the marks of a comment `<!-- site: … -->`, which holds what only the site shows. */
+export function showSiteOnly(text: string): string {
+  return text.replace(/<!-- site: ([\s\S]*?) -->/g, "$1");
+}
+
 /** The page of a file, as the site's generator reads it. */
 export function sitePage(path: string, text: string): string {
   if (path.endsWith(".ipynb")) return notebookPage(text);
   if (!path.endsWith(".md")) return sourcePage(path, text);
-  const page = rewriteLinks(path, text);
+  const page = showSiteOnly(rewriteLinks(path, text));
   // Code of two languages side by side needs the room of the table of contents.
   return posix.basename(path).startsWith("from_") ? `---\nhide:\n  - toc\n---\n\n${page}` : page;
 }

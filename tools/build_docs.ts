@@ -2,12 +2,13 @@
  * Makes the docs site: `deno task docs`. `--help` says what it writes.
  *
  * The guides are made by Zensical, which is a Python package, and the API by `deno doc --html`. Every link of the guides is
- * checked at the end, in the HTML.
+ * checked at the end, in the HTML. The page that trains an agent in the browser lies in the folder `try`.
  *
  * @module
  */
 import { dirname, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
+import { buildPage } from "./build_page.ts";
 import { brokenHtmlLinks } from "./_links.ts";
 import { exists, inRepository, listFiles, run, seconds } from "./_repository.ts";
 import { linkedFiles, rootPages, sitePage, sitePath } from "./_site_pages.ts";
@@ -72,7 +73,7 @@ async function stage(folder: string): Promise<void> {
     for (const file of linkedFiles(path, text)) if (!waiting.includes(file)) waiting.push(file);
   }
   await Deno.mkdir(`${pages}/images`);
-  for (const picture of await listFiles("docs/images", ".svg", ".png")) {
+  for (const picture of await listFiles("docs/images", ".svg", ".webp")) {
     await Deno.copyFile(inRepository(picture), `${pages}/${sitePath(picture)}`);
   }
   const own = (name: string): Promise<string> =>
@@ -141,6 +142,7 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
     ...entryPoints().map(([, file]) => file),
   ]);
   await joinApi(`${out}/api`);
+  await buildPage(`${out}/try`);
   return await check(out);
 }
 

@@ -5,6 +5,7 @@ import { exists } from "../../tools/_repository.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 const TIMEOUT_MS = 60_000;
+const NONE = "there is no Chromium here; Debian has it as chromium";
 
 /** The path of the browser; undefined where there is none. `EXRP_CHROMIUM` may name one. */
 async function findChromium(): Promise<string | undefined> {
@@ -31,40 +32,41 @@ export interface Tab {
   readonly requests: string[];
 }
 
+/** Opens a tab in a browser of its own, and closes both at the end. */
+export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
+  if (chromium === undefined) throw new Error(NONE);
+  const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
+  const browser = await launch({
+    executablePath: chromium,
+    userDataDir: profile,
+    protocolTimeout: TIMEOUT_MS,
+    // It opens nothing but pages of these tests. In containers, root has no sandbox.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
+  });
+  try {
+    const page = await browser.newPage();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    const tab: Tab = { page, trouble: [], requests: [] };
+    page.on("console", (message) => {
+      const type = message.type();
+      if (type === "error" || type === "warn") tab.trouble.push(`${type}: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => tab.trouble.push(String(error)));
+    page.on("requestfailed", (request) => {
+      tab.trouble.push(`${request.url()}: ${request.failure()?.errorText}`);
+    });
+    page.on("request", (request) => tab.requests.push(request.url()));
+    await fn(tab);
+  } finally {
+    await browser.close();
+    await Deno.remove(profile, { recursive: true });
+  }
+}
+
 /** A test with a tab. Where there is no Chromium, it is skipped, and its name says why. */
 export function inChromium(what: string, fn: (tab: Tab) => Promise<void>): void {
-  if (chromium === undefined) {
-    const why = "there is no Chromium here; Debian has it as chromium";
-    return Deno.test({ name: `${what} (skipped: ${why})`, ignore: true, fn: () => {} });
-  }
-  Deno.test(what, async () => {
-    const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
-    const browser = await launch({
-      executablePath: chromium,
-      userDataDir: profile,
-      protocolTimeout: TIMEOUT_MS,
-      // It opens nothing but pages of these tests. In containers, root has no sandbox.
-      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
-    });
-    try {
-      const page = await browser.newPage();
-      page.setDefaultTimeout(TIMEOUT_MS);
-      const tab: Tab = { page, trouble: [], requests: [] };
-      page.on("console", (message) => {
-        const type = message.type();
-        if (type === "error" || type === "warn") tab.trouble.push(`${type}: ${message.text()}`);
-      });
-      page.on("pageerror", (error) => tab.trouble.push(String(error)));
-      page.on("requestfailed", (request) => {
-        tab.trouble.push(`${request.url()}: ${request.failure()?.errorText}`);
-      });
-      page.on("request", (request) => tab.requests.push(request.url()));
-      await fn(tab);
-    } finally {
-      await browser.close();
-      await Deno.remove(profile, { recursive: true });
-    }
-  });
+  if (chromium !== undefined) return Deno.test(what, () => withTab(fn));
+  Deno.test({ name: `${what} (skipped: ${NONE})`, ignore: true, fn: () => {} });
 }
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -29,6 +29,14 @@ Deno.test("links lead to the site's pages, and those to other files to pages tha
   assertEquals(linkedFiles("README.md", text), ["examples/minimal.ts"]);
 });
 
+Deno.test("a comment may hold what only the site shows", () => {
+  const text = 'one\n<!-- site: <a href="try/index.html">two</a> -->\n<!-- three -->';
+  assertEquals(
+    sitePage("docs/a.md", text),
+    'one\n<a href="try/index.html">two</a>\n<!-- three -->',
+  );
+});
+
 Deno.test("a file of code is shown in its language, whatever it quotes", () => {
   assertEquals(
     sitePage("examples/a.ts", "// ```ts\nlet a;\n"),
