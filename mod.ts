@@ -134,3 +134,7 @@ export { lfu } from "./eviction/lfu.ts";
 export { lowestPriorityFirst } from "./eviction/lowest_priority_first.ts";
 export { afterDraws } from "./eviction/after_draws.ts";
 export { reservoir } from "./eviction/reservoir.ts";
+
+export { samplesPerInsert } from "./pace/samples_per_insert.ts";
+export { minSize } from "./pace/min_size.ts";
+export { queue } from "./pace/queue.ts";

@@ -302,7 +302,7 @@ extern "C" {
 #define EXRP_PACE_RATIO 0          /* picks drawn for each record, above 0, at most 2^32 */
 #define EXRP_PACE_MIN_SIZE 1       /* records that must be stored before picks are drawn, 1..capacity */
 #define EXRP_PACE_DIFFERENCE_MIN 2 /* least value of records x RATIO - picks, at most RATIO x MIN_SIZE; perhaps -infinity */
-#define EXRP_PACE_DIFFERENCE_MAX 3 /* its largest value, at least DIFFERENCE_MIN + 1 + RATIO; perhaps infinity */
+#define EXRP_PACE_DIFFERENCE_MAX 3 /* its largest value, at least DIFFERENCE_MIN + max(1, RATIO); perhaps infinity */
 #define EXRP_PACE_RULE_COUNT 4
 #define EXRP_PACE_RECORDED 4       /* records that came since the pace was set */
 #define EXRP_PACE_DRAWN 5          /* picks that were drawn since */

@@ -10,8 +10,7 @@
 //
 // Thread safety: none of its own; calls come within a Turn (instance.hpp).
 // Invariants:
-//   1. ratio > 0, differenceMin <= ratio x minSize, and the band is at least 1 + ratio: so single records and picks never wait for each
-//      other.
+//   1. ratio > 0, differenceMin <= ratio x minSize, and the band is at least max(1, ratio): so it has room for a record and for a pick.
 // Cost: a few additions a call. It keeps its numbers.
 #pragma once
 
@@ -48,7 +47,7 @@ class Pace {
     if (!(made.ratio_ > 0 && made.ratio_ <= ratioMax)) return fail(Status::argument, 2, made.ratio_);
     if (!isWhole(minSize, 1, static_cast<double>(capacity))) return fail(Status::argument, 2, minSize);
     if (!(made.min_ <= made.ratio_ * minSize)) return fail(Status::argument, 2, made.min_);
-    if (!(made.band() >= 1 + made.ratio_)) return fail(Status::argument, 2, made.max_);
+    if (!(made.band() >= (made.ratio_ > 1 ? made.ratio_ : 1))) return fail(Status::argument, 2, made.max_);
     made.minSize_ = static_cast<uint64_t>(minSize);
     double recorded = static_cast<double>(now.stored < made.minSize_ ? now.stored : made.minSize_);
     double drawn = 0;

@@ -42,6 +42,8 @@ import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
+import { checkPace, type PaceRule } from "../pace/pace_rule.ts";
+import { Pacer, type PaceState, paceState } from "./pace/pacer.ts";
 import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
@@ -72,6 +74,7 @@ interface Parts {
   readonly drainer: Drainer;
   readonly extra: ExtraState;
   readonly sharing: Sharing;
+  readonly pacer: Pacer;
 }
 
 /**
@@ -143,6 +146,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   readonly #drainer: Drainer;
   readonly #extra: ExtraState;
   readonly #sharing: Sharing;
+  readonly #pacer: Pacer;
 
   private constructor(parts: Parts) {
     super(parts);
@@ -161,6 +165,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#drainer = parts.drainer;
     this.#extra = parts.extra;
     this.#sharing = parts.sharing;
+    this.#pacer = parts.pacer;
   }
 
   /**
@@ -205,7 +210,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    return new ExperienceReplay(partsOf(new ReplayCore(await openKernel(options), config)));
+    const pace = options.pace === undefined
+      ? undefined
+      : checkPace("ExperienceReplay.create(): pace", options.pace, config);
+    const parts = partsOf(new ReplayCore(await openKernel(options), config));
+    if (pace !== undefined) parts.pacer.set("ExperienceReplay.create()", pace);
+    return new ExperienceReplay(parts);
   }
 
   /** Attaches to the replay of a ticket whose type says what the replay holds. */
@@ -1019,6 +1029,61 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     return this.#sharing.reap();
   }
 
+  /**
+   * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
+   * records, or as many as this one holds. A `queue` begins with the records that `drain` has not handed out.
+   *
+   * @throws {TypeError} If `pace` is no pace.
+   * @throws {RangeError} If the replay is too small for it.
+   * @throws {ReplayError} `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, samplesPerInsert } from "@exrp/replay";
+   * import { assertStrictEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+   * replay.setPace(samplesPerInsert(4, { minSize: 100, error: 400 }));
+   * assertStrictEquals(replay.pace?.ratio, 4);
+   * replay.setPace(undefined);
+   * assertStrictEquals(replay.pace, undefined);
+   * ```
+   */
+  setPace(pace: PaceRule | undefined): void {
+    this.#core.checkUsable("setPace()");
+    const rule = pace === undefined
+      ? undefined
+      : checkPace("setPace(): pace", pace, this.#core.config);
+    this.#pacer.set("setPace()", rule);
+  }
+
+  /**
+   * The pace, its counts, and how many records and picks it allows now; undefined without one.
+   *
+   * @throws {ReplayError} `disposed` or `busy`.
+   * @example A loop that does one or the other
+   * ```ts
+   * import { ExperienceReplay, float32, samplesPerInsert, uniform } from "@exrp/replay";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using replay = await ExperienceReplay.create({
+   *   capacity: 1000,
+   *   state: float32(),
+   *   pace: samplesPerInsert(8, { minSize: 10, error: 32 }),
+   * });
+   * const selector = replay.newPickSelector(uniform());
+   * let episode = replay.newEpisode();
+   * for (let t = 0; t < 100; t++) {
+   *   if ((replay.pace?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
+   *   else episode = replay.record(episode, t, 0, 0);
+   * }
+   * assertEquals([replay.pace?.recorded, replay.pace?.drawn], [82, 576]); // 7 picks a record by now: 8 in the long run
+   * ```
+   */
+  get pace(): PaceState | undefined {
+    this.#core.checkUsable("pace");
+    return paceState(this.#core, "pace");
+  }
+
   /** Saves everything that decides the future as bytes. */
   serialize(): Promise<Uint8Array<ArrayBuffer>>;
   /**
@@ -1165,7 +1230,8 @@ function partsOf(core: ReplayCore): Parts {
   const episodes = new Episodes(core, rules, row);
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
-  const extra = new ExtraState(core, drainer, reader);
+  const pacer = new Pacer(core, () => drainer.undrainedCount);
+  const extra = new ExtraState(core, drainer, reader, pacer);
   return {
     core,
     register,
@@ -1179,6 +1245,7 @@ function partsOf(core: ReplayCore): Parts {
     reader,
     drainer,
     extra,
+    pacer,
     sharing: new Sharing(core, register, drainer),
   };
 }

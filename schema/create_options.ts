@@ -9,6 +9,7 @@ import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
+import type { PaceRule } from "../pace/pace_rule.ts";
 import {
   checkPick,
   isPickOption,
@@ -51,6 +52,12 @@ export interface CreateOptions<
   readonly pick?: PickOptions<Stack, Compact, NStep>;
   /** The rule that says which episode is forgotten when the replay is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
+  /**
+   * How fast records come beside the picks that are drawn: `samplesPerInsert()`, `minSize()` or `queue()`; none by default. A call that the
+   * pace holds back throws a `ReplayError`, `pace`, and changes nothing. `whenReady` waits until it may go ahead, and `batches` waits by
+   * itself. `setPace` changes it later.
+   */
+  readonly pace?: PaceRule;
   /**
    * How many bytes of records and final states the replay holds at most; no limit by default. The smaller limit of this and `capacity`
    * counts.
@@ -149,6 +156,7 @@ const OPTIONS = [
   "extras",
   "pick",
   "eviction",
+  "pace",
   "capacityBytes",
   "maxAge",
   "seed",

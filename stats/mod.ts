@@ -28,6 +28,7 @@ export type {
   AgeStats,
   Histogram,
   NotedDraws,
+  PaceStats,
   PickNumbers,
   PriorityStats,
   ReplayStats,

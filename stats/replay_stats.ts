@@ -109,6 +109,20 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
+/** What a pace counted since it was set. */
+export interface PaceStats {
+  /** Records that came. */
+  readonly recorded: number;
+  /** Picks that were drawn, and steps that `drain` handed out. */
+  readonly drawn: number;
+  /** `recorded` × ratio - `drawn`. */
+  readonly difference: number;
+  /** The least difference that a draw may leave; perhaps -Infinity. */
+  readonly differenceMin: number;
+  /** The largest difference that a record may leave; perhaps Infinity. */
+  readonly differenceMax: number;
+}
+
 /** A replay in numbers. `String(stats)` is a table for people. */
 export interface ReplayStats {
   /** Records. */
@@ -154,6 +168,8 @@ export interface ReplayStats {
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;
+  /** The counts of the pace; undefined without one. */
+  readonly pace: PaceStats | undefined;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorStats[];
 }
@@ -200,6 +216,7 @@ export function statsRows(stats: ReplayStats): [string, string][] {
     ],
     ["ages", `stored records: ${agesText(ages)}`],
     ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
+    ...paceRows(stats),
     ...stats.selectors.map((each): [string, string] => [`selector ${each.id}`, selectorText(each)]),
   ];
 }
@@ -238,6 +255,15 @@ function selectorText(stats: SelectorStats): string {
 function agesText({ count: ageCount, mean, median, largest }: AgeStats): string {
   if (ageCount === 0) return "none";
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
+}
+
+function paceRows({ pace }: ReplayStats): [string, string][] {
+  if (pace === undefined) return [];
+  const { recorded, drawn, difference, differenceMin, differenceMax } = pace;
+  const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;
+  if (differenceMax === Infinity) return [["pace", text]];
+  const held = [differenceMin, difference, differenceMax].map(short);
+  return [["pace", `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`]];
 }
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {

@@ -33,6 +33,14 @@ export interface BatchStreamSource<B> {
   order(beta: number, into: B | undefined): Promise<B> | undefined;
   /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
   epoch(): number;
+  /** Whether the pace holds a draw back for now. */
+  isHeldBack(error: unknown): boolean;
+  /** Draws as soon as the pace allows it. */
+  drawInTime(
+    beta: number,
+    into: B | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<B>;
   /** Says whether a batch is the stream's to write into; if not, it is the user's to do with as they like. */
   lend(batch: B, isLent: boolean): void;
 }
@@ -69,28 +77,40 @@ async function* run<B>(
     readonly reuse: boolean;
   },
 ): AsyncGenerator<B, void, void> {
-  const ahead: { readonly drawn: Promise<B> | B; readonly beta: number; readonly epoch: number }[] =
-    [];
+  const ahead: {
+    readonly drawn: Promise<B> | B;
+    readonly into: B | undefined;
+    readonly beta: number;
+    readonly epoch: number;
+  }[] = [];
   const spare: B[] = [];
   const draw = (): typeof ahead[number] => {
     const epoch = source.epoch();
     const beta = betaNow();
     const into = spare.pop();
     const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
+    const drawn = ordered ?? drawOrWait(source, beta, into);
     // Whoever waits for it hears of its failure, and perhaps nobody does.
-    ordered?.catch(() => {});
-    return { drawn: ordered ?? source.draw(beta, into), beta, epoch };
+    if (drawn instanceof Promise) drawn.catch(() => {});
+    return { drawn, into, beta, epoch };
   };
   try {
     while (true) {
       signal?.throwIfAborted();
       while (ahead.length < prefetch + 1) ahead.push(draw());
       // It stays among those ahead until it is there: an abort must not end this while the kernel writes to it.
-      const [{ drawn, beta, epoch }] = ahead as [typeof ahead[number]];
-      let batch: B = await untilAborted(drawn, signal);
-      ahead.shift();
+      const [{ drawn, into, beta, epoch }] = ahead as [typeof ahead[number]];
+      let batch: B | undefined;
+      try {
+        batch = await untilAborted(drawn, signal);
+      } catch (error) {
+        if (!source.isHeldBack(error)) throw error;
+      }
       // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
-      if (epoch !== source.epoch()) batch = source.draw(beta, batch);
+      if (batch === undefined || epoch !== source.epoch()) {
+        batch = await source.drawInTime(beta, batch ?? into, signal);
+      }
+      ahead.shift();
       source.lend(batch, false);
       yield batch;
       if (!reuse) continue;
@@ -101,6 +121,20 @@ async function* run<B>(
   } finally {
     // The kernel may be writing still: nothing ends before that does.
     await Promise.allSettled(ahead.map(({ drawn }) => drawn));
+  }
+}
+
+/** Draws a batch now. If the pace holds it back, who waits for it hears that. */
+function drawOrWait<B>(
+  source: BatchStreamSource<B>,
+  beta: number,
+  into: B | undefined,
+): B | Promise<B> {
+  try {
+    return source.draw(beta, into);
+  } catch (error) {
+    if (source.isHeldBack(error)) return Promise.reject(error);
+    throw error;
   }
 }
 

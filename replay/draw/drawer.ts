@@ -13,6 +13,7 @@ import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
+import { isHeldBack, whilePaced } from "../pace/waiting.ts";
 import type { PickTable } from "../register/pick_table.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
@@ -112,13 +113,14 @@ export class Drawer {
     const layout = this.#layouts(entry.selector.table).of(size);
     const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
     const filling = { layout, batch, beta, whole: selector };
-    if (entry.composed === undefined) this.#fill(entry, filling, 0, size);
+    if (entry.composed === undefined) this.#fillInPace(entry, filling, size);
     else {
       this.#core.together("getBatch()", () => {
         this.#checkParts(entry, size, undefined);
-        this.#fill(entry, filling, 0, size);
+        this.#fillInPace(entry, filling, size);
       });
     }
+    this.#core.changed();
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
     return batch;
@@ -170,6 +172,8 @@ export class Drawer {
     return {
       draw,
       epoch: () => this.#core.occupiedId,
+      isHeldBack,
+      drawInTime: (beta, into, signal) => whilePaced(this.#core, () => draw(beta, into), signal),
       lend: (batch, isLent) => {
         OwnedBatch.lend(batch, isLent);
         if (isLent || OwnedBatch.hasMemory(batch)) return;
@@ -218,7 +222,22 @@ export class Drawer {
     if (ran !== 0) throw this.#error(operation, ran, selector.table);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
     if (taken !== 0) throw this.#error(operation, taken, selector.table);
+    core.changed();
     return batch;
+  }
+
+  /** Fills a batch, if the pace allows it. Of a rule in TypeScript the kernel sees only parts, so the whole is asked for and counted here. */
+  #fillInPace(entry: SelectorEntry, filling: Filling, size: number): void {
+    if (entry.native !== undefined) return this.#fill(entry, filling, 0, size);
+    const { id, kernel: { symbols } } = this.#core;
+    this.#core.check("getBatch()", symbols.exrp_pace_grant(id, size));
+    let drawnCount = 0;
+    try {
+      this.#fill(entry, filling, 0, size);
+      drawnCount = size;
+    } finally {
+      symbols.exrp_pace_settle(id, drawnCount);
+    }
   }
 
   /** Draws `count` picks into the places of a batch from `first` on. */

@@ -138,8 +138,31 @@ export async function whenReady<T>(
   });
 }
 
+/** Calls `call` until the pace does not hold it back any more; returns what it returned. */
+export async function whilePaced<T>(
+  core: ReplayCore,
+  call: () => T,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const attempt = (): T | typeof NOT_YET => {
+    try {
+      return call();
+    } catch (error) {
+      if (isHeldBack(error)) return NOT_YET;
+      throw error;
+    }
+  };
+  const options = signal === undefined ? {} : { signal };
+  return await attemptUntil(core, options, attempt, () => new ReplayError("timeout", "no limit"));
+}
+
+/** Whether the pace holds a call back for now. */
+export function isHeldBack(error: unknown): boolean {
+  return error instanceof ReplayError && error.code === "pace";
+}
+
 /** Whether an error says that the same call may succeed later, without any change by who called. */
-export function isPassing(core: ReplayCore, error: unknown): boolean {
+function isPassing(core: ReplayCore, error: unknown): boolean {
   if (!(error instanceof ReplayError)) return false;
   const { code } = error;
   return code === "pace" || code === "empty" || (code === "busy" && core.busyWith !== undefined);

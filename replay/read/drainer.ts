@@ -122,6 +122,12 @@ export class Drainer {
     this.#reader = reader;
   }
 
+  /** How many records were neither handed out nor known to be lost. */
+  get undrainedCount(): number {
+    const recorded = this.#core.info(OPERATION, this.#core.occupiedId)[EXRP_INFO_RECORDED_COUNT];
+    return (recorded ?? 0) - this.cursor.drained - this.cursor.lost;
+  }
+
   /** Hands out steps. */
   drain(options: DrainOptions): Drained {
     const core = this.#core;
@@ -161,6 +167,11 @@ export class Drainer {
       counts: waiting.counts,
     };
     core.announce();
+    const counted = drained.size + waiting.lost;
+    if (counted > 0) {
+      core.check(OPERATION, core.kernel.symbols.exrp_pace_settle(core.id, counted));
+      core.changed();
+    }
     return drained;
   }
 

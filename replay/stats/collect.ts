@@ -35,6 +35,7 @@ import {
   withText,
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
+import { paceState } from "../pace/pacer.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import { ageEdges, logEdges } from "./edges.ts";
@@ -105,6 +106,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
+    pace: paceOf(core),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);
@@ -128,6 +130,13 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
       };
     }),
   });
+}
+
+function paceOf(core: ReplayCore): ReplayStats["pace"] {
+  const state = paceState(core, OPERATION);
+  if (state === undefined) return undefined;
+  const { recorded, drawn, difference, differenceMin, differenceMax } = state;
+  return { recorded, drawn, difference, differenceMin, differenceMax };
 }
 
 function episodeStats(

@@ -45,7 +45,7 @@ Reverb randomRule(Random& random) {
     case 0:
       return {1, minSize, -HUGE_VAL, HUGE_VAL};
     case 1:
-      return {1, 1, 0, static_cast<double>(2 + random.below(20))};
+      return {1, 1, 0, static_cast<double>(1 + random.below(20))};
     default: {
       const double least = ratio > 1 ? ratio : 1;
       const double error = least * (1 + static_cast<double>(random.below(50)) / 10);
@@ -147,8 +147,8 @@ void aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize() {
                                                                          {8, 10.5, 0, 100},
                                                                          {8, 101, 0, 100},
                                                                          {8, 10, 81, 100},
-                                                                         {8, 10, 0, 8.5},
-                                                                         {0.5, 10, 0, 1.4},
+                                                                         {8, 10, 0, 7.5},
+                                                                         {0.5, 10, 0, 0.9},
                                                                          {8, 10, NAN, 100},
                                                                          {8, 10, 0, NAN},
                                                                          {8, 10, 0},

@@ -18,13 +18,14 @@ import {
 
 /** The parts that each part may import, besides itself. */
 const allowed: Record<string, readonly string[]> = {
-  "mod.ts": ["replay", "schema", "selectors", "eviction", "base"],
-  "types.ts": ["replay", "schema"],
-  replay: ["schema", "selectors", "eviction", "stats", "ffi", "base"],
-  schema: ["selectors", "eviction", "ffi", "base"],
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "pace", "base"],
+  "types.ts": ["replay", "schema", "pace"],
+  replay: ["schema", "selectors", "eviction", "pace", "stats", "ffi", "base"],
+  schema: ["selectors", "eviction", "pace", "ffi", "base"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi", "base"],
   eviction: ["ffi", "base"],
+  pace: ["base"],
   returns: ["base"],
   // Small environments: of the library they know its random numbers only.
   envs: ["selectors", "base"],
@@ -84,10 +85,10 @@ const rooms: Record<string, readonly string[]> = {
     "core.ts",
   ],
   "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
-  "describe.ts": ["register", "core.ts"],
-  stats: ["register", "rules", "core.ts"],
+  "describe.ts": ["register", "pace", "core.ts"],
+  stats: ["register", "rules", "pace", "core.ts"],
   share: ["read", "register", "core.ts", "version.ts"],
-  snapshot: ["read", "register", "rules", "core.ts", "version.ts"],
+  snapshot: ["read", "register", "rules", "pace", "core.ts", "version.ts"],
   read: ["draw", "record", "rules", "core.ts"],
   draw: ["register", "rules", "pace", "core.ts"],
   record: ["rules", "core.ts"],

@@ -259,6 +259,8 @@ Deno.test("batches: after an abort the stream ends once the kernel has drawn wha
       drawn.push(order);
       return order.promise;
     },
+    isHeldBack: () => false,
+    drawInTime: () => Promise.resolve(0),
     lend: () => {},
   }, { reuse: true, prefetch: 1, signal: AbortSignal.timeout(1) });
   let hasEnded = false;

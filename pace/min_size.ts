@@ -1,0 +1,44 @@
+/**
+ * A pace that only lets learners wait for enough records.
+ *
+ * @module
+ */
+
+import { checkInteger } from "../base/checks.ts";
+import { PaceRule } from "./pace_rule.ts";
+
+/**
+ * Nothing is drawn while fewer than `size` records are stored. Records always may come. It is Reverb's `MinSize`.
+ *
+ * Records that were evicted do not count: when too few are left, learners wait again. An eviction takes a whole episode, so leave room
+ * between `size` and the capacity.
+ *
+ * @param size A whole number from 1 to the capacity.
+ * @throws {RangeError} If `size` is no such number.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, minSize, ReplayError, uniform } from "@exrp/replay";
+ * import { assertStrictEquals, assertThrows } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({
+ *   capacity: 100,
+ *   state: float32(),
+ *   pace: minSize(2),
+ * });
+ * const selector = replay.newPickSelector(uniform());
+ * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+ * const error = assertThrows(() => replay.getBatch(32, selector), ReplayError);
+ * assertStrictEquals(error.code, "pace");
+ * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+ * assertStrictEquals(replay.getBatch(32, selector).size, 32);
+ * ```
+ */
+export function minSize(size: number): PaceRule {
+  const checked = checkInteger("minSize(): size", size, 1, Number.MAX_SAFE_INTEGER);
+  return new PaceRule("minSize", { size: checked }, {
+    ratio: 1,
+    minSize: checked,
+    differenceMin: -Infinity,
+    differenceMax: Infinity,
+  });
+}
