@@ -16,6 +16,11 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
 };
 
+/** Programs that need other permissions than the rest. */
+const PERMISSIONS: Readonly<Record<string, readonly string[]>> = {
+  "actor_processes.ts": ["--allow-ffi", "--allow-read", "--allow-run"],
+};
+
 /** A program is a file of the folder, or `main.ts` of a folder in it. */
 const names = [...Deno.readDirSync(EXAMPLES)]
   .map(({ isFile, name }) => isFile ? name : `${name}/main.ts`)
@@ -25,9 +30,10 @@ const names = [...Deno.readDirSync(EXAMPLES)]
 
 for (const name of names) {
   Deno.test(`examples/${name} runs`, async () => {
-    const permissions = ARGUMENTS[name] === undefined
-      ? ["--allow-ffi"]
-      : ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"];
+    const permissions = PERMISSIONS[name] ??
+      (ARGUMENTS[name] === undefined
+        ? ["--allow-ffi"]
+        : ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"]);
     // Elsewhere, so that what it writes replaces no result of the user's.
     const folder = await Deno.makeTempDir();
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
