@@ -387,6 +387,7 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay, [&](Instance& found, Lane& lane) {
+    found.replay.store().settle();
     return exrp::getRows(found.replay, lane, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
@@ -590,7 +591,10 @@ int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint3
 }
 
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
-  return withReplay(replay, [&](Instance& found) { return found.snapshot.read(section, first, count, items, items_size); });
+  return withReplay(replay, [&](Instance& found) {
+    found.replay.store().settle();
+    return found.snapshot.read(section, first, count, items, items_size);
+  });
 }
 
 int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,

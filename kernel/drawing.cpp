@@ -130,6 +130,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
   BatchScratch& scratch = lane.batches[table.number];
   const BatchLayout& layout = scratch.layout;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
+  if (table.batches.readsLargeRewards()) replay_.store().settle();
   table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
   for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);

@@ -99,7 +99,7 @@ extern "C" {
 #define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick table takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_REPLAYS 65536 /* ids in use */
-#define EXRP_LIMIT_SEATS 1024    /* ids of one replay */
+#define EXRP_LIMIT_SEATS 255     /* ids of one replay */
 #define EXRP_LIMIT_TICKETS 4096  /* tickets of one replay, ever */
 
 /* Indices into the numbers of exrp_replay_create. */

@@ -20,7 +20,34 @@ Status Instance::enter(Seat& seat, bool* taken) {
   }
   *taken = true;
   replay.setWriter(seat.number);
+  seat.copies.clear();
+  replay.store().setCopies(&seat.copies);
   return Status::ok;
+}
+
+void Instance::leave(Seat& seat) {
+  replay.store().setCopies(nullptr);
+  if (seat.copies.isEmpty()) return sharing.giveBack();
+  // Rows that are still being written. Their writers are few: those beyond the first ones are waited for at once.
+  constexpr uint32_t writerMax = 16;
+  uint32_t writers[writerMax];
+  uint64_t pins[writerMax];
+  uint32_t count = 0;
+  const CopyPins& all = *sharing.pins();
+  for (const Seat* other = sharing.seats(); other != nullptr; other = other->next) {
+    const uint64_t pin = other == &seat ? 0 : all.get(other->number);
+    if (pin == 0 || !other->copies.writes() || !seat.copies.reads(other->copies)) continue;
+    if (count == writerMax) {
+      all.awaitOne(other->number, pin);
+      continue;
+    }
+    writers[count] = other->number;
+    pins[count++] = pin;
+  }
+  sharing.giveBack();
+  for (uint32_t at = 0; at < count; ++at) all.awaitOne(writers[at], pins[at]);
+  copier_.run(seat.copies);
+  sharing.pins()->clear(seat.number);
 }
 
 Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
@@ -89,10 +116,12 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
   if (replay.journalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
   if (!seat.gate.isShared()) {
     Status status = replay.keepWriters();
+    if (status == Status::ok) status = sharing.createPins();
     if (status == Status::ok) status = sharing.admit(seat);
     if (status != Status::ok) return status;
     replay.setWriter(seat.number);
     replay.writeAll();
+    replay.store().keepPins(sharing.pins());
     seat.gate.share();
   }
   return sharing.issue(ticket);
@@ -140,6 +169,9 @@ Status Instance::hold(Seat& seat) {
     bool taken = false;
     const Status status = enter(seat, &taken);
     if (status != Status::ok) return status;
+    // Its calls copy at once from now on.
+    replay.store().setCopies(nullptr);
+    replay.store().settle();
   }
   sharing.hold(seat);
   return Status::ok;

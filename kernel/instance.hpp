@@ -1,6 +1,7 @@
 // Instance: one replay as the registry keeps it: its state, the parts that work on it, and what its seats share.
 //
-// Each call comes by a seat. Where the replay is shared, a Turn takes the lock for the call. Else it costs nothing.
+// Each call comes by a seat. Where the replay is shared, a Turn takes the lock for the call. Else it costs nothing. Large rows are copied
+// after the lock is given back (kernel/store/copy_queue.hpp).
 //
 // Thread safety: runOrder() may be called from any thread, at any time. All else comes from the seat's thread, within a Turn.
 #pragma once
@@ -24,7 +25,8 @@ class Instance {
 
   /// Waits until the seat may call. `taken` says whether leave() has to follow.
   Status enter(Seat& seat, bool* taken);
-  void leave() { sharing.giveBack(); }
+  /// Gives the lock back, and then does what the call left to copy.
+  void leave(Seat& seat);
 
   /// Orders a batch, to be drawn as of now. Neither this nor takeBatch() waits for a draw, but for that of the order that is taken.
   Status orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes, double* order);
@@ -81,14 +83,15 @@ class Instance {
   PaceLook look() const { return {replay.recordedCount(), replay.recordCount()}; }
 
   Pace pace_;
+  const LargeCopier copier_;
 };
 
 /// A call of a seat. On a replay that is shared it has the lock.
 class Turn {
  public:
-  explicit Turn(Seat& seat) : instance_(seat.instance), status_(seat.instance.enter(seat, &taken_)) {}
+  explicit Turn(Seat& seat) : seat_(seat), status_(seat.instance.enter(seat, &taken_)) {}
   ~Turn() {
-    if (taken_) instance_.leave();
+    if (taken_) seat_.instance.leave(seat_);
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -96,7 +99,7 @@ class Turn {
   Status status() const { return status_; }
 
  private:
-  Instance& instance_;
+  Seat& seat_;
   bool taken_ = false;
   Status status_;
 };

@@ -12,6 +12,7 @@ constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
 constexpr uint32_t rowPriorityOffset = 8;
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
+constexpr uint32_t pieceBytes = 1 << 18;  // of large rows that are copied after the call
 /// The lines of the block index are asked for at the beginning of a call, for at most this many records.
 constexpr uint32_t recordsAskedFor = 4096;
 
@@ -159,8 +160,11 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   Store& store = replay_.store();
   const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
   tags.give(replay_, episode, 0);
+  CopyQueue* const copies = store.copies();
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
+    const bool isLater = copies != nullptr && group >= store.firstAloneGroup() && store.groupStride(group) >= CopyQueue::bytesMin;
+    if (isLater && copies->add(store.groupRow(group, slot), nullptr, row + rowGroups_[group], store.groupStride(group))) copies->write();
+    else memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
   }
   for (uint32_t kept = 0; kept < store.keptCount(); ++kept) {
     const uint32_t column = store.keptColumn(kept);
@@ -183,7 +187,12 @@ Status Recording::checkSteps(uint32_t count, double stepsBytes, double bytesNeed
 }
 
 /// How many of `count` records one call stores: with a journal open not more than it has room for.
+/// On a shared replay, large rows come in pieces, so that who draws the first ones need not wait for the last to be there.
 uint32_t Recording::recordsAtOnce(uint32_t count) const {
+  if (replay_.store().copies() != nullptr) {
+    const uint32_t most = pieceBytes / replay_.store().recordBytes() + 1;
+    if (most < count && replay_.store().recordBytes() >= CopyQueue::bytesMin) count = most;
+  }
   return count > journalRecordsMax && replay_.journalOpen() ? journalRecordsMax : count;
 }
 
@@ -193,9 +202,25 @@ void Recording::findColumns(const uint8_t* steps, const StepsLayout& layout, Ste
     const uint8_t* from = steps + layout.columns[column];
     if (store.isKept(column)) {
       columns->kept[columns->keptCount++] = {from, column};
-    } else {
-      columns->dense[columns->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
+      continue;
     }
+    const bool isLater = store.copies() != nullptr && store.isAlone(column) && store.column(column).bytes >= CopyQueue::bytesMin;
+    StepColumns::Dense& place = isLater ? columns->large[columns->largeCount++] : columns->dense[columns->denseCount++];
+    place = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
+  }
+  if (columns->largeCount == 0) return;
+  columns->copies = store.copies();
+  columns->copies->write();
+}
+
+/// Leaves the large columns of `count` steps, all to one block, for later.
+void Recording::copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count) {
+  for (uint32_t at = 0; at < columns.largeCount; ++at) {
+    const StepColumns::Dense& column = columns.large[at];
+    uint8_t* const to = column.to + slot * column.stride;
+    const uint8_t* const from = column.from + first * column.bytes;
+    const size_t bytes = count * column.bytes;
+    if (!columns.copies->add(to, nullptr, from, bytes)) memcpy(to, from, bytes);
   }
 }
 
@@ -204,6 +229,7 @@ inline void Recording::copyStep(uint32_t episode, uint32_t slot, const StepColum
     const StepColumns::Dense& column = columns.dense[at];
     copyRow(column.to + slot * column.stride, column.from + step * column.bytes, column.bytes);
   }
+  if (columns.largeCount > 0) copyLater(slot, columns, step, 1);
   for (uint32_t at = 0; at < columns.keptCount; ++at) {
     const StepColumns::Kept& column = columns.kept[at];
     copyKept(episode, column.column, column.from + step * replay_.store().column(column.column).bytes);
@@ -217,6 +243,7 @@ inline void Recording::copySteps(uint32_t episode, uint32_t slot, const StepColu
     const StepColumns::Dense& column = columns.dense[at];
     copyRows(column.to + slot * column.stride, column.stride, column.from + first * column.bytes, column.bytes, column.bytes, count);
   }
+  if (columns.largeCount > 0) copyLater(slot, columns, first, count);
 }
 
 /// Asks for the lines of the block index that the blocks of an episode's next `count` records go to. It asks for those of the episode that follows,

@@ -53,6 +53,9 @@ class Recording {
     };
     Dense dense[columnMax];
     uint32_t denseCount = 0;
+    Dense large[columnMax];  // those that are copied after the call has given back its lock
+    uint32_t largeCount = 0;
+    CopyQueue* copies = nullptr;
     Kept kept[EXRP_LIMIT_KEPT];
     uint32_t keptCount = 0;
   };
@@ -72,6 +75,7 @@ class Recording {
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
   void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
   void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
+  void copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;
   Status findEnvironments(Lane& lane, const double* handles, uint32_t first, uint32_t count);

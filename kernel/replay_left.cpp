@@ -52,7 +52,9 @@ void Replay::endAtLastState(uint32_t episode) {
     pushFrom[table] = before;
     const uint32_t oldest = policy.validBegin(first);
     const uint32_t begin = after < oldest ? oldest : after;
-    if (begin < before && hasPicks(policy, episode)) picks.removeAll(store_, blockAt(entry, begin), begin, before);
+    for (uint32_t position = before; position > begin; --position) {
+      picks.remove(store_.slotAt(blockAt(entry, position - 1), position - 1));
+    }
   }
   bytes_.lastRecordRemoved(first, entry.count);
   --entry.count;

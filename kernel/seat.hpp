@@ -11,6 +11,7 @@
 #include "kernel/batch_orders.hpp"
 #include "kernel/gate.hpp"
 #include "kernel/lane.hpp"
+#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -23,6 +24,7 @@ struct Seat {
   Gate gate;
   Lane lane;
   BatchOrders orders{gate};
+  CopyQueue copies;
   /// Marks the episodes that this seat writes; 0 while the replay is not shared.
   uint16_t number = 0;
   uint32_t ticket = 0;     // by which it came
@@ -35,7 +37,7 @@ struct Seat {
   Seat* next = nullptr;
 
   /// Bytes of memory in use.
-  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + lane.memoryBytes(); }
+  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + lane.memoryBytes() + copies.memoryBytes(); }
 };
 
 }  // namespace exrp

@@ -1,4 +1,4 @@
-// Mutex, Condition, Lock, Guard: the standard library's locks, or empty ones where there is one thread only.
+// Mutex, Condition, Lock, Guard, yieldThread: the standard library's locks, or empty ones where there is one thread only.
 //
 // A WebAssembly module has one thread, and the C++ library for it has no locks. There every lock is free, and a wait finds what it
 // waits for at once: nobody else could bring it.
@@ -9,6 +9,8 @@
 namespace exrp {
 
 constexpr bool hasThreads = false;
+
+inline void yieldThread() { __builtin_trap(); }  // there is nobody to wait for
 
 class Mutex {};
 
@@ -42,10 +44,13 @@ class Condition {
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace exrp {
 
 constexpr bool hasThreads = true;
+
+inline void yieldThread() { std::this_thread::yield(); }
 
 using Mutex = std::mutex;
 using Guard = std::scoped_lock<std::mutex>;

@@ -13,6 +13,7 @@ constexpr uint32_t groupNone = UINT32_MAX;
 void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
   policy_ = policy;
+  large_.useQueue(store.copiesPlace());
   rolling_.create(store, policy);
   if (!rolling_.takes()) walk_.create(store, policy);
   if (policy.plain()) records_.create(store, policy);

@@ -59,6 +59,9 @@ class BatchMaker {
   /// The layout of a batch of `count` picks. Needs bytes(count) far below 2^64.
   const BatchLayout& layout(uint32_t count, BatchScratch& scratch) const;
 
+  /// Whether copy() reads rows of a large column at once, and not through LargeCopier: rewards of which it makes returns.
+  bool readsLargeRewards() const { return policy_.nStepCount > 0 && store_->isAlone(2); }
+
   /// Asks for what copy() will read first.
   void begin(const PickTable& table, const uint32_t* indices, uint32_t count) const {
     if (route_ == Route::rolling) RollingWalk::begin(table, indices, count);

@@ -73,6 +73,18 @@ constexpr auto copyTwiceVectors = copyTwicePlain;
 LargeCopier::LargeCopier(bool vectors)
     : copy_(vectors ? copyVectors : copyPlain), copyTwice_(vectors ? copyTwiceVectors : copyTwicePlain) {}
 
+void LargeCopier::run(const CopyQueue& queue) const {
+  constexpr uint32_t ahead = 2;
+  const uint32_t count = queue.count();
+  for (uint32_t k = 0; k < count + ahead; ++k) {
+    if (k < count) prefetchPages(queue[k].from, queue[k].bytes);
+    if (k < ahead) continue;
+    const CopyQueue::Copy& copy = queue[k - ahead];
+    if (copy.also == nullptr) copy_(copy.to, copy.from, copy.bytes);
+    else copyTwice_(copy.to, copy.also, copy.from, copy.bytes);
+  }
+}
+
 bool LargeCopier::hasVectors() { return hasAvx2(); }
 
 void prefetchPages(const uint8_t* from, size_t bytes) {

@@ -7,6 +7,8 @@
 // Two things were tried and are not used. Stores that pass the caches by make a learner wait for memory when it reads its batch. memcpy took
 // half as long again for what is larger than the caches.
 //
+// On a replay that threads share, the copies are put into a queue, and done after the call has given back its lock.
+//
 // Thread safety: after creation it never changes, so many threads may share it.
 // Invariants:
 //   1. Both kinds of functions write the same bytes, and nothing before or after them.
@@ -15,6 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -28,12 +32,27 @@ class LargeCopier {
   /// Whether this processor has vectors of 256 bits.
   static bool hasVectors();
 
+  /// From now on, copies go to the queue that stands at `place`, while one stands there.
+  void useQueue(CopyQueue* const* place) { place_ = place; }
+
   /// Copies `bytes`, at least bytesMin.
-  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const { copy_(to, from, bytes); }
+  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const {
+    if (!isQueued(to, nullptr, from, bytes)) copy_(to, from, bytes);
+  }
   /// Copies `bytes`, at least bytesMin, to two places; none of the three overlaps another.
-  void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const { copyTwice_(to, also, from, bytes); }
+  void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const {
+    if (!isQueued(to, also, from, bytes)) copyTwice_(to, also, from, bytes);
+  }
+  /// Does what a queue holds. No queue stands in the way of that.
+  void run(const CopyQueue& queue) const;
 
  private:
+  bool isQueued(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const {
+    CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
+    return queue != nullptr && bytes >= CopyQueue::bytesMin && queue->add(to, also, from, bytes);
+  }
+
+  CopyQueue* const* place_ = nullptr;
   void (*copy_)(uint8_t* to, const uint8_t* from, size_t bytes);
   void (*copyTwice_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);
 };

@@ -16,6 +16,7 @@ uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 void RecordCopier::create(const Store& store, const PickPolicy& policy) {
   store_ = &store;
+  large_.useQueue(store.copiesPlace());
   policy_ = policy;
   if (!store.isAlone(0)) copyBoth_ = copyBothOf(store.column(0).bytes, false, avx2);
   for (uint32_t index = 1; index < store.columnCount(); ++index) {

@@ -31,6 +31,7 @@ double halfAt(const uint8_t* from) {
 
 void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
+  large_.useQueue(store.copiesPlace());
   policy_ = policy;
   const size_t listMax = size_t{recordCountMax} + 1;  // and the final state
   slotCountMax_ = smaller(listMax, policy.rows() + policy.stack + policy.ahead());
@@ -136,9 +137,14 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
     copyRun(part + rowOf(window, 0) * bytes, column, slots, window.real);
     return;
   }
-  for (uint32_t at = 0; at < window.real; ++at) {
-    copyRow(part + rowOf(window, at) * bytes, store_->at(column, slots[at]), bytes);
-  }
+  for (uint32_t at = 0; at < window.real; ++at) copyOne(part + rowOf(window, at) * bytes, column, slots[at]);
+}
+
+/// Copies one row of a column.
+inline void WindowCopier::copyOne(uint8_t* to, uint32_t column, uint32_t slot) const {
+  const size_t bytes = store_->column(column).bytes;
+  if (store_->isAlone(column)) large_.copy(to, store_->at(column, slot), bytes);
+  else copyRow(to, store_->at(column, slot), bytes);
 }
 
 /// The stack of frames that ends with record `at` of the window: where the episode begins too late, it is padded.
@@ -149,7 +155,7 @@ void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) con
   const uint32_t* slots = window.slots + (window.back + at + 1 - there);
   for (uint32_t missing = wanted - there; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRow(to, store_->at(0, slots[0]), bytes);
+    else copyOne(to, 0, slots[0]);
   }
   if (there == 1 && !store_->isAlone(0)) copyRow(to, store_->at(0, slots[0]), bytes);
   else copyRun(to, 0, slots, there);
@@ -182,7 +188,7 @@ void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part)
   const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
   for (uint32_t missing = window.lead + (policy_.stack - 1) - window.back; missing > 0; --missing, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRow(to, store_->at(0, window.slots[0]), bytes);
+    else copyOne(to, 0, window.slots[0]);
   }
   copyRun(to, 0, window.slots, there);
   to += there * bytes;

@@ -76,6 +76,7 @@ class WindowCopier {
   size_t rowOf(const Window& window, uint32_t at) const {
     return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
   }
+  void copyOne(uint8_t* to, uint32_t column, uint32_t slot) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
   static constexpr uint32_t askedAhead = 2;

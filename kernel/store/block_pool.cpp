@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "kernel/base/sync.hpp"
+
 namespace exrp {
 namespace {
 
@@ -23,6 +25,8 @@ Status BlockPool::prepare(uint32_t count) {
 }
 
 uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
+  if (limboChains_ > 0) leaveLimbo();
+  if (freeHead_ == blockNone && highWater_ == countMax_) awaitLimbo();
   uint32_t index = freeHead_;
   if (index != blockNone) {
     freeHead_ = blocks_[index].next;
@@ -41,9 +45,37 @@ uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
 
 void BlockPool::giveChain(uint32_t first, uint32_t last, uint32_t count) {
   for (uint32_t index = first, left = count; left > 0; index = blocks_[index].next, --left) blocks_[index].previous = index;
+  if (pins_ == nullptr || pins_->areDone(pins_->count())) return free(first, last, count);
+  if (limboChains_ == limboMax) awaitLimbo();
+  limbo_[(limboFirst_ + limboChains_++) % limboMax] = {first, last, count, pins_->count()};
+  limboCount_ += count;
+}
+
+void BlockPool::free(uint32_t first, uint32_t last, uint32_t count) {
   blocks_[last].next = freeHead_;
   freeHead_ = first;
   freeCount_ += count;
+}
+
+/// Frees the chains that nobody copies from any more.
+void BlockPool::leaveLimbo() {
+  while (limboChains_ > 0 && pins_->areDone(limbo_[limboFirst_].until)) {
+    const Limbo& oldest = limbo_[limboFirst_];
+    free(oldest.first, oldest.last, oldest.count);
+    limboCount_ -= oldest.count;
+    limboFirst_ = (limboFirst_ + 1) % limboMax;
+    --limboChains_;
+  }
+}
+
+/// Waits for the oldest chain. Copies need no lock, so they end. Those of the call that is under way would begin too late.
+void BlockPool::awaitLimbo() {
+  if (*place_ != nullptr) (*place_)->flush();
+  const uint32_t before = limboChains_;
+  while (limboChains_ == before && before > 0) {
+    leaveLimbo();
+    if (limboChains_ == before) yieldThread();
+  }
 }
 
 int32_t BlockPool::check() const {
@@ -57,7 +89,9 @@ int32_t BlockPool::check() const {
     const BlockHead& next = heads_[block.next];
     if (next.episode != heads_[index].episode || next.ordinal() != heads_[index].ordinal() + 1) return 3;
   }
-  if (takenCount + freeCount_ != highWater_) return 1;
+  uint32_t limboCount = 0;
+  for (uint32_t chain = 0; chain < limboChains_; ++chain) limboCount += limbo_[(limboFirst_ + chain) % limboMax].count;
+  if (limboCount != limboCount_ || takenCount + freeCount_ + limboCount_ != highWater_) return 1;
   uint32_t freeCount = 0;
   for (uint32_t index = freeHead_; index != blockNone; index = blocks_[index].next) {
     if (index >= highWater_ || isTaken(index) || ++freeCount > freeCount_) return 2;

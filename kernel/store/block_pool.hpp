@@ -1,9 +1,11 @@
 // BlockPool: which blocks there are, which episode owns each, and which are free.
 //
+// Where threads share the replay, some may still copy rows of blocks that go. Such chains wait in limbo until these copies are done.
+//
 // Thread safety: none of its own.
 // Invariants:
-//   1. A block is on the free list, or taken and owned by one episode, or at or above highWater() and never used yet.
-//   2. The free list holds every block below highWater() that is not taken, each once, and freeCount() counts them.
+//   1. A block is on the free list, in limbo, or taken and owned by one episode, or at or above highWater() and never used yet.
+//   2. The free list and limbo hold every block below highWater() that is not taken, each once, and freeCount() counts those of the free list.
 //   3. A taken block's `next` and `previous` are its neighbours in its episode, or blockNone, and its head says the same.
 // Cost: taking a block and giving back a chain are O(1), apart from a mark in each block of the chain. A chain that was given back comes
 // out again in the same order. So the next episode's blocks are neighbours where the last one's were.
@@ -13,6 +15,7 @@
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -47,7 +50,7 @@ class BlockPool {
     return needed < countMax_ ? needed : countMax_;
   }
   /// Blocks that can be taken now.
-  uint32_t availableCount() const { return freeCount_ + (countMax_ - highWater_); }
+  uint32_t availableCount() const { return freeCount_ + limboCount_ + (countMax_ - highWater_); }
   /// A block for episode `episode`. Needs prepare() and availableCount() > 0.
   uint32_t take(uint64_t handle, uint32_t ordinal, uint32_t episode);
   /// Puts a block that was just taken behind `last`, its episode's last.
@@ -64,6 +67,12 @@ class BlockPool {
     blocks_[next].previous = blockNone;
     giveChain(first, first, 1);
     return next;
+  }
+
+  /// From now on, chains wait for the copies that these pins stand for. The queue of the call that is under way stands at `place`.
+  void keepPins(const CopyPins* pins, CopyQueue* const* place) {
+    pins_ = pins;
+    place_ = place;
   }
 
   Block& operator[](uint32_t index) { return blocks_[index]; }
@@ -87,6 +96,19 @@ class BlockPool {
   int32_t check() const;
 
  private:
+  /// A chain whose rows may still be copied, and the number of the last such copy.
+  struct Limbo {
+    uint32_t first;
+    uint32_t last;
+    uint32_t count;
+    uint64_t until;
+  };
+  static constexpr uint32_t limboMax = 64;
+
+  void free(uint32_t first, uint32_t last, uint32_t count);
+  void leaveLimbo();
+  void awaitLimbo();
+
   ReservedArray<Block> blocks_;
   ReservedArray<BlockHead> heads_;
   ReservedArray<uint64_t> handles_;  // by episode: each has a block, so they are no more than blocks
@@ -95,6 +117,12 @@ class BlockPool {
   uint32_t highWater_ = 0;
   uint32_t freeHead_ = blockNone;
   uint32_t freeCount_ = 0;
+  const CopyPins* pins_ = nullptr;
+  CopyQueue* const* place_ = nullptr;
+  Limbo limbo_[limboMax] = {};  // a ring
+  uint32_t limboFirst_ = 0;
+  uint32_t limboChains_ = 0;
+  uint32_t limboCount_ = 0;  // blocks
 };
 
 }  // namespace exrp

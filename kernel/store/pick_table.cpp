@@ -204,6 +204,13 @@ void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t b
   }
 }
 
+void PickTable::remove(uint32_t slot) {
+  const uint32_t index = indexOf(slot);
+  if (index == pickNone) return;
+  if (index + 1 == count_) popLast();
+  else moveLastTo(index, slot);
+}
+
 void PickTable::attach(PickSelector* selector) {
   selectors_[selectorCount_++] = selector;
 }

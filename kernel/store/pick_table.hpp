@@ -53,6 +53,8 @@ class PickTable {
   /// The same of an episode that is trimmed: other picks stay. The newest goes first, so that what moves into the gap keeps its order. Else the
   /// picks of an episode that is trimmed again and again would stand in ever shorter runs.
   void removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
+  /// Removes the pick that begins in a slot, if there is one.
+  void remove(uint32_t slot);
 
   /// From now on this selector, which knows every pick there is, hears of every change.
   void attach(PickSelector* selector);

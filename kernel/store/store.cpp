@@ -31,6 +31,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   if (joinedBytes > 0) {
     groupStride_[groupCount_++] = (joinedBytes + itemBytesMax - 1) / itemBytesMax * itemBytesMax;
   }
+  firstAloneGroup_ = groupCount_;
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
     if (column.bytes <= columnAloneBytes || column.every > 1) continue;

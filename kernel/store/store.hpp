@@ -35,6 +35,7 @@
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
 #include "kernel/store/block_pool.hpp"
+#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -74,6 +75,23 @@ class Store {
   /// Gives back the `count` blocks of the chain first..last.
   void giveChain(uint32_t first, uint32_t last, uint32_t count) { pool_.giveChain(first, last, count); }
 
+  // ---- where threads share the replay: copies without the lock ----
+
+  /// From now on, blocks that go wait for the copies that these pins stand for.
+  void keepPins(const CopyPins* pins) {
+    pins_ = pins;
+    pool_.keepPins(pins, &copies_);
+  }
+  /// Waits until no other seat copies: to be called before large rows are read at once.
+  void settle() const {
+    if (pins_ != nullptr) pins_->await(copies_ == nullptr ? 0 : copies_->seat());
+  }
+  /// Where the call that is under way leaves its copies of large rows; null where it copies at once.
+  void setCopies(CopyQueue* copies) { copies_ = copies; }
+  CopyQueue* copies() const { return copies_; }
+  /// Where that stands, for those that copy.
+  CopyQueue* const* copiesPlace() const { return &copies_; }
+
   /// Good until the next prepareBlocks().
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
@@ -85,6 +103,8 @@ class Store {
   bool isKept(uint32_t column) const { return columns_[column].every > 1; }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
   bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
+  /// Groups from this on have one such column each.
+  uint32_t firstAloneGroup() const { return firstAloneGroup_; }
   /// The row of such a column for the record at `position`, a multiple of `every`, in block `block`.
   uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) {
     return kept_[columns_[column].group].data() + keptOffset(column, block, position);
@@ -191,6 +211,9 @@ class Store {
   ReservedArray<uint8_t> groups_[columnMax];
   uint32_t groupStride_[columnMax] = {};
   uint32_t groupCount_ = 0;
+  uint32_t firstAloneGroup_ = 0;
+  const CopyPins* pins_ = nullptr;
+  CopyQueue* copies_ = nullptr;
   uint32_t recordBytes_ = 0;
 
   size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {

@@ -14,8 +14,9 @@ namespace {
 
 using exrp::Random;
 
-constexpr uint32_t stateCount = 5;  // writer, episode's number, position, a number, their sum
-constexpr uint32_t stateBytes = 4 * stateCount;
+// Writer, episode's number, position, a number, their sum, and what follows from the sum. Of large states, copies are made without the lock.
+uint32_t stateCount = 5;
+uint32_t stateBytes() { return 4 * stateCount; }
 
 struct Options {
   uint32_t capacity = 1000;
@@ -61,24 +62,31 @@ void writeState(uint32_t* state, uint32_t writer, uint32_t episode, uint32_t pos
   state[2] = position;
   state[3] = number;
   state[4] = (writer * 31 + episode) * 31 + position * 7 + number;
+  for (uint32_t at = 5; at < stateCount; ++at) state[at] = state[at - 1] * 3 + 1;
 }
 
-bool isWhole(const uint32_t* state) { return state[4] == (state[0] * 31 + state[1]) * 31 + state[2] * 7 + state[3]; }
+bool isWhole(const uint32_t* state) {
+  if (state[4] != (state[0] * 31 + state[1]) * 31 + state[2] * 7 + state[3]) return false;
+  for (uint32_t at = 5; at < stateCount; ++at) {
+    if (state[at] != state[at - 1] * 3 + 1) return false;
+  }
+  return true;
+}
 
 /// Steps of one episode, as exrp_record_many takes them.
 class Steps {
  public:
   Steps(uint32_t replay, uint32_t count) : count_(count), offsets_(EXRP_STEPS_COLUMN + 3) {
     CHECK_EQUAL(exrp_steps_layout(replay, count, offsets_.data(), static_cast<uint32_t>(offsets_.size())), 0);
-    bytes_.resize(at(EXRP_STEPS_FINAL_STATE) + stateBytes);
+    bytes_.resize(at(EXRP_STEPS_FINAL_STATE) + stateBytes());
   }
   /// Fills in `count` steps from a position on, and the state after them. Returns the status of recording them.
   int32_t record(uint32_t replay, double* handle, uint32_t writer, uint32_t episode, uint32_t position, uint32_t flags, Random& random) {
     for (uint32_t step = 0; step <= count_; ++step) {
-      uint32_t state[stateCount];
-      writeState(state, writer, episode, position + step, static_cast<uint32_t>(random.below(1000)));
-      uint8_t* const to = bytes_.data() + (step == count_ ? at(EXRP_STEPS_FINAL_STATE) : at(EXRP_STEPS_COLUMN) + step * stateBytes);
-      memcpy(to, state, stateBytes);
+      std::vector<uint32_t> state(stateCount);
+      writeState(state.data(), writer, episode, position + step, static_cast<uint32_t>(random.below(1000)));
+      uint8_t* const to = bytes_.data() + (step == count_ ? at(EXRP_STEPS_FINAL_STATE) : at(EXRP_STEPS_COLUMN) + step * stateBytes());
+      memcpy(to, state.data(), stateBytes());
       if (step == count_) break;
       // The action and the reward are the state's number and position.
       memcpy(bytes_.data() + at(EXRP_STEPS_COLUMN + 1) + 4 * step, &state[3], 4);
@@ -88,7 +96,12 @@ class Steps {
       memcpy(bytes_.data() + at(EXRP_STEPS_PRIORITY) + 8 * step, &priority, 8);
     }
     uint32_t done = 0;
-    return exrp_record_many(replay, handle, bytes_.data(), static_cast<double>(bytes_.size()), count_, flags | EXRP_RECORD_PRIORITY, &done);
+    while (done < count_) {
+      const int32_t status =
+          exrp_record_many(replay, handle, bytes_.data(), static_cast<double>(bytes_.size()), count_, flags | EXRP_RECORD_PRIORITY, &done);
+      if (status != 0) return status;
+    }
+    return 0;
   }
 
  private:
@@ -114,18 +127,20 @@ struct Batch {
   const T* part(uint32_t index) const {
     return reinterpret_cast<const T*>(bytes.data() + static_cast<size_t>(offsets[index]));
   }
-  /// Each pick's state is whole, its next state is the one after it, and its reward is its position.
-  void check() const {
-    const uint32_t* states = part<uint32_t>(EXRP_BATCH_COLUMN);
-    const uint32_t* next = part<uint32_t>(EXRP_BATCH_NEXT_STATE);
-    const uint32_t* action = part<uint32_t>(EXRP_BATCH_COLUMN + 1);
-    const float* reward = part<float>(EXRP_BATCH_COLUMN + 2);
+  /// Each row's state is whole, its next state is the one after it, and its reward is its position.
+  void check(uint32_t rows = 1) const {
+    const int32_t* length = part<int32_t>(EXRP_BATCH_SEQ_LEN);
     const int32_t* nextLength = part<int32_t>(EXRP_BATCH_NEXT_SEQ_LEN);
-    for (uint32_t pick = 0; pick < count; ++pick, states += stateCount, next += stateCount) {
-      CHECK(isWhole(states));
+    for (uint32_t row = 0; row < count * rows; ++row) {
+      const auto at = static_cast<int32_t>(row % rows);
+      if (at >= length[row / rows]) continue;
+      const uint32_t* const state = part<uint32_t>(EXRP_BATCH_COLUMN) + size_t{row} * stateCount;
+      const uint32_t* const next = part<uint32_t>(EXRP_BATCH_NEXT_STATE) + size_t{row} * stateCount;
+      CHECK(isWhole(state));
       // That of an open episode's last record is not known yet.
-      if (nextLength[pick] > 0) CHECK(isWhole(next) && next[0] == states[0] && next[1] == states[1] && next[2] == states[2] + 1);
-      CHECK(action[pick] == states[3] && reward[pick] == static_cast<float>(states[2]));
+      if (at < nextLength[row / rows]) CHECK(isWhole(next) && next[0] == state[0] && next[1] == state[1] && next[2] == state[2] + 1);
+      CHECK(part<uint32_t>(EXRP_BATCH_COLUMN + 1)[row] == state[3]);
+      CHECK(part<float>(EXRP_BATCH_COLUMN + 2)[row] == static_cast<float>(state[2]));
     }
   }
 };
@@ -139,7 +154,7 @@ int32_t broken(uint32_t replay) {
 void infoOf(uint32_t replay, double* info) { CHECK_EQUAL(exrp_replay_info(replay, info, EXRP_INFO_COUNT), 0); }
 
 /// Writers, a learner, a reader that forgets, one that saves, all at once.
-void stress(const Options& options, uint64_t seed, uint32_t chunks) {
+void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t rows = 1) {
   const uint32_t replay = make(options);
   const Ticket ticket(replay);
   constexpr uint32_t writerCount = 3;
@@ -182,7 +197,7 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks) {
       const int32_t status = batch.draw(id, selector);
       if (status == EXRP_STATUS_EMPTY) continue;
       CHECK_EQUAL(status, 0);
-      batch.check();
+      batch.check(rows);
       std::vector<double> priorities(batch.count);
       for (double& priority : priorities) priority = random.uniform();
       uint32_t applied = 0;
@@ -204,22 +219,22 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks) {
       CHECK_EQUAL(exrp_episode_list(id, episodes.data(), count + 1), 0);
       std::vector<uint32_t> counts(count + 1);
       std::vector<uint32_t> firsts(count + 1);
-      std::vector<uint32_t> states(count + 1);
-      CHECK_EQUAL(exrp_episode_counts(id, episodes.data(), count, counts.data(), firsts.data(), states.data()), 0);
+      std::vector<uint32_t> endings(count + 1);
+      CHECK_EQUAL(exrp_episode_counts(id, episodes.data(), count, counts.data(), firsts.data(), endings.data()), 0);
       double sum = 0;
       for (uint32_t at = 0; at < count; ++at) sum += counts[at];
       CHECK(sum == info[EXRP_INFO_RECORD_COUNT]);
       for (uint32_t at = 0; at < count; ++at) {
-        std::vector<uint32_t> rows(size_t{counts[at]} * stateCount);
+        std::vector<uint32_t> states(size_t{counts[at]} * stateCount);
         const auto first = static_cast<int32_t>(firsts[at]);
         if (counts[at] == 0) continue;
-        CHECK_EQUAL(exrp_rows_get(id, 0, &episodes[at], &first, 1, counts[at], reinterpret_cast<uint8_t*>(rows.data()),
-                                  static_cast<double>(rows.size() * 4)),
+        CHECK_EQUAL(exrp_rows_get(id, 0, &episodes[at], &first, 1, counts[at], reinterpret_cast<uint8_t*>(states.data()),
+                                  static_cast<double>(states.size() * 4)),
                     0);
         // One writer's records, in its order.
         for (uint32_t row = 0; row < counts[at]; ++row) {
-          const uint32_t* const state = &rows[size_t{row} * stateCount];
-          CHECK(isWhole(state) && state[0] == rows[0] && state[1] == rows[1] && state[2] == rows[2] + row);
+          const uint32_t* const state = &states[size_t{row} * stateCount];
+          CHECK(isWhole(state) && state[0] == states[0] && state[1] == states[1] && state[2] == states[2] + row);
         }
       }
       if (count > 0 && random.below(3) == 0) CHECK_EQUAL(exrp_episode_evict(id, episodes[0]), 0);
@@ -289,9 +304,9 @@ void ends() {
   CHECK_EQUAL(stateOf(handles[3], &count), EXRP_EPISODE_EVICTED);
   CHECK_EQUAL(stateOf(own, &count), EXRP_EPISODE_OPEN);
   const int32_t last = 15;
-  uint32_t state[stateCount];
-  CHECK_EQUAL(exrp_rows_get(replay, 0, handles, &last, 1, 1, reinterpret_cast<uint8_t*>(state), stateBytes), 0);
-  CHECK(isWhole(state) && state[2] == 15);
+  std::vector<uint32_t> state(stateCount);
+  CHECK_EQUAL(exrp_rows_get(replay, 0, handles, &last, 1, 1, reinterpret_cast<uint8_t*>(state.data()), stateBytes()), 0);
+  CHECK(isWhole(state.data()) && state[2] == 15);
   double info[EXRP_INFO_COUNT];
   infoOf(replay, info);
   CHECK(info[EXRP_INFO_RECORD_COUNT] == 15 + 16 + 3);
@@ -301,6 +316,66 @@ void ends() {
   CHECK_EQUAL(reaped, 1);
   CHECK_EQUAL(exrp_share_reap(replay, &reaped), 0);
   CHECK_EQUAL(reaped, 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+/// The newest pick of an episode that is left goes alone: its others, which stand last in the table, stay.
+void openEnds() {
+  Options options;
+  options.capacity = 100;
+  options.length = 2;
+  options.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END;
+  const uint32_t replay = make(options);
+  const Ticket ticket(replay);
+  Random random(3, 1);
+  const uint32_t id = ticket.attach();
+  double handles[3];
+  for (uint32_t at = 0; at < 3; ++at) CHECK_EQUAL(exrp_episode_create(id, &handles[at]), 0);
+  // Picks of three episodes by turns.
+  for (uint32_t position = 0; position < 20; ++position) {
+    for (uint32_t at = 0; at < 3; ++at) CHECK_EQUAL(Steps(id, 1).record(id, &handles[at], 1, at, position, 0, random), 0);
+  }
+  CHECK_EQUAL(exrp_replay_destroy(id), 0);
+  CHECK_EQUAL(broken(replay), 0);
+  double info[EXRP_INFO_COUNT];
+  infoOf(replay, info);
+  CHECK(info[EXRP_INFO_RECORD_COUNT] == 3 * 19 && info[EXRP_INFO_PICK_COUNT] == 3 * 19);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
+/// One call that writes and evicts so many large episodes that blocks are wanted whose copies the call itself has put off.
+void manyEpisodesAtOnce() {
+  Options options;
+  options.capacity = 40;
+  const uint32_t replay = make(options);
+  const Ticket ticket(replay);
+  constexpr uint32_t count = 150;
+  std::vector<double> offsets(EXRP_STEPS_COLUMN + 3);
+  CHECK_EQUAL(exrp_steps_layout(replay, count, offsets.data(), static_cast<uint32_t>(offsets.size())), 0);
+  const auto at = [&](uint32_t part) { return static_cast<size_t>(offsets[part]); };
+  std::vector<uint8_t> steps(at(EXRP_STEPS_FINAL_STATE) + size_t{count} * stateBytes());
+  std::vector<uint32_t> state(stateCount);
+  for (uint32_t step = 0; step < count; ++step) {
+    steps[at(EXRP_STEPS_FLAGS) + step] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    writeState(state.data(), 1, step, 0, 5);
+    memcpy(steps.data() + at(EXRP_STEPS_COLUMN) + size_t{step} * stateBytes(), state.data(), stateBytes());
+    writeState(state.data(), 1, step, 1, 6);
+    memcpy(steps.data() + at(EXRP_STEPS_FINAL_STATE) + size_t{step} * stateBytes(), state.data(), stateBytes());
+  }
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &handle), 0);
+  uint32_t done[2] = {};
+  std::vector<double> episodes(count);
+  while (done[0] < count) {
+    CHECK_EQUAL(exrp_record_flat(replay, &handle, steps.data(), static_cast<double>(steps.size()), count, 0, done, episodes.data(), count), 0);
+    CHECK_EQUAL(broken(replay), 0);
+  }
+  for (uint32_t episode = count - 30; episode < count; ++episode) {
+    for (int32_t position = 0; position < 2; ++position) {
+      CHECK_EQUAL(exrp_rows_get(replay, 0, &episodes[episode], &position, 1, 1, reinterpret_cast<uint8_t*>(state.data()), stateBytes()), 0);
+      CHECK(isWhole(state.data()) && state[1] == episode && state[2] == static_cast<uint32_t>(position));
+    }
+  }
   CHECK_EQUAL(exrp_replay_destroy(replay), 0);
 }
 
@@ -412,6 +487,7 @@ void orders() {
 int main() {
   refusals();
   ends();
+  openEnds();
   orders();
   for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_LRU, EXRP_EVICTION_LOWEST_PRIORITY_FIRST}) {
     Options options;
@@ -422,6 +498,24 @@ int main() {
   sequences.capacity = 300;
   sequences.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END;
   stress(sequences, 23, 300);
+  // Large states. With few records, blocks are wanted while others still copy from them.
+  stateCount = 400;
+  manyEpisodesAtOnce();
+  ends();
+  orders();
+  for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_RESERVOIR}) {
+    for (const uint32_t capacity : {40u, 1000u}) {
+      Options large;
+      large.capacity = capacity;
+      large.eviction = eviction;
+      stress(large, 31 + eviction + capacity, 150);
+    }
+  }
+  Options windows;
+  windows.capacity = 200;
+  windows.length = 3;
+  windows.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_MASKS;
+  stress(windows, 41, 150, 3);
   CHECK_EQUAL(exrp_replay_count(), 0);
   return exrp::test::checkResult("share_test");
 }
