@@ -8,15 +8,15 @@
 /** Deno, or undefined on other platforms. */
 export const deno: typeof Deno | undefined = globalThis.Deno;
 
-/** `Symbol.dispose`. Some browsers still lack it, Safari among them: there it is added, so that `using` of a compiler finds it too. */
-export const dispose: typeof Symbol.dispose = Symbol.dispose ?? addDispose();
-
-function addDispose(): typeof Symbol.dispose {
-  // What esbuild's code for `using` takes where there is none, so that both mean the same.
-  const value: typeof Symbol.dispose = Symbol.for("Symbol.dispose") as typeof Symbol.dispose;
-  Object.defineProperty(Symbol, "dispose", { value });
-  return value;
+// Some browsers still lack these symbols, Safari among them. There they are added, so that `using` of a compiler finds them too. The names
+// are those that esbuild's code for `using` takes where there are none, so that both mean the same.
+for (const name of ["dispose", "asyncDispose"]) {
+  if (name in Symbol) continue;
+  Object.defineProperty(Symbol, name, { value: Symbol.for(`Symbol.${name}`) });
 }
+
+/** `Symbol.dispose`, on every platform. What defines a method of this name imports it from here, so that this file comes first. */
+export const dispose: typeof Symbol.dispose = Symbol.dispose;
 
 /** Reads an environment variable where that was granted. Else Deno would prompt the user. */
 export function environmentVariable(name: string): string | undefined {

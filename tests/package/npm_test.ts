@@ -262,17 +262,17 @@ inChromiumWithRuntimes(
   },
 );
 
-/** Puts in place of `Symbol` one that has all but `dispose`, as in browsers that lack it. */
+/** Puts in place of `Symbol` one that has all but `dispose` and `asyncDispose`, as in browsers that lack it. */
 const WITHOUT_DISPOSE = `const real = Symbol;
 globalThis.Symbol = Object.assign((name) => real(name), { prototype: real.prototype });
 for (const key of Reflect.ownKeys(real)) {
-  if (key !== "dispose" && key !== "prototype") Object.defineProperty(Symbol, key, Object.getOwnPropertyDescriptor(real, key));
+  if (!/^(dispose|asyncDispose|prototype)$/.test(String(key))) Object.defineProperty(Symbol, key, Object.getOwnPropertyDescriptor(real, key));
 }
-if (Symbol.dispose !== undefined || Symbol.for("a") !== real.for("a")) throw new Error("Symbol is as it was");
+if (Symbol.dispose !== undefined || Symbol.asyncDispose !== undefined || Symbol.for("a") !== real.for("a")) throw new Error("Symbol is as it was");
 `;
 
 withRuntimes(
-  "without Symbol.dispose, as in some browsers, a replay saves and is freed",
+  "without Symbol.dispose and asyncDispose, as in some browsers, a replay saves and is freed",
   async (path) => {
     await using folder = await installed();
     await folder.write("without.js", WITHOUT_DISPOSE);
@@ -280,6 +280,7 @@ withRuntimes(
       "main.js",
       `import "./without.js";
 const { ExperienceReplay, float32, uniform } = await import("${name}");
+const { ActorWriter } = await import("${name}/actors");
 const replay = await ExperienceReplay.create({ capacity: 9, state: float32(2) });
 replay.record(replay.newEpisode(), [1, 2], 0, 3, { finalState: [4, 5] });
 const batch = replay.getBatch(2, replay.newPickSelector(uniform()));
@@ -288,7 +289,8 @@ await replay.serialize(new WritableStream());
 await replay.unserialize(new Blob([bytes]).stream());
 await replay.serialize("replay.exrp");
 await replay.unserialize("replay.exrp");
-const parts = [replay, batch].map((part) => typeof part[Symbol.dispose] + typeof part.undefined);
+const parts = [replay, batch, ActorWriter.prototype].map((part) => typeof part[Symbol.dispose] + typeof part.undefined);
+parts.push(typeof ActorWriter.prototype[Symbol.asyncDispose]);
 batch[Symbol.dispose]();
 replay[Symbol.dispose]();
 try { replay.stats(); } catch (error) { console.log(typeof Symbol.dispose, parts.join(), error.code); }`,
@@ -296,7 +298,7 @@ try { replay.stats(); } catch (error) { console.log(typeof Symbol.dispose, parts
     const ran = await folder.run(path.node20, ["main.js"]);
     assertStrictEquals(
       ran.stdout,
-      "symbol functionundefined,functionundefined disposed\n",
+      "symbol functionundefined,functionundefined,functionundefined,function disposed\n",
       ran.stderr,
     );
   },
