@@ -14,6 +14,7 @@ function pathOf(file: string): string {
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
+  "r2d2_memory/main.ts": ["--steps", "1200", "--seed", "1"],
 };
 
 /** Programs that need other permissions than the rest. */
