@@ -112,6 +112,8 @@ fn addModule(b: *std.Build, target: std.Build.ResolvedTarget) *std.Build.Module 
         .link_libc = true,
         .link_libcpp = true,
         .strip = true,
+        // Windows needs them to walk through a stack; elsewhere only debuggers and exceptions do.
+        .unwind_tables = if (target.result.os.tag == .windows) null else .none,
         .pic = true,
         .sanitize_c = .off,
         .sanitize_thread = false,

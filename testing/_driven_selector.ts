@@ -8,14 +8,19 @@ import type { Batch, Column, Selector } from "../mod.ts";
 import { NativeSelector, RandomStream, type SelectorRule } from "../selectors/mod.ts";
 import type { Progress } from "./conformance.ts";
 import { expect, expectSame } from "./_expect.ts";
-import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
+import {
+  type KernelChoice,
+  recordEpisode,
+  type SmallReplay,
+  smallReplay,
+} from "./_small_replay.ts";
 
 /** The selector under test, and the options that its checks need. */
 export interface Subject {
   readonly make: () => SelectorRule<SmallBatch>;
   readonly distinct: boolean;
   readonly someOnly: boolean;
-  readonly kernelPath: string | URL | undefined;
+  readonly kernel: KernelChoice;
 }
 
 /** A batch of a small replay. */
@@ -41,15 +46,15 @@ export async function filled(
   count: number,
   seed = at.seed,
 ): Promise<[replay: SmallReplay, selector: SmallSelector, episode: number]> {
-  const { kernelPath } = subject;
-  const replay = await smallReplay({ kernelPath, capacity: 4096, seed });
+  const { kernel } = subject;
+  const replay = await smallReplay({ kernel, capacity: 4096, seed });
   const selector = replay.newPickSelector(subject.make());
   return [replay, selector, recordEpisode(replay, count)];
 }
 
 /** An empty replay like that of a driven selector. */
-export function drivenReplay({ kernelPath }: Subject, seed: number): Promise<SmallReplay> {
-  return smallReplay({ kernelPath, capacity: 60, segmentLength: 25, seed });
+export function drivenReplay({ kernel }: Subject, seed: number): Promise<SmallReplay> {
+  return smallReplay({ kernel, capacity: 60, segmentLength: 25, seed });
 }
 
 /** Draws `draws` picks, and counts how often each state comes up. */

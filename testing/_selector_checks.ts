@@ -87,8 +87,8 @@ export async function survivesEmptying(subject: Subject, at: Progress): Promise<
 
 /** Picks older than the selector are drawn too. */
 export async function drawsEarlier(subject: Subject, at: Progress): Promise<void> {
-  const { kernelPath } = subject;
-  using replay = await smallReplay({ kernelPath, seed: at.seed });
+  const { kernel } = subject;
+  using replay = await smallReplay({ kernel, seed: at.seed });
   recordEpisode(replay, 6);
   const selector = replay.newPickSelector(subject.make());
   expectSeen(subject, drawnStates(subject, at, [replay, selector], 100), 0, 6);

@@ -10,6 +10,12 @@ import type { EvictionRule } from "../eviction/mod.ts";
 /** A replay of one-number states. */
 export type SmallReplay = ExperienceReplay<{ state: Column<"float32", [1]> }>;
 
+/** Which kernel a replay runs on, as the options of `ExperienceReplay.create` say it. */
+export interface KernelChoice {
+  readonly kernelPath?: string | URL;
+  readonly backend?: "auto" | "native" | "wasm";
+}
+
 /** The options of a small replay. */
 export interface SmallOptions {
   readonly capacity?: number;
@@ -20,13 +26,13 @@ export interface SmallOptions {
   readonly allowShort?: boolean;
   readonly capacityBytes?: number;
   readonly maxAge?: number;
-  readonly kernelPath?: string | URL | undefined;
+  readonly kernel?: KernelChoice;
 }
 
 /** Makes a small replay. */
 export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
   const { capacity = 100, length = 1, seed = 1, allowShort = false } = options;
-  const { segmentLength, eviction, kernelPath, capacityBytes, maxAge } = options;
+  const { segmentLength, eviction, kernel, capacityBytes, maxAge } = options;
   return ExperienceReplay.create({
     capacity,
     state: float32(1),
@@ -34,7 +40,7 @@ export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
     seed,
     ...(segmentLength === undefined ? {} : { segmentLength }),
     ...(eviction === undefined ? {} : { eviction }),
-    ...(kernelPath === undefined ? {} : { kernelPath }),
+    ...kernel,
     ...(capacityBytes === undefined ? {} : { capacityBytes }),
     ...(maxAge === undefined ? {} : { maxAge }),
   });

@@ -7,6 +7,7 @@
 import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../mod.ts";
+import type { KernelChoice } from "./_small_replay.ts";
 
 /** A promise that a rule broke. A rule is a selector or an eviction policy. */
 export interface BrokenPromise {
@@ -76,6 +77,11 @@ export interface ConformanceCheck {
 export interface ConformsOptions {
   /** The path of the kernel, as in the option `kernelPath` of `ExperienceReplay.create`. */
   readonly kernelPath?: string | URL;
+  /**
+   * Which kernel runs the checks, as in the option `backend` of `ExperienceReplay.create`: `"native"` or `"wasm"`. By default it is
+   * `"auto"`: the native kernel where it may run, else WebAssembly.
+   */
+  readonly backend?: "auto" | "native" | "wasm";
   /** The first seed: whole number 0 to 2^32, 1 by default. Each check adds small numbers to it. */
   readonly seed?: number;
 }
@@ -105,8 +111,27 @@ export function checkCase(
   for (const [key, value] of Object.entries(rule)) {
     if (flags.includes(key) && value !== undefined) checkBoolean(`${where}: ${key}`, value);
   }
-  checkOptions(where, options, ["kernelPath", "seed"]);
+  checkOptions(where, options, ["kernelPath", "backend", "seed"]);
+  const { backend = "auto", kernelPath } = options;
+  if (!["auto", "native", "wasm"].includes(backend)) {
+    throw new TypeError(
+      `${where}: backend must be "auto", "native" or "wasm", got ${show(backend)}`,
+    );
+  }
+  if (backend === "wasm" && kernelPath !== undefined) {
+    throw new TypeError(
+      `${where}: kernelPath names a native kernel, so it does not go with backend: "wasm"`,
+    );
+  }
   return checkInteger(`${where}: seed`, options.seed ?? 1, 0, 2 ** 32);
+}
+
+/** The part of the options that says which kernel runs. */
+export function kernelOf({ kernelPath, backend }: ConformsOptions): KernelChoice {
+  return {
+    ...kernelPath === undefined ? {} : { kernelPath },
+    ...backend === undefined ? {} : { backend },
+  };
 }
 
 /** Throws where `make` returned the same object twice. */

@@ -12,6 +12,7 @@ import {
   checkFresh,
   type ConformanceCheck,
   type ConformsOptions,
+  kernelOf,
   listChecks,
   type Plan,
   runChecks,
@@ -121,7 +122,7 @@ export function selectorChecks(
     make: rule.make,
     distinct: rule.distinct === true,
     someOnly: rule.someOnly === true,
-    kernelPath: options.kernelPath,
+    kernel: kernelOf(options),
   };
   return listChecks(rule.name ?? nameOf(one), listPlans(subject, rule), first);
 }

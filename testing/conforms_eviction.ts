@@ -13,6 +13,7 @@ import {
   checkFresh,
   type ConformanceCheck,
   type ConformsOptions,
+  kernelOf,
   listChecks,
   type Plan,
   type Progress,
@@ -116,11 +117,11 @@ export function evictionChecks(
   const [one, other] = [rule.make(), rule.make()];
   checkEviction("conformsEviction(): what make() gives", one);
   if (!(one instanceof NativeEviction)) checkFresh("conformsEviction()", one, other);
-  const { kernelPath } = options;
+  const kernel = kernelOf(options);
   const make = (
     sizes: SmallOptions,
     watch: (made: EvictionRule) => EvictionRule = (made) => made,
-  ): Promise<SmallReplay> => smallReplay({ kernelPath, eviction: watch(rule.make()), ...sizes });
+  ): Promise<SmallReplay> => smallReplay({ kernel, eviction: watch(rule.make()), ...sizes });
   const plans: Plan[] = [
     [
       "nothing is evicted below the capacity, and the replay never exceeds it",

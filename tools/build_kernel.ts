@@ -80,6 +80,8 @@ export async function compilerArgs(
       "--cache-dir",
       ".zig-cache",
     ],
+    // Windows needs them to walk through a stack; elsewhere only debuggers and exceptions do.
+    ...triple.includes("-windows-") ? [] : ["-fno-unwind-tables"],
     ...triple.includes("-linux-") ? ["--version-script", "kernel/exports.map"] : [],
     // Else the library would have the path of the folder that it was built in.
     ...triple.includes("-macos") ? ["-install_name", "@rpath/libexrp.dylib"] : [],

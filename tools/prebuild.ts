@@ -20,7 +20,9 @@ import {
   exists,
   inRepository,
   libraryFileName,
+  listTree,
   repository,
+  run,
   seconds,
 } from "./_repository.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
@@ -32,6 +34,7 @@ Builds the kernel for every released target, and writes prebuilt/, which the pac
 
   --only=TARGET,…    only these targets, such as x86_64-linux-gnu
   --out=FOLDER       writes this folder instead of prebuilt/
+  --check            builds again elsewhere, with empty caches, and compares with prebuilt/
   --help             prints this`;
 
 /** A library that a release has. */
@@ -190,9 +193,59 @@ async function prebuild(chosen: readonly string[], out: string): Promise<void> {
   log(`${out} is ready (${seconds(performance.now() - start)})`);
 }
 
+/** What the kernels are made of. */
+const inputs = ["deno.json", "kernel", "selectors", "eviction", "tools"];
+
+/**
+ * Builds some targets in a copy of the sources in another folder, with another home and empty caches. Throws unless that gives the bytes
+ * that `prebuilt` has.
+ */
+async function checkAgain(chosen: readonly string[], prebuilt: string): Promise<void> {
+  const zig = await findZig(log);
+  const root = await Deno.makeTempDir({ prefix: "exrp prebuild " });
+  try {
+    const copy = join(root, "a copy", "of it");
+    for (const input of inputs) {
+      for (const file of input.includes(".") ? [input] : await listTree(input, "")) {
+        await Deno.mkdir(dirname(join(copy, file)), { recursive: true });
+        await Deno.copyFile(inRepository(file), join(copy, file));
+      }
+    }
+    log(`building again in ${copy}, which takes up to 15 minutes`);
+    const home = join(root, "home");
+    const out = join(root, "out");
+    const { success, stdout, stderr } = await run([
+      ...[Deno.execPath(), "run", "--quiet", "--no-check", "-A", join(copy, "tools/prebuild.ts")],
+      ...[`--only=${chosen.join(",")}`, `--out=${out}`],
+    ], {
+      env: {
+        ...zig.command.length === 1 ? { ZIG: resolve(zig.command[0] ?? "") } : {},
+        ...{ HOME: home, XDG_CACHE_HOME: home, LOCALAPPDATA: home, ZIG_GLOBAL_CACHE_DIR: home },
+        ...{ DENO_DIR: join(root, "deno"), TZ: "Asia/Tokyo", LC_ALL: "C" },
+      },
+    });
+    if (!success) throw new ToolError(`The second build failed:\n${stdout}${stderr}`);
+    const isWhole = chosen.length === Object.values(modules).flat().length;
+    const names = Object.keys(modules).map((name) => `${name}.ts`);
+    for (const name of isWhole ? [...names, "targets.ts"] : names) {
+      if (!await exists(join(out, name))) continue;
+      const [one, other] = [await Deno.readTextFile(join(prebuilt, name)), join(out, name)];
+      if (one === await Deno.readTextFile(other)) log(`${name}: the same bytes`);
+      else throw new ToolError(`Two builds gave two versions of ${name}.`);
+    }
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+}
+
 /** Runs the tool; returns its exit status. */
 async function main(args: readonly string[]): Promise<number> {
-  const options = readArguments(args, { only: { type: "string" }, out: { type: "string" } }, usage);
+  const kinds = {
+    only: { type: "string" },
+    out: { type: "string" },
+    check: { type: "boolean" },
+  } as const;
+  const options = readArguments(args, kinds, usage);
   if (typeof options === "number") return options;
   const known = Object.values(modules).flat().map(({ target }) => target);
   const chosen = options.only?.split(",") ?? known;
@@ -203,6 +256,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const out = options.out === undefined ? join(repository, "prebuilt") : resolve(options.out);
   try {
+    if (options.check) {
+      await checkAgain(chosen, out);
+      return 0;
+    }
     await withLock(() => prebuild(chosen, out));
     if (options.out === undefined) await checkPackage();
     return 0;

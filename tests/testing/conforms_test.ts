@@ -1,7 +1,7 @@
 /** conforms() lets right rules pass and names what is broken of wrong ones, each wrong in one place. */
-import { fifo, uniform } from "@exrp/replay";
+import { ExperienceReplay, fifo, uniform } from "@exrp/replay";
 import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
-import { ConformanceError, conforms, selectorChecks } from "@exrp/replay/testing";
+import { ConformanceError, conforms, conformsEviction, selectorChecks } from "@exrp/replay/testing";
 import {
   assert,
   assertEquals,
@@ -138,10 +138,38 @@ Deno.test("conforms() refuses what is no case, a misspelt promise too", () => {
     [{ make, name: 3 }, {}, /name must be a string, got 3/],
     [{ make }, { seed: -1 }, /conforms\(\): seed must be an integer .* got -1/],
     [{ make }, { kernel: "x" }, /conforms\(\) has no option "kernel"/],
+    [{ make }, { backend: "fast" }, /backend must be "auto", "native" or "wasm", got "fast"/],
+    [
+      { make },
+      { backend: "wasm", kernelPath: "/x" },
+      /kernelPath .* does not go with backend: "wasm"/,
+    ],
   ];
   for (const [wrong, options, text] of cases) {
     const error = assertThrows(() => check(wrong, options), Error);
     assertMatch(error.message, text);
+  }
+});
+
+Deno.test("the checks run on the kernel that is asked for", async () => {
+  for (const backend of ["native", "wasm"] as const) {
+    const seen = new Set<string>();
+    const { create } = ExperienceReplay;
+    try {
+      // Every replay of the checks is made by this function.
+      ExperienceReplay.create = (async (options: never) => {
+        const made: ExperienceReplay = await Reflect.apply(create, ExperienceReplay, [options]);
+        seen.add(made.describe().backend.split(":")[0] ?? "");
+        return made;
+      }) as typeof create;
+      await conforms({ make: uniform }, { backend });
+      assertEquals([...seen], [backend]);
+      seen.clear();
+      await conformsEviction({ make: fifo }, { backend });
+      assertEquals([...seen], [backend]);
+    } finally {
+      ExperienceReplay.create = create;
+    }
   }
 });
 
