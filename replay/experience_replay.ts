@@ -1007,7 +1007,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * }
    * ```
    */
-  revoke(ticket: ShareTicket<S>): void {
+  revoke(ticket: ShareTicket): void {
     this.#sharing.revoke(ticket);
   }
 

@@ -1,0 +1,122 @@
+/**
+ * Workers that are ended at random moments while they record, draw, drain, hold the replay, attach and make selectors: the replay works on,
+ * no lock is held, and nothing is left of them.
+ *
+ * `EXRP_SHARE_ENDS` says how many Workers, `EXRP_SHARE_SEED` with which seed.
+ */
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { ExperienceReplay, highestPriority, uniform } from "@exrp/replay";
+import { ReplayHandle } from "../../ffi/handle.ts";
+import { openKernel } from "../../ffi/library.ts";
+import { testRandom } from "../replay/_helpers.ts";
+import { checkWhole, type HashedReplay, SCHEMA } from "./_rows.ts";
+import { newStop, start } from "./_workers.ts";
+
+const ENDS = Number(Deno.env.get("EXRP_SHARE_ENDS") ?? 48);
+const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? Date.now() % 1_000_000);
+const AT_ONCE = 12;
+const PATIENCE_MS = 20_000;
+
+/** Draws and looks until the replay has one seat again, or it takes too long. */
+async function untilAlone(replay: HashedReplay): Promise<void> {
+  const until = performance.now() + PATIENCE_MS;
+  while (replay.describe().seatCount !== 1 && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SEED})`, async () => {
+  const below = testRandom(SEED);
+  const kernel = await openKernel();
+  using replay: HashedReplay = await ExperienceReplay.create({
+    capacity: 20_000,
+    ...SCHEMA,
+    seed: SEED,
+  });
+  const own = replay.newPickSelector(uniform());
+  replay.newPickSelector(highestPriority());
+  const task = { ticket: replay.share(), call: "churn", count: 0, stop: newStop() } as const;
+  // An episode of this thread goes on through all of it.
+  const kept = replay.newEpisode();
+  const idsBefore = kernel.symbols.exrp_replay_count();
+  const memory: number[] = [];
+  let reaped = 0;
+  for (let first = 0; first < ENDS; first += AT_ONCE) {
+    const count = Math.min(AT_ONCE, ENDS - first);
+    const workers = Array.from({ length: count }, (_, k) =>
+      start({
+        ...task,
+        worker: first + k,
+        seed: SEED + first + k,
+        holds: below(3) === 0,
+        makes: first === 0,
+      }));
+    for (const { result } of workers) result.catch(() => {});
+    await Promise.race([
+      Promise.all(workers.map(({ ready }) => ready)),
+      ...workers.map(({ result }) => result),
+    ]);
+    for (const { end } of workers) {
+      await new Promise((resolve) => setTimeout(resolve, below(20)));
+      if (replay.pickCount > 0) checkWhole(replay.getBatch(64, own));
+      end();
+    }
+    await untilAlone(replay);
+    assertStrictEquals(replay.describe().seatCount, 1);
+    reaped += replay.reap();
+    memory.push(replay.memoryBytes);
+  }
+  // Each had a seat or more.
+  assert(reaped >= ENDS, `${reaped} seats were taken back`);
+  assertStrictEquals(kernel.symbols.exrp_replay_count(), idsBefore);
+  // Their episodes have ended, and those of this thread have not.
+  for (const handle of replay.episodes()) {
+    assertStrictEquals(replay.episode(handle).ending === "open", handle === kept);
+  }
+  // The tables and selectors of the first Workers stay, and fill up. Nothing of the later ones does.
+  const [, early, ...late] = memory;
+  if (early !== undefined) {
+    assert(late.every((bytes) => bytes < 1.5 * early), `memory grew: ${memory}`);
+  }
+
+  // The kernel finds no invariant broken, whichever selectors were half made.
+  using seat = ReplayHandle.attach(kernel, Float64Array.from(task.ticket.numbers));
+  const broken = new Int32Array(1);
+  assertStrictEquals(kernel.symbols.exrp_replay_check(seat.id, broken), 0);
+  assertStrictEquals(broken[0], 0);
+  const { selectors } = replay.stats();
+  assertEquals(selectors.length, replay.selectors.length);
+  replay.record(kept, [1, 2, 3, 4], 0, 0, {
+    extras: { wide: new Uint8Array(48) },
+    finalState: [1, 2, 3, 5],
+  });
+  for (const selector of replay.selectors) {
+    const batch = replay.getBatch(8, selector);
+    assertStrictEquals(replay.setPriority(selector, batch, new Float32Array(8)), 8);
+  }
+  using loaded: HashedReplay = await ExperienceReplay.create({ capacity: 20_000, ...SCHEMA });
+  await loaded.unserialize(await replay.serialize());
+  assertStrictEquals(loaded.recordCount, replay.recordCount);
+  assertStrictEquals(replay.evict(kept), true);
+  replay.clear();
+  assertStrictEquals(replay.recordCount, 0);
+});
+
+Deno.test(`Workers whose ticket is revoked under load hear of it (seed ${SEED})`, async () => {
+  using replay: HashedReplay = await ExperienceReplay.create({ capacity: 20_000, ...SCHEMA });
+  replay.newPickSelector(uniform());
+  const ticket = replay.share();
+  const task = { ticket, call: "churn", count: 0, stop: newStop() } as const;
+  const workers = [0, 1, 2].map((worker) => start({ ...task, worker, seed: SEED + worker }));
+  await Promise.all(workers.map(({ ready }) => ready));
+  replay.revoke(ticket);
+  for (const { result } of workers) {
+    const error = await result.then(() => "none", String);
+    assert(error.includes("revoked: "), error);
+  }
+  await untilAlone(replay);
+  assertStrictEquals(replay.describe().seatCount, 1);
+  for (const handle of replay.episodes()) {
+    assert(replay.episode(handle).ending !== "open");
+  }
+});
