@@ -240,7 +240,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * and TypeScript knows the type. A message has no type, so say it here.
    * @throws {TypeError} If `ticket` is not a ticket, or `schema` is not a schema.
    * @throws {ReplayError} `ticket` if nobody can attach by it: it was revoked, the replay is gone, or it is of another kernel or process.
-   * `ticket-mismatch` if the replay has another schema. `limit` if 1,024 seats are taken. `memory`. `kernel-missing`, `kernel-version` or
+   * `ticket-mismatch` if the replay has another schema. `limit` if 255 seats are taken. `memory`. `kernel-missing`, `kernel-version` or
    * `permission` if the kernel of the ticket can't be opened.
    * @example A second thread, here the same one
    * ```ts

@@ -6,18 +6,26 @@
 
 import { type Column, type ExperienceReplay, int32, uint8 } from "@exrp/replay";
 
-/** The columns: the state is Worker, episode, step and hash. */
-export const SCHEMA = { state: int32(4), extras: { wide: uint8(48) } };
+/** The columns of rows with so many bytes more, a multiple of 4. The state is Worker, episode, step and hash. */
+export function schemaOf(
+  wide: number,
+): { state: Column<"int32", [4]>; extras: { wide: Column<"uint8", [number]> } } {
+  return { state: int32(4), extras: { wide: uint8(wide) } };
+}
+
+/** Rows that are copied under the lock. */
+export const NARROW = 48;
+
+/** Rows that are copied without the lock. */
+export const WIDE = 2048;
 
 /** A replay of these columns. */
 export type HashedReplay = ExperienceReplay<
   {
     readonly state: Column<"int32", [4]>;
-    readonly extras: { readonly wide: Column<"uint8", [48]> };
+    readonly extras: { readonly wide: Column<"uint8", [number]> };
   }
 >;
-
-const WIDE_WORDS = 12;
 
 /** The hash of a step. */
 export function hashOf(worker: number, episode: number, step: number): number {
@@ -28,18 +36,32 @@ export function hashOf(worker: number, episode: number, step: number): number {
   return mixed ^ (mixed >>> 15);
 }
 
+/** Columns of several records. */
+interface Rows {
+  readonly state: Int32Array<ArrayBuffer>;
+  readonly action: Int32Array<ArrayBuffer>;
+  readonly reward: Float32Array<ArrayBuffer>;
+  readonly extras: { readonly wide: Uint8Array<ArrayBuffer> };
+}
+
 /** The columns of steps `first` to `first + count - 1` of an episode. */
-export function stepsOf(worker: number, episode: number, first: number, count: number) {
+export function stepsOf(
+  [worker, episode]: readonly [number, number],
+  first: number,
+  count: number,
+  wideBytes: number,
+): Rows {
   const state = new Int32Array(4 * count);
   const action = new Int32Array(count);
   const reward = new Float32Array(count);
-  const wide = new Int32Array(WIDE_WORDS * count);
+  const words = wideBytes / 4;
+  const wide = new Int32Array(words * count);
   for (let k = 0; k < count; k++) {
     const hash = hashOf(worker, episode, first + k);
     state.set([worker, episode, first + k, hash], 4 * k);
     action[k] = ~hash;
     reward[k] = (first + k) % 2 ** 20;
-    wide.fill(hash, WIDE_WORDS * k, WIDE_WORDS * (k + 1));
+    wide.fill(hash, words * k, words * (k + 1));
   }
   return { state, action, reward, extras: { wide: new Uint8Array(wide.buffer) } };
 }
@@ -49,23 +71,16 @@ export function stateOf(worker: number, episode: number, step: number): Int32Arr
   return Int32Array.of(worker, episode, step, hashOf(worker, episode, step));
 }
 
-/** What a call gave of several records. */
-interface Rows {
-  readonly state: Int32Array;
-  readonly action: Int32Array;
-  readonly reward: Float32Array;
-  readonly extras: { readonly wide: Uint8Array };
-}
-
 /** Throws if one of the rows is torn. */
 export function checkWhole({ state, action, reward, extras }: Rows): void {
   // Batches keep their parts at places that fit their elements, so this has a copy of its own.
   const wide = new Int32Array(new Uint8Array(extras.wide).buffer);
+  const words = wide.length / action.length;
   for (let k = 0; k < action.length; k++) {
     const [worker = 0, episode = 0, step = 0, hash = 0] = state.subarray(4 * k, 4 * k + 4);
     let isWhole = hash === hashOf(worker, episode, step) && action[k] === ~hash &&
       reward[k] === step % 2 ** 20;
-    for (let word = 0; word < WIDE_WORDS; word++) isWhole &&= wide[WIDE_WORDS * k + word] === hash;
+    for (let word = 0; word < words; word++) isWhole &&= wide[words * k + word] === hash;
     if (!isWhole) {
       throw new Error(`row ${k} of ${action.length} is torn: ${state.subarray(4 * k, 4 * k + 4)}`);
     }

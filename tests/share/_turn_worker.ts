@@ -2,7 +2,7 @@
 import { ExperienceReplay, type Selector } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
 import { testRandom } from "../replay/_helpers.ts";
-import { type HashedReplay, SCHEMA, stateOf, stepsOf } from "./_rows.ts";
+import { type HashedReplay, NARROW, schemaOf, stateOf, stepsOf } from "./_rows.ts";
 
 /** What it is told. */
 export type Turn =
@@ -28,7 +28,7 @@ interface Actor {
 let actor: Actor | undefined;
 
 async function begin(ticket: ShareTicket, seed: number): Promise<Actor> {
-  const replay = await ExperienceReplay.attach(ticket, SCHEMA);
+  const replay = await ExperienceReplay.attach(ticket, schemaOf(NARROW));
   const selector = replay.selectors.at(-1);
   if (selector === undefined) throw new Error("no selector");
   const handle = replay.newEpisode();
@@ -39,7 +39,7 @@ function record(to: Actor, count: number): readonly number[] {
   const { replay, below } = to;
   const ends = below(3) === 0;
   to.handle = replay.recordMany(to.handle, {
-    ...stepsOf(0, to.episode, to.step, count),
+    ...stepsOf([0, to.episode], to.step, count, NARROW),
     ...(ends ? { finalState: stateOf(0, to.episode, to.step + count) } : {}),
   });
   to.step += count;

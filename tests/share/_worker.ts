@@ -9,7 +9,7 @@ import {
 import { ReplayHandle } from "../../ffi/handle.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
-import { checkWhole, type HashedReplay, SCHEMA, stateOf, stepsOf } from "./_rows.ts";
+import { checkWhole, type HashedReplay, schemaOf, stateOf, stepsOf } from "./_rows.ts";
 import type { Task } from "./_workers.ts";
 
 // The types of a Worker's global scope are not those of the main thread's.
@@ -25,13 +25,15 @@ class Actor {
   readonly written: [handle: number, length: number][] = [];
   readonly #replay: HashedReplay;
   readonly #worker: number;
+  readonly #wide: number;
   readonly #below: (bound: number) => number;
   #length = 0;
   #step = 0;
 
-  constructor(replay: HashedReplay, worker: number, below: (bound: number) => number) {
+  constructor(replay: HashedReplay, { worker, wide }: Task, below: (bound: number) => number) {
     this.#replay = replay;
     this.#worker = worker;
+    this.#wide = wide;
     this.#below = below;
   }
 
@@ -47,7 +49,8 @@ class Actor {
     if (now === undefined) throw new Error("no episode");
     const episode = this.written.length - 1;
     const count = Math.min(1 + below(64), this.#length - this.#step, most);
-    const steps = stepsOf(worker, episode, this.#step, count);
+    const wide = this.#wide;
+    const steps = stepsOf([worker, episode], this.#step, count, wide);
     const end = this.#step + count;
     const finalState = end === this.#length ? { finalState: stateOf(worker, episode, end) } : {};
     const how = below(8);
@@ -60,7 +63,7 @@ class Actor {
           steps.action[k] ?? 0,
           steps.reward[k] ?? 0,
           {
-            extras: { wide: steps.extras.wide.subarray(48 * k, 48 * (k + 1)) },
+            extras: { wide: steps.extras.wide.subarray(wide * k, wide * (k + 1)) },
             ...(k === count - 1 ? finalState : {}),
           },
         );
@@ -90,9 +93,9 @@ function breathe(): Promise<void> {
 }
 
 /** Records so many steps, and says which episodes it wrote. */
-function record(replay: HashedReplay, { worker, seed, count }: Task): unknown {
-  const actor = new Actor(replay, worker, testRandom(seed));
-  for (let left = count; left > 0;) left -= actor.record(left);
+function record(replay: HashedReplay, task: Task): unknown {
+  const actor = new Actor(replay, task, testRandom(task.seed));
+  for (let left = task.count; left > 0;) left -= actor.record(left);
   actor.end();
   return actor.written;
 }
@@ -141,7 +144,7 @@ async function drain(replay: HashedReplay, { seed, stop }: Task): Promise<unknow
  */
 async function churn(replay: HashedReplay, task: Task): Promise<never> {
   const below = testRandom(task.seed);
-  const actor = new Actor(replay, task.worker, below);
+  const actor = new Actor(replay, task, below);
   const { selectors } = replay;
   const any = (): Selector => selectors[below(selectors.length)] ?? fail();
   for (let turn = 0;; turn++) {
@@ -157,7 +160,7 @@ async function churn(replay: HashedReplay, task: Task): Promise<never> {
     else if (call < 34) replay.describe();
     else if (call < 36) replay.episodeRecords(replay.newEpisode());
     else if (call < 38) {
-      const other = await ExperienceReplay.attach(task.ticket, SCHEMA);
+      const other = await ExperienceReplay.attach(task.ticket, schemaOf(task.wide));
       other.newEpisode();
       if (below(2) === 0) other[Symbol.dispose]();
     } else if (task.makes && below(10) === 0) {
@@ -173,7 +176,7 @@ async function churn(replay: HashedReplay, task: Task): Promise<never> {
       const seat = ReplayHandle.attach(kernel, Float64Array.from(task.ticket.numbers));
       let episode = replay.newEpisode();
       episode = replay.record(episode, stateOf(9, 9, 9), 0, 0, {
-        extras: { wide: new Uint8Array(48) },
+        extras: { wide: new Uint8Array(task.wide) },
       });
       kernel.symbols.exrp_hold_begin(seat.id);
       scope.close();
@@ -200,7 +203,7 @@ const CALLS = { record, learn, drain, churn };
 scope.onmessage = async ({ data: task }) => {
   let said: unknown;
   try {
-    using replay = await ExperienceReplay.attach(task.ticket, SCHEMA);
+    using replay = await ExperienceReplay.attach(task.ticket, schemaOf(task.wide));
     said = { result: await CALLS[task.call](replay, task) };
   } catch (error) {
     said = {

@@ -16,6 +16,8 @@ export interface Task {
   readonly worker: number;
   /** The seed of what it does. */
   readonly seed: number;
+  /** Bytes of the wide column. */
+  readonly wide: number;
   /** How many records it writes. */
   readonly count: number;
   /** Becomes 1 when Workers without an end of their own should stop. */

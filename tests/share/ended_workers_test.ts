@@ -9,12 +9,13 @@ import { ExperienceReplay, highestPriority, uniform } from "@exrp/replay";
 import { ReplayHandle } from "../../ffi/handle.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
-import { checkWhole, type HashedReplay, SCHEMA } from "./_rows.ts";
+import { checkWhole, type HashedReplay, schemaOf, stateOf, stepsOf, WIDE } from "./_rows.ts";
 import { newStop, start } from "./_workers.ts";
 
 const ENDS = Number(Deno.env.get("EXRP_SHARE_ENDS") ?? 48);
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? Date.now() % 1_000_000);
 const AT_ONCE = 12;
+const CAPACITY = 4000;
 const PATIENCE_MS = 20_000;
 
 /** Draws and looks until the replay has one seat again, or it takes too long. */
@@ -29,13 +30,27 @@ Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SE
   const below = testRandom(SEED);
   const kernel = await openKernel();
   using replay: HashedReplay = await ExperienceReplay.create({
-    capacity: 20_000,
-    ...SCHEMA,
+    capacity: CAPACITY,
+    ...schemaOf(WIDE),
     seed: SEED,
   });
   const own = replay.newPickSelector(uniform());
   replay.newPickSelector(highestPriority());
-  const task = { ticket: replay.share(), call: "churn", count: 0, stop: newStop() } as const;
+  const task = {
+    ticket: replay.share(),
+    call: "churn",
+    count: 0,
+    wide: WIDE,
+    stop: newStop(),
+  } as const;
+  // It is full from the first Worker on, so that its memory shows what they leave.
+  for (let k = 0; k < 8; k++) {
+    const steps = stepsOf([1000, k], 0, CAPACITY / 4, WIDE);
+    replay.recordMany(replay.newEpisode(), {
+      ...steps,
+      finalState: stateOf(1000, k, CAPACITY / 4),
+    });
+  }
   // An episode of this thread goes on through all of it.
   const kept = replay.newEpisode();
   const idsBefore = kernel.symbols.exrp_replay_count();
@@ -87,14 +102,17 @@ Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SE
   const { selectors } = replay.stats();
   assertEquals(selectors.length, replay.selectors.length);
   replay.record(kept, [1, 2, 3, 4], 0, 0, {
-    extras: { wide: new Uint8Array(48) },
+    extras: { wide: new Uint8Array(WIDE) },
     finalState: [1, 2, 3, 5],
   });
   for (const selector of replay.selectors) {
     const batch = replay.getBatch(8, selector);
     assertStrictEquals(replay.setPriority(selector, batch, new Float32Array(8)), 8);
   }
-  using loaded: HashedReplay = await ExperienceReplay.create({ capacity: 20_000, ...SCHEMA });
+  using loaded: HashedReplay = await ExperienceReplay.create({
+    capacity: CAPACITY,
+    ...schemaOf(WIDE),
+  });
   await loaded.unserialize(await replay.serialize());
   assertStrictEquals(loaded.recordCount, replay.recordCount);
   assertStrictEquals(replay.evict(kept), true);
@@ -103,10 +121,13 @@ Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SE
 });
 
 Deno.test(`Workers whose ticket is revoked under load hear of it (seed ${SEED})`, async () => {
-  using replay: HashedReplay = await ExperienceReplay.create({ capacity: 20_000, ...SCHEMA });
+  using replay: HashedReplay = await ExperienceReplay.create({
+    capacity: CAPACITY,
+    ...schemaOf(WIDE),
+  });
   replay.newPickSelector(uniform());
   const ticket = replay.share();
-  const task = { ticket, call: "churn", count: 0, stop: newStop() } as const;
+  const task = { ticket, call: "churn", count: 0, wide: WIDE, stop: newStop() } as const;
   const workers = [0, 1, 2].map((worker) => start({ ...task, worker, seed: SEED + worker }));
   await Promise.all(workers.map(({ ready }) => ready));
   replay.revoke(ticket);

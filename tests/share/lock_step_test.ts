@@ -1,7 +1,7 @@
 /** An actor and a learner that take turns: a run is the same bit for bit whenever it is made again. */
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
-import { checkWhole, type HashedReplay, SCHEMA } from "./_rows.ts";
+import { checkWhole, type HashedReplay, NARROW, schemaOf } from "./_rows.ts";
 import type { Turn } from "./_turn_worker.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? Date.now() % 1_000_000);
@@ -9,7 +9,11 @@ const TURNS = 60;
 
 /** Makes a run; returns what the learner drew, and the snapshot at the end. */
 async function run(seed: number): Promise<{ drawn: number[]; snapshot: Uint8Array }> {
-  using replay: HashedReplay = await ExperienceReplay.create({ capacity: 500, ...SCHEMA, seed });
+  using replay: HashedReplay = await ExperienceReplay.create({
+    capacity: 500,
+    ...schemaOf(NARROW),
+    seed,
+  });
   const leaf = replay.newPickSelector(prioritized());
   const mixed = replay.newPickSelector(
     mixture([{ selector: leaf, share: 2 }, { rule: uniform(), share: 1 }]),

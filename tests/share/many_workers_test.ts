@@ -5,7 +5,15 @@
  */
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
-import { checkStored, checkWhole, type HashedReplay, SCHEMA, Seen } from "./_rows.ts";
+import {
+  checkStored,
+  checkWhole,
+  type HashedReplay,
+  NARROW,
+  schemaOf,
+  Seen,
+  WIDE,
+} from "./_rows.ts";
 import { newStop, start, type Task } from "./_workers.ts";
 
 const RECORDS = Number(Deno.env.get("EXRP_SHARE_RECORDS") ?? 25_000);
@@ -13,22 +21,37 @@ const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? Date.now() % 1_000_000);
 const WORKERS = 8;
 
 /** A replay that holds the records of all Workers, and the tasks of those who write them. */
-async function begin(recordsEach: number): Promise<{ replay: HashedReplay; tasks: Task[] }> {
+async function begin(
+  recordsEach: number,
+  wide: number,
+): Promise<{ replay: HashedReplay; tasks: Task[] }> {
   const replay = await ExperienceReplay.create({
     capacity: WORKERS * recordsEach,
-    ...SCHEMA,
+    ...schemaOf(wide),
     seed: SEED,
   });
   const stop = newStop();
   const ticket = replay.share();
   const tasks = Array.from({ length: WORKERS }, (_, worker): Task => (
-    { ticket, call: "record", worker, seed: SEED + worker, count: recordsEach, stop }
+    { ticket, call: "record", worker, seed: SEED + worker, wide, count: recordsEach, stop }
   ));
   return { replay, tasks };
 }
 
-Deno.test(`${WORKERS} Workers record ${RECORDS} each, while others draw and set priorities (seed ${SEED})`, async () => {
-  const { replay, tasks: [first, ...others] } = await begin(RECORDS);
+for (
+  const [what, recordsEach, wide] of [
+    ["small rows", RECORDS, NARROW],
+    ["large rows", Math.min(RECORDS, 3000), WIDE],
+  ] as const
+) {
+  const name =
+    `${WORKERS} Workers record ${recordsEach} ${what} each, while others draw and set priorities`;
+  Deno.test(`${name} (seed ${SEED})`, () => recordAndDraw(recordsEach, wide));
+}
+
+/** Lets Workers record while others draw, and looks at every record afterwards. */
+async function recordAndDraw(recordsEach: number, wide: number): Promise<void> {
+  const { replay, tasks: [first, ...others] } = await begin(recordsEach, wide);
   using _replay = replay;
   if (first === undefined) throw new Error("no task");
   const leaf = replay.newPickSelector(prioritized());
@@ -52,7 +75,7 @@ Deno.test(`${WORKERS} Workers record ${RECORDS} each, while others draw and set 
   Atomics.store(first.stop, 0, 1);
   await learner.result;
 
-  assertEquals(checkStored(replay), new Array(WORKERS).fill(RECORDS));
+  assertEquals(checkStored(replay), new Array(WORKERS).fill(recordsEach));
   for (const [worker, report] of reports.entries()) {
     for (const [k, [handle, length]] of report.entries()) {
       const { state, size } = replay.episodeRecords(handle);
@@ -60,12 +83,12 @@ Deno.test(`${WORKERS} Workers record ${RECORDS} each, while others draw and set 
     }
   }
   const { recordCount, recordedCount, evictedCount, seatCount } = replay.describe();
-  assertEquals([recordCount, recordedCount], [WORKERS * RECORDS, WORKERS * RECORDS]);
+  assertEquals([recordCount, recordedCount], [WORKERS * recordsEach, WORKERS * recordsEach]);
   assertEquals([evictedCount, seatCount, replay.reap()], [0, 1, 0]);
-});
+}
 
 Deno.test(`two learners drain what ${WORKERS} Workers record: each step once, in order (seed ${SEED})`, async () => {
-  const { replay, tasks } = await begin(Math.min(RECORDS, 10_000));
+  const { replay, tasks } = await begin(Math.min(RECORDS, 10_000), NARROW);
   using _replay = replay;
   const [first] = tasks;
   if (first === undefined) throw new Error("no task");
@@ -101,7 +124,7 @@ Deno.test(`two learners drain what ${WORKERS} Workers record: each step once, in
 });
 
 Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed ${SEED})`, async () => {
-  const { replay, tasks } = await begin(Math.min(RECORDS, 25_000));
+  const { replay, tasks } = await begin(Math.min(RECORDS, 25_000), NARROW);
   using _replay = replay;
   const selector = replay.newPickSelector(prioritized());
   const actors = tasks.map(start);
@@ -114,7 +137,7 @@ Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed 
   const pieces: Uint8Array[] = [];
   await replay.serialize(
     new WritableStream<Uint8Array>({
-      async write(piece) {
+      async write(piece): Promise<void> {
         pieces.push(piece);
         // A slow reader holds nobody up.
         await new Promise((resolve) => setTimeout(resolve, 1));
@@ -125,7 +148,10 @@ Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed 
   await Promise.all(actors.map(({ result }) => result));
   let before = 0;
   for (const snapshot of snapshots) {
-    using loaded = await ExperienceReplay.create({ capacity: replay.capacity, ...SCHEMA });
+    using loaded = await ExperienceReplay.create({
+      capacity: replay.capacity,
+      ...schemaOf(NARROW),
+    });
     await loaded.unserialize(snapshot);
     const counts = checkStored(loaded);
     const stored = counts.reduce((sum, count) => sum + count, 0);

@@ -18,7 +18,6 @@ import {
   mixture,
   newest,
   prioritized,
-  ReplayError,
   uint8,
   uniform,
 } from "@exrp/replay";
