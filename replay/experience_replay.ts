@@ -963,7 +963,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * {@linkcode ExperienceReplay.attach} takes it. A ticket is good for any number of Workers, until you revoke it. A replay makes at most
    * 4,096 tickets.
    *
-   * From the first ticket on, each call waits for those of other threads. That costs about 10 ns while nobody else calls. An operation of
+   * From the first ticket on, each call waits for those of other threads. That costs about 20 ns while nobody else calls. An operation of
    * many calls, such as `drain` or `stats`, is whole: no other thread comes in between. A replay that is not shared pays nothing.
    *
    * What runs functions of this thread can't be shared: rules of your own, and `laber`. Neither can a replay of WebAssembly. A shared

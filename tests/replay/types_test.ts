@@ -20,6 +20,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
+import type { ShareTicket } from "@exrp/replay/types";
 import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {
@@ -449,4 +450,49 @@ Deno.test("where n may be a number or a list, the type does not say how many par
     const count: number = parts.length;
     assertEquals(count, Array.isArray(nStep) ? nStep.length : 1);
   }
+});
+
+Deno.test("a ticket has the type of its replay, and a schema gives a message its type", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: uint8(2),
+    extras: { goal: int32() },
+    pick: { nStep: [1, 3] },
+  });
+  type Schema = {
+    state: Column<"uint8", [2]>;
+    extras: { goal: Column<"int32", []> };
+    pick: { nStep: [1, 3] };
+  };
+  const ticket: ShareTicket<Schema> = replay.share();
+  const anyTicket: ShareTicket = ticket;
+  // @ts-expect-error: the states have another dtype.
+  const _other: ShareTicket<{ state: Column<"float32", [2]> }> = ticket;
+  using typed = await ExperienceReplay.attach(ticket);
+  const same: ExperienceReplay<Schema> = typed;
+  same.record(same.newEpisode(), [1, 2], 0, 0, { extras: { goal: 1 }, finalState: [3, 4] });
+  // @ts-expect-error: the extras are missing.
+  assertThrows(() => same.record(same.newEpisode(), [1, 2], 0, 0));
+  using unknown = await ExperienceReplay.attach(anyTicket);
+  // @ts-expect-error: nobody knows what it holds.
+  assertThrows(() => unknown.record(unknown.newEpisode(), [1, 2], 0, 0));
+
+  const message: unknown = structuredClone(ticket);
+  // @ts-expect-error: an unknown value is no ticket without a schema.
+  using bare = await ExperienceReplay.attach(message);
+  assertStrictEquals(bare.recordCount, 1);
+  using checked = await ExperienceReplay.attach(message, {
+    state: uint8(2),
+    extras: { goal: int32() },
+    pick: { nStep: [1, 3] },
+  });
+  const checkedSame: ExperienceReplay<Schema> = checked;
+  const batch = checkedSame.getBatch(2, checkedSame.newPickSelector(uniform()));
+  const [one, three] = batch.nStep;
+  const goals: Int32Array<ArrayBuffer> = batch.extras.goal;
+  assertEquals([one.n, three.n, goals[0]], [1, 3, 1]);
+  // @ts-expect-error: it needs a state.
+  const wrong = ExperienceReplay.attach(message, { action: int32() });
+  assertInstanceOf(await wrong.catch((error: unknown) => error), TypeError);
+  replay.revoke(ticket);
 });

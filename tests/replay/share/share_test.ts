@@ -24,7 +24,10 @@ import {
 import type { ShareTicket } from "@exrp/replay/types";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { Halving } from "../../../examples/custom_selector.ts";
+import { ReplayHandle } from "../../../ffi/handle.ts";
 import { openKernel } from "../../../ffi/library.ts";
+import { readNote, writeNote } from "../../../replay/share/share_note.ts";
+import { runProgram } from "../../ffi/_program.ts";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
 
 const attach = (ticket: unknown) => ExperienceReplay.attach(ticket, { state: float32(2) });
@@ -429,4 +432,60 @@ Deno.test("whoever waits for a replay hears of what another thread records", asy
   const waiting = replay.waitFor({ records: 1, timeoutMs: 10_000 });
   guest.record(guest.newEpisode(), [1, 2], 0, 0, { finalState: [3, 4] });
   assertStrictEquals(await waiting, 1);
+});
+
+Deno.test("a thread that ended while it made a selector leaves no trace of it, and the numbers stay right", async () => {
+  const { replay, ticket } = await shared();
+  using _replay = replay;
+  using guest = await attach(ticket);
+  const first = replay.newPickSelector(highestPriority());
+  const kernel = await openKernel();
+  using seat = ReplayHandle.attach(kernel, Float64Array.from(ticket.numbers));
+  // What such a thread has done by then: it noted a table, a selector and one that is made of both, and the kernel made none.
+  const note = readNote("test", kernel, seat.id);
+  const [table] = note.tables;
+  if (table === undefined) throw new Error("no table");
+  const { kind: name, options, native: rule, numbers } = uniform();
+  writeNote("test", kernel, seat.id, {
+    ...note,
+    tables: [...note.tables, { ...table, length: 3 }],
+    selectors: [
+      ...note.selectors,
+      { name, options, table: 0, native: { rule, numbers } },
+      { name: "mixture", options: { shares: "1" }, table: 0, parts: [1] },
+    ],
+  });
+  // The message brought a copy of the ticket, and its board is the same memory.
+  Atomics.add(new Int32Array(ticket.board, 0, 1), 0, 1);
+  assertEquals([guest.selectors.length, guest.pickTables.length], [1, 1]);
+  const second = guest.newPickTable({ length: 2 }).newPickSelector(highestPriority());
+  for (const each of [replay, guest]) {
+    assertEquals(each.selectors.map(String), [first, second].map(String));
+    assertEquals(each.pickTables.map(({ policy: { length } }) => length), [1, 2]);
+  }
+  const episode = replay.newEpisode();
+  const steps = { state: [1, 1, 2, 2], action: [0, 0], reward: [0, 0], finalState: [3, 3] };
+  replay.recordMany(episode, steps);
+  assertEquals([...guest.getBatch(1, second).state], [1, 1, 2, 2]);
+  using loaded = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+  await loaded.unserialize(await replay.serialize());
+  assertEquals(loaded.selectors.map(String), replay.selectors.map(String));
+});
+
+Deno.test("an attached replay that is forgotten gives its seat back", async () => {
+  const code = `
+import { ExperienceReplay, float32 } from "@exrp/replay";
+const replay = await ExperienceReplay.create({ capacity: 10, state: float32(1) });
+const ticket = replay.share();
+for (let k = 0; k < 20; k++) await ExperienceReplay.attach(ticket);
+const before = replay.describe().seatCount;
+for (let k = 0; k < 100 && replay.describe().seatCount > 2; k++) {
+  globalThis.gc();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+console.log(before, replay.describe().seatCount <= 2);
+`;
+  const { path } = await openKernel();
+  const { out, error } = await runProgram(code, [`--allow-ffi=${path}`, "--v8-flags=--expose-gc"]);
+  assertStrictEquals(out, "21 true", error);
 });
