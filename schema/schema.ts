@@ -24,13 +24,13 @@ export interface Schema {
   /** The state. */
   readonly state: Column;
   /** The action; `Column<"int32", []>` by default. */
-  readonly action?: Column;
+  readonly action?: Column | undefined;
   /** The reward; `Column<"float32", []>` by default. */
-  readonly reward?: Column;
+  readonly reward?: Column | undefined;
   /** Further columns by name; none by default. */
-  readonly extras?: Columns;
+  readonly extras?: Columns | undefined;
   /** The pick options that decide the types of batches. */
-  readonly pick?: PickSchema;
+  readonly pick?: PickSchema | undefined;
 }
 
 /** The key that marks {@linkcode AnySchema}; nothing at run time. */

@@ -98,6 +98,17 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes;
 }
 
+/** Lets the types of a folder name nothing of Deno's, which their users need not know. */
+async function hideDeno(folder: string): Promise<void> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    if (isDirectory) await hideDeno(path);
+    if (!name.endsWith(".d.ts")) continue;
+    const text = await Deno.readTextFile(path);
+    await Deno.writeTextFile(path, text.replaceAll("typeof Deno", "any"));
+  }
+}
+
 /**
  * Makes the package in `out/package`.
  *
@@ -141,6 +152,7 @@ export async function makeNpmPackage(
   let log = "";
   // The documentation stands in the types, where editors look for it, so the code needs none.
   await compile("--declaration", "--emitDeclarationOnly");
+  await hideDeno(join(out, "package"));
   await compile("--noCheck", "--removeComments");
   if (!await exists(join(out, "package", "mod.js"))) {
     throw new Error(`the compiler wrote nothing:\n${log}`);

@@ -13,12 +13,16 @@ async function cacheOfDeno(): Promise<string> {
 
 /** Whether `deno compile` can make any program here: it downloads the runtime of programs. */
 async function whyNoRuntime(): Promise<string | undefined> {
-  await using folder = await FreshFolder.make({ DENO_DIR: await cacheOfDeno() });
+  const DENORT_BIN = Deno.env.get("DENORT_BIN");
+  await using folder = await FreshFolder.make({
+    ...{ DENO_DIR: await cacheOfDeno() },
+    ...DENORT_BIN === undefined ? {} : { DENORT_BIN },
+  });
   await folder.write("empty.ts", "");
   const { code, stderr } = await folder.deno("compile", "--quiet", "--output", "empty", "empty.ts");
   if (code === 0) return undefined;
   assert(/error sending request|dns error|Setting up base binary/.test(stderr), stderr);
-  return "deno compile can't download its runtime, denort, here";
+  return "deno compile can't download its runtime, denort, here; DENORT_BIN may name one";
 }
 
 const missing = await whyNoRuntime();

@@ -323,12 +323,22 @@ const actions: Float32Array = batch.action;
 export { actions, states };
 `,
     );
-    const compilerOptions = {
-      ...{ module: "nodenext", target: "es2022", lib: ["esnext", "dom", "dom.asynciterable"] },
-      ...{ strict: true, noEmit: true, types: [], skipLibCheck: false },
-    };
-    await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
-    ended("tsc", await folder.run(path.node24, [path.tsc, "-p", "."]));
+    for (
+      const how of [
+        { module: "nodenext" },
+        { module: "node16" },
+        { module: "esnext", moduleResolution: "bundler" },
+      ]
+    ) {
+      const compilerOptions = {
+        ...{ ...how, target: "es2022", lib: ["esnext", "dom", "dom.asynciterable"] },
+        ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+        ...{ noImplicitOverride: true, noPropertyAccessFromIndexSignature: true },
+        ...{ noEmit: true, types: [], skipLibCheck: false },
+      };
+      await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+      ended(`tsc, ${how.module}`, await folder.run(path.node24, [path.tsc, "-p", "."]));
+    }
   },
 );
 
