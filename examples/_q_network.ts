@@ -177,6 +177,13 @@ export class QNetwork {
     };
   }
 
+  /** Takes weights over, as one vector: those of another network. The target network and the optimizer stay as they are. */
+  load(weights: Floats): void {
+    this.#learner.online.dispose();
+    // A copy, because the caller may write to its array again.
+    this.#learner.online = np.array(weights.slice());
+  }
+
   /** A copy of the weights, as one vector. */
   weights(): Floats {
     return this.#learner.online.ref.dataSync() as Floats;

@@ -1,0 +1,304 @@
+/**
+ * An Ape-X agent that learns CartPole-v1: actors in Workers play, and the main thread learns from one shared replay (Horgan et al.,
+ * "Distributed Prioritized Experience Replay", 2018).
+ *
+ * ```sh
+ * deno task apex
+ * deno task apex --actors 2 --seed 3
+ * deno task apex --lock-step
+ * ```
+ *
+ * Read {@linkcode train} first, then `act` in `actor.ts`. `docs/actors.md` explains the parts of the library that they use.
+ *
+ * @module
+ */
+import { type Batch, ExperienceReplay, float32, prioritized, samplesPerInsert } from "@exrp/replay";
+import { Broadcast } from "@exrp/replay/actors";
+import { CartPole } from "@exrp/replay/envs";
+import { annealed } from "@exrp/replay/returns";
+import { parseArgs } from "node:util";
+import { newEnvironments, play } from "../_cart_poles.ts";
+import { type CurvePoint, isSolved, mean } from "../_curve.ts";
+import type { Floats } from "../_network.ts";
+import { integerOf, runExample } from "../_options.ts";
+import { QNetwork } from "../_q_network.ts";
+import { curvesSvg, Progress } from "../_report.ts";
+import type { ActorJob, Published, Transition, Turn } from "./actor.ts";
+
+/** The numbers of the algorithm. Most are those of the quickstart, and `docs/quickstart.md` gives the reasons. */
+export const SETTINGS = {
+  capacity: 10_000, // records that the replay holds
+  discount: 0.99,
+  returnSteps: 3,
+  batchSize: 128,
+  warmupSteps: 1_000, // records before the first update, of random actions
+  updatesPerStep: 1, // the pace: updates for each step that the actors record
+  turnSteps: 50, // steps of an actor in one chunk
+  publishEvery: 10, // updates between two versions of the weights, except in lock-step
+  learningRate: { first: 1e-3, last: 1e-4, updates: 20_000 },
+  targetRate: 0.01,
+  alpha: 0.6,
+  beta: { first: 0.4, last: 1, updates: 30_000 },
+  evaluation: { every: 1_000, episodes: 20 }, // updates between evaluations; episodes in each
+  solved: { return: 495, times: 3 }, // training stops after three such means in a row, as in the quickstart
+};
+
+/** What the user may choose. */
+export interface Options {
+  actors: number;
+  seed: number;
+  /** Environment steps at most, of all actors together; training stops earlier once the task is solved. */
+  steps: number;
+  /** Whether the one actor and the learner take turns, so that the same seed gives the same run. */
+  lockStep: boolean;
+}
+
+/** What training gives. */
+export interface Trained {
+  /** The returns of the actors' episodes. */
+  episodes: CurvePoint[];
+  /** The mean returns of the greedy evaluations. */
+  evaluations: CurvePoint[];
+  /** The weights of the best evaluation. */
+  weights: Floats;
+}
+
+/** What there is to see of training after an update. */
+export interface Seen {
+  readonly steps: number;
+  readonly loss: number;
+  readonly batch: Batch<Transition>;
+  readonly trained: Trained;
+}
+
+/** Learns CartPole-v1. Calls `watch` after each update. */
+export async function train(
+  options: Options,
+  watch: (seen: Seen) => void = () => {},
+): Promise<Trained> {
+  const { seed, lockStep } = options;
+  const { batchSize, warmupSteps, updatesPerStep, turnSteps, returnSteps, discount } = SETTINGS;
+  const ratio = batchSize * updatesPerStep;
+  using replay = await ExperienceReplay.create({
+    capacity: SETTINGS.capacity,
+    state: float32(CartPole.stateSize),
+    pick: { nStep: returnSteps, discount },
+    seed,
+  });
+  // Whoever is ahead waits: the actors, or the learner. In lock-step they take turns, which is the strictest pace.
+  if (!lockStep) {
+    const error = 2 * ratio * turnSteps * options.actors;
+    replay.setPace(samplesPerInsert(ratio, { minSize: warmupSteps, error }));
+  }
+  const selector = replay.newPickSelector(prioritized({ alpha: SETTINGS.alpha }));
+  using network = await QNetwork.create({ seed });
+  const testEnvironments = newEnvironments(SETTINGS.evaluation.episodes, 1_000_000 + 1_000 * seed);
+  const learningRate = schedule(SETTINGS.learningRate);
+  const beta = schedule(SETTINGS.beta);
+
+  const broadcast = Broadcast.create<Published>({
+    weights: network.weights(),
+    updates: new Float64Array(1),
+    stop: new Uint8Array(1),
+  });
+  let update = 0; // how many there were
+  const publish = (stop = 0): number =>
+    broadcast.publish({
+      weights: network.weights(),
+      updates: Float64Array.of(update),
+      stop: Uint8Array.of(stop),
+    });
+
+  const trained: Trained = { episodes: [], evaluations: [], weights: network.weights() };
+  let steps = 0;
+  let best = -Infinity;
+  using actors = new Actors(options.actors, (turn) => {
+    steps += turn.steps;
+    trained.episodes.push(...turn.returns.map((value) => ({ step: steps, return: value })));
+  });
+  const ticket = replay.share();
+  actors.start((index) => ({
+    ...{ replay: ticket, broadcast: broadcast.ticket, index, count: options.actors },
+    ...{ seed, turnSteps, nStep: returnSteps, lockStep },
+  }));
+
+  let batch: Batch<Transition> | undefined; // its memory serves every update
+  while (steps < options.steps && !isSolved(trained.evaluations, SETTINGS.solved)) {
+    // 1. In lock-step, new weights begin the actor's next turn, and the learner waits until it is over. Otherwise it only looks whether
+    // messages have come.
+    if (lockStep && steps > 0) publish();
+    await actors.listen(lockStep);
+    if (lockStep && steps < warmupSteps) continue;
+
+    for (let k = 0; k < turnSteps * updatesPerStep; k++) {
+      // 2. Learn. The batch comes as soon as the pace lets it.
+      const draw = (): Batch<Transition> =>
+        replay.getBatch(batchSize, selector, { beta: beta(update), into: batch });
+      batch = lockStep ? draw() : await actors.race(replay.whenReady(draw));
+      const [nStep] = batch.nStep;
+      const { loss, tdError } = network.update({
+        state: batch.state,
+        action: batch.action,
+        reward: nStep.reward,
+        nextState: nStep.nextState,
+        discount: nStep.discount,
+        weight: batch.importanceWeight,
+      }, { learningRate: learningRate(update), targetRate: SETTINGS.targetRate });
+      replay.setPriority(selector, batch, tdError.map(Math.abs));
+      update++;
+      if (!lockStep && update % SETTINGS.publishEvery === 0) publish();
+
+      // 3. Evaluate: play some episodes without exploring, and keep the best policy so far.
+      if (update % SETTINGS.evaluation.every === 0) {
+        const evaluation = mean(play(network, testEnvironments));
+        trained.evaluations.push({ step: steps, return: evaluation });
+        if (evaluation >= best) [best, trained.weights] = [evaluation, network.weights()];
+      }
+      watch({ steps, loss, batch, trained });
+    }
+  }
+
+  // 4. End: no pace holds the actors back any more, and each writes what it has.
+  replay.setPace(undefined);
+  publish(1);
+  await actors.end();
+  return trained;
+}
+
+/** The Workers of the actors. */
+class Actors implements Disposable {
+  readonly #workers: Worker[];
+  readonly #hear: (turn: Turn) => void;
+  readonly #failed = Promise.withResolvers<never>();
+  readonly #left: PromiseWithResolvers<void>[];
+  #turn = Promise.withResolvers<void>();
+
+  constructor(count: number, hear: (turn: Turn) => void) {
+    this.#hear = hear;
+    this.#left = Array.from({ length: count }, () => Promise.withResolvers<void>());
+    const url = new URL("./worker.ts", import.meta.url);
+    this.#workers = this.#left.map(() => new Worker(url, { type: "module" }));
+    this.#failed.promise.catch(() => {}); // `race` tells it
+  }
+
+  /** Gives each actor its job. */
+  start(job: (index: number) => ActorJob): void {
+    for (const [index, worker] of this.#workers.entries()) {
+      worker.onmessage = ({ data }: MessageEvent<Turn>) => {
+        this.#hear(data);
+        this.#turn.resolve();
+        if (data.isLast) this.#left[index]?.resolve();
+      };
+      worker.onerror = (event) => {
+        event.preventDefault();
+        this.#failed.reject(new Error(`actor ${index}: ${event.message}`));
+      };
+      worker.postMessage(job(index));
+    }
+  }
+
+  /** Lets messages come in. If `wait` is true, it waits for one. */
+  async listen(wait: boolean): Promise<void> {
+    const breath = new Promise<void>((resolve) => setTimeout(resolve));
+    await this.race(wait ? this.#turn.promise : breath);
+    this.#turn = Promise.withResolvers();
+  }
+
+  /** What `promise` gives, unless an actor fails before. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#failed.promise]);
+  }
+
+  /** Waits until all actors have left. */
+  async end(): Promise<void> {
+    await this.race(Promise.all(this.#left.map(({ promise }) => promise)));
+  }
+
+  [Symbol.dispose](): void {
+    for (const worker of this.#workers) worker.terminate();
+  }
+}
+
+/** A number that moves linearly with the updates. */
+function schedule(
+  { first, last, updates }: { first: number; last: number; updates: number },
+): (update: number) => number {
+  return annealed(first, last, updates);
+}
+
+const HELP = `Learn CartPole-v1 by Ape-X: actors in Workers, and one shared replay.
+
+Usage: deno task apex [options]
+
+  --actors <number>   how many, 1 to 64; 4 by default, and 1 with --lock-step
+  --seed <number>     for the task, the network, the actions and the picks; 1 by default
+  --steps <number>    environment steps at most, of all actors together; 60000 by default
+  --lock-step         one actor and the learner take turns, so a seed gives the same run each time
+  -h, --help          print this
+
+Training ends sooner once the task is solved. The learning curve goes to the folder out.
+`;
+
+/**
+ * Reads the command line. Returns `"help"` for `--help`.
+ *
+ * @throws {TypeError} If a flag is unknown, has no value, or has a value that is not allowed.
+ */
+export function parseOptions(args: string[]): Options | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      actors: { type: "string" },
+      seed: { type: "string", default: "1" },
+      steps: { type: "string", default: "60000" },
+      "lock-step": { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) return "help";
+  const lockStep = values["lock-step"];
+  const actors = integerOf("actors", values.actors ?? (lockStep ? "1" : "4"), 1, 64);
+  if (lockStep && actors !== 1) {
+    throw new TypeError(`--lock-step takes one actor, not ${actors}`);
+  }
+  return {
+    actors,
+    seed: integerOf("seed", values.seed, 0, 1_000_000),
+    steps: integerOf("steps", values.steps, 1, 10_000_000),
+    lockStep,
+  };
+}
+
+async function run(options: Options): Promise<void> {
+  const startedAt = performance.now();
+  using progress = new Progress(options.steps);
+  const trained = await train(options, ({ steps, loss, trained: { episodes, evaluations } }) => {
+    progress.update(steps, {
+      return: mean(episodes.slice(-20).map((point) => point.return)),
+      loss,
+      best: Math.max(0, ...evaluations.map((point) => point.return)),
+    });
+  });
+  const seconds = (performance.now() - startedAt) / 1000;
+  const file = `out/apex_cartpole_actors${options.actors}_seed${options.seed}.svg`;
+  const picture = await curvesSvg(
+    [{ name: "20 greedy episodes", points: trained.evaluations }],
+    `CartPole-v1, Ape-X with ${options.actors} actors, seed ${options.seed}`,
+    { title: "return", domain: [0, 500], solved: SETTINGS.solved.return },
+  );
+  await Deno.mkdir("out", { recursive: true });
+  await Deno.writeTextFile(file, picture);
+  const solved = isSolved(trained.evaluations, SETTINGS.solved);
+  const step = trained.evaluations.at(-1)?.step ?? 0;
+  // The kept policy plays new episodes, which had no part in any choice.
+  using network = await QNetwork.create({ weights: trained.weights });
+  const returns = play(network, newEnvironments(20, 2_000_000 + 1_000 * options.seed));
+  console.log(
+    `\n${solved ? "Solved" : "Not solved"} after ${step} steps and ${seconds.toFixed(1)} s. ` +
+      `Solved means a mean return of at least ${SETTINGS.solved.return} in ${SETTINGS.solved.times} evaluations in a row.\n` +
+      `On 20 fresh episodes the best policy earns ${mean(returns).toFixed(1)} on average, ` +
+      `${Math.min(...returns)} at worst, of 500.\nPicture: ${file}`,
+  );
+}
+
+if (import.meta.main) Deno.exitCode = await runExample(Deno.args, parseOptions, HELP, run);
