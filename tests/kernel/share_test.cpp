@@ -447,6 +447,30 @@ void refusals() {
   CHECK_EQUAL(exrp_replay_destroy(heard), 0);
 }
 
+/// A thread that ends while it holds the replay by one of its seats, whichever of them the kernel takes back first.
+void endsWhileHolding() {
+  const uint32_t replay = make({});
+  const Ticket ticket(replay);
+  for (uint32_t holder = 0; holder < 3; ++holder) {
+    double handle = 0;
+    std::thread other([&] {
+      const uint32_t seats[] = {ticket.attach(), ticket.attach(), ticket.attach()};
+      CHECK_EQUAL(exrp_episode_create(seats[1], &handle), 0);
+      CHECK_EQUAL(exrp_hold_begin(seats[holder]), 0);
+      CHECK_EQUAL(exrp_hold_begin(seats[holder]), 0);
+    });
+    other.join();
+    double info[EXRP_SHARE_INFO_COUNT];
+    CHECK_EQUAL(exrp_share_info(replay, info, EXRP_SHARE_INFO_COUNT), 0);
+    CHECK(info[EXRP_SHARE_INFO_SEATS] == 1);
+    uint32_t reaped = 0;
+    CHECK_EQUAL(exrp_share_reap(replay, &reaped), 0);
+    CHECK_EQUAL(reaped, 3);
+    CHECK_EQUAL(broken(replay), 0);
+  }
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
 /// Batches ordered ahead by a seat, while another records and the first one holds now and then.
 void orders() {
   const uint32_t replay = make({});
@@ -502,6 +526,7 @@ int main() {
   stateCount = 400;
   manyEpisodesAtOnce();
   ends();
+  endsWhileHolding();
   orders();
   for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_RESERVOIR}) {
     for (const uint32_t capacity : {40u, 1000u}) {
