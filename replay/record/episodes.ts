@@ -89,9 +89,13 @@ export class Episodes {
       if (options.tag !== undefined) tag = checkTag("newEpisode(): tag", options.tag);
     }
     if (tag !== 0 && core.shared !== undefined) {
-      return core.together("newEpisode()", () => this.#begin(tag));
+      return this.#beginShared(tag);
     }
     return this.#begin(tag);
+  }
+
+  #beginShared(tag: number): number {
+    return this.#core.together("newEpisode()", () => this.#begin(tag));
   }
 
   #begin(tag: number): number {
