@@ -58,6 +58,9 @@ const made: Record<string, (() => unknown) | null> = {
   laber: () => everyday.laber({ score: () => [] }),
   mixture: () => everyday.mixture([{ rule: uniform(), share: 1 }]),
   afterDraws: () => everyday.afterDraws(3),
+  minSize: () => everyday.minSize(10),
+  queue: () => everyday.queue(10),
+  samplesPerInsert: () => everyday.samplesPerInsert(8, { minSize: 10, error: 32 }),
   NativeSelector: () => uniform(),
   NativeEviction: () => everyday.fifo(),
   RandomStream: null,
@@ -194,6 +197,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     "ages",
     "drawnCount",
     "drawsPerRecord",
+    "pace",
     "selectors",
   ]);
 
