@@ -8,7 +8,10 @@ import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/column
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../schema/schema.ts";
 import type { LocalColumn, LocalNumbers, LocalSteps } from "./_local_steps.ts";
 
-/** The n-step return of each step, as a batch has it in `nStep`. A learner's function for TD errors takes it as it is. */
+/**
+ * The n-step return of each of the {@linkcode ActorSteps}, as a batch has it in `nStep`. A learner's function for TD errors takes it as it
+ * is.
+ */
 export interface ActorNStep<S extends Schema = AnySchema> {
   /** `[size]`: the sum of the discounted rewards of up to n steps. */
   readonly reward: Float32Array<ArrayBuffer>;

@@ -17,7 +17,7 @@ import type { AnyColumnArray, DType } from "../schema/columns.ts";
 import { changeOf } from "./_change.ts";
 import { Slots } from "./_slots.ts";
 
-/** Typed arrays by name: those of the dtypes that columns have. */
+/** Typed arrays by name, for {@linkcode Broadcast.create}: those of the dtypes that columns have. */
 export type BroadcastArrays = Readonly<Record<string, AnyColumnArray>>;
 
 /** What another thread needs to attach to a broadcast: plain data for `postMessage`. It is made by {@linkcode Broadcast.ticket}. */

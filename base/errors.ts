@@ -4,7 +4,7 @@
  * @module
  */
 
-/** The failures that a caller can handle. The words stay the same between versions. */
+/** The failures that a caller can handle. {@linkcode ReplayError.code} is one of them. The words stay the same between versions. */
 export type ReplayErrorCode =
   | "argument"
   | "batch-size"
@@ -46,7 +46,19 @@ export type ReplayErrorCode =
   | "timeout"
   | "unknown";
 
-/** The details of a {@linkcode ReplayError}, beside its code and text. */
+/**
+ * The details of a {@linkcode ReplayError}, beside its code and text.
+ *
+ * @example
+ * ```ts
+ * import { ReplayError } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * // In a test of your own code, throw what a replay would throw.
+ * const error = new ReplayError("file", "cannot write", { cause: new Error("disk full") });
+ * assertStrictEquals(error.status, 0);
+ * ```
+ */
 export interface ReplayErrorOptions {
   /** The kernel's status, as `kernel/exrp.h` numbers it; 0 when the error is not the kernel's. */
   readonly status?: number;

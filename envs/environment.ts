@@ -7,7 +7,7 @@
 import { checkInteger } from "../base/checks.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
 
-/** What one step of an environment leads to. */
+/** What one step of an environment leads to, such as {@linkcode CartPole.step}. */
 export interface StepResult<State> {
   /** The state after the step. An array is a new one each time, so you may keep it. */
   readonly state: State;

@@ -10,7 +10,17 @@ import { checkAction, checkRunning, type StepResult } from "./environment.ts";
 /** What each action adds to x and y: up, right, down, left. */
 const MOVES = [[0, -1], [1, 0], [0, 1], [-1, 0]] as const;
 
-/** The options of {@linkcode GridMaze}. */
+/**
+ * The options of {@linkcode GridMaze}.
+ *
+ * @example
+ * ```ts
+ * import { GridMaze } from "@exrp/replay/envs";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(new GridMaze(["S.G"], { stepLimit: 20 }).stepLimit, 20);
+ * ```
+ */
 export interface GridMazeOptions {
   /** After how many steps an episode is truncated: 1 to 2^31 - 1. By default 200. */
   readonly stepLimit?: number;

@@ -82,7 +82,10 @@ export interface EvictionPolicy {
   load?(bytes: Uint8Array): void;
 }
 
-/** A value of the option `eviction`: a policy of the library, or one of your own. */
+/**
+ * A value of the option `eviction` of {@linkcode ExperienceReplay.create}: a policy of the library, or an {@linkcode EvictionPolicy} of
+ * your own.
+ */
 export type EvictionRule = NativeEviction | EvictionPolicy;
 
 const METHODS = ["created", "removed", "victim"] as const;

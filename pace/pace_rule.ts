@@ -7,7 +7,10 @@
 import { show, showUnlike } from "../base/checks.ts";
 import { ruleText, showAs } from "../base/inspect.ts";
 
-/** The numbers of a pace. With I records and S picks since it began, their difference is D = I × ratio - S. */
+/**
+ * The numbers of a pace. {@linkcode PaceRule.numbers} has them. With I records and S picks since it began, their difference is
+ * D = I × ratio - S.
+ */
 export interface PaceNumbers {
   /** How many picks are drawn for each record. */
   readonly ratio: number;

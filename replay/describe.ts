@@ -14,7 +14,7 @@ import type { ReplayCore } from "./core.ts";
 import { type PaceState, paceState } from "./pace/pacer.ts";
 import type { Register } from "./register/register.ts";
 
-/** One column, described. */
+/** One column of a {@linkcode ReplayDescription}. */
 export interface ColumnDescription {
   /** `state`, `action`, `reward`, or `extras.` and a name. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface ColumnDescription {
   readonly every?: number;
 }
 
-/** One selector, described. */
+/** One selector of a {@linkcode ReplayDescription}. */
 export interface SelectorDescription {
   /** Its number. */
   readonly id: number;
@@ -42,7 +42,7 @@ export interface SelectorDescription {
   readonly options: Readonly<Record<string, SelectorOption>>;
 }
 
-/** One pick table, described. */
+/** One pick table of a {@linkcode ReplayDescription}. */
 export interface PickTableDescription {
   /** Its number. */
   readonly id: number;
@@ -52,7 +52,7 @@ export interface PickTableDescription {
   readonly pickCount: number;
 }
 
-/** Bytes of memory, by part. */
+/** Bytes of memory, by part, in a {@linkcode ReplayDescription}. */
 export interface MemoryDescription {
   /** Everything. */
   readonly total: number;
@@ -64,7 +64,7 @@ export interface MemoryDescription {
   readonly index: number;
 }
 
-/** A replay, described. `String(description)` is a table for people. */
+/** A replay, as {@linkcode ReplayView.describe} describes it. `String(description)` is a table for people. */
 export interface ReplayDescription {
   /** The most records that the replay holds: the option `capacity`, or less if `capacityBytes` has room for less. */
   readonly capacity: number;

@@ -35,7 +35,22 @@ interface ViewParts {
  */
 export let coreOf: (where: string, replay: unknown) => ReplayCore;
 
-/** What you can read from a replay. {@linkcode ExperienceReplay} extends it, and records, draws and saves. */
+/**
+ * What you can read from a replay. {@linkcode ExperienceReplay} extends it, and records, draws and saves.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, type ReplayView } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * // What only looks takes a view, so it takes every replay.
+ * const fill = (view: ReplayView): number => view.recordCount / view.capacity;
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+ * replay.record(replay.newEpisode(), 1, 0, 0);
+ * assertStrictEquals(fill(replay), 0.01);
+ * ```
+ */
 export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   readonly #core: ReplayCore;
   readonly #episodes: Episodes;

@@ -8,7 +8,7 @@ import type { ColumnArray, ColumnArrays } from "./columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Known, known, NStepOf, Schema } from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
-/** One n-step return of a batch. It has the `reward`, `nextState` and `discount` that a one-step learner takes. */
+/** One n-step return of a {@linkcode Batch}. It has the `reward`, `nextState` and `discount` that a one-step learner takes. */
 export interface NStepPart<S extends Schema = AnySchema> {
   /** The type of the batch; only for TypeScript. */
   readonly [known]?: Known<S>;
@@ -37,12 +37,12 @@ export interface NStepPart<S extends Schema = AnySchema> {
   };
 }
 
-/** The n-step returns of a batch: one for each n of the pick policy. */
+/** The n-step returns of a {@linkcode Batch}: one for each n of the pick policy. */
 export type NStepParts<S extends Schema> = readonly number[] extends NStepOf<S>
   ? readonly NStepPart<S>[]
   : NStepPartsOf<S, NStepOf<S>>;
 
-/** One part for each n. Where n may be a number or a list, the parts are those of either. */
+/** One {@linkcode NStepPart} for each n. Where n may be a number or a list, the parts are those of either. */
 export type NStepPartsOf<S extends Schema, N extends number | readonly number[]> = N extends
   readonly number[] ? { readonly [K in keyof N]: NStepPart<S> }
   : readonly [NStepPart<S>];

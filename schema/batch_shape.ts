@@ -12,14 +12,14 @@ export type BatchColumnShape<C extends Column> = C extends KeptColumn
   ? readonly [number, ...C["shape"]]
   : readonly [number, number, ...C["shape"]];
 
-/** The shapes of columns in a batch, by name. */
+/** The shapes of columns in a {@linkcode Batch}, by name. */
 export type BatchColumnShapes<X extends Columns> = {
   readonly [K in keyof X]: BatchColumnShape<X[K]>;
 };
 
 /**
- * The shape of states with all of their frames: `[batch, length, ...shape]`, or `[batch, length, stack, ...shape]`. If TypeScript does
- * not know the number of frames, it is a list of numbers.
+ * The shape of the states of a {@linkcode Batch} with all of their frames: `[batch, length, ...shape]`, or
+ * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers.
  */
 export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
   ? Stack extends 1 ? BatchColumnShape<ColumnOf<S, "state">>
@@ -27,14 +27,14 @@ export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extend
   : readonly [number, number, Stack, ...ColumnOf<S, "state">["shape"]]
   : never;
 
-/** The shape of `batch.state`: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
+/** The shape of {@linkcode Batch.state}: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
 export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
   ? BatchColumnShape<ColumnOf<S, "state">>
   : [CompactOf<S>] extends [false] ? StackShape<S>
   : [StackOf<S>] extends [1] ? StackShape<S>
   : readonly number[];
 
-/** The shapes of a batch's parts. */
+/** The shapes of the parts of a {@linkcode Batch}. */
 export interface BatchShape<S extends Schema = AnySchema> {
   /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;

@@ -7,7 +7,7 @@
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
 import { showAs } from "../base/inspect.ts";
 
-/** The types of number that a column can have. `bool` is stored as a byte of 0 or 1. */
+/** The types of number that a {@linkcode Column} can have. `bool` is stored as a byte of 0 or 1. */
 export type DType =
   | "uint8"
   | "int8"
@@ -18,16 +18,16 @@ export type DType =
   | "float64"
   | "bool";
 
-/** The typed array that a batch has for a column. */
+/** The typed array that a {@linkcode Batch} has for a column. */
 export type ColumnArray<C extends Column> = ArrayOfDType[C["dtype"]];
 
-/** The typed arrays that a batch has for columns, by name. */
+/** The typed arrays that a {@linkcode Batch} has for columns, by name. */
 export type ColumnArrays<X extends Columns> = { readonly [K in keyof X]: ColumnArray<X[K]> };
 
-/** The typed array of a column of any dtype. */
+/** The typed array of a column of any {@linkcode DType}. */
 export type AnyColumnArray = ArrayOfDType[DType];
 
-/** The typed array of each dtype. */
+/** The typed array of each {@linkcode DType}. */
 export interface ArrayOfDType {
   /** Whole numbers 0 to 255. */
   readonly uint8: Uint8Array<ArrayBuffer>;
@@ -47,7 +47,10 @@ export interface ArrayOfDType {
   readonly bool: Uint8Array<ArrayBuffer>;
 }
 
-/** A plain array of numbers, or a typed array of any kind whose elements are numbers. A `BigInt64Array` is none. */
+/**
+ * A plain array of numbers, or a typed array of any kind whose elements are numbers. A `BigInt64Array` is none.
+ * {@linkcode ExperienceReplay.recordMany} takes it.
+ */
 export type NumericArray =
   | readonly number[]
   | Int8Array
@@ -61,30 +64,31 @@ export type NumericArray =
   | Float32Array
   | Float64Array;
 
-/** What `record` takes for a column of one element. */
+/** What {@linkcode ExperienceReplay.record} takes for a column of one element. */
 export type ScalarValue<C extends Column> = C["dtype"] extends "bool" ? boolean | number : number;
 
 /**
- * What `record` takes for a column with a shape: a plain or typed array of numbers, for `bool` also one of `true` and `false`. It is
- * copied fastest if it is the typed array of the column's dtype. The values of any other are checked for the range of the dtype.
+ * What {@linkcode ExperienceReplay.record} takes for a column with a shape: a plain or typed array of numbers, for `bool` also one of
+ * `true` and `false`. It is copied fastest if it is the typed array of the column's dtype. The values of any other are checked for the
+ * range of the dtype.
  */
 export type ArrayValue<C extends Column> = C["dtype"] extends "bool"
   ? NumericArray | readonly boolean[]
   : NumericArray;
 
 /**
- * What `record` takes for a column. Without a shape it is a number, and for `bool` also `true` or `false`. With a shape it is the
- * values in row-major order.
+ * What {@linkcode ExperienceReplay.record} takes for a column. Without a shape it is a number, and for `bool` also `true` or `false`. With
+ * a shape it is the values in row-major order.
  */
 export type ColumnValue<C extends Column> = number extends C["shape"]["length"]
   ? ScalarValue<C> | ArrayValue<C>
   : C["shape"]["length"] extends 0 ? ScalarValue<C>
   : ArrayValue<C>;
 
-/** Columns by name. */
+/** Columns by name, as the option `extras` of {@linkcode ExperienceReplay.create} has them. */
 export type Columns = Readonly<Record<string, Column>>;
 
-/** No columns at all: the extras of a replay that has none. */
+/** No {@linkcode Columns} at all: the extras of a replay that has none. */
 export type NoColumns = Readonly<Record<never, Column>>;
 
 const BYTES: Readonly<Record<DType, number>> = {
@@ -173,7 +177,20 @@ export class Column<
   }
 }
 
-/** A column that not all records keep; made by {@linkcode every}. */
+/**
+ * A column that not all records keep; made by {@linkcode every}.
+ *
+ * @example
+ * ```ts
+ * import { every, float32, KeptColumn } from "@exrp/replay";
+ * import { assert, assertStrictEquals } from "@std/assert";
+ *
+ * // An LSTM's state, once every 16 records.
+ * const column = every(16, float32(2, 64));
+ * assert(column instanceof KeptColumn);
+ * assertStrictEquals(column.every, 16);
+ * ```
+ */
 export class KeptColumn<
   D extends DType = DType,
   S extends readonly number[] = readonly number[],

@@ -10,14 +10,21 @@ import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
 import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
 
-/** What stands in a stack for frames before the start of the episode: its first frame, or zeros. */
+/**
+ * What stands in a stack for frames before the start of the episode: its first frame, or zeros. It is the option `stackPadding` of
+ * {@linkcode PickOptions}.
+ */
 export type StackPadding = "repeat" | "zeros";
 
-/** How a batch gives next states: in a part of their own, as one more row of `state`, or not at all. */
+/**
+ * How a batch gives next states: in a part of their own, as one more row of `state`, or not at all. It is the option `nextState` of
+ * {@linkcode PickOptions}.
+ */
 export type NextStateMode = "copy" | "overlap" | false;
 
 /**
- * The pick policy: which sequences may be drawn, and what a batch holds of them.
+ * The pick policy of {@linkcode ExperienceReplay.newPickTable} and {@linkcode CreateOptions.pick}: which sequences may be drawn, and what a
+ * batch holds of them.
  *
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
  *
@@ -108,7 +115,7 @@ export interface PickOptions<
   readonly where?: PickWhere;
 }
 
-/** A pick policy, checked and filled in. */
+/** A pick policy, checked and filled in. {@linkcode PickTable.policy} is one. */
 export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">> & {
   /** n of each n-step return. */
   readonly nStep: readonly number[];

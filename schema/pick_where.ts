@@ -8,13 +8,26 @@ import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { EXRP_LIMIT_TAGS } from "../ffi/symbols.ts";
 
-/** Which episodes have picks in a pick table. */
+/**
+ * Which episodes have picks in a pick table. It is the option `where` of {@linkcode PickOptions}.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+ * const demos = replay.newPickTable({ where: { tag: 1 } });
+ * for (const tag of [0, 1]) replay.record(replay.newEpisode({ tag }), tag, 0, 0, { finalState: 9 });
+ * assertEquals([...replay.getBatch(2, demos.newPickSelector(uniform())).state], [1, 1]);
+ * ```
+ */
 export interface PickWhere {
   /** The tag of these episodes, or a list of 1 to 16 tags; each a whole number from -2^31 to 2^31 - 1. */
   readonly tag: number | readonly number[];
 }
 
-/** Which episodes have picks in a pick table, checked: the tags are a rising list. */
+/** {@linkcode PickWhere}, checked: the tags are a rising list. */
 export interface PolicyWhere {
   /** The tags, in rising order, each once. */
   readonly tag: readonly number[];

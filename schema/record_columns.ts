@@ -9,7 +9,7 @@ import type { Column } from "./columns.ts";
 import type { ReplayConfig } from "./create_options.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "./schema.ts";
 
-/** The columns of a record, by name. */
+/** The columns of a record, by name. {@linkcode ExperienceReplay.columns} has them. */
 export interface RecordColumns<S extends Schema = AnySchema> {
   /** The state. */
   readonly state: ColumnOf<S, "state">;

@@ -6,7 +6,7 @@
 
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
 
-/** The pick options that decide the types of batches. An option that you leave out has its default. */
+/** Those of the {@linkcode PickOptions} that decide the types of batches. An option that you leave out has its default. */
 export interface PickSchema {
   /** How many frames make one state. */
   readonly stack?: number;
@@ -18,7 +18,22 @@ export interface PickSchema {
 
 /**
  * What a replay holds, as the parameter of its type: `ExperienceReplay<{ state: Column<"float32", [4]> }>`. The names are those of the
- * options of `create`. What you leave out has its default.
+ * options of {@linkcode ExperienceReplay.create}. What you leave out has its default.
+ *
+ * @example
+ * ```ts
+ * import { type Column, ExperienceReplay, float32 } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * type Schema = { state: Column<"float32", [2]> };
+ * function fill(replay: ExperienceReplay<Schema>): void {
+ *   replay.record(replay.newEpisode(), [1, 2], 0, 1, { finalState: [3, 4] });
+ * }
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+ * fill(replay);
+ * assertStrictEquals(replay.recordCount, 1);
+ * ```
  */
 export interface Schema {
   /** The state. */
@@ -36,7 +51,7 @@ export interface Schema {
 /** The key that marks {@linkcode AnySchema}; nothing at run time. */
 export declare const anySchema: unique symbol;
 
-/** The schema of any replay. It is the default parameter of `ExperienceReplay`, `Batch` and `Selector`. */
+/** The schema of any replay. It is the default parameter of {@linkcode ExperienceReplay}, {@linkcode Batch} and {@linkcode Selector}. */
 export interface AnySchema {
   /** Any state. */
   readonly state: Column;
@@ -52,7 +67,7 @@ export interface AnySchema {
   readonly [anySchema]?: true;
 }
 
-/** The pick schema of any pick table. */
+/** The {@linkcode PickSchema} of any pick table. */
 export interface AnyPick {
   /** Any number of frames. */
   readonly stack: number;
@@ -62,65 +77,68 @@ export interface AnyPick {
   readonly nStep: number | readonly number[];
 }
 
-/** The column of a schema's state, action or reward. */
+/** The column of the state, action or reward of a {@linkcode Schema}. */
 export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> = S extends
   { readonly [P in K]: infer C extends Column } ? C
   : K extends "action" ? Column<"int32", []>
   : K extends "reward" ? Column<"float32", []>
   : Column;
 
-/** The extras of a schema, by name. */
+/** The extras of a {@linkcode Schema}, by name. */
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
-/** How many frames make one state of a schema. */
+/** How many frames make one state of a {@linkcode Schema}. */
 export type StackOf<S extends Schema> = S extends
   { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
 
-/** Whether a schema's stacks are compact. */
+/** Whether the stacks of a {@linkcode Schema} are compact. */
 export type CompactOf<S extends Schema> = S extends
   { readonly pick: { readonly stackCompact: infer C extends boolean } } ? C : false;
 
-/** A list as one that nothing changes: `[1, 3]` and `readonly [1, 3]` are the same list of n. */
+/** A list as one that nothing changes: `[1, 3]` and `readonly [1, 3]` are the same list of n. {@linkcode NStepOf} uses it. */
 export type Frozen<N extends number | readonly number[]> = N extends readonly number[] ? Readonly<N>
   : N;
 
-/** n of a schema's n-step returns. */
+/** n of the n-step returns of a {@linkcode Schema}. */
 export type NStepOf<S extends Schema> = S extends
   { readonly pick: { readonly nStep: infer N extends number | readonly number[] } } ? Frozen<N>
   : readonly [];
 
 /**
- * What a replay takes to record. No value fits a replay of any schema. To record into a replay, say in its type what it holds, as in
- * `ExperienceReplay<{ state: Column<"float32", [4]> }>`.
+ * What a replay takes to record, such as the state of {@linkcode ExperienceReplay.record}. No value fits a replay of any schema. To record
+ * into a replay, say in its type what it holds, as in `ExperienceReplay<{ state: Column<"float32", [4]> }>`.
  */
 export type Recordable<S extends Schema, Value> = typeof anySchema extends keyof S ? never : Value;
 
-/** What `record` takes for the state, action or reward. */
+/** What {@linkcode ExperienceReplay.record} takes for the state, action or reward. */
 export type RecordValue<S extends Schema, K extends "state" | "action" | "reward"> = Recordable<
   S,
   ColumnValue<ColumnOf<S, K>>
 >;
 
-/** What `recordMany` and `recordBatch` take for the states, actions or rewards of many steps. */
+/**
+ * What {@linkcode ExperienceReplay.recordMany} and {@linkcode ExperienceReplay.recordBatch} take for the states, actions or rewards of many
+ * steps.
+ */
 export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = ArrayValue<
   ColumnOf<S, K>
 >;
 
-/** Writes out a type, so that an editor shows what is in it and not the name of what made it. */
+/** Writes out a type, so that an editor shows what is in it and not the name of what made it. {@linkcode SchemaOf} uses it. */
 export type Written<T> = { [K in keyof T]: T[K] } & unknown;
 
-/** The key where two types differ, and no key where they are the same. */
+/** The key where two types differ, and no key where they are the same. {@linkcode SchemaOf} uses it. */
 export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
 
-/** The pick schema of these options, without those that have their defaults. */
+/** The {@linkcode PickSchema} of these options, without those that have their defaults. */
 export type PickSchemaOf<Stack, Compact, NStep> = Written<
   & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
   & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
   & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
 >;
 
-/** The schema of these columns and this pick schema, without those that have their defaults. */
+/** The {@linkcode Schema} of these columns and this pick schema, without those that have their defaults. */
 export type SchemaOf<State, Action, Reward, Extras, Pick> = Written<
   & { readonly state: State }
   & { readonly [K in KeyUnless<"action", Action, Column<"int32", []>>]: Action }
@@ -129,7 +147,7 @@ export type SchemaOf<State, Action, Reward, Extras, Pick> = Written<
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;
 
-/** The schema of another pick table of a replay: the same columns, and a pick schema of its own. */
+/** The {@linkcode Schema} of another pick table of a replay: the same columns, and a pick schema of its own. */
 export type TableSchema<S extends Schema, Pick> = Written<
   & { readonly [K in keyof S as K extends "pick" ? never : K]: S[K] }
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
@@ -139,8 +157,8 @@ export type TableSchema<S extends Schema, Pick> = Written<
 export declare const known: unique symbol;
 
 /**
- * The parts of a schema, with the defaults filled in. TypeScript compares types with a schema by them. `labels` makes TypeScript
- * compare these parts, and not the schemas as they are written.
+ * The parts of a {@linkcode Schema}, with the defaults filled in. TypeScript compares types with a schema by them. `labels` makes
+ * TypeScript compare these parts, and not the schemas as they are written.
  */
 export type Known<S extends Schema> = {
   readonly state: ColumnOf<S, "state">;

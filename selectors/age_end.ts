@@ -9,7 +9,21 @@ import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_AGE_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 
-/** The options of {@linkcode oldest} and {@linkcode newest}. */
+/**
+ * The options of {@linkcode oldest} and {@linkcode newest}.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, newest } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+ * const selector = replay.newPickSelector(newest({ distinct: true }));
+ * const episode = replay.record(replay.newEpisode(), [10], 0, 0);
+ * replay.record(episode, [20], 1, 1, { finalState: [30] });
+ * assertEquals([...replay.getBatch(2, selector).state], [20, 10]);
+ * ```
+ */
 export interface AgeEndOptions {
   /**
    * Whether the draws of a batch go on with the next pick by age. After the last pick, they begin again with the first one. By default

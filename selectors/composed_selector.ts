@@ -13,7 +13,8 @@ import type { RandomStream } from "./random_stream.ts";
 export declare const drawn: unique symbol;
 
 /**
- * A selector of a replay, which `newPickSelector` gave, as a part of another selector of this replay. `B` is the type of its batches.
+ * A selector of a replay, which `newPickSelector` gave, as a part of another selector of this replay.
+ * {@linkcode ComposedSelector.parts} may have it. `B` is the type of its batches.
  */
 export interface SelectorPart<B = unknown> {
   /** The selector's number. */
@@ -28,7 +29,7 @@ export interface SelectorPart<B = unknown> {
   [drawn]?(batch: B): void;
 }
 
-/** What a composition fills a batch with: place after place from 0 on, each once. `B` is the type of its batches. */
+/** What a {@linkcode Composition} fills a batch with: place after place from 0 on, each once. `B` is the type of its batches. */
 export interface PartDrawer<B = unknown> {
   /** Draws the next `count` picks with part `part`; a count of 0 does nothing. */
   draw(part: number, count: number): void;
@@ -118,11 +119,11 @@ export interface ComposedSelector<B = unknown> {
 }
 
 /**
- * What `newPickSelector` takes: a rule of the library, a rule of your own, or one that draws by means of others. It stands beside
- * {@linkcode ComposedSelector} because each names the other.
+ * What {@linkcode ExperienceReplay.newPickSelector} takes: a rule of the library, a rule of your own, or one that draws by means of others.
+ * It stands beside {@linkcode ComposedSelector} because each names the other.
  *
- * `B` is the type of the batches that the rule can work with. A rule that looks at candidates, such as `laber()`, works with those of
- * its type; every other rule works with all.
+ * `B` is the type of the batches that the rule can work with. A rule that looks at candidates, such as `laber()`, works with those of its
+ * type; every other rule works with all.
  */
 export type SelectorRule<B = unknown> = NativeSelector | PickSelector | ComposedSelector<B>;
 

@@ -6,10 +6,10 @@
 
 import { ruleText, showAs } from "../base/inspect.ts";
 
-/** A number or word among a selector's options, as `describe()` and snapshots show it. */
+/** A number or word among the options of a selector, such as {@linkcode NativeSelector.options}. `describe()` and snapshots show it. */
 export type SelectorOption = number | string;
 
-/** What a rule without options takes: nothing, or an object without a key. */
+/** What a rule without options takes, such as {@linkcode uniform}: nothing, or an object without a key. */
 export type NoOptions = Readonly<Record<string, never>>;
 
 /**

@@ -9,7 +9,17 @@ import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PRIORITY_END } from "../ffi/symbols.ts";
 import { NativeSelector } from "./native_selector.ts";
 
-/** The options of {@linkcode highestPriority} and {@linkcode lowestPriority}. */
+/**
+ * The options of {@linkcode highestPriority} and {@linkcode lowestPriority}.
+ *
+ * @example
+ * ```ts
+ * import { highestPriority } from "@exrp/replay";
+ * import { assertStrictEquals } from "@std/assert";
+ *
+ * assertStrictEquals(highestPriority({ initialPriority: 5 }).options.initialPriority, 5);
+ * ```
+ */
 export interface PriorityEndOptions {
   /** The priority of new picks until one is set: at least 0, 1 by default. */
   readonly initialPriority?: number;

@@ -6,7 +6,7 @@
 
 import { displayAs, htmlTable } from "../base/notebook.ts";
 
-/** How many values lie between which edges. */
+/** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
 export interface Histogram {
   /** `[bins + 1]`, rising. */
   readonly edges: readonly number[];
@@ -16,6 +16,7 @@ export interface Histogram {
 
 /**
  * Ages, in records: how many records were written to the replay after one was. The newest record has age 0.
+ * {@linkcode ReplayStats.ages} has those of the stored records.
  *
  * The replay knows the time of the first record of each block of records. So if episodes are recorded in turn, an age is an upper bound:
  * with 16 records a block and m open episodes, it is too high by at most 15 · (m - 1). If one episode is recorded at a time, it is exact.
@@ -33,7 +34,7 @@ export interface AgeStats {
   readonly histogram: Histogram;
 }
 
-/** What a selector keeps for each pick: weights or priorities. */
+/** What a selector keeps for each pick. {@linkcode SelectorStats.weights} and {@linkcode SelectorStats.priorities} have such numbers. */
 export interface PickNumbers {
   /** The sum of all. */
   readonly sum: number;
@@ -49,7 +50,7 @@ export interface PickNumbers {
 
 /**
  * The weights that a selector draws by: a pick is drawn with the probability weight / sum. A pick of weight 0 is drawn only if all
- * weights are 0.
+ * weights are 0. {@linkcode SelectorStats.weights} has them.
  */
 export interface WeightStats extends PickNumbers {
   /**
@@ -59,15 +60,15 @@ export interface WeightStats extends PickNumbers {
   readonly effectiveCount: number;
 }
 
-/** The priorities of a selector's picks, as `getPriority` reads them. */
+/** The priorities of a selector's picks, as {@linkcode ExperienceReplay.getPriority} reads them. */
 export interface PriorityStats extends PickNumbers {
   /** How many picks have no priority that the rule knows. They are in none of the other numbers. */
   readonly unknownCount: number;
 }
 
 /**
- * The latest draws of a selector, by a sample. The replay notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks
- * of a selector, it notes up to 8 of every eighth batch. It keeps the newest 2,048.
+ * The latest draws of a selector, by a sample. {@linkcode SelectorStats.noted} has them. The replay notes up to 32 picks of each batch, evenly
+ * spread. Once it has noted 1,024 picks of a selector, it notes up to 8 of every eighth batch. It keeps the newest 2,048.
  */
 export interface NotedDraws {
   /** How many draws were noted. */
@@ -85,7 +86,7 @@ export interface NotedDraws {
   readonly ages: AgeStats;
 }
 
-/** One selector in numbers. */
+/** One selector of {@linkcode ReplayStats.selectors}, in numbers. */
 export interface SelectorStats {
   /** Its number. */
   readonly id: number;
@@ -109,7 +110,7 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
-/** What a pace counted since it was set. */
+/** What a pace counted since it was set. {@linkcode ReplayStats.pace} has it. */
 export interface PaceStats {
   /** Records that came. */
   readonly recorded: number;
@@ -123,7 +124,7 @@ export interface PaceStats {
   readonly differenceMax: number;
 }
 
-/** A replay in numbers. `String(stats)` is a table for people. */
+/** A replay in numbers, as {@linkcode ReplayView.stats} returns them. `String(stats)` is a table for people. */
 export interface ReplayStats {
   /** Records. */
   readonly records: {

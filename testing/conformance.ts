@@ -9,7 +9,7 @@ import { checkOptions } from "../base/option_names.ts";
 import { ReplayError } from "../mod.ts";
 import type { KernelChoice } from "./_small_replay.ts";
 
-/** A promise that a rule broke. A rule is a selector or an eviction policy. */
+/** A promise that a rule broke, in {@linkcode ConformanceError.broken}. A rule is a selector or an eviction policy. */
 export interface BrokenPromise {
   /** The promise, in words. */
   readonly promise: string;
@@ -60,7 +60,7 @@ export class ConformanceError extends Error {
   }
 }
 
-/** The check of one promise of a rule. */
+/** The check of one promise of a rule, as {@linkcode selectorChecks} and {@linkcode evictionChecks} list them. */
 export interface ConformanceCheck {
   /** The rule and the promise, in words. */
   readonly name: string;
@@ -73,7 +73,20 @@ export interface ConformanceCheck {
   run(): Promise<void>;
 }
 
-/** The kernel and the seed of the checks. */
+/**
+ * The kernel and the seed of the checks.
+ *
+ * @example
+ * ```ts
+ * import { uniform } from "@exrp/replay";
+ * import { selectorChecks } from "@exrp/replay/testing";
+ * import { assert } from "@std/assert";
+ *
+ * const [check] = selectorChecks({ make: uniform }, { seed: 7, backend: "wasm" });
+ * assert(check !== undefined && check.name.startsWith("uniform"));
+ * await check.run();
+ * ```
+ */
 export interface ConformsOptions {
   /** The path of the kernel, as in the option `kernelPath` of `ExperienceReplay.create`. */
   readonly kernelPath?: string | URL;

@@ -21,7 +21,7 @@ import { nameOf, type Subject } from "./_driven_selector.ts";
 import * as checks from "./_selector_checks.ts";
 import * as promises from "./_selector_promises.ts";
 
-/** A selector to check, and its promises beyond the contract. */
+/** A selector for {@linkcode conforms} to check, and its promises beyond the contract. */
 export interface SelectorCase {
   /**
    * Makes the selector. For a selector of your own, return a new object each time, because one object serves one selector.

@@ -33,7 +33,7 @@ import {
   smallReplay,
 } from "./_small_replay.ts";
 
-/** An eviction policy to check. */
+/** An eviction policy for {@linkcode conformsEviction} to check. */
 export interface EvictionCase {
   /** Makes the policy. For a policy of your own, return a new object each time, because one object serves one replay. */
   readonly make: () => EvictionRule;

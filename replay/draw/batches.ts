@@ -8,7 +8,7 @@ import { checkInteger, checkNumber, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
 
-/** The options of `batches`. */
+/** The options of {@linkcode ExperienceReplay.batches}. */
 export interface BatchesOptions {
   /** How many batches are drawn ahead: a whole number from 0 to 16; 1 by default. */
   readonly prefetch?: number;

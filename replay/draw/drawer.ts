@@ -26,7 +26,7 @@ import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
 import { OwnedBatch } from "./owned_batch.ts";
 
-/** The options of `getBatch`; `S` is the schema of its batches. */
+/** The options of {@linkcode ExperienceReplay.getBatch}; `S` is the schema of its batches. */
 export interface GetBatchOptions<S extends Schema = AnySchema> {
   /**
    * The exponent of importance weights, at least 0. With 0 they do not correct the bias of the draws, and with 1 they do so fully. 1 by default.

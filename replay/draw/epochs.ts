@@ -7,7 +7,7 @@
 import { checkBoolean, checkInteger } from "../../base/checks.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 
-/** The options of all minibatches. */
+/** The options of all minibatches, those of {@linkcode ExperienceReplay.minibatches} and those of {@linkcode Drained.minibatches}. */
 export interface EpochOptions {
   /** How often each row comes: a whole number of at least 1; 1 by default. */
   readonly epochs?: number;

@@ -22,7 +22,7 @@ import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.ts";
 
-/** Numbers in a plain or typed array. */
+/** Numbers in a plain or typed array, which {@linkcode ExperienceReplay.setPriority} takes. */
 export type NumberArray = ArrayLike<number>;
 
 const OPERATION = "setPriority()";

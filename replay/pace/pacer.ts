@@ -21,7 +21,7 @@ import {
 import type { PaceNumbers, PaceRule } from "../../pace/pace_rule.ts";
 import type { ReplayCore } from "../core.ts";
 
-/** The pace of a replay, and how far it is. */
+/** The pace of a replay, and how far it is. {@linkcode ExperienceReplay.pace} returns it. */
 export interface PaceState extends PaceNumbers {
   /** I: records that came since the pace was set. A replay that held some by then began with them, with at most `minSize`. */
   readonly recorded: number;

@@ -15,7 +15,7 @@ import {
 } from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 
-/** How long to wait. */
+/** How long {@linkcode ExperienceReplay.whenReady} waits. */
 export interface WaitOptions {
   /** Ends the wait when it aborts: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -23,7 +23,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
-/** What `waitFor` waits for: exactly one of the numbers, each a whole number of 1 or more. */
+/** What {@linkcode ExperienceReplay.waitFor} waits for: exactly one of the numbers, each a whole number of 1 or more. */
 export interface WaitForOptions extends WaitOptions {
   /** At least so many records are stored now. */
   readonly records?: number;

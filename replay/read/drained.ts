@@ -14,16 +14,19 @@ import type {
 import type { EpochOptions } from "../draw/epochs.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 
-/** The shapes of the columns of drained steps: `[size, ...shape]`. */
+/** The shapes of the columns of {@linkcode Drained} steps: `[size, ...shape]`. */
 export type DrainedColumnShape<C extends Column> = readonly [number, ...C["shape"]];
 
-/** Arrays of your own beside drained steps, by name: a row for each step, `[n]` or `[n, …]`, such as advantages. */
+/**
+ * Arrays of your own beside drained steps, by name: a row for each step, `[n]` or `[n, …]`, such as advantages.
+ * {@linkcode Drained.minibatches} takes them.
+ */
 export type OwnArrays = Readonly<Record<string, AnyColumnArray>>;
 
-/** No arrays of your own. */
+/** No {@linkcode OwnArrays}. */
 export type NoOwnArrays = Readonly<Record<never, never>>;
 
-/** The shapes of columns of drained steps, by name. */
+/** The shapes of columns of {@linkcode Drained} steps, by name. */
 export type DrainedColumnShapes<X extends Columns> = {
   readonly [K in keyof X]: DrainedColumnShape<X[K]>;
 };

@@ -31,7 +31,7 @@ import { allocateRows, type EpisodeCounts, type RecordReader } from "./records.t
 import type { AnyColumnArray, Column } from "../../schema/columns.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 
-/** What was done to a batch. */
+/** What {@linkcode Hindsight.relabel} did to a batch. */
 export interface Relabelled {
   /** How many picks have a new goal. */
   readonly count: number;

@@ -18,27 +18,48 @@ import type {
   Written,
 } from "../../schema/schema.ts";
 
-/** A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. */
+/**
+ * A goal that is part of the state: elements `first` to before `end` of each state, in row-major order.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * // A state has the place where the agent is, and the place that it is to reach.
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+ * const hindsight = replay.newHindsight({
+ *   achieved: { state: [0, 1] },
+ *   desired: { state: [1, 2] },
+ *   reward: (achieved, desired) => achieved.map((place, k) => place === desired[k] ? 1 : 0),
+ *   share: 1,
+ * });
+ * replay.record(replay.newEpisode(), [0, 9], 1, 0, { finalState: [1, 9] });
+ * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+ * hindsight.relabel(batch);
+ * assertEquals([...batch.state, ...batch.reward], [0, 1, 1]);
+ * ```
+ */
 export interface StateSlice {
   /** The index of the first element, and the index after the last one. */
   readonly state: readonly [first: number, end: number];
 }
 
-/** Where a goal is: an extra, by name, or a part of the state. */
+/** Where a goal is, for {@linkcode ExperienceReplay.newHindsight}: an extra, by name, or a part of the state. */
 export type GoalColumn<S extends Schema = AnySchema> = (keyof ExtrasOf<S> & string) | StateSlice;
 
-/** The typed array that holds goals of this place. */
+/** The typed array that holds goals of this place, a {@linkcode GoalColumn}. */
 export type GoalArray<S extends Schema, G> = G extends keyof ColumnArrays<ExtrasOf<S>>
   ? ColumnArrays<ExtrasOf<S>>[G]
   : ColumnArray<ColumnOf<S, "state">>;
 
-/** Which achieved goal replaces the desired one. */
+/** Which achieved goal replaces the desired one: an option of {@linkcode ExperienceReplay.newHindsight}. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
 
-/** A batch of the schema, from any pick table. */
+/** A {@linkcode Batch} of the schema, from any pick table. */
 export type BatchOfAny<S extends Schema> = Batch<TableSchema<S, AnyPick>>;
 
-/** The steps whose rewards are asked for. */
+/** The steps whose rewards are asked for: the third argument of `reward` of {@linkcode HindsightOptions}. */
 export interface RelabelledRows<S extends Schema = AnySchema> {
   /** How many there are. */
   readonly count: number;
@@ -48,7 +69,10 @@ export interface RelabelledRows<S extends Schema = AnySchema> {
   readonly batch: BatchOfAny<S>;
 }
 
-/** Rewards, and which steps end the task by reaching the goal. */
+/**
+ * Rewards, and which steps end the task by reaching the goal. The option `reward` of {@linkcode ExperienceReplay.newHindsight} may return
+ * them.
+ */
 export interface RelabelledRewards {
   /** `[count, ...shape]`: the rewards, each with the shape of the reward column. */
   readonly reward: ArrayLike<number>;
@@ -59,7 +83,7 @@ export interface RelabelledRewards {
   readonly terminated?: ArrayLike<number | boolean>;
 }
 
-/** The options of `newHindsight`. */
+/** The options of {@linkcode ExperienceReplay.newHindsight}. */
 export type HindsightOptions<
   S extends Schema = AnySchema,
   G extends GoalColumn<S> = GoalColumn<S>,

@@ -19,7 +19,9 @@ import {
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
 
-/** All records of one episode, each column as one typed array in row-major order. */
+/**
+ * All records of one episode, each column as one typed array in row-major order. {@linkcode ExperienceReplay.episodeRecords} returns them.
+ */
 export interface EpisodeRecords<S extends Schema = AnySchema> {
   /** The episode's handle. */
   readonly handle: number;

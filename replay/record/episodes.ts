@@ -27,7 +27,7 @@ import type { UserRules } from "../rules/user_rules.ts";
 import { checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
-/** The state of an episode. */
+/** The state of an episode, as {@linkcode ReplayView.episode} returns it. */
 export interface EpisodeInfo {
   /** Its handle. */
   readonly handle: number;
@@ -47,13 +47,13 @@ function episodeText({ handle, ending, recordCount, firstPosition, tag }: Episod
   return `Episode ${handle}: ${ending}, ${numberOf(recordCount, "record")}${from}, tag ${tag}`;
 }
 
-/** How an episode begins. */
+/** How an episode begins: the options of {@linkcode ExperienceReplay.newEpisode}. */
 export interface NewEpisodeOptions {
   /** A whole number from -2^31 to 2^31 - 1; 0 by default. The option `where` of a pick table chooses episodes by it. */
   readonly tag?: number;
 }
 
-/** How an episode ends without a further record. */
+/** How an episode ends without a further record: the options of {@linkcode ExperienceReplay.endEpisode}. */
 export type EndEpisodeOptions<S extends Schema> = Recordable<S, {
   /** The state after the last record. */
   readonly finalState: RecordValue<S, "state">;

@@ -34,7 +34,7 @@ import {
 import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
 import { checkEpisode, FLAG_HINTS } from "./record_input.ts";
 
-/** What `recordFlat` takes: n consecutive steps, of one episode after the other. */
+/** What {@linkcode ExperienceReplay.recordFlat} takes: n consecutive steps, of one episode after the other. */
 export type FlatSteps<S extends Schema> = Recordable<
   S,
   StepColumns<S> & StepExtras<S> & {
@@ -61,7 +61,7 @@ export type FlatSteps<S extends Schema> = Recordable<
   }
 >;
 
-/** What `recordFlat` did. */
+/** What {@linkcode ExperienceReplay.recordFlat} did. */
 export interface FlatRecorded {
   /** The handle for the next step. It is that of a new episode without records if the last step ended its episode. */
   readonly episode: number;

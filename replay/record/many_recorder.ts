@@ -51,16 +51,21 @@ import {
 } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
-/** The values of all steps, for each extra. */
+/** The values of all steps, for each extra, in {@linkcode StepExtras}. */
 export type ExtraArrays<X extends Columns> = { readonly [K in keyof X]: ArrayValue<X[K]> };
 
-/** `extras` has every extra of the schema; it is required if the schema has extras. */
+/**
+ * What {@linkcode ManySteps} have beside their columns: `extras` has every extra of the schema; it is required if the schema has extras.
+ */
 export type StepExtras<S extends Schema> = string extends keyof ExtrasOf<S>
   ? { readonly extras?: ExtraArrays<ExtrasOf<S>> }
   : [keyof ExtrasOf<S>] extends [never] ? { readonly extras?: never }
   : { readonly extras: ExtraArrays<ExtrasOf<S>> };
 
-/** The columns of many steps: one array for each column, with the values step after step. */
+/**
+ * The columns of many steps, in {@linkcode ManySteps} and {@linkcode BatchSteps}: one array for each column, with the values step after
+ * step.
+ */
 export interface StepColumns<S extends Schema> {
   /** `[n, ...shape]`: the states. */
   readonly state: RecordArray<S, "state">;
@@ -75,7 +80,7 @@ export interface StepColumns<S extends Schema> {
   readonly priority?: NumericArray;
 }
 
-/** What `recordMany` takes: n consecutive steps of one episode. */
+/** What {@linkcode ExperienceReplay.recordMany} takes: n consecutive steps of one episode. */
 export type ManySteps<S extends Schema> = Recordable<
   S,
   StepColumns<S> & StepExtras<S> & {
@@ -91,10 +96,13 @@ export type ManySteps<S extends Schema> = Recordable<
   }
 >;
 
-/** Flags of steps: booleans, or 0 and 1 in a plain or typed array. A `Uint8Array` is read fastest. */
+/**
+ * Flags of {@linkcode BatchSteps} and {@linkcode FlatSteps}: booleans, or 0 and 1 in a plain or typed array. A `Uint8Array` is read
+ * fastest.
+ */
 export type DoneFlags = NumericArray | readonly (boolean | number)[];
 
-/** What `recordBatch` takes: one step of each of m environments. */
+/** What {@linkcode ExperienceReplay.recordBatch} takes: one step of each of m environments. */
 export type BatchSteps<S extends Schema> = Recordable<
   S,
   StepColumns<S> & StepExtras<S> & {

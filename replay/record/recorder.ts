@@ -33,7 +33,21 @@ import {
 } from "./record_input.ts";
 import type { Row, RowColumn } from "./row.ts";
 
-/** What a record may carry beside its values. */
+/**
+ * What a record may carry beside its values: options of {@linkcode ExperienceReplay.record} and {@linkcode ExperienceReplay.recordStep}.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, highestPriority } from "@exrp/replay";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+ * const selector = replay.newPickSelector(highestPriority());
+ * const episode = replay.newEpisode();
+ * replay.record(episode, 1, 0, 0, { priority: 3, finalState: 2 });
+ * assertEquals([...replay.getPriority(selector, [episode], [0])], [3]);
+ * ```
+ */
 export interface RecordMeta {
   /**
    * The first priority of the pick that begins at this record: finite, 0 or more. It holds for every selector. Without it each
@@ -42,16 +56,19 @@ export interface RecordMeta {
   readonly priority?: number;
 }
 
-/** A value for each extra. */
+/** A value for each extra of a record, in {@linkcode RecordExtras}. */
 export type ExtraValues<X extends Columns> = { readonly [K in keyof X]: ColumnValue<X[K]> };
 
-/** `extras` has every extra of the schema; it is required if the schema has extras. */
+/**
+ * What {@linkcode ExperienceReplay.record} takes beside the columns: `extras` has every extra of the schema; it is required if the schema
+ * has extras.
+ */
 export type RecordExtras<S extends Schema> = string extends keyof ExtrasOf<S>
   ? { readonly extras?: ExtraValues<ExtrasOf<S>> }
   : [keyof ExtrasOf<S>] extends [never] ? { readonly extras?: never }
   : { readonly extras: ExtraValues<ExtrasOf<S>> };
 
-/** The options of `record`. */
+/** The options of {@linkcode ExperienceReplay.record}. */
 export type RecordOptions<S extends Schema> = Recordable<
   S,
   RecordMeta & RecordExtras<S> & {
@@ -63,15 +80,15 @@ export type RecordOptions<S extends Schema> = Recordable<
 >;
 
 /**
- * What follows the reward in a call of `record`: the options, required if the schema has extras. Nobody can record into a replay of
- * any schema. TypeScript's error then has the label, which says what to do.
+ * What follows the reward in a call of {@linkcode ExperienceReplay.record}: the options, required if the schema has extras. Nobody can
+ * record into a replay of any schema. TypeScript's error then has the label, which says what to do.
  */
 export type RecordRest<S extends Schema> = typeof anySchema extends keyof S
   ? [writeTheColumnsInTheTypeOfThisReplay: never]
   : [keyof ExtrasOf<S>] extends [never] ? [options?: RecordOptions<S>]
   : [options: RecordOptions<S>];
 
-/** What `recordStep` takes: one step, with everything that an environment in the style of Gymnasium returns. */
+/** What {@linkcode ExperienceReplay.recordStep} takes: one step, with everything that an environment in the style of Gymnasium returns. */
 export type Step<S extends Schema> = Recordable<
   S,
   RecordMeta & RecordExtras<S> & {

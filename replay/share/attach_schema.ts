@@ -19,8 +19,8 @@ import type { ReplayConfig } from "../../schema/create_options.ts";
 import { checkPick } from "../../schema/pick_options.ts";
 
 /**
- * What `attach` expects of a replay: the options of `create` that decide the types of records and batches, with the same names and
- * defaults.
+ * What {@linkcode ExperienceReplay.attach} expects of a replay: the options of {@linkcode ExperienceReplay.create} that decide the types of
+ * records and batches, with the same names and defaults.
  */
 export interface AttachSchema<
   S extends Column = Column,

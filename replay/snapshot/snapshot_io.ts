@@ -9,14 +9,16 @@ import { checkHonest, isKind, lengthOf } from "../../base/typed_arrays.ts";
 import type { Reading } from "./snapshot_format.ts";
 import type { SnapshotWriting } from "./snapshot.ts";
 
-/** Where you can write a snapshot: a file (path or URL), or a stream, which is closed at the end. */
+/** Where {@linkcode ExperienceReplay.serialize} writes a snapshot: a file (path or URL), or a stream, which is closed at the end. */
 export type SerializeTarget =
   | string
   | URL
   | WritableStream<Uint8Array>
   | WritableStream<BufferSource>;
 
-/** Where you can read a snapshot from: its bytes, a file (path or URL), or a stream, which is read to its end. */
+/**
+ * Where {@linkcode ExperienceReplay.unserialize} reads a snapshot: its bytes, a file (path or URL), or a stream, which is read to its end.
+ */
 export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
 
 /** Writes a whole snapshot as bytes. */
