@@ -1,11 +1,8 @@
 /**
  * What an actor records through: it keeps steps back, reckons their first priorities, and writes many of them in one call.
  *
- * `_local_steps.ts` holds the steps that wait, and `actor_steps.ts` is what a priority function sees of them.
- *
- * A flush makes one call of `recordFlat` for each environment that has steps to write. On a shared replay, each of these calls takes the
- * lock by itself. To hold the lock over all of them would only make learners wait longer: a chunk of one environment means the same with
- * or without the chunks of the others.
+ * `_local_steps.ts` holds the steps that wait, `actor_steps.ts` is what a priority function sees of them, and `_chunk_writer.ts` writes
+ * them.
  *
  * @module
  */
@@ -15,97 +12,22 @@ import { ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
-import { checkHonest, isNumeric } from "../base/typed_arrays.ts";
-import type { ExperienceReplay, FlatRecorded, WaitOptions } from "../mod.ts";
+import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { ReplayCore } from "../replay/core.ts";
-import { coreOf } from "../replay/replay_view.ts";
+import { forEachDone } from "../replay/record/many_recorder.ts";
 import {
   checkExtras,
   checkFlag,
-  checkPriority,
   extraOf,
   FLAG_HINTS,
   refuseUnknownExtras,
 } from "../replay/record/record_input.ts";
-import { type DoneFlags, forEachDone, type StepExtras } from "../replay/record/many_recorder.ts";
-import type { RecordExtras } from "../replay/record/recorder.ts";
-import type { NumericArray } from "../schema/columns.ts";
+import { coreOf } from "../replay/replay_view.ts";
 import { checkTag } from "../schema/pick_where.ts";
-import type { AnySchema, Recordable, RecordArray, RecordValue, Schema } from "../schema/schema.ts";
-import { type ActorSteps, FirstSteps } from "./actor_steps.ts";
+import type { AnySchema, Schema } from "../schema/schema.ts";
+import type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_options.ts";
+import { ChunkWriter, WHERE } from "./_chunk_writer.ts";
 import { type LocalColumn, LocalSteps, STEP, STEP_BATCH } from "./_local_steps.ts";
-
-/** The options of an {@linkcode ActorWriter}. */
-export interface ActorWriterOptions<S extends Schema = AnySchema> {
-  /** How many environments the actor steps at once: from 1 to 65,536; 1 by default. */
-  readonly environments?: number;
-  /** How many steps of each environment go into one call: from 1 to 1,048,576; 50 by default, as in Ape-X. */
-  readonly flushSteps?: number;
-  /**
-   * Gives the first priorities: one number for each step of `steps`, finite and 0 or more. {@linkcode absoluteTdError} is that of Ape-X.
-   * Without it, each selector's rule chooses. The call must not change the replay.
-   */
-  readonly priority?: (steps: ActorSteps<S>) => NumericArray;
-  /** n of the returns that priorities are made of: from 1 to 65,536. By default it is the largest n of the replay's option `pick`, or 1. */
-  readonly nStep?: number;
-  /** γ of these returns: from 0 to 1. By default it is that of the replay's option `pick`. */
-  readonly discount?: number;
-  /** The tag of the actor's episodes: a whole number from -2^31 to 2^31 - 1; 0 by default. Pick tables can choose by it. */
-  readonly tag?: number;
-}
-
-/** What {@linkcode ActorWriter.step} takes: one step, with everything that an environment in the style of Gymnasium returns. */
-export type ActorStep<S extends Schema> = Recordable<
-  S,
-  RecordExtras<S> & {
-    /** `[...shape]`: the state in which the action was chosen. */
-    readonly state: RecordValue<S, "state">;
-    /** `[...shape]`: the action. */
-    readonly action: RecordValue<S, "action">;
-    /** `[...shape]`: the reward. */
-    readonly reward: RecordValue<S, "reward">;
-    /** Whether the task ended the episode: `true` or `false`, or 1 or 0. */
-    readonly terminated: boolean | number;
-    /** Whether the episode was cut off, likewise; false by default. It counts only if `terminated` is false. */
-    readonly truncated?: boolean | number;
-    /** `[...shape]`: the state that the step led to, and not the first state of the next episode. */
-    readonly nextState: RecordValue<S, "state">;
-    /** What the actor thinks that the action is worth: Q(s, a). Only priorities need it. */
-    readonly value?: number;
-    /** What the actor thinks that the state is worth: the largest Q(s, ·). Only priorities need it. */
-    readonly stateValue?: number;
-    /**
-     * What `nextState` is worth, if the episode was cut off at this step. Without it, `stateValue` of this step stands in, because a first
-     * priority is a guess anyway.
-     */
-    readonly nextStateValue?: number;
-  }
->;
-
-/** What {@linkcode ActorWriter.stepBatch} takes: one step of each of m environments. */
-export type ActorBatch<S extends Schema> = Recordable<
-  S,
-  StepExtras<S> & {
-    /** `[m, ...shape]`: the states in which the actions were chosen. */
-    readonly state: RecordArray<S, "state">;
-    /** `[m, ...shape]`: the actions. */
-    readonly action: RecordArray<S, "action">;
-    /** `[m, ...shape]`: the rewards. */
-    readonly reward: RecordArray<S, "reward">;
-    /** `[m]`: whether the task ended the episode. */
-    readonly terminated: DoneFlags;
-    /** `[m]`: whether the episode was cut off; none by default. It counts only if `terminated` is not set. */
-    readonly truncated?: DoneFlags;
-    /** `[m, ...shape]`: the states that the steps led to, and not the first states of next episodes. */
-    readonly nextState: RecordArray<S, "state">;
-    /** `[m]`: what the actor thinks that the actions are worth. */
-    readonly value?: readonly number[] | Float32Array | Float64Array;
-    /** `[m]`: what the actor thinks that the states are worth. */
-    readonly stateValue?: readonly number[] | Float32Array | Float64Array;
-    /** `[m]`: what the next states are worth, where an episode was cut off; NaN where that is not known. */
-    readonly nextStateValue?: readonly number[] | Float32Array | Float64Array;
-  }
->;
 
 const OPTIONS = [
   "environments",
@@ -131,19 +53,6 @@ const PARTS = [
 /** The parts of a step or of a batch before they are checked. */
 type Loose = Readonly<Partial<Record<(typeof PARTS)[number], unknown>>>;
 
-/** Steps that have their priorities, and go into the replay one environment after the other. */
-interface Chunk {
-  /** How many steps of each environment. */
-  readonly takes: readonly number[];
-  /** The priorities of all of them. */
-  readonly priorities: Float64Array | undefined;
-  /** The next environment. */
-  environment: number;
-  /** How many steps are in the replay. */
-  written: number;
-}
-
-const WHERE = "ActorWriter";
 const ENVIRONMENTS_MAX = 65_536;
 const FLUSH_MAX = 2 ** 20;
 const N_STEP_MAX = 65_536;
@@ -200,20 +109,11 @@ const N_STEP_MAX = 65_536;
 export class ActorWriter<S extends Schema = AnySchema> implements Disposable, AsyncDisposable {
   readonly #replay: ExperienceReplay<S>;
   readonly #core: ReplayCore;
-  readonly #priority: ((steps: ActorSteps<S>) => NumericArray) | undefined;
-  readonly #returns: { readonly nStep: number; readonly discount: number };
-  readonly #flushSteps: number;
-  readonly #lookahead: number;
-  readonly #tag: number | undefined;
   readonly #local: LocalSteps;
-  readonly #episodes: Float64Array<ArrayBuffer>;
-  readonly #lastStates: (number | NumericArray)[];
+  readonly #chunks: ChunkWriter<S>;
   readonly #terminated: Uint8Array;
   readonly #truncated: Uint8Array;
-  #chunk: Chunk | undefined;
   #stepCount = 0;
-  #recordedCount = 0;
-  #flushCount = 0;
   #isDisposed = false;
 
   /**
@@ -241,7 +141,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   constructor(replay: ExperienceReplay<S>, options: ActorWriterOptions<S> = {}) {
     const core = coreOf(WHERE, replay);
     checkOptions(WHERE, options, OPTIONS);
-    const { pick, columns } = core.config;
+    const { pick, columns, extraNames } = core.config;
     const { environments = 1, flushSteps = 50, priority, tag } = options;
     const { nStep = Math.max(1, ...pick.nStep), discount = pick.discount } = options;
     checkInteger(`${WHERE}: environments`, environments, 1, ENVIRONMENTS_MAX);
@@ -251,29 +151,21 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     }
     this.#replay = replay;
     this.#core = core;
-    this.#priority = priority;
-    this.#returns = {
-      nStep: checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX),
-      discount: checkNumber(`${WHERE}: discount`, discount, 0, 1),
-    };
-    this.#tag = tag === undefined ? undefined : checkTag(`${WHERE}: tag`, tag);
-    this.#flushSteps = flushSteps;
-    this.#lookahead = priority === undefined ? 0 : nStep;
-    this.#local = new LocalSteps(columns, environments, flushSteps + this.#lookahead);
+    checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
+    checkNumber(`${WHERE}: discount`, discount, 0, 1);
+    const lookahead = priority === undefined ? 0 : nStep;
+    this.#local = new LocalSteps(columns, environments, flushSteps + lookahead);
     this.#terminated = new Uint8Array(environments);
     this.#truncated = new Uint8Array(environments);
-    const { elementCount, shape } = replay.columns.state;
-    const nowhere = (): number | number[] =>
-      shape.length === 0 ? 0 : new Array<number>(elementCount).fill(0);
-    this.#lastStates = Array.from({ length: environments }, nowhere);
-    const begin = (): number =>
-      replay.newEpisode(this.#tag === undefined ? {} : { tag: this.#tag });
-    this.#episodes = Float64Array.from({ length: environments }, begin);
+    this.#chunks = new ChunkWriter(replay, this.#local, {
+      ...{ extraNames, flushSteps, priority, nStep, discount, lookahead },
+      tag: tag === undefined ? {} : { tag: checkTag(`${WHERE}: tag`, tag) },
+    });
   }
 
   /** The handles of the episodes that the next steps go to, `[environments]`, as far as they are written: a copy. */
   get episodes(): Float64Array<ArrayBuffer> {
-    return this.#episodes.slice();
+    return this.#chunks.episodes.slice();
   }
 
   /** How many steps were given to the writer. */
@@ -283,17 +175,17 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
 
   /** How many of them were written to the replay. */
   get recordedCount(): number {
-    return this.#recordedCount;
+    return this.#chunks.recordedCount;
   }
 
   /** How many of them wait. */
   get waitingCount(): number {
-    return this.#stepCount - this.#recordedCount;
+    return this.#stepCount - this.#chunks.recordedCount;
   }
 
   /** How many flushes wrote steps. */
   get flushCount(): number {
-    return this.#flushCount;
+    return this.#chunks.flushCount;
   }
 
   /** Whether the next step has to flush first, because the writer's memory is full. */
@@ -328,9 +220,9 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   step(step: ActorStep<S>): void {
     this.#checkOpen(STEP);
     const loose: Loose = this.#checkParts(STEP, step);
-    if (this.#episodes.length !== 1) {
+    if (this.#chunks.episodes.length !== 1) {
       throw new TypeError(
-        `${STEP} takes a step of one environment, but this writer has ${this.#episodes.length}; call stepBatch()`,
+        `${STEP} takes a step of one environment, but this writer has ${this.#chunks.episodes.length}; call stepBatch()`,
       );
     }
     const local = this.#local;
@@ -355,7 +247,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     local.value.stageOne(loose.value);
     local.stateValue.stageOne(loose.stateValue);
     local.nextStateValue.stageOne(loose.nextStateValue);
-    if (this.isFull) this.#flush(false);
+    if (this.isFull) this.#chunks.flush(false);
     local.keep(0, isTerminated, isTruncated);
     this.#stepCount++;
   }
@@ -390,7 +282,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     const loose: Loose = this.#checkParts(STEP_BATCH, steps);
     const local = this.#local;
     const { checkFinite: isFinite, extraNames } = this.#core.config;
-    const count = this.#episodes.length;
+    const count = this.#chunks.episodes.length;
     const [state, action, reward] = local.columns as readonly LocalColumn[];
     state?.stageMany(loose.state, isFinite);
     action?.stageMany(loose.action, isFinite);
@@ -417,7 +309,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     local.value.stageMany(loose.value);
     local.stateValue.stageMany(loose.stateValue);
     local.nextStateValue.stageMany(loose.nextStateValue);
-    if (this.isFull) this.#flush(false);
+    if (this.isFull) this.#chunks.flush(false);
     for (let e = 0; e < count; e++) local.keep(e, terminated[e] === 1, truncated[e] === 1);
     this.#stepCount += count;
   }
@@ -447,7 +339,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    */
   flush(): number {
     this.#checkOpen("flush()");
-    return this.#flush(true);
+    return this.#chunks.flush(true);
   }
 
   /**
@@ -470,9 +362,9 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```
    */
   async flushWhenReady(options: WaitOptions = {}): Promise<number> {
-    const before = this.#recordedCount;
+    const before = this.#chunks.recordedCount;
     await this.#replay.whenReady(() => this.flush(), options);
-    return this.#recordedCount - before;
+    return this.#chunks.recordedCount - before;
   }
 
   /**
@@ -498,13 +390,9 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    */
   cut(environment = 0): void {
     this.#checkOpen("cut()");
-    checkInteger("cut(): environment", environment, 0, this.#episodes.length - 1);
+    checkInteger("cut(): environment", environment, 0, this.#chunks.episodes.length - 1);
     if ((this.#local.counts[environment] as number) > 0) this.#local.cut(environment);
-    else if (this.#replay.episode(this.#episodes[environment] as number).recordCount > 0) {
-      this.#endEpisode(environment);
-      const tag = this.#tag === undefined ? {} : { tag: this.#tag };
-      this.#episodes[environment] = this.#replay.newEpisode(tag);
-    }
+    else this.#chunks.cut(environment);
   }
 
   /**
@@ -514,8 +402,8 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   [dispose](): void {
     if (this.#isDisposed) return;
     for (const [e, count] of this.#local.counts.entries()) if (count > 0) this.#local.cut(e);
-    this.#flush(true);
-    for (let e = 0; e < this.#episodes.length; e++) this.#endEpisode(e);
+    this.#chunks.flush(true);
+    for (let e = 0; e < this.#chunks.episodes.length; e++) this.#chunks.endEpisode(e);
     this.#isDisposed = true;
   }
 
@@ -544,101 +432,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   /** The same as {@linkcode ActorWriter.close}, without a limit. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** Writes the steps that can be written: all, or only as many as one chunk has. */
-  #flush(isWhole: boolean): number {
-    const before = this.#recordedCount;
-    // A chunk that an error cut short goes first, with the priorities that it has.
-    if (this.#chunk !== undefined) this.#write(this.#chunk);
-    while (isWhole || before === this.#recordedCount) {
-      const chunk = this.#nextChunk();
-      if (chunk === undefined) break;
-      this.#chunk = chunk;
-      this.#write(chunk);
-    }
-    return this.#recordedCount - before;
-  }
-
-  /** The oldest steps of each environment that can be written, with their priorities; undefined if there are none. */
-  #nextChunk(): Chunk | undefined {
-    const { counts, settled } = this.#local;
-    let size = 0;
-    const takes = Array.from(counts, (count, e) => {
-      const ready = Math.max(settled[e] as number, count - this.#lookahead);
-      const take = Math.min(ready, this.#flushSteps);
-      size += take;
-      return take;
-    });
-    if (size === 0) return undefined;
-    return { takes, priorities: this.#prioritiesOf(takes), environment: 0, written: 0 };
-  }
-
-  #prioritiesOf(takes: readonly number[]): Float64Array | undefined {
-    if (this.#priority === undefined) return undefined;
-    const steps = new FirstSteps(this.#local, takes, this.#core.config.extraNames, this.#returns);
-    const { size } = steps;
-    const given: unknown = this.#priority(steps as unknown as ActorSteps<S>);
-    checkHonest(`${WHERE}: what priority() returned`, given);
-    if (!isNumeric(given) && !Array.isArray(given)) {
-      throw new TypeError(
-        `${WHERE}: priority() must return a plain or typed array of numbers, got ${show(given)}`,
-      );
-    }
-    if (given.length !== size) {
-      throw new RangeError(
-        `${WHERE}: priority() must return ${
-          numberOf(size, "number")
-        }, one for each step, got ${given.length}`,
-      );
-    }
-    return Float64Array.from(given, (each, k) => checkPriority(`${WHERE}: priority[${k}]`, each));
-  }
-
-  /** Writes what is left of a chunk. */
-  #write(chunk: Chunk): void {
-    const { takes, priorities } = chunk;
-    const record = this.#replay.recordFlat.bind(this.#replay) as (
-      episode: number,
-      steps: object,
-    ) => FlatRecorded;
-    for (; chunk.environment < takes.length; chunk.environment++) {
-      const e = chunk.environment;
-      const take = takes[e] as number;
-      if (take === 0) continue;
-      const steps = new FirstSteps(
-        this.#local,
-        takes.map((count, k) => k === e ? count : 0),
-        this.#core.config.extraNames,
-        this.#returns,
-      );
-      const { state, action, reward, nextState, extras, terminated, truncated } = steps;
-      const from = chunk.written;
-      const { episode } = record(this.#episodes[e] as number, {
-        ...{ state, action, reward, nextState, terminated, truncated },
-        ...this.#core.config.extraNames.length > 0 ? { extras } : {},
-        ...priorities === undefined ? {} : { priority: priorities.subarray(from, from + take) },
-        ...this.#tag === undefined ? {} : { tag: this.#tag },
-      });
-      this.#episodes[e] = episode;
-      const last = this.#local.nextState.view(e, take - 1, take).slice();
-      this.#lastStates[e] = typeof this.#lastStates[e] === "number" ? last[0] as number : last;
-      this.#local.forget(e, take);
-      chunk.written += take;
-      this.#recordedCount += take;
-    }
-    this.#chunk = undefined;
-    this.#flushCount++;
-  }
-
-  /** Ends the episode that an environment's steps go to; one without a record is forgotten. */
-  #endEpisode(environment: number): void {
-    const end = this.#replay.endEpisode.bind(this.#replay) as (
-      episode: number,
-      options: object,
-    ) => boolean;
-    const finalState = this.#lastStates[environment];
-    end(this.#episodes[environment] as number, { finalState, truncated: true });
   }
 
   #checkOpen(operation: string): void {

@@ -25,7 +25,7 @@
 export { absoluteTdError } from "./actor_steps.ts";
 export type { ActorNStep, ActorSteps } from "./actor_steps.ts";
 export { ActorWriter } from "./actor_writer.ts";
-export type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_writer.ts";
+export type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_options.ts";
 export { Broadcast } from "./broadcast.ts";
 export type {
   BroadcastArray,

@@ -22,7 +22,7 @@ import { type CurvePoint, isSolved, mean } from "../_curve.ts";
 import type { Floats } from "../_network.ts";
 import { integerOf, runExample } from "../_options.ts";
 import { QNetwork } from "../_q_network.ts";
-import { curvesSvg, Progress } from "../_report.ts";
+import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
 import type { ActorJob, Published, Transition, Turn } from "./actor.ts";
 
 /** The numbers of the algorithm. Most are those of the quickstart, and `docs/quickstart.md` gives the reasons. */
@@ -49,6 +49,8 @@ export interface Options {
   seed: number;
   /** Environment steps at most, of all actors together; training stops earlier once the task is solved. */
   steps: number;
+  /** How often to train, with one seed after the other. */
+  runs: number;
   /** Whether the one actor and the learner take turns, so that the same seed gives the same run. */
   lockStep: boolean;
 }
@@ -73,7 +75,7 @@ export interface Seen {
 
 /** Learns CartPole-v1. Calls `watch` after each update. */
 export async function train(
-  options: Options,
+  options: Omit<Options, "runs">,
   watch: (seen: Seen) => void = () => {},
 ): Promise<Trained> {
   const { seed, lockStep } = options;
@@ -233,6 +235,7 @@ Usage: deno task apex [options]
   --actors <number>   how many, 1 to 64; 4 by default, and 1 with --lock-step
   --seed <number>     for the task, the network, the actions and the picks; 1 by default
   --steps <number>    environment steps at most, of all actors together; 60000 by default
+  --runs <number>     trains so often, with this seed and the next ones; 1 by default
   --lock-step         one actor and the learner take turns, so a seed gives the same run each time
   -h, --help          print this
 
@@ -251,6 +254,7 @@ export function parseOptions(args: string[]): Options | "help" {
       actors: { type: "string" },
       seed: { type: "string", default: "1" },
       steps: { type: "string", default: "60000" },
+      runs: { type: "string", default: "1" },
       "lock-step": { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
@@ -265,11 +269,13 @@ export function parseOptions(args: string[]): Options | "help" {
     actors,
     seed: integerOf("seed", values.seed, 0, 1_000_000),
     steps: integerOf("steps", values.steps, 1, 10_000_000),
+    runs: integerOf("runs", values.runs, 1, 100),
     lockStep,
   };
 }
 
-async function run(options: Options): Promise<void> {
+/** Trains once, with a bar, and says how it went. */
+async function runOnce(options: Options): Promise<Trained> {
   const startedAt = performance.now();
   using progress = new Progress(options.steps);
   const trained = await train(options, ({ steps, loss, trained: { episodes, evaluations } }) => {
@@ -280,25 +286,43 @@ async function run(options: Options): Promise<void> {
     });
   });
   const seconds = (performance.now() - startedAt) / 1000;
-  const file = `out/apex_cartpole_actors${options.actors}_seed${options.seed}.svg`;
-  const picture = await curvesSvg(
-    [{ name: "20 greedy episodes", points: trained.evaluations }],
-    `CartPole-v1, Ape-X with ${options.actors} actors, seed ${options.seed}`,
-    { title: "return", domain: [0, 500], solved: SETTINGS.solved.return },
-  );
-  await Deno.mkdir("out", { recursive: true });
-  await Deno.writeTextFile(file, picture);
   const solved = isSolved(trained.evaluations, SETTINGS.solved);
   const step = trained.evaluations.at(-1)?.step ?? 0;
   // The kept policy plays new episodes, which had no part in any choice.
   using network = await QNetwork.create({ weights: trained.weights });
   const returns = play(network, newEnvironments(20, 2_000_000 + 1_000 * options.seed));
   console.log(
-    `\n${solved ? "Solved" : "Not solved"} after ${step} steps and ${seconds.toFixed(1)} s. ` +
-      `Solved means a mean return of at least ${SETTINGS.solved.return} in ${SETTINGS.solved.times} evaluations in a row.\n` +
-      `On 20 fresh episodes the best policy earns ${mean(returns).toFixed(1)} on average, ` +
-      `${Math.min(...returns)} at worst, of 500.\nPicture: ${file}`,
+    `\nSeed ${options.seed}: ${solved ? "solved" : "not solved"} after ${step} steps and ${
+      seconds.toFixed(1)
+    } s. On 20 fresh episodes the best policy earns ${mean(returns).toFixed(1)} on average, ` +
+      `${Math.min(...returns)} at worst, of 500.`,
   );
+  return trained;
+}
+
+async function run({ runs, ...options }: Options): Promise<void> {
+  const curves: NamedCurve[] = [];
+  for (let seed = options.seed; seed < options.seed + runs; seed++) {
+    const { evaluations } = await runOnce({ ...options, runs, seed });
+    curves.push({ name: `seed ${seed}`, points: evaluations });
+  }
+  const { return: enough, times } = SETTINGS.solved;
+  const title = `CartPole-v1, Ape-X with ${numberOf(options.actors)}`;
+  const file = `out/apex_cartpole_actors${options.actors}_seed${options.seed}.svg`;
+  await Deno.mkdir("out", { recursive: true });
+  const picture = await curvesSvg(curves, title, {
+    title: "mean return of 20 greedy episodes",
+    domain: [0, 500],
+    solved: enough,
+  });
+  await Deno.writeTextFile(file, picture);
+  console.log(
+    `Solved means a mean return of at least ${enough} in ${times} evaluations in a row.\nPicture: ${file}`,
+  );
+}
+
+function numberOf(actors: number): string {
+  return actors === 1 ? "1 actor" : `${actors} actors`;
 }
 
 if (import.meta.main) Deno.exitCode = await runExample(Deno.args, parseOptions, HELP, run);

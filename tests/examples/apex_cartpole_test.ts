@@ -7,10 +7,10 @@ import {
   assertThrows,
 } from "@std/assert";
 import { epsilonOf } from "../../examples/apex_cartpole/actor.ts";
-import { type Options, parseOptions, train } from "../../examples/apex_cartpole/main.ts";
+import { parseOptions, train } from "../../examples/apex_cartpole/main.ts";
 
 Deno.test("the Ape-X example refuses flags that are wrong", () => {
-  const defaults = { actors: 4, seed: 1, steps: 60_000, lockStep: false };
+  const defaults = { actors: 4, seed: 1, steps: 60_000, runs: 1, lockStep: false };
   assertEquals(parseOptions([]), defaults);
   assertEquals(parseOptions(["--lock-step"]), { ...defaults, actors: 1, lockStep: true });
   assertEquals(parseOptions(["--actors", "2", "--seed=0"]), { ...defaults, actors: 2, seed: 0 });
@@ -30,7 +30,9 @@ Deno.test("ε of the actors is that of the paper", () => {
 });
 
 /** Trains, and notes which picks each batch had, with their weights. */
-async function trained(options: Options): Promise<{ picks: string[]; result: unknown }> {
+async function trained(
+  options: Parameters<typeof train>[0],
+): Promise<{ picks: string[]; result: unknown }> {
   const picks: string[] = [];
   const result = await train(options, ({ batch }) => {
     picks.push(`${batch.pickEpisode}/${batch.pickPosition}/${batch.importanceWeight}`);

@@ -1,0 +1,185 @@
+/**
+ * Writes chunks of an actor's steps: it chooses which steps can be written, asks for their priorities, and records them.
+ *
+ * A chunk has its priorities once. If a call of the replay fails in the middle of it, a later flush goes on there.
+ *
+ * A flush makes one call of `recordFlat` for each environment that has steps to write. On a shared replay, each of these calls takes the
+ * lock by itself. To hold the lock over all of them would only make learners wait longer: a chunk of one environment means the same with
+ * or without the chunks of the others.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
+import { checkHonest, isNumeric } from "../base/typed_arrays.ts";
+import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
+import { checkPriority } from "../replay/record/record_input.ts";
+import type { NumericArray } from "../schema/columns.ts";
+import type { Schema } from "../schema/schema.ts";
+import { type ActorSteps, FirstSteps } from "./actor_steps.ts";
+import type { LocalSteps } from "./_local_steps.ts";
+
+/** The name that errors have. */
+export const WHERE = "ActorWriter";
+
+/** How an actor's steps are written. */
+export interface ChunkOptions<S extends Schema> {
+  /** The names of the extras. */
+  readonly extraNames: readonly string[];
+  /** How many steps of an environment one call takes at most. */
+  readonly flushSteps: number;
+  /** Gives the first priorities. */
+  readonly priority: ((steps: ActorSteps<S>) => NumericArray) | undefined;
+  /** n and γ of the returns of which priorities are made. */
+  readonly nStep: number;
+  readonly discount: number;
+  /** How many later steps of an open episode the priority of a step needs. */
+  readonly lookahead: number;
+  /** The tag of the episodes. */
+  readonly tag: { readonly tag?: number };
+}
+/** Steps that have their priorities, and go into the replay one environment after the other. */
+interface Chunk {
+  /** How many steps of each environment. */
+  readonly takes: readonly number[];
+  /** The priorities of all of them. */
+  readonly priorities: Float64Array | undefined;
+  /** The next environment. */
+  environment: number;
+  /** How many steps are in the replay. */
+  written: number;
+}
+
+/** Writes the steps of one actor. */
+export class ChunkWriter<S extends Schema> {
+  /** The handles of the episodes that the next steps go to. */
+  readonly episodes: Float64Array<ArrayBuffer>;
+  /** How many steps were written. */
+  recordedCount = 0;
+  /** How many chunks were written. */
+  flushCount = 0;
+  readonly #replay: ExperienceReplay<S>;
+  readonly #local: LocalSteps;
+  readonly #options: ChunkOptions<S>;
+  /** The state that the latest written step of each environment led to. */
+  readonly #lastStates: (number | NumericArray)[];
+  #chunk: Chunk | undefined;
+
+  /** Writes what `local` has, and begins an episode for each environment. */
+  constructor(replay: ExperienceReplay<S>, local: LocalSteps, options: ChunkOptions<S>) {
+    this.#replay = replay;
+    this.#local = local;
+    this.#options = options;
+    const { length } = local.counts;
+    const { elementCount, shape } = replay.columns.state;
+    const nowhere = (): number | number[] =>
+      shape.length === 0 ? 0 : new Array<number>(elementCount).fill(0);
+    this.#lastStates = Array.from({ length }, nowhere);
+    this.episodes = Float64Array.from({ length }, () => replay.newEpisode(options.tag));
+  }
+
+  /** Writes the steps that can be written: all, or one chunk. Returns how many it wrote. */
+  flush(isWhole: boolean): number {
+    const before = this.recordedCount;
+    // A chunk that an error cut short goes first, with the priorities that it has.
+    if (this.#chunk !== undefined) this.#write(this.#chunk);
+    while (isWhole || before === this.recordedCount) {
+      const chunk = this.#nextChunk();
+      if (chunk === undefined) break;
+      this.#chunk = chunk;
+      this.#write(chunk);
+    }
+    return this.recordedCount - before;
+  }
+
+  /** Ends the episode that an environment's steps go to, as truncated; one without a record is forgotten. */
+  endEpisode(environment: number): void {
+    const end = this.#replay.endEpisode.bind(this.#replay) as (
+      episode: number,
+      options: object,
+    ) => boolean;
+    const finalState = this.#lastStates[environment];
+    end(this.episodes[environment] as number, { finalState, truncated: true });
+  }
+
+  /** Ends the episode of an environment of which no step waits, and begins another, unless it has no record. */
+  cut(environment: number): void {
+    if (this.#replay.episode(this.episodes[environment] as number).recordCount === 0) return;
+    this.endEpisode(environment);
+    this.episodes[environment] = this.#replay.newEpisode(this.#options.tag);
+  }
+
+  /** The oldest steps of each environment that can be written, with their priorities; undefined if there are none. */
+  #nextChunk(): Chunk | undefined {
+    const { counts, settled } = this.#local;
+    let size = 0;
+    const takes = Array.from(counts, (count, e) => {
+      const ready = Math.max(settled[e] as number, count - this.#options.lookahead);
+      const take = Math.min(ready, this.#options.flushSteps);
+      size += take;
+      return take;
+    });
+    if (size === 0) return undefined;
+    return { takes, priorities: this.#prioritiesOf(takes), environment: 0, written: 0 };
+  }
+
+  #prioritiesOf(takes: readonly number[]): Float64Array | undefined {
+    const { priority, extraNames } = this.#options;
+    if (priority === undefined) return undefined;
+    const steps = new FirstSteps(this.#local, takes, extraNames, this.#options);
+    const { size } = steps;
+    const given: unknown = priority(steps as unknown as ActorSteps<S>);
+    checkHonest(`${WHERE}: what priority() returned`, given);
+    if (!isNumeric(given) && !Array.isArray(given)) {
+      throw new TypeError(
+        `${WHERE}: priority() must return a plain or typed array of numbers, got ${show(given)}`,
+      );
+    }
+    if (given.length !== size) {
+      throw new RangeError(
+        `${WHERE}: priority() must return ${
+          numberOf(size, "number")
+        }, one for each step, got ${given.length}`,
+      );
+    }
+    return Float64Array.from(given, (each, k) => checkPriority(`${WHERE}: priority[${k}]`, each));
+  }
+
+  /** Writes what is left of a chunk. */
+  #write(chunk: Chunk): void {
+    const { takes, priorities } = chunk;
+    const { extraNames, tag } = this.#options;
+    const record = this.#replay.recordFlat.bind(this.#replay) as (
+      episode: number,
+      steps: object,
+    ) => FlatRecorded;
+    for (; chunk.environment < takes.length; chunk.environment++) {
+      const e = chunk.environment;
+      const take = takes[e] as number;
+      if (take === 0) continue;
+      const steps = new FirstSteps(
+        this.#local,
+        takes.map((count, k) => k === e ? count : 0),
+        extraNames,
+        this.#options,
+      );
+      const { state, action, reward, nextState, extras, terminated, truncated } = steps;
+      const from = chunk.written;
+      const { episode } = record(this.episodes[e] as number, {
+        ...{ state, action, reward, nextState, terminated, truncated },
+        ...extraNames.length > 0 ? { extras } : {},
+        ...priorities === undefined ? {} : { priority: priorities.subarray(from, from + take) },
+        ...tag,
+      });
+      this.episodes[e] = episode;
+      const last = this.#local.nextState.view(e, take - 1, take).slice();
+      this.#lastStates[e] = typeof this.#lastStates[e] === "number" ? last[0] as number : last;
+      this.#local.forget(e, take);
+      chunk.written += take;
+      this.recordedCount += take;
+    }
+    this.#chunk = undefined;
+    this.flushCount++;
+  }
+}
