@@ -128,6 +128,16 @@ export class PolicyNetwork<Name extends string> {
     return { logProbs: logProbs.dataSync() as Floats, value: value.dataSync() as Floats };
   }
 
+  /** log π(a|s) of the actions `[count]` in the states `[count, 4]`, and V(s), each `[count]`. */
+  evaluate(states: Floats, actions: ArrayLike<number>): { logProb: Floats; value: Floats } {
+    const { logProbs, value } = this.predict(states);
+    const { actionCount } = CartPole;
+    return {
+      logProb: value.map((_, row) => logProbs[row * actionCount + (actions[row] ?? 0)] ?? NaN),
+      value,
+    };
+  }
+
   /** Draws an action in each of the states `[count, 4]`. Returns the actions and their log π(a|s), each `[count]`. */
   act(states: Floats, random: RandomStream): { action: Int32Array; logProb: Floats } {
     const { logProbs } = this.predict(states);
@@ -166,6 +176,12 @@ export class PolicyNetwork<Name extends string> {
     );
     this.#learner = after;
     return loss.item();
+  }
+
+  /** Takes the weights of another network, so that it acts and predicts as that one did. Adam goes on from where it was. */
+  load(weights: Floats): void {
+    this.#learner.weights.dispose();
+    this.#learner = { ...this.#learner, weights: np.array(weights) };
   }
 
   /** A copy of the weights, as one vector. */

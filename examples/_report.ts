@@ -96,14 +96,15 @@ export function curvesSvg(
       },
       {
         data: { values: curves.flatMap(({ name, points }) => points.map((p) => ({ ...p, name }))) },
-        mark: { type: "line", point: { size: 15 } },
+        mark: { type: "line", point: { size: 15 }, clip: true },
         encoding: {
           x: { field: "step", type: "quantitative", title: "environment steps" },
           y: {
             field: "return",
             type: "quantitative",
             title: returns.title,
-            scale: { domain: [...returns.domain] },
+            // A little room above the best return, so that a line along it can be seen.
+            scale: { domain: [returns.domain[0], 1.03 * returns.domain[1]] },
           },
           color: {
             field: "name",

@@ -176,7 +176,7 @@ async function run(options: Options): Promise<void> {
   const file = `out/ppo_cartpole_seed${options.seed}.svg`;
   const picture = await curvesSvg(
     [
-      { name: "training episodes, mean of 20", points: smoothed(trained.episodes) },
+      { name: "training episodes, mean of 10", points: smoothed(trained.episodes) },
       { name: "20 greedy episodes", points: trained.evaluations },
     ],
     `CartPole-v1, PPO, seed ${options.seed}`,
@@ -194,14 +194,14 @@ async function run(options: Options): Promise<void> {
   );
 }
 
-/** Means of 20 points each, so that a picture has few points. */
+/** Means of 10 points each, so that a picture has few points. */
 function smoothed(points: readonly CurvePoint[]): CurvePoint[] {
   const means: CurvePoint[] = [];
-  for (let first = 0; first + 20 <= points.length; first += 20) {
-    const twenty = points.slice(first, first + 20);
+  for (let first = 0; first + 10 <= points.length; first += 10) {
+    const ten = points.slice(first, first + 10);
     means.push({
-      step: mean(twenty.map((p) => p.step)),
-      return: mean(twenty.map((p) => p.return)),
+      step: mean(ten.map((p) => p.step)),
+      return: mean(ten.map((p) => p.return)),
     });
   }
   return means;

@@ -14,6 +14,7 @@ function pathOf(file: string): string {
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "apex_cartpole/main.ts": ["--steps", "2000", "--actors", "2"],
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
+  "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
   "r2d2_memory/main.ts": ["--steps", "1200", "--seed", "1"],
 };
