@@ -1,5 +1,5 @@
 /**
- * A Worker that records chunks into a shared replay as fast as it can, for bench/actors.ts. Of wide rows all numbers are equal, so that a
+ * A Worker that records chunks into a shared replay as fast as it can, or at a rate, for bench/actors.ts. Of wide rows all numbers are equal, so that a
  * torn one is seen.
  */
 import { ExperienceReplay, float32, uint8 } from "@exrp/replay";
@@ -13,6 +13,8 @@ export interface WriterOrder {
   readonly width: number;
   readonly image: boolean;
   readonly index: number;
+  /** Records a second; 0 for as many as it can. */
+  readonly rate: number;
   /** The first number is 1 while the writers are to write. */
   readonly flags: Int32Array;
   /** Its records, at its index. */
@@ -28,7 +30,7 @@ const worker = globalThis as unknown as {
 };
 
 worker.onmessage = async ({ data }) => {
-  const { ticket, chunk, width, image, index, flags, counts } = data;
+  const { ticket, chunk, width, image, index, rate, flags, counts } = data;
   const schema = { state: image ? uint8(width) : float32(width), action: float32(3) };
   using replay = await ExperienceReplay.attach(ticket, schema);
   const state = image ? new Uint8Array(chunk * width) : new Float32Array(chunk * width);
@@ -42,6 +44,7 @@ worker.onmessage = async ({ data }) => {
   let episode = replay.newEpisode();
   let recorded = 0;
   let value = index;
+  const begin = performance.now();
   for (let k = 0; k < chunk; k++) state.fill(k % 200, k * width, (k + 1) * width);
   while (Atomics.load(flags, 0) === 1) {
     value = (value + 7) % 200;
@@ -54,6 +57,9 @@ worker.onmessage = async ({ data }) => {
       episode = replay.recordMany(episode, steps);
     }
     counts[index] = recorded;
+    if (rate === 0) continue;
+    const early = begin + recorded / rate * 1e3 - performance.now();
+    if (early > 0) Atomics.wait(flags, 0, 1, early);
   }
   worker.postMessage("done");
 };
