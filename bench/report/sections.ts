@@ -6,6 +6,7 @@
 
 import { curveSvg, surfaceSvg } from "../_paper_pictures.ts";
 import type { Section } from "../_section.ts";
+import { render as renderActors } from "./actors.ts";
 import { type LimitResults, render as renderLimit } from "./limit.ts";
 import { render as renderOwn } from "./own.ts";
 import { type PaperResults, render as renderPaper } from "./paper.ts";
@@ -53,3 +54,6 @@ export const paperSection: Section = {
 
 /** This library's own figures. */
 export const ownSection: Section = section("own.json", renderOwn);
+
+/** Several threads at one replay. */
+export const actorsSection: Section = section("actors.json", renderActors);
