@@ -17,6 +17,7 @@
 
 import { fromBase64, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
+import { missingPermission } from "./missing_permission.ts";
 
 /** A kernel that the package carries, as prebuilt/targets.ts has it. */
 interface PrebuiltKernel {
@@ -117,9 +118,9 @@ function cacheFolder(): string {
     : os === "darwin"
     ? "HOME"
     : "XDG_CACHE_HOME,HOME";
-  throw new ReplayError(
-    "permission",
+  throw missingPermission(
     `this package's kernel must be unpacked, but no cache folder is known: run deno with --allow-env=${FOLDER_VARIABLE},${names}, or ${FOLDER_HINT}`,
+    ["--allow-env", ...missingFlags()],
   );
 }
 
@@ -250,10 +251,20 @@ async function sha256(bytes: Bytes): Promise<string> {
 }
 
 function notAllowed(folder: string, path: string, what: string): ReplayError {
-  return new ReplayError(
-    "permission",
+  return missingPermission(
     `this package's kernel is unpacked to ${path}, but ${what}; run deno with --allow-read=${folder} --allow-write=${folder} --allow-ffi=${path}, or ${FOLDER_HINT}`,
+    missingFlags(folder, path),
   );
+}
+
+/** Which of the flags for a kernel in a folder are missing; without a folder, those for any. */
+function missingFlags(folder?: string, path?: string): string[] {
+  const permissions: Deno.PermissionDescriptor[] = [
+    { name: "read", ...folder === undefined ? {} : { path: folder } },
+    { name: "write", ...folder === undefined ? {} : { path: folder } },
+    { name: "ffi", ...path === undefined ? {} : { path } },
+  ];
+  return permissions.filter((each) => !isAllowed(each)).map(({ name }) => `--allow-${name}`);
 }
 
 function missing(message: string, cause?: unknown): ReplayError {

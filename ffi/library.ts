@@ -7,6 +7,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
+import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import type { KernelSymbols } from "./symbols.ts";
@@ -80,7 +81,7 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
     return await foundKernel(cache, false);
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
-    return await wasmKernel(error.message).catch((other) => {
+    return await wasmKernel(shortReason(error)).catch((other) => {
       throw both(error, "Nor can WebAssembly run", other);
     });
   }
@@ -129,7 +130,9 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     }
   }
   const embedded = await embeddedKernel(cache).catch((error) => {
-    throw refused === undefined ? error : both(error, "Nor could a local build be opened", refused);
+    if (refused === undefined) throw error;
+    const whole = both(error, "Nor could a local build be opened", refused);
+    throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
   if (embedded !== undefined) return openEmbedded(embedded.path, embedded.why);
   throw failed ?? remoteError(import.meta.url);
@@ -150,7 +153,7 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
   }
   if (!mayAsk && !isNativeAllowed(path)) {
     if (isMissing(path)) throw missingError(path, origin, "there is no such file");
-    throw new ReplayError("permission", "no --allow-ffi");
+    throw missingPermission("no --allow-ffi", ["--allow-ffi"]);
   }
   try {
     return remember({
@@ -248,10 +251,10 @@ function pathOf(name: string, place: string | URL): string {
 }
 
 function permissionError(path: string, cause: unknown): ReplayError {
-  return new ReplayError(
-    "permission",
+  return missingPermission(
     `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``,
-    { cause },
+    ["--allow-ffi"],
+    cause,
   );
 }
 

@@ -25,6 +25,11 @@ try {
 `;
 }
 
+/** The same, for whichever kernel may run; prints why it does. */
+function anyKernel(options = ""): string {
+  return program(options).replace('"native"', '"auto"').replace(".kernel)", ".backend)");
+}
+
 const PATH = /\/exrp-[a-z0-9_-]+-[0-9a-f]{16}\.(so|dylib|dll)$/;
 
 Deno.test("the kernel is unpacked at the first start; later starts need no permission to write", async () => {
@@ -59,6 +64,25 @@ Deno.test("without permission the error names the flags, and those are enough", 
   const { status, out, error } = await packed.run(code, { flags });
   assertEquals(status, 0, error);
   assertMatch(out, PATH);
+});
+
+Deno.test("where WebAssembly runs for want of a permission, describe() has the missing flags and no more", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  const named = anyKernel(`kernelCache: ${JSON.stringify(cache)}`);
+  const [read, write, ffi] = ["read", "write", "ffi"].map((each) => `--allow-${each}=${cache}`);
+  for (
+    const [code, flags, reason] of [
+      [anyKernel(), [], "no --allow-env, --allow-read, --allow-write, --allow-ffi"],
+      [anyKernel(), ["--allow-read", "--allow-write", "--allow-ffi"], "no --allow-env"],
+      [named, [], "no --allow-read, --allow-write, --allow-ffi"],
+      [named, [read, write], "no --allow-ffi"],
+      [named, [read, ffi], "no --allow-write"],
+    ] as [string, string[], string][]
+  ) {
+    const { out, error } = await packed.run(code, { flags });
+    assertEquals(out, `wasm: ${reason}`, error);
+  }
 });
 
 Deno.test("where the file must be written and may not be, the error says so", async () => {
@@ -218,8 +242,9 @@ Deno.test("a machine that the package has no kernel for is told which it has", a
     `ReplayError kernel-missing: this package brings no kernel for ${ownTarget}, only for m68k-amiga; build one`,
   );
   // Unless the native kernel is demanded, WebAssembly runs there.
-  const auto = program().replace('"native"', '"auto"').replace(".kernel)", ".backend)");
-  const { out: backend } = await packed.run(auto, { env: { EXRP_CACHE: await packed.newCache() } });
+  const { out: backend } = await packed.run(anyKernel(), {
+    env: { EXRP_CACHE: await packed.newCache() },
+  });
   assertMatch(backend, /^wasm: .*no kernel for .*, only for m68k-amiga; build one/);
 });
 
