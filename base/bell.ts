@@ -5,8 +5,9 @@
  * There are two forms. The local one wakes those who wait on the same thread, without any timer. The shared one wakes those of all threads
  * that have its memory. A thread may end between its change and its ring, so there a listener also looks again every 100 ms.
  *
- * How to wait: begin to listen; then, again and again, call `ready()`, look, and if you looked in vain, await `heard()`. At the end,
- * close the ear.
+ * How to wait: begin to listen; then, again and again, call `ready()`, look, and if you looked in vain, await `heard()`. A look takes no
+ * turn of the event loop. So whatever rings this bell object meanwhile comes from the look itself, and wakes nobody who looked. At the end, close the
+ * ear.
  *
  * @module
  */
@@ -15,6 +16,8 @@
 export interface Bell {
   /** Whether somebody may be listening. If so, ring after each change. */
   readonly isHeard: boolean;
+  /** How often this object rang. */
+  readonly ringCount: number;
   /** Wakes all who listen, those who began first before the others. */
   ring(): void;
   /** Begins to listen. */
@@ -23,11 +26,11 @@ export interface Bell {
 
 /** One who listens to a bell. */
 export interface Ear {
-  /** To be called before you look. Whatever rings after this call ends the next `heard()`. */
+  /** To be called before you look. */
   ready(): void;
-  /** Resolves after the first ring since `ready()`, and sometimes without one. */
+  /** Resolves after the first ring since `ready()` that is not of this thread's look, and sometimes without one. */
   heard(): Promise<void>;
-  /** Ends a `heard()` that is waiting. */
+  /** Ends the `heard()` that waits, or else the next one. */
   wake(): void;
   /** Ends listening. */
   close(): void;
@@ -37,11 +40,14 @@ export interface Ear {
 export class LocalBell implements Bell {
   /** Whether somebody listens. */
   isHeard = false;
+  /** How often it rang. */
+  ringCount = 0;
   readonly #ears = new Set<LocalEar>();
 
   /** Wakes all who listen. */
   ring(): void {
-    for (const ear of this.#ears) ear.wake();
+    this.ringCount++;
+    for (const ear of this.#ears) ear.rung();
   }
 
   /** Begins to listen. */
@@ -58,7 +64,7 @@ export class LocalBell implements Bell {
 
 class LocalEar implements Ear {
   readonly #leave: (ear: LocalEar) => void;
-  #isRung = false;
+  #isWoken = false;
   #resolve: (() => void) | undefined;
 
   constructor(leave: (ear: LocalEar) => void) {
@@ -66,18 +72,22 @@ class LocalEar implements Ear {
   }
 
   ready(): void {
-    this.#isRung = false;
+    this.#isWoken = false;
   }
 
   heard(): Promise<void> {
-    if (this.#isRung) return Promise.resolve();
+    if (this.#isWoken) return Promise.resolve();
     return new Promise((resolve) => this.#resolve = resolve);
   }
 
-  wake(): void {
-    this.#isRung = true;
+  rung(): void {
     this.#resolve?.();
     this.#resolve = undefined;
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.rung();
   }
 
   close(): void {
@@ -104,6 +114,8 @@ export class SharedBell implements Bell {
   static readonly bytes = 8;
   /** The memory of the bell: give it to other threads, which make a bell of their own of it. */
   readonly memory: SharedArrayBuffer;
+  /** How often this object rang, in this thread. */
+  ringCount = 0;
   readonly #words: Int32Array;
 
   /** The bell with this memory, of {@linkcode SharedBell.bytes} bytes: a new one if they are zeros. */
@@ -119,24 +131,28 @@ export class SharedBell implements Bell {
 
   /** Wakes all who listen. */
   ring(): void {
+    this.ringCount++;
     Atomics.add(this.#words, RINGS, 1);
     Atomics.notify(this.#words, RINGS);
   }
 
   /** Begins to listen. */
   listen(): Ear {
-    return new SharedEar(this.#words);
+    return new SharedEar(this, this.#words);
   }
 }
 
 class SharedEar implements Ear {
+  readonly #bell: Bell;
   readonly #words: Int32Array;
   #seen = 0;
+  #ownBefore = 0;
   #isWoken = false;
   #resolve: (() => void) | undefined;
   #isOpen = true;
 
-  constructor(words: Int32Array) {
+  constructor(bell: Bell, words: Int32Array) {
+    this.#bell = bell;
     this.#words = words;
     Atomics.add(words, EARS, 1);
   }
@@ -144,11 +160,14 @@ class SharedEar implements Ear {
   ready(): void {
     this.#isWoken = false;
     this.#seen = Atomics.load(this.#words, RINGS);
+    this.#ownBefore = this.#bell.ringCount;
   }
 
   heard(): Promise<void> {
     if (this.#isWoken) return Promise.resolve();
-    const { async, value } = Atomics.waitAsync(this.#words, RINGS, this.#seen, NET_MS);
+    const own = this.#bell.ringCount - this.#ownBefore;
+    const expected = (this.#seen + own) | 0;
+    const { async, value } = Atomics.waitAsync(this.#words, RINGS, expected, NET_MS);
     if (!async) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {

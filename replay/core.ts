@@ -50,6 +50,8 @@ export class ReplayCore {
   shared: SharedState | undefined;
   /** The number of this thread among those that ever used the replay: 0 for the one that created it. */
   thread = 0;
+  /** How many episodes `newEpisode` began in this thread. */
+  begunCount = 0;
   /** What wakes those who wait for the replay. */
   bell: Bell = new LocalBell();
   #handle: ReplayHandle;

@@ -934,11 +934,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * replay.getBatch(256, selector))`.
    *
    * The replay is not ready if the call throws `pace` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
-   * after each change of this replay. Such a call has changed nothing. So the function should do nothing but one call of this replay:
-   * whatever else it does happens each time. Any other error ends the wait.
+   * after each change of this replay. Such a call has changed nothing. The function must do nothing but one call of this replay, because
+   * whatever else it does happens each time. So call `newEpisode` before. Any other error ends the wait.
    *
    * @param call Calls the replay, and returns at once. It gives no Promise.
-   * @throws {TypeError} For an unknown option, or a function that returns a Promise.
+   * @throws {TypeError} For an unknown option, or a function that returns a Promise. Also if the call has to wait, and the function called
+   * `newEpisode` before it.
    * @throws {ReplayError} `timeout` after `timeoutMs`; its `cause` is the latest error of the call. Also what the call throws. If `signal`
    * aborts, you get the signal's reason.
    * @example A learner that begins before there is anything to learn from

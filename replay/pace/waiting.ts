@@ -88,7 +88,7 @@ export async function waitFor(core: ReplayCore, options: WaitForOptions): Promis
     count = core.info(WAIT_FOR)[index] ?? 0;
     return count >= wanted ? count : NOT_YET;
   };
-  return await attemptUntil(core, options, look, (timeoutMs) =>
+  return await attemptUntil(core, options, look, () => {}, (timeoutMs) =>
     new ReplayError(
       "timeout",
       `${WAIT_FOR}: ${name} was to be at least ${wanted} within ${timeoutMs} ms, but it is ${count} (${text})`,
@@ -120,7 +120,7 @@ export async function whenReady<T>(
           `${WHEN_READY} takes a function that calls the replay at once, got one that returned a Promise`,
         );
       }
-      why = undefined;
+      why = undefined; // it may have said why before
       return isInVain(result) ? NOT_YET : result;
     } catch (error) {
       if (!isPassing(core, error)) throw error;
@@ -128,7 +128,13 @@ export async function whenReady<T>(
       return NOT_YET;
     }
   };
-  return await attemptUntil(core, options, attempt, (timeoutMs) => {
+  const onlyBegan = (): void => {
+    throw new TypeError(
+      `${WHEN_READY} takes a function that makes one call and nothing else: this one began an episode before its call was held back; call newEpisode() before`,
+      { cause: why },
+    );
+  };
+  return await attemptUntil(core, options, attempt, onlyBegan, (timeoutMs) => {
     const reason = why instanceof Error ? why.message : "there are too few steps";
     return new ReplayError(
       "timeout",
@@ -153,7 +159,13 @@ export async function whilePaced<T>(
     }
   };
   const options = signal === undefined ? {} : { signal };
-  return await attemptUntil(core, options, attempt, () => new ReplayError("timeout", "no limit"));
+  return await attemptUntil(
+    core,
+    options,
+    attempt,
+    () => {},
+    () => new ReplayError("timeout", "no limit"),
+  );
 }
 
 /** Whether the pace holds a call back for now. */
@@ -168,11 +180,15 @@ function isPassing(core: ReplayCore, error: unknown): boolean {
   return code === "pace" || code === "empty" || (code === "busy" && core.busyWith !== undefined);
 }
 
-/** Attempts at once, and again after each change of the replay, until an attempt succeeds. No listener and no timer outlives the wait. */
+/**
+ * Attempts at once, and again after each change of the replay, until an attempt succeeds. `onlyBegan` hears of an attempt that failed after
+ * it began an episode. No listener and no timer outlives the wait.
+ */
 async function attemptUntil<T>(
   core: ReplayCore,
   { signal, timeoutMs }: WaitOptions,
   attempt: () => T | typeof NOT_YET,
+  onlyBegan: () => void,
   late: (timeoutMs: number) => ReplayError,
 ): Promise<T> {
   signal?.throwIfAborted();
@@ -194,8 +210,16 @@ async function attemptUntil<T>(
     for (;;) {
       ear.ready();
       if (stop !== undefined) throw stop.reason;
+      const [rings, begun] = [bell.ringCount, core.begunCount];
       const result = attempt();
       if (result !== NOT_YET) return result;
+      const own = bell.ringCount - rings;
+      if (own > 0 && own === core.begunCount - begun) onlyBegan();
+      if (own > 0) {
+        // It did a part of its work, which may wake others, and they it. So all else that is ready has its turn first.
+        await new Promise((done) => setTimeout(done, 0));
+        continue;
+      }
       if (core.bell === bell) {
         await ear.heard();
         continue;

@@ -108,6 +108,7 @@ export class Episodes {
       status = symbols.exrp_episode_create(core.id, this.#number);
     }
     core.check("newEpisode()", status);
+    core.begunCount++;
     core.changed();
     const [handle = 0] = this.#number;
     if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));

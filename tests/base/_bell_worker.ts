@@ -6,6 +6,8 @@ interface Task {
   readonly words: SharedArrayBuffer;
   /** How many steps to answer. */
   readonly steps: number;
+  /** Whether to ring after each answer. */
+  readonly rings: boolean;
   /** Whether to end between the last change and its ring. */
   readonly endsEarly: boolean;
 }
@@ -26,9 +28,12 @@ worker.onmessage = async ({ data }) => {
       if (Atomics.load(words, 0) >= step) break;
       await ear.heard();
     }
+    const endsNow = data.endsEarly && step === data.steps;
+    // So that the other thread waits by then.
+    if (endsNow) await new Promise((done) => setTimeout(done, 20));
     Atomics.store(words, 1, step);
-    if (data.endsEarly && step === data.steps) break;
-    if (bell.isHeard) bell.ring();
+    if (endsNow) break;
+    if (data.rings && bell.isHeard) bell.ring();
   }
   ear.close();
   worker.close();

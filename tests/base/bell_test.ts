@@ -15,7 +15,7 @@ for (
     ["a shared bell", () => new SharedBell(new SharedArrayBuffer(SharedBell.bytes))],
   ] as const
 ) {
-  Deno.test(`${name}: a ring after ready() is heard, whether or not heard() was called by then`, async () => {
+  Deno.test(`${name}: rings and wake() end heard(), but not rings of the look itself`, async () => {
     const bell = make();
     assert(!bell.isHeard);
     const ear = bell.listen();
@@ -27,7 +27,10 @@ for (
     await heard;
     ear.ready();
     bell.ring();
-    assert(await isResolved(ear.heard())); // it rang while the listener looked
+    const own = ear.heard(); // this thread rang while it looked
+    assert(!await isResolved(own));
+    bell.ring();
+    await own;
     ear.ready();
     const next = ear.heard();
     assert(!await isResolved(next)); // the old ring is not heard again
@@ -59,6 +62,20 @@ for (
   });
 }
 
+Deno.test("a shared bell: a ring of another thread between ready() and heard() is heard, besides one's own", async () => {
+  const bell = new SharedBell(new SharedArrayBuffer(SharedBell.bytes));
+  const other = new SharedBell(bell.memory);
+  const ear = bell.listen();
+  ear.ready();
+  other.ring();
+  assert(await isResolved(ear.heard()));
+  ear.ready();
+  bell.ring();
+  other.ring();
+  assert(await isResolved(ear.heard()));
+  ear.close();
+});
+
 function startWorker(): Worker {
   return new Worker(new URL("./_bell_worker.ts", import.meta.url), { type: "module" });
 }
@@ -68,7 +85,7 @@ async function stepTogether(steps: number, rings: boolean, endsEarly: boolean): 
   const bell = new SharedBell(new SharedArrayBuffer(SharedBell.bytes));
   const words = new Int32Array(new SharedArrayBuffer(8));
   const worker = startWorker();
-  worker.postMessage({ memory: bell.memory, words: words.buffer, steps, endsEarly });
+  worker.postMessage({ memory: bell.memory, words: words.buffer, steps, rings, endsEarly });
   const ear = bell.listen();
   let begin = 0;
   for (let step = 1; step <= steps; step++) {

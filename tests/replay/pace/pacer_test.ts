@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import {
   ExperienceReplay,
   float32,
@@ -277,6 +277,40 @@ Deno.test("what waits for the pace ends by abort, timeout and disposal, and hear
   await assertReplayRejects(disposed, "disposed");
   assertReplayError(() => replay.pace, "disposed");
   assertReplayError(() => replay.setPace(undefined), "disposed");
+});
+
+Deno.test("whenReady: a function that begins an episode before its call is held back is refused, as it would begin many", async () => {
+  using replay = await ExperienceReplay.create({ ...options, pace: queue(1) });
+  const record = (): unknown => replay.record(replay.newEpisode(), 1, 0, 0);
+  await replay.whenReady(record);
+  await assertRejects(
+    () => replay.whenReady(record),
+    TypeError,
+    "began an episode before its call was held back; call newEpisode() before",
+  );
+  assertEquals([replay.recordCount, replay.episodeCount], [1, 3]);
+});
+
+Deno.test("whenReady: two functions that do a part of their work each time leave time for others", async () => {
+  // Each wakes the other. They once would have done so for ever, without a turn for anything else.
+  using replay = await ExperienceReplay.create({ ...options, pace: queue(4) });
+  const writer = async (): Promise<void> => {
+    let episode = replay.newEpisode();
+    let left = 50;
+    await replay.whenReady(() => {
+      for (; left > 0; left--) episode = replay.record(episode, left, 0, 0);
+    });
+    replay.endEpisode(episode, { finalState: 0 });
+  };
+  const writers = Promise.all([writer(), writer()]);
+  const got: number[] = [];
+  while (got.length < 100) {
+    got.push(...(await replay.whenReady(() => replay.drain({ minSteps: 1 }))).state);
+    if (got.length >= 98) break; // the newest step of each waits for its end
+  }
+  await writers;
+  got.push(...replay.drain().state);
+  assertEquals(got.length, 100);
 });
 
 Deno.test("a draw that fails is not counted, nor one of a rule that throws in the middle", async () => {

@@ -1,0 +1,119 @@
+/** A pace between threads: actors in Workers and a learner here, who wait for each other. */
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { ExperienceReplay, float32, queue, samplesPerInsert, uniform } from "@exrp/replay";
+import { assertReplayRejects } from "../_helpers.ts";
+import type { Task } from "./_pace_worker.ts";
+
+const LIMIT = { timeoutMs: 60_000 };
+
+/** A Worker at its task, and promises of what it tells. It ends with its scope, also where a test fails. */
+class Actor implements Disposable {
+  readonly worker: Worker;
+  readonly begun: Promise<unknown>;
+  readonly done: Promise<unknown>;
+
+  constructor(task: Task) {
+    this.worker = new Worker(new URL("./_pace_worker.ts", import.meta.url), { type: "module" });
+    const told = (word: string): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        this.worker.addEventListener("message", ({ data }) => data === word && resolve(data));
+        this.worker.addEventListener("error", (event) => reject(new Error(event.message)));
+      });
+    this.begun = told("begun");
+    this.done = told("done");
+    this.worker.postMessage(task);
+  }
+
+  [Symbol.dispose](): void {
+    this.worker.terminate();
+  }
+}
+
+Deno.test("two actors in Workers and a learner keep the band, and no ring between them is lost", async () => {
+  const pace = samplesPerInsert(4, { minSize: 40, error: 64 });
+  using replay = await ExperienceReplay.create({ capacity: 500, state: float32(), pace });
+  const selector = replay.newPickSelector(uniform());
+  const task = { ticket: replay.share(), chunks: 100, size: 5 };
+  using first = new Actor({ ...task, first: 0 });
+  using second = new Actor({ ...task, first: 1000 });
+  const actors = [first, second];
+  await Promise.all(actors.map(({ begun }) => begun));
+  const before = performance.now();
+  let batches = 0;
+  // 1,000 records allow up to 3,904 picks.
+  for (; batches < 122; batches++) {
+    const batch = await replay.whenReady(() => replay.getBatch(32, selector), LIMIT);
+    assertStrictEquals(batch.size, 32);
+    const { difference = NaN } = replay.pace ?? {};
+    assert(difference >= 96 && difference <= 224, String(difference));
+  }
+  await Promise.all(actors.map(({ done }) => done));
+  const took = performance.now() - before;
+  const { recorded, drawn, difference } = replay.pace ?? {};
+  assertEquals([recorded, drawn, difference], [1000, 32 * 122, 96]);
+  // With the net of 100 ms alone, it would take 100 ms for nearly each batch.
+  assert(took < 6000, `${took} ms`);
+});
+
+Deno.test("a queue between Workers: the learner gets each step once, each actor's in order", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 200,
+    state: float32(),
+    pace: queue(40),
+  });
+  const task = { ticket: replay.share(), chunks: 60, size: 5 };
+  using first = new Actor({ ...task, first: 0 });
+  using second = new Actor({ ...task, first: 1000 });
+  const actors = [first, second];
+  const got: number[] = [];
+  while (got.length < 600) {
+    const drained = await replay.whenReady(() => replay.drain(), LIMIT);
+    assertStrictEquals(drained.lost, 0);
+    got.push(...drained.state);
+    assert((replay.pace?.difference ?? NaN) <= 40);
+  }
+  await Promise.all(actors.map(({ done }) => done));
+  for (const k of [0, 1]) {
+    const own = got.filter((state) => Math.floor(state / 1000) === k);
+    assertEquals(own, Array.from({ length: 300 }, (_, t) => 1000 * k + t));
+  }
+});
+
+Deno.test("a Worker that is ended while it waits holds nobody up, and one that is revoked hears of it", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 200,
+    state: float32(),
+    pace: queue(10),
+  });
+  const ticket = replay.share();
+  using ended = new Actor({ ticket, chunks: 1000, size: 5, first: 0 });
+  assertStrictEquals(await replay.waitFor({ records: 10, ...LIMIT }), 10); // now it waits
+  ended.worker.terminate();
+  assertStrictEquals((await replay.whenReady(() => replay.drain(), LIMIT)).size, 10);
+  using next = new Actor({ ticket, chunks: 2, size: 5, first: 0 });
+  // The Worker that ends may have recorded some more, so the learner goes on until the next one is done.
+  let isDone = false;
+  next.done.finally(() => isDone = true);
+  while (!isDone) {
+    replay.drain();
+    await new Promise((done) => setTimeout(done, 2));
+  }
+  await next.done;
+
+  using guest = await ExperienceReplay.attach(replay.share(), { state: float32() });
+  const full = replay.newEpisode();
+  while ((replay.pace?.recordsAllowed ?? 0) > 0) replay.record(full, 1, 0, 0);
+  const other = replay.share();
+  using barred = await ExperienceReplay.attach(other, { state: float32() });
+  const episodes = [barred.newEpisode(), replay.newEpisode()] as const;
+  const waiting = barred.whenReady(() => barred.record(episodes[0], 1, 0, 0), LIMIT);
+  replay.revoke(other);
+  await assertReplayRejects(waiting, "revoked");
+
+  // Another thread's new pace is this one's, too.
+  assertStrictEquals(replay.pace?.recordsAllowed, 0);
+  const recording = replay.whenReady(() => replay.record(episodes[1], 1, 0, 0), LIMIT);
+  guest.setPace(undefined);
+  await recording;
+  assertStrictEquals(replay.pace, undefined);
+});
