@@ -47,7 +47,7 @@ export let coreOf: (where: string, replay: unknown) => ReplayCore;
  * const fill = (view: ReplayView): number => view.recordCount / view.capacity;
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
- * replay.record(replay.newEpisode(), 1, 0, 0);
+ * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
  * assertStrictEquals(fill(replay), 0.01);
  * ```
  */
