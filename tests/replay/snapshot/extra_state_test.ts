@@ -1,5 +1,5 @@
 /** The extra state beside the kernel: a snapshot with impossible values in it is refused, and nothing changes. */
-import { ReplayError } from "@exrp/replay";
+import { queue, ReplayError } from "@exrp/replay";
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { openKernel } from "../../../ffi/library.ts";
 import {
@@ -124,4 +124,31 @@ Deno.test("forged sides never crash, and what is accepted hands out each record 
     assert(size <= 13 && state.length === size);
   }
   assert(accepted > 20 && refused > 200, `${accepted} accepted, ${refused} refused`);
+});
+
+Deno.test("impossible counts of a pace are refused, and nothing changes", async () => {
+  using replay = await smallReplay({ capacity: 50 });
+  replay.setPace(queue(40));
+  recordEpisode(replay, 5);
+  const bytes = await replay.serialize();
+  const { pace } = replay;
+  const [, length] = sideOf(bytes);
+  assertStrictEquals(length, 8 + 6 * 8);
+  const changes: ((side: DataView) => void)[] = [
+    (side) => side.setUint32(4, 4, true), // how many numbers a pace has
+    (side) => side.setUint32(4, 8, true),
+    (side) => side.setFloat64(8 + 4 * 8, 6, true), // more records than were written
+    (side) => side.setFloat64(8 + 4 * 8, -1, true),
+    (side) => side.setFloat64(8 + 5 * 8, 0.5, true), // half a pick
+    (side) => side.setFloat64(8 + 5 * 8, NaN, true),
+  ];
+  for (const change of changes) {
+    await assertReplayRejects(
+      replay.unserialize(await forge(bytes, change)),
+      "snapshot-corrupt",
+    );
+    assertEquals(replay.pace, pace);
+  }
+  await replay.unserialize(await forge(bytes, (side) => side.setFloat64(8 + 5 * 8, 3, true)));
+  assertStrictEquals(replay.pace?.drawn, 3);
 });
