@@ -9,6 +9,7 @@ import { absoluteTdError, ActorWriter, Broadcast, type BroadcastTicket } from "@
 import { CartPole } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
 import type { ShareTicket } from "@exrp/replay/types";
+import type { Turn } from "../_actors.ts";
 import type { Floats } from "../_network.ts";
 import { QNetwork } from "../_q_network.ts";
 
@@ -42,16 +43,6 @@ export interface ActorJob {
   readonly nStep: number;
   /** Whether the actor waits for new weights after each turn. */
   readonly lockStep: boolean;
-}
-
-/** What an actor tells the learner after each turn. */
-export interface Turn {
-  /** How many steps it made in this turn. */
-  readonly steps: number;
-  /** The returns of the episodes that ended in it. */
-  readonly returns: readonly number[];
-  /** True for the last turn: the actor has written everything, and has left the replay. */
-  readonly isLast: boolean;
 }
 
 /**

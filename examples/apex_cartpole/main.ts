@@ -17,13 +17,14 @@ import { Broadcast } from "@exrp/replay/actors";
 import { CartPole } from "@exrp/replay/envs";
 import { annealed } from "@exrp/replay/returns";
 import { parseArgs } from "node:util";
+import { Actors } from "../_actors.ts";
 import { newEnvironments, play } from "../_cart_poles.ts";
 import { type CurvePoint, isSolved, mean } from "../_curve.ts";
 import type { Floats } from "../_network.ts";
 import { integerOf, runExample } from "../_options.ts";
 import { QNetwork } from "../_q_network.ts";
 import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
-import type { ActorJob, Published, Transition, Turn } from "./actor.ts";
+import type { ActorJob, Published, Transition } from "./actor.ts";
 
 /** The numbers of the algorithm. Most are those of the quickstart, and `docs/quickstart.md` gives the reasons. */
 export const SETTINGS = {
@@ -114,7 +115,8 @@ export async function train(
   const trained: Trained = { episodes: [], evaluations: [], weights: network.weights() };
   let steps = 0;
   let best = -Infinity;
-  using actors = new Actors(options.actors, (turn) => {
+  const worker = new URL("./worker.ts", import.meta.url);
+  using actors = new Actors<ActorJob>(worker, options.actors, (turn) => {
     steps += turn.steps;
     trained.episodes.push(...turn.returns.map((value) => ({ step: steps, return: value })));
   });
@@ -165,60 +167,6 @@ export async function train(
   publish(1);
   await actors.end();
   return trained;
-}
-
-/** The Workers of the actors. */
-class Actors implements Disposable {
-  readonly #workers: Worker[];
-  readonly #hear: (turn: Turn) => void;
-  readonly #failed = Promise.withResolvers<never>();
-  readonly #left: PromiseWithResolvers<void>[];
-  #turn = Promise.withResolvers<void>();
-
-  constructor(count: number, hear: (turn: Turn) => void) {
-    this.#hear = hear;
-    this.#left = Array.from({ length: count }, () => Promise.withResolvers<void>());
-    const url = new URL("./worker.ts", import.meta.url);
-    this.#workers = this.#left.map(() => new Worker(url, { type: "module" }));
-    this.#failed.promise.catch(() => {}); // `race` tells it
-  }
-
-  /** Gives each actor its job. */
-  start(job: (index: number) => ActorJob): void {
-    for (const [index, worker] of this.#workers.entries()) {
-      worker.onmessage = ({ data }: MessageEvent<Turn>) => {
-        this.#hear(data);
-        this.#turn.resolve();
-        if (data.isLast) this.#left[index]?.resolve();
-      };
-      worker.onerror = (event) => {
-        event.preventDefault();
-        this.#failed.reject(new Error(`actor ${index}: ${event.message}`));
-      };
-      worker.postMessage(job(index));
-    }
-  }
-
-  /** Lets messages come in. If `wait` is true, it waits for one. */
-  async listen(wait: boolean): Promise<void> {
-    const breath = new Promise<void>((resolve) => setTimeout(resolve));
-    await this.race(wait ? this.#turn.promise : breath);
-    this.#turn = Promise.withResolvers();
-  }
-
-  /** What `promise` gives, unless an actor fails before. */
-  race<T>(promise: Promise<T>): Promise<T> {
-    return Promise.race([promise, this.#failed.promise]);
-  }
-
-  /** Waits until all actors have left. */
-  async end(): Promise<void> {
-    await this.race(Promise.all(this.#left.map(({ promise }) => promise)));
-  }
-
-  [Symbol.dispose](): void {
-    for (const worker of this.#workers) worker.terminate();
-  }
 }
 
 /** A number that moves linearly with the updates. */

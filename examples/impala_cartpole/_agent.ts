@@ -1,219 +1,60 @@
 /**
- * The two agents of this example, IMPALA and IMPACT. Their actors have policies of some updates ago, as actors in other threads would.
- * Read {@linkcode train}.
+ * IMPALA and IMPACT in one thread. Their actors have policies of some batches ago, as actors in other threads would, so a run is the same
+ * each time. Read {@linkcode train}.
  *
  * @module
  */
-import { numpy as np } from "@jax-js/jax";
-import { type Column, type Drained, ExperienceReplay, float32, int32 } from "@exrp/replay";
+import { ExperienceReplay, float32, int32 } from "@exrp/replay";
 import { CartPole } from "@exrp/replay/envs";
-import { annealed, vtrace } from "@exrp/replay/returns";
 import { RandomStream } from "@exrp/replay/selectors";
-import { CartPoles, newEnvironments, play } from "../_cart_poles.ts";
-import { type CurvePoint, isSolved, mean } from "../_curve.ts";
-import type { Floats } from "../_network.ts";
-import { chosen, entropyOf, type Loss, PolicyNetwork } from "../_policy_network.ts";
-import { CircularBuffer } from "./_circular_buffer.ts";
-
-/** The numbers of the algorithms. */
-export const SETTINGS = {
-  environments: 8,
-  rolloutSteps: 32, // steps of each environment in a batch
-  discount: 0.99,
-  lambda: 0.95, // of V-trace
-  learningRate: { impala: 2e-3, impact: 1e-3, uncorrected: 2e-3 }, // falls to 0 over all steps
-  valueWeight: 0.5, // of the error of values in the loss
-  entropyWeight: 0.01, // of the entropy in the loss, so that the policy goes on exploring
-  impact: {
-    batches: 4, // that the circular buffer holds
-    uses: 8, // of each batch, then it is gone
-    clip: 0.2, // how far the probability of an action may move from that of the target policy before it stops to pay
-    rhoMax: 2, // bound of the ratio of target policy and actor
-  },
-  evaluation: { every: 16, episodes: 20 }, // batches between evaluations; episodes in each
-  solved: { return: 495, times: 3 }, // training stops after three such means in a row, as in the quickstart
-};
-
-/**
- * How the learner learns:
- *
- * - `impala`: from each batch once, corrected by V-trace (Espeholt et al. 2018).
- * - `impact`: from each batch several times, with a surrogate that is clipped against a target policy (Luo et al. 2020).
- * - `uncorrected`: as `impala`, but as if the actors had the learner's policy.
- */
-export const METHODS = ["impala", "impact", "uncorrected"] as const;
-
-/** One of {@linkcode METHODS}. */
-export type Method = typeof METHODS[number];
-
-/** What a run is given. */
-export interface Options {
-  method: Method;
-  /** By how many batches the actors' policy is older than the learner's. */
-  lag: number;
-  seed: number;
-  /** Environment steps at most; training stops earlier once the task is solved. */
-  steps: number;
-}
-
-/** What training gives. */
-export interface Trained {
-  /** The mean returns of the greedy evaluations. */
-  evaluations: CurvePoint[];
-  /** How many updates the learner made. */
-  updates: number;
-  weights: Floats;
-}
-
-/** How far training is. */
-export interface Seen {
-  step: number;
-  loss: number;
-  /** The mean return of the latest 20 training episodes. */
-  return: number;
-  /** The best mean return of an evaluation. */
-  best: number;
-}
-
-/** Steps as `drain` gives them. */
-type Steps = Drained<{
-  state: Column<"float32", [typeof CartPole.stateSize]>;
-  extras: { logProb: Column<"float32", []> };
-}>;
-
-/** What the losses need of each step. IMPALA's needs neither `logProb` nor `ratio`. */
-const ROWS = ["action", "logProb", "ratio", "advantage", "valueTarget"] as const;
-
-/** A batch that is ready to learn from. */
-type Batch =
-  & { readonly [K in Exclude<typeof ROWS[number], "action">]: Floats }
-  & { readonly state: Floats; readonly action: Int32Array<ArrayBuffer> };
-
-/** The policy gradient of IMPALA. V-trace has put the weight ρ into the advantage. */
-const impalaLoss: Loss<typeof ROWS[number]> = ({ logProbs, value }, rows) => {
-  rows.logProb.dispose();
-  rows.ratio.dispose();
-  const gain = chosen(logProbs.ref, rows.action).mul(rows.advantage).mean();
-  return withoutGain(logProbs, value, rows.valueTarget).sub(gain);
-};
-
-/**
- * The surrogate of IMPACT, min(rA, clip(r, 1 ± ε)A). Here r is π/μ of the learner and the actor, times the bounded ratio of the actor and
- * the target policy, μ/π': so it stays near 1 where the learner is near the target policy, however old the actor's policy is.
- */
-const impactLoss: Loss<typeof ROWS[number]> = ({ logProbs, value }, rows) => {
-  const { clip } = SETTINGS.impact;
-  const centred = rows.advantage.ref.sub(rows.advantage.ref.mean());
-  const advantage = centred.div(np.std(rows.advantage).add(1e-8));
-  const ratio = np.exp(chosen(logProbs.ref, rows.action).sub(rows.logProb)).mul(rows.ratio);
-  const clipped = np.clip(ratio.ref, 1 - clip, 1 + clip);
-  const gain = np.minimum(ratio.mul(advantage.ref), clipped.mul(advantage)).mean();
-  return withoutGain(logProbs, value, rows.valueTarget).sub(gain);
-};
-
-/** The part of the loss that both have: the error of values, and the price of being decided. */
-function withoutGain(logProbs: np.Array, value: np.Array, valueTarget: np.Array): np.Array {
-  return np.square(value.sub(valueTarget)).mean().mul(SETTINGS.valueWeight)
-    .sub(entropyOf(logProbs).mul(SETTINGS.entropyWeight));
-}
-
-/** Makes a batch of what the actors did: `policy` says what each step is worth, and how far its own choice is from theirs. */
-function prepared(steps: Steps, policy: PolicyNetwork<string>, method: Method): Batch {
-  const { state, action, extras } = steps;
-  const { logProb, value } = policy.evaluate(state, action);
-  const { valueTarget, policyAdvantage } = vtrace({
-    logProbBehaviour: method === "uncorrected" ? logProb : extras.logProb,
-    logProbTarget: logProb,
-    reward: steps.reward,
-    value,
-    nextValue: policy.predict(steps.nextState).value,
-    discount: steps.discount,
-    seqLen: steps.seqLen,
-    packed: true,
-    lambda: SETTINGS.lambda,
-  });
-  return {
-    state,
-    action,
-    logProb: extras.logProb,
-    ratio: logProb.map((wanted, k) =>
-      Math.min(SETTINGS.impact.rhoMax, Math.exp((extras.logProb[k] ?? 0) - wanted))
-    ),
-    // IMPACT's advantage is the whole correction of the value. IMPALA's is that of one step and the value after it.
-    advantage: method === "impact"
-      ? valueTarget.map((target, k) => target - (value[k] ?? 0))
-      : policyAdvantage,
-    valueTarget,
-  };
-}
+import { CartPoles } from "../_cart_poles.ts";
+import {
+  BATCH_SIZE,
+  Learner,
+  newPolicy,
+  type Options,
+  type Seen,
+  SETTINGS,
+  type Trained,
+} from "./_learner.ts";
 
 /** Learns CartPole-v1. `show` is called after each batch. */
 export async function train(
-  { method, lag, seed, steps }: Options,
+  options: Options,
   show: (seen: Seen) => void = () => {},
 ): Promise<Trained> {
-  const { environments: count, rolloutSteps, evaluation, impact } = SETTINGS;
-  const batchSize = count * rolloutSteps;
+  const { method, lag, seed } = options;
+  const { environments: count, rolloutSteps, discount } = SETTINGS;
   using replay = await ExperienceReplay.create({
-    capacity: batchSize, // a drain forgets what it gives
+    capacity: BATCH_SIZE, // a drain forgets what it gives
     state: float32(CartPole.stateSize),
     action: int32(),
     extras: { logProb: float32() }, // log μ(a|s) of the policy that took the action: all corrections need it
-    pick: { discount: SETTINGS.discount },
+    pick: { discount },
     seed,
   });
-  const loss = method === "impact" ? impactLoss : impalaLoss;
-  using learner = await PolicyNetwork.create(seed, ROWS, loss);
-  using target = await PolicyNetwork.create(seed, ROWS, loss); // IMPACT's
-  using actor = await PolicyNetwork.create(seed, ROWS, loss);
-  const policies = [learner.weights()]; // those of the last batches, the oldest first: the actors have that one
-  const buffer = new CircularBuffer<Steps>(impact.batches, impact.uses);
+  using learner = await Learner.create(options);
+  using actor = await newPolicy(method, seed);
+  const policies = [learner.trained.weights]; // those of the last batches, the oldest first: the actors have that one
   const cartPoles = new CartPoles(count, 1_000 * seed);
-  const testEnvironments = newEnvironments(evaluation.episodes, 1_000_000 + 1_000 * seed);
   const random = new RandomStream(seed, 1);
-  const learningRate = annealed(SETTINGS.learningRate[method], 0, steps);
-
-  const trained: Trained = { evaluations: [], updates: 0, weights: learner.weights() };
-  const returns: number[] = [];
   const episodes = Float64Array.from({ length: count }, () => replay.newEpisode());
-  let lossValue = NaN;
-  let step = 0;
-  const update = (batch: Batch): void => {
-    lossValue = learner.update(batch.state, batch, learningRate(step));
-    trained.updates++;
-    if (trained.updates % (impact.batches * impact.uses) === 0) target.load(learner.weights());
-  };
-  while (step < steps && !isSolved(trained.evaluations, SETTINGS.solved)) {
+  while (!learner.isDone) {
     // 1. The actors act, with a policy of some batches ago.
-    actor.load(policies[0] ?? learner.weights());
+    actor.load(policies[0] ?? learner.trained.weights);
     for (let t = 0; t < rolloutSteps; t++) {
       const { state } = cartPoles;
       const { action, logProb } = actor.act(state, random);
       const { ended, ...result } = cartPoles.step(action);
       replay.recordBatch(episodes, { state, action, extras: { logProb }, ...result });
-      step += count;
-      returns.push(...ended);
+      learner.hear(ended);
     }
 
-    // 2. The learner takes each step once out of the replay. IMPALA learns from it and forgets it. IMPACT puts it into the circular buffer,
-    // and the target policy evaluates it anew at each use.
-    const drained = replay.drain({ steps: batchSize });
-    if (method === "impact") {
-      buffer.push(drained);
-      while (buffer.isFull) update(prepared(buffer.take(), target, method));
-    } else {
-      update(prepared(drained, learner, method));
-    }
-    policies.push(learner.weights());
+    // 2. The learner takes each step once out of the replay.
+    learner.learn(replay.drain({ steps: BATCH_SIZE }));
+    policies.push(learner.trained.weights);
     if (policies.length > lag + 1) policies.shift();
-
-    // 3. Evaluate: play some episodes with the most likely actions.
-    if (step % (evaluation.every * batchSize) === 0 || step >= steps) {
-      trained.evaluations.push({ step, return: mean(play(learner, testEnvironments)) });
-    }
-    const best = Math.max(0, ...trained.evaluations.map((point) => point.return));
-    show({ step, loss: lossValue, return: mean(returns.slice(-20)), best });
+    show(learner.seen);
   }
-  trained.weights = learner.weights();
-  return trained;
+  return learner.trained;
 }

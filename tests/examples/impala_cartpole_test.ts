@@ -1,20 +1,37 @@
-/** The example of IMPALA and IMPACT: its command line, the circular buffer, that a seed fixes a run, and that both learn. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { type Method, METHODS, train } from "../../examples/impala_cartpole/_agent.ts";
+/**
+ * The example of IMPALA and IMPACT: its command line, the circular buffer, that a seed fixes a run, and that both learn; and with actors in
+ * Workers, that no step is lost, that it ends, and that an error of a Worker reaches you.
+ */
+import { fileURLToPath } from "node:url";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
+import { train } from "../../examples/impala_cartpole/_agent.ts";
 import { CircularBuffer } from "../../examples/impala_cartpole/_circular_buffer.ts";
+import { type Method, METHODS } from "../../examples/impala_cartpole/_learner.ts";
+import { trainWithActors } from "../../examples/impala_cartpole/_workers.ts";
 import { parseOptions } from "../../examples/impala_cartpole/main.ts";
 
 Deno.test("the IMPALA example refuses flags that are wrong", () => {
   assertEquals(parseOptions(["--lag", "0"]), {
     methods: ["impala", "impact"],
-    ...{ lag: 0, seed: 1, steps: 120_000 },
+    ...{ lag: 0, actors: 0, seed: 1, steps: 120_000 },
   });
-  assertEquals(parseOptions(["--method=impact", "--seed", "4", "--steps", "9"]), {
+  assertEquals(parseOptions(["--method=impact", "--actors", "8", "--seed", "4", "--steps", "9"]), {
     methods: ["impact"],
-    ...{ lag: 16, seed: 4, steps: 9 },
+    ...{ lag: 16, actors: 8, seed: 4, steps: 9 },
   });
   assertStrictEquals(parseOptions(["-h"]), "help");
-  for (const args of [["--method", "ppo"], ["--lag", "-1"], ["--steps", "0"], ["impala"]]) {
+  for (
+    const args of [["--method", "ppo"], ["--lag", "-1"], ["--actors", "9"], ["--steps", "0"], [
+      "impala",
+    ]]
+  ) {
     assertThrows(() => parseOptions(args), TypeError);
   }
 });
@@ -67,4 +84,68 @@ Deno.test("IMPALA and IMPACT earn far more than chance from policies that are fo
       `${updates}`,
     );
   }
+});
+
+/** No run of these tests may take longer. */
+const MS_MAX = 15_000;
+
+async function inTime<T>(run: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const error = new Error(`the run was not over after ${MS_MAX} ms`);
+  const timer = setTimeout(() => late.reject(error), MS_MAX);
+  return await Promise.race([run, late.promise]).finally(() => clearTimeout(timer));
+}
+
+for (
+  const { method, actors, lag } of [
+    { method: "impala", actors: 2, lag: 0 },
+    { method: "impact", actors: 3, lag: 4 },
+  ] as const
+) {
+  Deno.test(`${method} learns from ${actors} actors in Workers: each step is taken once or left, and the program ends`, async () => {
+    const steps = 16 * 256;
+    let batches = 0;
+    const run = trainWithActors(
+      { method, actors, lag, seed: 1, steps },
+      ({ step }) => assertStrictEquals(step, 256 * ++batches),
+    );
+    const { recorded, drained, left, age, updates, evaluations, weights } = await inTime(run);
+    assertStrictEquals(batches, 16);
+    assertEquals({ drained, left }, { drained: steps, left: recorded - steps });
+    // The learner goes on while they act, so they have old weights.
+    assert(age > 0 && age < batches, `the policies were ${age} batches old`);
+    assert(method === "impala" ? updates === 16 : updates > 8 * 12, `${updates} updates`);
+    assertEquals(evaluations.map(({ step }) => step), [steps]);
+    assert(weights.every(Number.isFinite));
+  });
+}
+
+Deno.test("an error of a Worker reaches you, while the learner waits for steps", async () => {
+  const worker = new URL("./_failing_actor.ts", import.meta.url);
+  const options = { method: "impala", actors: 2, lag: 1, seed: 1, steps: 4_096, worker } as const;
+  const run = trainWithActors(options);
+  await assertRejects(
+    () => inTime(run),
+    Error,
+    "actor 1: Uncaught (in promise) Error: no pole",
+  );
+});
+
+Deno.test("an error of a Worker ends the program with exit status 1", async () => {
+  const examples = new URL("../../examples/", import.meta.url).href;
+  const worker = new URL("./_failing_actor.ts", import.meta.url).href;
+  const program = `
+    import { runExample } from "${examples}_options.ts";
+    import { trainWithActors } from "${examples}impala_cartpole/_workers.ts";
+    const options = { method: "impact", actors: 2, lag: 1, seed: 1, steps: 4096, worker: new URL("${worker}") };
+    Deno.exitCode = await runExample([], () => options, "", async () => { await trainWithActors(options); });
+  `;
+  const config = fileURLToPath(new URL("../../deno.json", import.meta.url));
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--quiet", "--config", config, program],
+    stdout: "null",
+    signal: AbortSignal.timeout(MS_MAX),
+  }).output();
+  assertStrictEquals(code, 1);
+  assertMatch(new TextDecoder().decode(stderr), /actor 1: .*no pole/);
 });

@@ -1,0 +1,9 @@
+/**
+ * The Worker of an actor.
+ *
+ * @module
+ */
+import { serve } from "../_actors.ts";
+import { act } from "./_actor.ts";
+
+serve(act);
