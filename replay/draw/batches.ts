@@ -105,6 +105,9 @@ async function* run<B>(
         batch = await untilAborted(drawn, signal);
       } catch (error) {
         if (!source.isHeldBack(error)) throw error;
+        // One behind it may have been drawn: it must not wait for this one, as both count in the pace.
+        await dropHeldBack(source, ahead, spare);
+        if (ahead.length > 0) continue;
       }
       // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
       if (batch === undefined || epoch !== source.epoch()) {
@@ -121,6 +124,24 @@ async function* run<B>(
   } finally {
     // The kernel may be writing still: nothing ends before that does.
     await Promise.allSettled(ahead.map(({ drawn }) => drawn));
+  }
+}
+
+/** Takes away those that the pace held back, once it is known which they are. */
+async function dropHeldBack<B>(
+  source: BatchStreamSource<B>,
+  ahead: { readonly drawn: Promise<B> | B; readonly into: B | undefined }[],
+  spare: B[],
+): Promise<void> {
+  const settled = await Promise.allSettled(ahead.map(({ drawn }) => drawn));
+  const isHeldBack = settled.map((one) =>
+    one.status === "rejected" && source.isHeldBack(one.reason)
+  );
+  for (let at = ahead.length - 1; at >= 0; at--) {
+    if (isHeldBack[at] !== true) continue;
+    const [{ into }] = ahead.splice(at, 1) as [typeof ahead[number]];
+    // If none is left, the first one's memory is wanted at once.
+    if (into !== undefined && (at > 0 || ahead.length > 0)) spare.push(into);
   }
 }
 

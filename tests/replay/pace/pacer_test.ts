@@ -255,6 +255,23 @@ Deno.test("batches() waits for the pace, with and without drawing ahead, until t
   }
 });
 
+Deno.test("batches() hands out what was drawn ahead, even if the pace held the batch before it back", async () => {
+  using replay = await ExperienceReplay.create({ ...options, pace: minSize(4) });
+  const selector = replay.newPickSelector(uniform());
+  const stream = replay.batches(4, selector, { prefetch: 2 });
+  // All three are ordered while the pace allows none.
+  const first = stream.next();
+  await new Promise((done) => setTimeout(done, 20));
+  replay.setPace(queue(8));
+  let episode = replay.newEpisode();
+  for (let t = 0; t < 8; t++) episode = replay.record(episode, t, 0, 0);
+  await first;
+  // The second one finds the two that were held back, and one more that is drawn.
+  await stream.next();
+  assertStrictEquals(paceOf(replay).drawn, 8);
+  await stream.return();
+});
+
 Deno.test("what waits for the pace ends by abort, timeout and disposal, and hears of a new pace", async () => {
   using replay = await ExperienceReplay.create({ ...options, pace: minSize(100) });
   const selector = replay.newPickSelector(uniform());
