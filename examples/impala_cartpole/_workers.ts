@@ -19,7 +19,7 @@ import {
   type Trained,
 } from "./_learner.ts";
 
-/** What a run with actors is given. `lag` is how many batches may wait for the learner, beside the one that it takes next. */
+/** What a run with actors is given. At most `lag + 1` batches wait for the learner. */
 export interface WorkerOptions extends Options {
   /** How many Workers act: from 1 to the number of environments, which they share. */
   actors: number;
@@ -35,7 +35,7 @@ export interface TrainedWithActors extends Trained {
   recorded: number;
   /** How many of these the learner took. */
   drained: number;
-  /** How many of them were left in the replay at the end. */
+  /** How many of them waited in the replay at the end. */
   left: number;
 }
 
@@ -96,7 +96,8 @@ export async function trainWithActors(
   publish(1);
   replay.setPace(undefined);
   await actors.end();
-  return { ...learner.trained, age: mean(ages), recorded, drained, left: replay.recordCount };
+  const left = replay.drain().size; // all episodes have ended by now
+  return { ...learner.trained, age: mean(ages), recorded, drained, left };
 }
 
 /** The environments of one of `count` actors: the numbers from `first` on. */

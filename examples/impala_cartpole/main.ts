@@ -35,8 +35,8 @@ Usage: deno task impala [options]
 
   --method <name>     impala, impact or uncorrected; by default impala, then impact
   --lag <number>      by how many batches the actors' policy is older than the learner's; 16 by default
-  --actors <number>   how many Workers act, at most 8; 0 by default: this thread acts, and a seed gives the same run each time.
-                      With actors, so many batches as --lag says may wait for the learner
+  --actors <number>   how many Workers act, at most 8, while --lag batches and one more may wait for the learner;
+                      0 by default: this thread acts, so a seed gives the same run each time
   --seed <number>     for the task, the network and the actions; 1 by default
   --steps <number>    environment steps of each learner at most; 120000 by default
   -h, --help          print this
