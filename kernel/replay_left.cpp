@@ -14,9 +14,10 @@ void Replay::endEpisodesOf(uint16_t writer) {
   constexpr uint32_t pieceLength = 64;
   double handles[pieceLength];
   double from = 0;
+  uint32_t begin = episodes_.oldest();
   for (uint32_t count = pieceLength; count == pieceLength;) {
     count = 0;
-    for (uint32_t episode = episodes_.oldest(); episode != episodeNone && count < pieceLength; episode = episodes_[episode].newer) {
+    for (uint32_t episode = begin; episode != episodeNone && count < pieceLength; episode = episodes_[episode].newer) {
       const bool isLeft = !episodes_[episode].ended() && episodes_.writer(episode) == writer && handleAt(episode) >= from;
       if (isLeft) handles[count++] = handleAt(episode);
     }
@@ -25,6 +26,9 @@ void Replay::endEpisodesOf(uint16_t writer) {
       if (episode != episodeNone) endLeftEpisode(episode);
       from = handles[at] + 1;
     }
+    // The last one mostly stays. So the next piece begins there, and a writer of very many episodes takes no time squared.
+    const uint32_t last = count > 0 ? findEpisode(handles[count - 1]) : episodeNone;
+    begin = last == episodeNone ? episodes_.oldest() : last;
   }
 }
 

@@ -242,6 +242,30 @@ Deno.test("the open episodes of one who leaves end as truncated, and those of ot
   assertEquals(replay.episodeRecords(kept).finalState, Float32Array.of(2, 2));
 });
 
+Deno.test("very many open episodes of one who leaves end faster than they were recorded", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 2 ** 20, state: float32() });
+  const other = await ExperienceReplay.attach(replay.share(), { state: float32() });
+  const [groups, size] = [32, 4096];
+  const state = new Float32Array(size);
+  const steps = {
+    ...{ state, reward: state, nextState: state },
+    action: new Int32Array(size),
+    terminated: new Uint8Array(size),
+  };
+  const began = performance.now();
+  for (let group = 0; group < groups; group++) {
+    const episodes = Float64Array.from(state, () => other.newEpisode());
+    other.recordBatch(episodes, steps);
+  }
+  const recorded = performance.now();
+  other[Symbol.dispose]();
+  const ended = performance.now();
+  assertStrictEquals(replay.recordCount, groups * size);
+  assertStrictEquals(replay.episode(groups * size - 1).ending, "truncated");
+  const [ending, recording] = [ended - recorded, recorded - began];
+  assert(ending < recording, `ending took ${ending} ms, and recording ${recording} ms`);
+});
+
 Deno.test("revoke() bars those who came by the ticket, and no others", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
