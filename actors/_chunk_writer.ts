@@ -11,6 +11,7 @@
  */
 
 import { show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
 import { numberOf } from "../base/inspect.ts";
 import { checkHonest, isNumeric } from "../base/typed_arrays.ts";
 import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
@@ -93,14 +94,20 @@ export class ChunkWriter<S extends Schema> {
     return this.recordedCount - before;
   }
 
-  /** Ends the episode that an environment's steps go to, as truncated; one without a record is forgotten. */
+  /**
+   * Ends the episode that an environment's steps go to, as truncated, unless somebody ended it already. One without a record is forgotten.
+   */
   endEpisode(environment: number): void {
     const end = this.#replay.endEpisode.bind(this.#replay) as (
       episode: number,
       options: object,
     ) => boolean;
     const finalState = this.#lastStates[environment];
-    end(this.episodes[environment] as number, { finalState, truncated: true });
+    try {
+      end(this.episodes[environment] as number, { finalState, truncated: true });
+    } catch (error) {
+      if (!(error instanceof ReplayError && error.code === "episode-ended")) throw error;
+    }
   }
 
   /** Ends the episode of an environment of which no step waits, and begins another, unless it has no record. */

@@ -422,6 +422,24 @@ Deno.test("cut() and dispose end open episodes as truncated, and leave no empty 
   assertStrictEquals(replay.episodeCount, 3);
 });
 
+Deno.test("dispose ends the other episodes, where somebody ended or evicted some of them", async () => {
+  using replay = await newReplay(1);
+  const writer = new ActorWriter(replay, { environments: 4 });
+  makeSteps(3, 4, 5, (steps) => {
+    const open = steps.map((step) => ({ ...step, terminated: false, truncated: false }));
+    writer.stepBatch(asBatch(open));
+  });
+  writer.flush();
+  const { episodes } = writer;
+  const [, ended = -1, evicted = -1] = episodes;
+  replay.endEpisode(ended, { finalState: [0, 0] });
+  replay.endEpisode(evicted, { finalState: [0, 0] });
+  replay.evict(evicted);
+  writer[Symbol.dispose]();
+  const endings = Array.from(episodes, (episode) => replay.episode(episode).ending);
+  assertEquals(endings, ["truncated", "terminated", "evicted", "truncated"]);
+});
+
 Deno.test("cut() ends an episode whose steps are all written", async () => {
   using replay = await newReplay(1);
   using writer = new ActorWriter(replay);
