@@ -50,7 +50,8 @@ struct Setup {
     if (below(3) == 0) flags |= EXRP_PICK_MASKS;
     if (below(3) == 0) flags |= EXRP_PICK_ALIGNED;
     nextState = below(3);
-    if (below(3) == 0 && nextState == EXRP_NEXT_STATE_COPY) flags |= EXRP_PICK_REVERSED;
+    const bool mayReverse = nextState == EXRP_NEXT_STATE_COPY && before == 0 && (flags & EXRP_PICK_ALLOW_OPEN_END) == 0;
+    if (below(3) == 0 && mayReverse) flags |= EXRP_PICK_REVERSED;
     nStep = below(2) == 0 ? 1 + below(3) : 0;
     if (below(4) == 0 && nextState != EXRP_NEXT_STATE_COPY) flags |= EXRP_PICK_COMPACT, nStep = 0;
     age = below(4) == 0 ? segment + length + below(100) : 0;
