@@ -93,7 +93,9 @@ export function checkSame(asked: Described, { columns, pick }: ReplayConfig): vo
   for (const option of PICK) has.set(`pick.${option}`, JSON.stringify(pick[option]));
   const names = [...new Set([...asked.keys(), ...has.keys()])];
   const differences = names.filter((name) => asked.get(name) !== has.get(name)).map((name) =>
-    `${name} is ${has.get(name) ?? "not there"}, asked for was ${asked.get(name) ?? "none"}`
+    `${name} is ${has.get(name) ?? "not there"} in the replay, and ${
+      asked.get(name) ?? "not there"
+    } in the schema that you gave`
   );
   if (differences.length === 0) return;
   throw new ReplayError(

@@ -313,8 +313,10 @@ Deno.test("attach() refuses another schema, and says all differences", async () 
   assertStrictEquals(
     error.message,
     "ExperienceReplay.attach(): the replay of the ticket has another schema: " +
-      "state is float32(2), asked for was float32(3); action is int32(), asked for was float32(); " +
-      "extras.goal is not there, asked for was int32(); pick.nStep is [], asked for was [3]",
+      "state is float32(2) in the replay, and float32(3) in the schema that you gave; " +
+      "action is int32() in the replay, and float32() in the schema that you gave; " +
+      "extras.goal is not there in the replay, and int32() in the schema that you gave; " +
+      "pick.nStep is [] in the replay, and [3] in the schema that you gave",
   );
   const bad: unknown = { state: "float32" };
   await rejects(() => ExperienceReplay.attach(ticket, bad as never), "state must be a column");
