@@ -135,7 +135,7 @@ export async function whenReady<T>(
     );
   };
   return await attemptUntil(core, options, attempt, onlyBegan, (timeoutMs) => {
-    const reason = why instanceof Error ? why.message : "the call found too few steps";
+    const reason = why instanceof Error ? why.message : "there are too few steps";
     return new ReplayError(
       "timeout",
       `${WHEN_READY}: the replay was not ready within ${timeoutMs} ms: ${reason}`,
