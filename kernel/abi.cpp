@@ -48,9 +48,15 @@ void threadEnded(uint64_t thread) {
   while (Seat* left = registry()->removeOwned(thread)) vacate(left, true);
 }
 
-/// Puts a seat whose place is made into the registry, as the calling thread's. On failure it is freed.
-Status seat(std::unique_ptr<Seat> made, uint32_t* id) {
-  made->owner = exrp::callingThread(threadEnded);
+/// A seat of the calling thread; null where there is no memory for it.
+std::unique_ptr<Seat> newSeat(Instance& instance) {
+  std::unique_ptr<Seat> made(new (std::nothrow) Seat(instance));
+  if (made != nullptr) made->owner = exrp::callingThread(threadEnded);
+  return made;
+}
+
+/// Puts a seat whose place is made into the registry. On failure it is freed.
+Status enroll(std::unique_ptr<Seat> made, uint32_t* id) {
   const Status status = registry()->add(made.get(), id);
   Seat* const kept = made.release();
   if (status != Status::ok) vacate(kept, false);
@@ -87,31 +93,30 @@ int32_t withReplay(uint32_t id, Use use) {
   return withSeat(id, [&](Seat& seat) { return seat.gate.isOpen() ? callWith(use, seat) : inTurn(seat, use); });
 }
 
-/// Like withReplay(), for calls that draw or change something. A replay that is being loaded refuses them, as its parts do not fit yet.
+/// The same call, refused while the replay is being loaded, as its parts do not fit yet.
+template <typename Use>
+auto onceWhole(Use use) {
+  return [use](Seat& seat) {
+    const Status status = seat.instance.snapshot.checkWhole();
+    return status == Status::ok ? callWith(use, seat) : status;
+  };
+}
+
+/// Like withReplay(), for calls that draw or change something.
 template <typename Use>
 int32_t withWhole(uint32_t id, Use use) {
-  return withReplay(id, [&](Instance& instance, Lane& lane) {
-    const Status status = instance.snapshot.checkWhole();
-    if (status != Status::ok) return status;
-    if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(instance, lane);
-    else return use(instance);
-  });
+  return withReplay(id, onceWhole(use));
 }
 
 /// Like withWhole(), for calls that store records, as far as the pace allows it. `count` says how many a call asks for, of the seat's instance.
 template <typename Count, typename Use>
 int32_t withRecords(uint32_t id, Count count, Use use) {
-  const auto call = [&](Instance& instance, Lane& lane) {
-    const Status status = instance.snapshot.checkWhole();
-    if (status != Status::ok) return status;
-    if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(instance, lane);
-    else return use(instance);
-  };
+  const auto call = onceWhole(use);
   return withSeat(id, [&](Seat& seat) {
-    if (seat.gate.isOpen()) return call(seat.instance, seat.lane);
-    return inTurn(seat, [&](Instance& instance, Lane& lane) {
-      const Status status = instance.checkRecords(count());
-      return status == Status::ok ? call(instance, lane) : status;
+    if (seat.gate.isOpen()) return call(seat);
+    return inTurn(seat, [&](Seat& at) {
+      const Status status = at.instance.checkRecords(count());
+      return status == Status::ok ? call(at) : status;
     });
   });
 }
@@ -148,7 +153,7 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const do
   if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
   std::unique_ptr<Instance> made(new (std::nothrow) Instance(registry()->nextSerial()));
-  std::unique_ptr<Seat> first(made == nullptr ? nullptr : new (std::nothrow) Seat(*made));
+  std::unique_ptr<Seat> first = made == nullptr ? nullptr : newSeat(*made);
   if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(Instance) + sizeof(Seat)));
   exrp::PickPolicy pick;
   Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
@@ -156,7 +161,7 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const do
   if (status == Status::ok) status = made->create(*parsed, pick);
   if (status != Status::ok) return number(status);
   made.release();  // the seat's now
-  return number(seat(std::move(first), replay));
+  return number(enroll(std::move(first), replay));
 }
 
 int32_t exrp_replay_destroy(uint32_t replay) {
@@ -188,10 +193,9 @@ int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
 
 int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count) {
   if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
-  return withReplay(replay, [&](Seat& at) {
-    Status status = at.instance.snapshot.checkWhole();
+  return withWhole(replay, [&](Seat& at) {
     uint32_t serial = 0;
-    if (status == Status::ok) status = at.instance.share(at, &serial);
+    const Status status = at.instance.share(at, &serial);
     if (status != Status::ok) return status;
     ticket[EXRP_TICKET_KERNEL] = registry()->kernel();
     ticket[EXRP_TICKET_REPLAY] = static_cast<double>(at.instance.serial);
@@ -208,16 +212,15 @@ int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t
   Instance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
   const double serial = ticket[EXRP_TICKET_SERIAL];
   if (found == nullptr) return number(fail(Status::ticket, EXRP_TICKET_GONE));
-  std::unique_ptr<Seat> made(new (std::nothrow) Seat(*found));
+  std::unique_ptr<Seat> made = newSeat(*found);
   Status status = made == nullptr ? fail(Status::memory, sizeof(Seat)) : Status::ok;
   if (status == Status::ok && !(serial >= 0 && serial < EXRP_LIMIT_TICKETS)) status = fail(Status::ticket, EXRP_TICKET_GONE);
   if (status == Status::ok) {
-    made->owner = exrp::callingThread(threadEnded);
     made->ticket = static_cast<uint32_t>(serial);
     made->isGuest = true;
     status = found->admit(*made);
   }
-  if (status == Status::ok) return number(seat(std::move(made), replay));
+  if (status == Status::ok) return number(enroll(std::move(made), replay));
   release(*found);
   return number(status);
 }
@@ -451,9 +454,8 @@ int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
-  return withReplay(replay, [&](Seat& at) {
-    const Status status = at.instance.snapshot.checkWhole();
-    return status == Status::ok ? at.instance.getBatch(at, selector, {first, count, total}, beta, batch, batch_size) : status;
+  return withWhole(replay, [&](Seat& at) {
+    return at.instance.getBatch(at, selector, {first, count, total}, beta, batch, batch_size);
   });
 }
 
@@ -538,10 +540,7 @@ int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count) {
 }
 
 int32_t exrp_pace_grant(uint32_t replay, uint32_t count) {
-  return withReplay(replay, [&](Seat& at) {
-    const Status status = at.instance.snapshot.checkWhole();
-    return status == Status::ok ? at.instance.grantPicks(at, count) : status;
-  });
+  return withWhole(replay, [&](Seat& at) { return at.instance.grantPicks(at, count); });
 }
 
 int32_t exrp_pace_settle(uint32_t replay, uint32_t count) {
