@@ -6,6 +6,9 @@
 import { CartPole } from "@exrp/replay/envs";
 import type { Floats } from "./_network.ts";
 
+/** Brings the four numbers of a state to about the same size. */
+export const STATE_SCALE = [1 / 2.4, 1 / 2, 1 / 0.21, 1 / 2];
+
 /** What one step of all environments leads to. Each array has a row for each environment. */
 export interface Steps {
   /** `[n, 4]`: the states that the steps led to. For an episode that ended, it is the final state. */

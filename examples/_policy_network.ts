@@ -19,6 +19,7 @@ import {
   newAdamState,
   startNetworks,
 } from "./_network.ts";
+import { STATE_SCALE } from "./_cart_poles.ts";
 
 const HIDDEN = 64;
 /** Three layers of the policy, then three of the value function. */
@@ -30,8 +31,6 @@ const LAYERS: LayerSizes = [
   [HIDDEN, HIDDEN],
   [HIDDEN, 1],
 ];
-/** Brings the four numbers of a state to about the same size. */
-const STATE_SCALE = [1 / 2.4, 1 / 2, 1 / 0.21, 1 / 2];
 const GRADIENT_NORM_MAX = 0.5;
 
 /** What the network says of `count` states: log π(a|s) of all actions, `[count, 2]`, and V(s), `[count]`. */

@@ -18,6 +18,7 @@ import {
   newAdamState,
   startNetworks,
 } from "./_network.ts";
+import { STATE_SCALE } from "./_cart_poles.ts";
 
 const HIDDEN = 64;
 const LAYERS: LayerSizes = [
@@ -25,8 +26,6 @@ const LAYERS: LayerSizes = [
   [HIDDEN, HIDDEN],
   [HIDDEN, CartPole.actionCount],
 ];
-/** Brings the four numbers of a state to about the same size. */
-const STATE_SCALE = [1 / 2.4, 1 / 2, 1 / 0.21, 1 / 2];
 
 const HUBER_DELTA = 1;
 const GRADIENT_NORM_MAX = 10;
