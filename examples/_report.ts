@@ -73,7 +73,7 @@ export interface NamedCurve {
 }
 
 /**
- * Several learning curves as an SVG: a line for each, and a dashed line at the return that counts as solved.
+ * Several learning curves as an SVG: a line for each, and a dashed line, which is named, at the return that counts as solved.
  *
  * @param returns The title and the two ends of the vertical axis, and the return that counts as solved.
  */
@@ -95,16 +95,30 @@ export function curvesSvg(
         encoding: { y: { field: "return", type: "quantitative" } },
       },
       {
+        data: { values: [{ return: returns.solved, text: `solved: ${returns.solved}` }] },
+        mark: { type: "text", align: "right", baseline: "top", dy: 4, color: "gray" },
+        encoding: {
+          x: { value: "width" },
+          y: { field: "return", type: "quantitative" },
+          text: { field: "text", type: "nominal" },
+        },
+      },
+      {
         data: { values: curves.flatMap(({ name, points }) => points.map((p) => ({ ...p, name }))) },
         mark: { type: "line", point: { size: 15 }, clip: true },
         encoding: {
-          x: { field: "step", type: "quantitative", title: "environment steps" },
+          x: {
+            field: "step",
+            type: "quantitative",
+            title: "environment steps",
+            scale: { zero: true },
+          },
           y: {
             field: "return",
             type: "quantitative",
             title: returns.title,
-            // A little room above the best return, so that a line along it can be seen.
-            scale: { domain: [returns.domain[0], 1.03 * returns.domain[1]] },
+            // There is room above the best return, so that a line along it can be seen.
+            scale: { domain: [...returns.domain], nice: false },
           },
           color: {
             field: "name",

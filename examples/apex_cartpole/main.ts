@@ -260,7 +260,7 @@ async function run({ runs, ...options }: Options): Promise<void> {
   await Deno.mkdir("out", { recursive: true });
   const picture = await curvesSvg(curves, title, {
     title: "mean return of 20 greedy episodes",
-    domain: [0, 500],
+    domain: [0, 550],
     solved: enough,
   });
   await Deno.writeTextFile(file, picture);

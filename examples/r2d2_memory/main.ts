@@ -96,7 +96,7 @@ async function run({ memories, seed, steps }: Options): Promise<void> {
     `T-maze with ${junctionCount} junctions, R2D2, seed ${seed}`,
     {
       title: "return of 50 greedy episodes",
-      domain: [0, junctionCount],
+      domain: [-1, 1.1 * junctionCount],
       solved: enough,
     },
   );
