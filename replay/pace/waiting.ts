@@ -135,13 +135,22 @@ export async function whenReady<T>(
     );
   };
   return await attemptUntil(core, options, attempt, onlyBegan, (timeoutMs) => {
-    const reason = why instanceof Error ? why.message : "there are too few steps";
+    const reason = why instanceof Error ? why.message : tooFewSteps(core);
     return new ReplayError(
       "timeout",
       `${WHEN_READY}: the replay was not ready within ${timeoutMs} ms: ${reason}`,
       { cause: why },
     );
   });
+}
+
+/** What a replay has, for a call that found too few steps. */
+function tooFewSteps(core: ReplayCore): string {
+  if (core.isDisposed) return "there are too few steps";
+  const info = core.info(WHEN_READY);
+  return `there are too few steps: the replay has ${info[EXRP_INFO_RECORD_COUNT] ?? 0} records in ${
+    info[EXRP_INFO_EPISODE_COUNT] ?? 0
+  } episodes`;
 }
 
 /** Calls `call` until the pace does not hold it back any more; returns what it returned. */

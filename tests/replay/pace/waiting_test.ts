@@ -177,7 +177,9 @@ Deno.test("whenReady: other errors end it, and a timeout says what the call said
     replay.whenReady(() => replay.drain({ steps: 5 }), { timeoutMs: 5 }),
     "timeout",
   );
-  assert(tooFew.message.endsWith("there are too few steps"), tooFew.message);
+  const numbers =
+    `there are too few steps: the replay has ${replay.recordCount} records in ${replay.episodeCount} episodes`;
+  assert(tooFew.message.endsWith(numbers), tooFew.message);
   await assertRejects(
     () => replay.whenReady(() => Promise.reject(new Error("never seen"))),
     TypeError,
