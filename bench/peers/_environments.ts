@@ -2,6 +2,7 @@
  * The virtual environments of the peers. Each is `.cache/peers/<peer>`, with the exact versions of `requirements/<peer>.txt`.
  *
  * If a file says `# shares: torch`, its environment also sees the packages of that one. So packages of gigabytes are installed once.
+ * If it says `# python: 3.11`, only that version of Python will do.
  *
  * @module
  */
@@ -109,6 +110,20 @@ export async function findEnvironment(id: string): Promise<Found> {
   };
 }
 
+/** The Python that makes an environment: EXRP_PYTHON, or the first of the right version; else why there is none. */
+async function findBase(text: string): Promise<Found> {
+  const wanted = /^# python: ([\d.]+)$/m.exec(text)?.[1];
+  const plain = isWindows ? "python" : "python3";
+  const named = Deno.env.get("EXRP_PYTHON");
+  if (wanted === undefined) return { python: named ?? plain };
+  const names = named === undefined ? [`python${wanted}`, plain] : [named];
+  const test = `import sys; sys.exit("%d.%d" % sys.version_info[:2] != "${wanted}")`;
+  for (const name of names) {
+    if (await attempt(name, "-E", "-c", test) === undefined) return { python: name };
+  }
+  return { why: `it needs Python ${wanted}, which ${names.join(" and ")} is not: set EXRP_PYTHON` };
+}
+
 /** Makes a peer's environment if it is missing. Says why that failed. */
 export async function installEnvironment(id: string, say: (text: string) => void): Promise<Found> {
   const { path, text, shares } = await requirementsOf(id);
@@ -118,11 +133,12 @@ export async function installEnvironment(id: string, say: (text: string) => void
   }
   const found = await findEnvironment(id);
   if ("python" in found) return found;
+  const base = await findBase(text);
+  if ("why" in base) return base;
   say(`installing ${id} ...`);
   await Deno.mkdir(cache, { recursive: true });
-  const base = Deno.env.get("EXRP_PYTHON") ?? (isWindows ? "python" : "python3");
   const python = pythonOf(id);
-  const why = await attempt(base, "-m", "venv", "--clear", `${cache}${id}`) ??
+  const why = await attempt(base.python, "-m", "venv", "--clear", `${cache}${id}`) ??
     await share(id, shares) ??
     // The file has every package, so pip has nothing to choose.
     await attempt(python, "-E", "-m", "pip", "install", "--quiet", "--no-deps", "-r", path);
