@@ -16,6 +16,8 @@ export interface Manifest {
   readonly license: string;
   /** The file behind each entry point: `"."` to `"./mod.ts"`. */
   readonly exports: Readonly<Record<string, string>>;
+  /** What each name that the code imports stands for. */
+  readonly imports: Readonly<Record<string, string>>;
 }
 
 /** What deno.json says of the package. */

@@ -98,13 +98,13 @@ export interface Outcome {
 /** Runs a program and keeps what it says; a program that is not there is an outcome, not an exception. */
 export async function run(
   command: readonly string[],
-  options: { env?: Record<string, string>; timeoutMs?: number } = {},
+  options: { env?: Record<string, string>; timeoutMs?: number; cwd?: string } = {},
 ): Promise<Outcome> {
   const [program = "", ...args] = command;
   try {
     const output = await new Deno.Command(program, {
       args,
-      cwd: repository,
+      cwd: options.cwd ?? repository,
       env: options.env,
       stdin: "null",
       stdout: "piped",

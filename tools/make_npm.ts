@@ -54,8 +54,21 @@ const compilerOptions = {
 /** The oldest Node that works: it has `process.getBuiltinModule`, by which files are reached. */
 const NODE_MIN = "20.16";
 
+/** The packages that the library's own code imports, besides Node's: only `./reverb` and `./server` do so. */
+const libraryPackages = ["@bufbuild/protobuf"];
+
+/** The version of each of these packages, as `deno.json` names it. */
+function dependencies({ imports }: Manifest): Record<string, string> {
+  return Object.fromEntries(libraryPackages.map((name) => {
+    const version = imports[name]?.slice(`npm:${name}@`.length);
+    if (version === undefined) throw new Error(`deno.json names no version of ${name}`);
+    return [name, version];
+  }));
+}
+
 /** The package.json of the package. */
-export function packageJson({ name, version, license, exports }: Manifest): object {
+export function packageJson(manifest: Manifest): object {
+  const { name, version, license, exports } = manifest;
   const entry = (path: string): object => ({
     types: path.replace(/\.ts$/, ".d.ts"),
     default: path.replace(/\.ts$/, ".js"),
@@ -69,6 +82,7 @@ export function packageJson({ name, version, license, exports }: Manifest): obje
     type: "module",
     sideEffects: false,
     engines: { node: `>=${NODE_MIN}` },
+    dependencies: dependencies(manifest),
     exports: {
       ...Object.fromEntries(Object.entries(exports).map(([key, path]) => [key, entry(path)])),
       "./package.json": "./package.json",
@@ -137,6 +151,13 @@ export async function makeNpmPackage(
   const json = (name: string, value: object): Promise<void> =>
     Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");
   await json("source/package.json", { type: "module" });
+  // The compiler reads the types of these packages.
+  await json("package.json", { dependencies: dependencies(manifest) });
+  const installed = await run(
+    [Deno.execPath(), "install", "--quiet", "--no-lock", "--node-modules-dir=auto"],
+    { cwd: resolve(out), env: { NO_COLOR: "1" } },
+  );
+  if (!installed.success) throw new Error(installed.stdout + installed.stderr);
   await json("tsconfig.json", { compilerOptions, include: ["source/**/*.ts"] });
   await json("package/package.json", packageJson(manifest));
   const compile = async (...options: string[]): Promise<void> => {

@@ -38,6 +38,11 @@ const checks: readonly Job[] = [
     ...["run", "--quiet", "--allow-read", "--allow-env", "--allow-run"],
     ...["tools/generate_symbols.ts", "--check"],
   ),
+  deno(
+    "generated messages",
+    ...["run", "--quiet", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
+    ...["tools/generate_messages.ts", "--check"],
+  ),
   deno("workflows", "run", "--quiet", "--allow-read", "tools/lint_workflows.ts"),
   deno("documentation", "doc", "--lint", "--quiet", ...rooms()),
   deno(

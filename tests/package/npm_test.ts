@@ -58,10 +58,12 @@ replay[Symbol.dispose]();
 console.log(JSON.stringify({ backend: String(backend).split(":")[0], lines }));
 `;
 
-/** Makes the package and packs it, once for all tests. */
-const packed: Promise<string> | undefined = typeof runtimes === "object" ? pack() : undefined;
+/** Makes the package and packs it, once for all tests, and the packages that it needs. */
+const packed: Promise<readonly string[]> | undefined = typeof runtimes === "object"
+  ? pack()
+  : undefined;
 
-async function pack(): Promise<string> {
+async function pack(): Promise<readonly string[]> {
   const folder = await Deno.makeTempDir({ prefix: "exrp_npm_" });
   addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
   await prebuild([ownTarget], join(folder, "prebuilt"));
@@ -73,14 +75,29 @@ async function pack(): Promise<string> {
   assert(unpackedSize <= PACKAGE_BYTES_MAX, `${unpackedSize} bytes unpacked`);
   await Deno.copyFile(shop.at(filename), join(folder, filename));
   console.log(`npm: ${unpackedSize} bytes unpacked`);
-  return join(folder, filename);
+  return [join(folder, filename), ...await packNeeded(folder, shop)];
+}
+
+/** Packs the packages that the package needs, so that it installs without a network. */
+async function packNeeded(folder: string, shop: FreshFolder): Promise<string[]> {
+  const { dependencies } = Object(packageJson(manifest));
+  const files: string[] = [];
+  for (const needed of Object.keys(Object(dependencies))) {
+    const path = await Deno.realPath(join(folder, "npm", "node_modules", needed));
+    const made = await shop.run(npm, ["pack", path, "--json"]);
+    ended("npm pack", made);
+    const [{ filename }] = JSON.parse(made.stdout);
+    await Deno.copyFile(shop.at(filename), join(folder, filename));
+    files.push(join(folder, filename));
+  }
+  return files;
 }
 
 /** A fresh folder with the package installed. */
 async function installed(): Promise<FreshFolder> {
   const folder = await FreshFolder.make();
   await folder.write("package.json", JSON.stringify({ private: true, type: "module" }));
-  const args = ["install", "--no-audit", "--no-fund", "--offline", await packed ?? ""];
+  const args = ["install", "--no-audit", "--no-fund", "--offline", ...await packed ?? []];
   ended("npm install", await folder.run(npm, args));
   await folder.write("main.js", PROGRAM);
   return folder;
