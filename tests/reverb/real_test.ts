@@ -1,10 +1,10 @@
 /** Reverb's own client and server work together here, as the tests beside ours need it. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { findReverbPython } from "../../bench/reverb/_python.ts";
-import { besideReverb, plainTable, RealServer, runPython } from "./_real.ts";
+import { besideReverb, plainTable, runPython, startReal } from "./_real.ts";
 
 besideReverb("the real client writes into the real server, whose limits are asked", async () => {
-  await using server = await RealServer.start([
+  await using server = await startReal([
     plainTable("plain"),
     plainTable("queue", {
       sampler: { kind: "fifo" },
