@@ -1,0 +1,431 @@
+/**
+ * gRPC calls on an HTTP/2 connection, without any input or output of its own.
+ *
+ * One thread uses it. No call throws, whatever the bytes are. What a handler throws ends its call by INTERNAL, and no other one.
+ *
+ * A message that arrives in one piece is handed on without a copy. One in several pieces is put together in a buffer that grows with what
+ * has truly come, never with what was announced.
+ *
+ * Compression is not there: the clients that this server is for send none. A compressed message is refused by UNIMPLEMENTED.
+ *
+ * @module
+ */
+import { ByteQueue } from "../http2/buffers.ts";
+import { type ConnectionOptions, ServerConnection } from "../http2/connection.ts";
+import { encodeHeaders } from "../http2/hpack.ts";
+import type { Http2Limits } from "../http2/limits.ts";
+import { read32, write32 } from "../http2/protocol.ts";
+import { type Http2Stream, ignoredEvents, type StreamEvents } from "../http2/stream.ts";
+import { answerBlock, parseTimeout, Status, statusBlock } from "./status.ts";
+
+/** What serves one call. Views are valid during the call only. */
+export interface CallHandler {
+  /** A whole message came. */
+  onMessage(message: Uint8Array): void;
+  /** The client sends no more messages. */
+  onHalfClose(): void;
+  /** The call is over without `finish()`: the client cancelled it, its deadline passed, or the connection ended. Nothing can be sent. */
+  onCancel(): void;
+  /** What waited in the call is with the connection now, so you can send more. */
+  onDrain?(): void;
+}
+
+/** Begins to serve a call. */
+export type StartCall = (call: GrpcCall) => CallHandler;
+
+/** The limits of gRPC calls. */
+export interface GrpcLimits {
+  /** Bytes of a message. A larger one ends its call by RESOURCE_EXHAUSTED. Default 256 MiB. */
+  readonly messageMax: number;
+}
+
+/** Bytes of unfinished and withheld messages that several connections hold together. */
+export class HeldBytes {
+  /** Bytes that are held now. */
+  count = 0;
+  /** At most so many. */
+  readonly max: number;
+
+  /** Nothing is held yet. */
+  constructor(max: number = 1 << 30) {
+    this.max = max;
+  }
+}
+
+/** The options of a connection. */
+export interface GrpcOptions extends Omit<ConnectionOptions, "onStream" | "limits"> {
+  /** Says who serves a method, such as `/package.Service/Method`; undefined if nobody does. */
+  readonly handler: (
+    path: string,
+    metadata: ReadonlyMap<string, string>,
+  ) => StartCall | undefined;
+  /** Limits that differ from the defaults. */
+  readonly limits?: Partial<Http2Limits & GrpcLimits>;
+  /** The count that this connection shares with others. Default: its own, of 1 GiB. */
+  readonly held?: HeldBytes;
+}
+
+/** A call, for whoever serves it. After it is over, its methods do nothing. */
+export interface GrpcCall {
+  /** Its method, such as `/package.Service/Method`. */
+  readonly path: string;
+  /** The headers of the request, pseudo-headers too. */
+  readonly metadata: ReadonlyMap<string, string>;
+  /** Bytes that wait because the client does not read them. Send no more while there are many, and go on at `onDrain`. */
+  readonly buffered: number;
+  /** Whether it was finished or cancelled. */
+  readonly isOver: boolean;
+  /** Sends a message. */
+  send(message: Uint8Array): void;
+  /**
+   * Sends a message of at most `bytesMax` bytes that `fill` writes straight into the output. `fill` returns how many bytes it wrote. If
+   * it returns undefined, no message is sent.
+   */
+  sendInto(bytesMax: number, fill: (target: Uint8Array<ArrayBuffer>) => number | undefined): void;
+  /** Ends the call, after all messages that wait. */
+  finish(status: number, message?: string): void;
+  /** Hands no more messages on, and lets the client send a window's worth at most. */
+  pause(): void;
+  /** Goes on after `pause()`. */
+  resume(): void;
+}
+
+const prefixBytes = 5;
+
+const methodBlock = encodeHeaders([[":status", "405"], ["allow", "POST"]]);
+const typeBlock = encodeHeaders([[":status", "415"]]);
+
+/** The longest that a timer of JavaScript waits. */
+const timerMax = 0x7fff_ffff;
+
+/** A connection that serves gRPC calls. */
+export class GrpcConnection {
+  readonly #connection: ServerConnection;
+  readonly #options: GrpcOptions;
+  readonly #messageMax: number;
+  readonly #held: HeldBytes;
+
+  /** A connection that has just begun. */
+  constructor(options: GrpcOptions) {
+    this.#options = options;
+    this.#messageMax = options.limits?.messageMax ?? 256 << 20;
+    this.#held = options.held ?? new HeldBytes();
+    this.#connection = new ServerConnection({
+      ...options,
+      onStream: (stream) => this.#start(stream),
+    });
+  }
+
+  /** Calls that are open. */
+  get callCount(): number {
+    return this.#connection.streamCount;
+  }
+
+  /** Whether the connection is over: nothing more is read. There may be a last output. */
+  get isClosed(): boolean {
+    return this.#connection.isClosed;
+  }
+
+  /** Whether so much waits for the socket that nothing should be received before it was taken. */
+  get isCongested(): boolean {
+    return this.#connection.isCongested;
+  }
+
+  /** Takes bytes that came from the client. They may be cut anywhere. */
+  receive(bytes: Uint8Array): void {
+    this.#connection.receive(bytes);
+  }
+
+  /** What is to be sent, as one piece. It stays valid until the next call. */
+  takeOutput(): Uint8Array<ArrayBuffer> | undefined {
+    return this.#connection.takeOutput();
+  }
+
+  /** Lets the open calls finish, and serves no new ones; then `isClosed` is true. */
+  shutDown(): void {
+    this.#connection.shutDown();
+  }
+
+  /** Ends the connection now; open calls are cancelled. */
+  close(): void {
+    this.#connection.close();
+  }
+
+  /** To be called every few seconds: ends what takes too long. */
+  tick(): void {
+    this.#connection.tick();
+  }
+
+  #start(stream: Http2Stream): StreamEvents {
+    const { fields, method, path } = stream.request;
+    const type = fields.get("content-type") ?? "";
+    if (method !== "POST") return refuse(stream, methodBlock);
+    if (!/^application\/grpc(?:$|[+;])/.test(type)) return refuse(stream, typeBlock);
+    const call = new Call(stream, this.#messageMax, this.#held, this.#options.onError);
+    const start = this.#options.handler(path, fields);
+    if (start === undefined) {
+      call.finish(Status.unimplemented, `there is no method ${path}`);
+      return call;
+    }
+    call.start(start, fields.get("grpc-timeout"));
+    return call;
+  }
+}
+
+function refuse(stream: Http2Stream, block: Uint8Array): StreamEvents {
+  stream.respond(block, true);
+  return ignoredEvents;
+}
+
+/** One call: it puts messages together, and hands them to its handler. */
+class Call implements GrpcCall, StreamEvents {
+  readonly #stream: Http2Stream;
+  readonly #messageMax: number;
+  readonly #held: HeldBytes;
+  readonly #onError: ((error: unknown) => void) | undefined;
+  #handler: CallHandler | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What came and was not handed on: the beginning of a message, and all that came during a pause. */
+  #rest: ByteQueue | undefined;
+  /** Bytes of it that the client has no new window for. */
+  #withheld = 0;
+  #isPaused = false;
+  #isHalfClosed = false;
+  #isFeeding = false;
+  #hasAnswered = false;
+  isOver = false;
+
+  constructor(
+    stream: Http2Stream,
+    messageMax: number,
+    held: HeldBytes,
+    onError: ((error: unknown) => void) | undefined,
+  ) {
+    this.#stream = stream;
+    this.#messageMax = messageMax;
+    this.#held = held;
+    this.#onError = onError;
+  }
+
+  /** Begins to serve it. */
+  start(start: StartCall, timeout: string | undefined): void {
+    if (timeout !== undefined) {
+      const ms = parseTimeout(timeout);
+      if (ms === undefined) {
+        this.finish(Status.internal, `grpc-timeout is not a time: ${timeout}`);
+        return;
+      }
+      // A timer without a bound would fire at once.
+      if (ms <= timerMax) this.#timer = setTimeout(() => this.#expire(), ms);
+    }
+    try {
+      this.#handler = start(this);
+    } catch (error) {
+      this.#broke(error);
+    }
+  }
+
+  get path(): string {
+    return this.#stream.request.path;
+  }
+
+  get metadata(): ReadonlyMap<string, string> {
+    return this.#stream.request.fields;
+  }
+
+  get buffered(): number {
+    return this.#stream.buffered;
+  }
+
+  send(message: Uint8Array): void {
+    if (this.isOver) return;
+    this.#answer();
+    const at = this.#stream.reserve(prefixBytes + message.length);
+    const { target } = this.#stream;
+    target[at] = 0;
+    write32(target, at + 1, message.length);
+    target.set(message, at + prefixBytes);
+    this.#stream.commit(prefixBytes + message.length);
+  }
+
+  sendInto(bytesMax: number, fill: (target: Uint8Array<ArrayBuffer>) => number | undefined): void {
+    if (this.isOver) return;
+    this.#answer();
+    const at = this.#stream.reserve(prefixBytes + bytesMax);
+    const { target } = this.#stream;
+    const start = at + prefixBytes;
+    const count = fill(target.subarray(start, start + bytesMax));
+    if (count === undefined) {
+      this.#stream.commit(0);
+      return;
+    }
+    target[at] = 0;
+    write32(target, at + 1, count);
+    this.#stream.commit(prefixBytes + count);
+  }
+
+  #answer(): void {
+    if (this.#hasAnswered) return;
+    this.#hasAnswered = true;
+    this.#stream.respond(answerBlock);
+  }
+
+  finish(status: number, message = ""): void {
+    if (this.isOver) return;
+    this.#end();
+    if (status === Status.ok) this.#answer();
+    if (this.#hasAnswered) this.#stream.end(statusBlock(status, message, false));
+    else this.#stream.respond(statusBlock(status, message, true), true);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    if (this.#isFeeding || this.isOver) return;
+    this.#feedRest();
+    const count = this.#withheld;
+    if (!this.#isPaused && count > 0) {
+      this.#withheld = 0;
+      this.#stream.consumed(count);
+    }
+    if (this.#isHalfClosed) this.onEnd();
+  }
+
+  // What the stream tells.
+
+  onData(bytes: Uint8Array): void {
+    if (this.isOver) return;
+    const { length } = bytes;
+    if (this.#isPaused || this.#isFeeding) {
+      this.#hold(bytes, 0);
+      this.#withheld += length;
+      return;
+    }
+    if (this.#rest !== undefined && this.#rest.length > 0) {
+      this.#hold(bytes, 0);
+      this.#feedRest();
+    } else {
+      this.#isFeeding = true;
+      const at = this.#feed(bytes, 0, length);
+      this.#isFeeding = false;
+      if (at < length && !this.isOver) this.#hold(bytes, at);
+    }
+    if (this.isOver) return;
+    if (this.#isPaused) this.#withheld += length;
+    else this.#stream.consumed(length);
+  }
+
+  onEnd(): void {
+    this.#isHalfClosed = true;
+    if (this.isOver || this.#isPaused) return;
+    if (this.#rest !== undefined && this.#rest.length > 0) {
+      this.finish(Status.internal, "the request ends within a message");
+      return;
+    }
+    this.#isHalfClosed = false;
+    try {
+      this.#handler?.onHalfClose();
+    } catch (error) {
+      this.#broke(error);
+    }
+  }
+
+  onReset(): void {
+    if (this.isOver) return;
+    this.#end();
+    this.#handler?.onCancel();
+  }
+
+  onDrain(): void {
+    if (!this.isOver) this.#handler?.onDrain?.();
+  }
+
+  #expire(): void {
+    if (this.isOver) return;
+    try {
+      this.#handler?.onCancel();
+    } catch (error) {
+      this.#onError?.(error);
+    }
+    this.finish(Status.deadlineExceeded, "the call's deadline has passed");
+  }
+
+  #broke(error: unknown): void {
+    this.#onError?.(error);
+    this.finish(Status.internal, "the server could not serve this call");
+  }
+
+  /** The call is over: it holds nothing any more. */
+  #end(): void {
+    this.isOver = true;
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    if (this.#rest !== undefined) this.#held.count -= this.#rest.length;
+    this.#rest = undefined;
+  }
+
+  /** Keeps `bytes[from..]` until it can be handed on. */
+  #hold(bytes: Uint8Array, from: number): void {
+    const count = bytes.length - from;
+    if (this.#held.count + count > this.#held.max) {
+      this.finish(Status.resourceExhausted, "the server holds too many bytes of messages");
+      return;
+    }
+    this.#rest ??= new ByteQueue();
+    this.#rest.push(bytes, from, bytes.length);
+    this.#held.count += count;
+  }
+
+  #feedRest(): void {
+    const rest = this.#rest;
+    if (rest === undefined) return;
+    // What a handler sends can't come back into this queue while it is read: `onData` only adds to its end, and that may move it.
+    const { head } = rest;
+    this.#isFeeding = true;
+    const at = this.#feed(rest.bytes, head, rest.tail);
+    this.#isFeeding = false;
+    if (this.isOver) return;
+    this.#held.count -= at - head;
+    rest.drop(at - head);
+  }
+
+  /** Hands on all whole messages of `bytes[from..to)`, until there is a pause; returns where it stopped. */
+  #feed(bytes: Uint8Array, from: number, to: number): number {
+    let at = from;
+    while (to - at >= prefixBytes && !this.#isPaused) {
+      const flag = bytes[at] as number;
+      const length = read32(bytes, at + 1);
+      if (flag !== 0) {
+        const isCompressed = flag === 1;
+        this.finish(
+          isCompressed ? Status.unimplemented : Status.internal,
+          isCompressed
+            ? "compressed messages are not served: use grpc-encoding identity"
+            : `a message begins with ${flag}, where 0 or 1 is needed`,
+        );
+        return at;
+      }
+      if (length > this.#messageMax) {
+        this.finish(
+          Status.resourceExhausted,
+          `a message of ${length} bytes, where ${this.#messageMax} are allowed`,
+        );
+        return at;
+      }
+      const end = at + prefixBytes + length;
+      if (end > to) break;
+      const message = bytes.subarray(at + prefixBytes, end);
+      at = end;
+      try {
+        this.#handler?.onMessage(message);
+      } catch (error) {
+        this.#broke(error);
+      }
+      if (this.isOver) return at;
+    }
+    return at;
+  }
+}

@@ -1,0 +1,296 @@
+/**
+ * The pump: sockets in, sockets out. It listens, reads into one buffer of each connection that is used again, and writes whole outputs.
+ *
+ * Deno's own sockets are used where there is Deno, and those of `node:net` elsewhere (`node_sockets.ts`). Both are behind `Socket`.
+ *
+ * A connection that begins with the preface of HTTP/2 is served by `accept`, any other by `acceptOther`: so one port serves clients,
+ * browsers and Prometheus.
+ *
+ * While more than `outputMax` bytes wait for a socket, nothing is read from it. So a client that does not read its answers holds up itself
+ * only, and costs a bounded amount of memory.
+ *
+ * @module
+ */
+import { deno } from "../../base/platform.ts";
+import { preface } from "../http2/protocol.ts";
+import type { Socket, SocketServer } from "./socket.ts";
+
+/** A connection without input or output of its own, such as `GrpcConnection`. */
+export interface PumpedConnection {
+  readonly isClosed: boolean;
+  readonly isCongested: boolean;
+  receive(bytes: Uint8Array): void;
+  takeOutput(): Uint8Array<ArrayBuffer> | undefined;
+  shutDown(): void;
+  close(): void;
+  tick(): void;
+}
+
+/** The options of a pump. */
+export interface PumpOptions {
+  /** The address to listen at. */
+  readonly hostname: string;
+  /** The port; 0 for any free one. */
+  readonly port: number;
+  /** Makes the connection of an HTTP/2 client. It calls `onOutput` when it has output by itself. */
+  readonly accept: (onOutput: () => void) => PumpedConnection;
+  /** Makes the connection of a client whose first bytes are not those of HTTP/2. Without it, such a client is sent away. */
+  readonly acceptOther?: (onOutput: () => void) => PumpedConnection;
+  /** Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. */
+  readonly afterRead?: () => void;
+  /** Connections that are open at once; one more is closed at once. Default 1,024. */
+  readonly connectionsMax?: number;
+  /** Milliseconds until the first bytes of a connection must say what it speaks. Default 10,000. */
+  readonly handshakeMs?: number;
+  /** Called with an error that ended a connection, and that is not the client's leaving. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Bytes of a connection's first buffer, and of its largest. */
+const bufferMin = 1 << 14;
+const bufferMax = 1 << 18;
+
+/** How often connections are looked at, in milliseconds. */
+const tickMs = 2000;
+
+/** How long a connection that has ended goes on to read, so that the client gets the last frames. */
+const lingerMs = 500;
+
+/** Listens, and serves connections until it is stopped. */
+export class Pump {
+  readonly #server: SocketServer;
+  readonly #options: PumpOptions;
+  readonly #links = new Set<Link>();
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #accepting: Promise<void>;
+  #isStopping = false;
+
+  /** Serves what `server` accepts; see `listen()`. */
+  constructor(server: SocketServer, options: PumpOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.#timer = setInterval(() => this.#tick(), tickMs);
+    this.#accepting = this.#accept();
+  }
+
+  /** Begins to listen. */
+  static async listen(options: PumpOptions): Promise<Pump> {
+    const { hostname, port } = options;
+    const open = deno === undefined
+      ? (await import("./node_sockets.ts")).listenByNode
+      : (await import("./deno_sockets.ts")).listenByDeno;
+    return new Pump(await open(hostname, port), options);
+  }
+
+  /** The port that it listens at. */
+  get port(): number {
+    return this.#server.port;
+  }
+
+  /** Connections that are open. */
+  get connectionCount(): number {
+    return this.#links.size;
+  }
+
+  /** Listens no more, lets open calls finish for so long, and then ends what is left. */
+  async stop(graceMs = 5000): Promise<void> {
+    if (!this.#isStopping) {
+      this.#isStopping = true;
+      this.#server.close();
+      for (const link of this.#links) link.shutDown();
+    }
+    const done = Promise.all([...this.#links].map((link) => link.done));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, graceMs));
+    await Promise.race([done, late]);
+    clearTimeout(timer);
+    for (const link of this.#links) link.close();
+    await done;
+    await this.#accepting;
+    clearInterval(this.#timer);
+  }
+
+  async #accept(): Promise<void> {
+    try {
+      for await (const socket of this.#server) {
+        const { connectionsMax = 1024 } = this.#options;
+        if (this.#isStopping || this.#links.size >= connectionsMax) {
+          socket.close();
+          continue;
+        }
+        const link = new Link(socket, this.#options);
+        this.#links.add(link);
+        link.done.then(() => this.#links.delete(link));
+      }
+    } catch (error) {
+      if (!this.#isStopping) this.#options.onError?.(error);
+    }
+  }
+
+  #tick(): void {
+    for (const link of this.#links) link.tick();
+  }
+}
+
+/** One socket with its connection. */
+class Link {
+  /** Resolves when the socket is closed. It never rejects. */
+  readonly done: Promise<void>;
+  readonly #socket: Socket;
+  readonly #options: PumpOptions;
+  readonly #openedAt = performance.now();
+  #connection: PumpedConnection | undefined;
+  #isWriting = false;
+  #isFlushPlanned = false;
+  #isClosed = false;
+  #isShuttingDown = false;
+  /** Resolves the wait of the reader for the writer. */
+  #onWritten: (() => void) | undefined;
+  /** What the preface has been compared with so far. */
+  #prefaceAt = 0;
+
+  constructor(socket: Socket, options: PumpOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.done = this.#serve();
+  }
+
+  shutDown(): void {
+    this.#isShuttingDown = true;
+    if (this.#connection === undefined) this.close();
+    else this.#connection.shutDown();
+    this.#plan();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#connection?.close();
+    this.#socket.close();
+    this.#onWritten?.();
+  }
+
+  tick(): void {
+    const { handshakeMs = 10_000 } = this.#options;
+    if (this.#connection !== undefined) this.#connection.tick();
+    else if (performance.now() - this.#openedAt > handshakeMs) this.close();
+  }
+
+  async #serve(): Promise<void> {
+    try {
+      await this.#read();
+      await this.#finish();
+    } catch (error) {
+      if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
+    }
+    this.close();
+  }
+
+  /** Reads until the client or the connection ends. */
+  async #read(): Promise<void> {
+    let buffer = new Uint8Array(bufferMin);
+    for (;;) {
+      const count = await this.#socket.read(buffer);
+      if (count === null || this.#isClosed) return;
+      const bytes = buffer.subarray(0, count);
+      if (this.#connection === undefined) this.#begin(bytes);
+      else this.#connection.receive(bytes);
+      this.#options.afterRead?.();
+      this.#flush();
+      const connection = this.#connection;
+      if (connection !== undefined) {
+        if (connection.isClosed) return;
+        // While the client does not read, nothing is read from it.
+        while (connection.isCongested && !this.#isClosed) await this.#written();
+      }
+      if (count === buffer.length && count < bufferMax) buffer = new Uint8Array(2 * count);
+    }
+  }
+
+  /** Compares the first bytes with the preface, and makes the connection that they ask for. */
+  #begin(bytes: Uint8Array): void {
+    let same = 0;
+    while (
+      same < bytes.length && this.#prefaceAt + same < preface.length &&
+      bytes[same] === preface[this.#prefaceAt + same]
+    ) same++;
+    const before = preface.subarray(0, this.#prefaceAt);
+    this.#prefaceAt += same;
+    const isWhole = this.#prefaceAt === preface.length;
+    if (!isWhole && same === bytes.length) return;
+    const onOutput = (): void => this.#plan();
+    const accept = isWhole ? this.#options.accept : this.#options.acceptOther;
+    if (accept === undefined) return this.close();
+    this.#connection = accept(onOutput);
+    if (before.length > 0) this.#connection.receive(before);
+    this.#connection.receive(bytes);
+    if (this.#isShuttingDown) this.#connection.shutDown();
+  }
+
+  /** Waits until the output in progress is written. */
+  #written(): Promise<void> {
+    if (!this.#isWriting) return Promise.resolve();
+    return new Promise((resolve) => this.#onWritten = resolve);
+  }
+
+  /** Writes at the end of this turn, so that many messages make one output. */
+  #plan(): void {
+    if (this.#isFlushPlanned || this.#isWriting) return;
+    this.#isFlushPlanned = true;
+    queueMicrotask(() => {
+      this.#isFlushPlanned = false;
+      this.#flush();
+      if (this.#connection?.isClosed) this.#finish().catch(() => {}).then(() => this.close());
+    });
+  }
+
+  #flush(): void {
+    if (this.#isWriting || this.#isClosed) return;
+    const output = this.#connection?.takeOutput();
+    if (output === undefined) return;
+    this.#isWriting = true;
+    this.#write(output).catch((error) => {
+      if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
+      this.close();
+    });
+  }
+
+  async #write(first: Uint8Array<ArrayBuffer>): Promise<void> {
+    let output: Uint8Array<ArrayBuffer> | undefined = first;
+    while (output !== undefined && !this.#isClosed) {
+      let at = await this.#socket.write(output);
+      while (at < output.length) at += await this.#socket.write(output.subarray(at));
+      output = this.#connection?.takeOutput();
+    }
+    this.#isWriting = false;
+    this.#onWritten?.();
+    this.#onWritten = undefined;
+  }
+
+  /** Writes what is left. Then reads for a while, because a socket that is closed with unread bytes loses what was written. */
+  async #finish(): Promise<void> {
+    this.#connection?.close();
+    this.#flush();
+    while (this.#isWriting && !this.#isClosed) await this.#written();
+    if (this.#isClosed) return;
+    this.#socket.endWriting();
+    const timer = setTimeout(() => this.close(), lingerMs);
+    const buffer = new Uint8Array(bufferMin);
+    try {
+      while (await this.#socket.read(buffer) !== null && !this.#isClosed);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The errors of a client that is gone. They are no news. */
+const leavings = new Set([
+  ...["ConnectionReset", "BrokenPipe", "ConnectionAborted", "NotConnected", "BadResource"],
+  ...["Interrupted", "UnexpectedEof"],
+]);
+const leavingCodes = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED", "ENOTCONN"]);
+
+function isLeaving(error: unknown): boolean {
+  const { name, code } = error as { readonly name?: string; readonly code?: string };
+  return leavings.has(name ?? "") || leavingCodes.has(code ?? "");
+}
