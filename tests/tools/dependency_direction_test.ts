@@ -166,7 +166,10 @@ Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
 });
 
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
-const platformFiles = ["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"];
+const platformFiles = [
+  ...["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
+  ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts"],
+];
 
 Deno.test("only the platform's files name Deno, Node's process or Bun", async () => {
   const found = new Set<string>();
