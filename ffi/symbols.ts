@@ -207,6 +207,59 @@ export const symbols = {
   exrp_section_write: { parameters: ["u32", "u32", "f64", "u32", "buffer", "f64"], result: "i32" },
   /** `(replay)` */
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
+  /** `(config, config_count, tables)` */
+  exrp_tables_create: { parameters: ["buffer", "u32", "buffer"], result: "i32" },
+  /** `(tables)` */
+  exrp_tables_destroy: { parameters: ["u32"], result: "i32" },
+  /** `()` */
+  exrp_tables_count: { parameters: [], result: "u32" },
+  /** `(tables, table, name, name_size)` */
+  exrp_tables_name_set: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, table, limiter, limiter_count)` */
+  exrp_tables_limiter_set: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, table, info, info_count)` */
+  exrp_tables_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, info, info_count)` */
+  exrp_tables_store_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, table, what, count, allowed)` */
+  exrp_tables_allow: { parameters: ["u32", "u32", "u32", "u32", "buffer"], result: "i32" },
+  /** `(tables, table, first, count, keys, keys_size, numbers, numbers_count)` */
+  exrp_tables_items: {
+    parameters: ["u32", "u32", "u32", "u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, table)` */
+  exrp_tables_reset: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(tables, message, message_size)` */
+  exrp_tables_mutate: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, broken)` */
+  exrp_tables_check: { parameters: ["u32", "buffer"], result: "i32" },
+  /** `(tables, inserter)` */
+  exrp_inserter_open: { parameters: ["u32", "buffer"], result: "i32" },
+  /** `(tables, inserter, message, message_size, now, info, info_count)` */
+  exrp_inserter_feed: {
+    parameters: ["u32", "u32", "buffer", "u32", "f64", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, inserter, info, info_count)` */
+  exrp_inserter_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, inserter, message, message_size, written)` */
+  exrp_inserter_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(tables, inserter)` */
+  exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(tables, table, sampler)` */
+  exrp_sampler_open: { parameters: ["u32", "u32", "buffer"], result: "i32" },
+  /** `(tables, sampler, count)` */
+  exrp_sampler_ask: { parameters: ["u32", "u32", "u32"], result: "i32" },
+  /** `(tables, sampler, message, message_size, info, info_count)` */
+  exrp_sampler_read: {
+    parameters: ["u32", "u32", "buffer", "f64", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, sampler)` */
+  exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(tables, streams, streams_count, count)` */
+  exrp_tables_awake: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
 } as const;
 
 /** A buffer of the caller's: an array of numbers. */
@@ -572,6 +625,106 @@ export interface KernelSymbols {
   ): number;
   /** `exrp_snapshot_end` of kernel/exrp.h. */
   exrp_snapshot_end(replay: number): number;
+  /** `exrp_tables_create` of kernel/exrp.h. */
+  exrp_tables_create(config: KernelBuffer, config_count: number, tables: KernelBuffer): number;
+  /** `exrp_tables_destroy` of kernel/exrp.h. */
+  exrp_tables_destroy(tables: number): number;
+  /** `exrp_tables_count` of kernel/exrp.h. */
+  exrp_tables_count(): number;
+  /** `exrp_tables_name_set` of kernel/exrp.h. */
+  exrp_tables_name_set(
+    tables: number,
+    table: number,
+    name: KernelBuffer,
+    name_size: number,
+  ): number;
+  /** `exrp_tables_limiter_set` of kernel/exrp.h. */
+  exrp_tables_limiter_set(
+    tables: number,
+    table: number,
+    limiter: KernelBuffer,
+    limiter_count: number,
+  ): number;
+  /** `exrp_tables_info` of kernel/exrp.h. */
+  exrp_tables_info(tables: number, table: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_tables_store_info` of kernel/exrp.h. */
+  exrp_tables_store_info(tables: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_tables_allow` of kernel/exrp.h. */
+  exrp_tables_allow(
+    tables: number,
+    table: number,
+    what: number,
+    count: number,
+    allowed: KernelBuffer,
+  ): number;
+  /** `exrp_tables_items` of kernel/exrp.h. */
+  exrp_tables_items(
+    tables: number,
+    table: number,
+    first: number,
+    count: number,
+    keys: KernelBuffer,
+    keys_size: number,
+    numbers: KernelBuffer,
+    numbers_count: number,
+  ): number;
+  /** `exrp_tables_reset` of kernel/exrp.h. */
+  exrp_tables_reset(tables: number, table: number): number;
+  /** `exrp_tables_mutate` of kernel/exrp.h. */
+  exrp_tables_mutate(tables: number, message: KernelBuffer, message_size: number): number;
+  /** `exrp_tables_check` of kernel/exrp.h. */
+  exrp_tables_check(tables: number, broken: KernelBuffer): number;
+  /** `exrp_inserter_open` of kernel/exrp.h. */
+  exrp_inserter_open(tables: number, inserter: KernelBuffer): number;
+  /** `exrp_inserter_feed` of kernel/exrp.h. */
+  exrp_inserter_feed(
+    tables: number,
+    inserter: number,
+    message: KernelBuffer,
+    message_size: number,
+    now: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_inserter_info` of kernel/exrp.h. */
+  exrp_inserter_info(
+    tables: number,
+    inserter: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_inserter_read` of kernel/exrp.h. */
+  exrp_inserter_read(
+    tables: number,
+    inserter: number,
+    message: KernelBuffer,
+    message_size: number,
+    written: KernelBuffer,
+  ): number;
+  /** `exrp_inserter_close` of kernel/exrp.h. */
+  exrp_inserter_close(tables: number, inserter: number): number;
+  /** `exrp_sampler_open` of kernel/exrp.h. */
+  exrp_sampler_open(tables: number, table: number, sampler: KernelBuffer): number;
+  /** `exrp_sampler_ask` of kernel/exrp.h. */
+  exrp_sampler_ask(tables: number, sampler: number, count: number): number;
+  /** `exrp_sampler_read` of kernel/exrp.h. */
+  exrp_sampler_read(
+    tables: number,
+    sampler: number,
+    message: KernelBuffer,
+    message_size: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_sampler_close` of kernel/exrp.h. */
+  exrp_sampler_close(tables: number, sampler: number): number;
+  /** `exrp_tables_awake` of kernel/exrp.h. */
+  exrp_tables_awake(
+    tables: number,
+    streams: KernelBuffer,
+    streams_count: number,
+    count: KernelBuffer,
+  ): number;
 }
 
 export const EXRP_ABI_VERSION = 6;
@@ -603,6 +756,20 @@ export const EXRP_STATUS_ORDERS_FULL = 33;
 export const EXRP_STATUS_PACE_SIZE = 34;
 export const EXRP_STATUS_DATA_CORRUPT = 40;
 export const EXRP_STATUS_DATA_MISMATCH = 41;
+export const EXRP_STATUS_TABLES_UNKNOWN = 50;
+export const EXRP_STATUS_TABLE_UNKNOWN = 51;
+export const EXRP_STATUS_STREAM_UNKNOWN = 52;
+export const EXRP_STATUS_MESSAGE = 53;
+export const EXRP_STATUS_MESSAGE_EMPTY = 54;
+export const EXRP_STATUS_CHUNK_UNKNOWN = 55;
+export const EXRP_STATUS_CHUNKS_KEPT = 56;
+export const EXRP_STATUS_ITEM_PRIORITY = 57;
+export const EXRP_STATUS_ITEM_BYTES = 58;
+export const EXRP_STATUS_ITEM_EMPTY = 59;
+export const EXRP_LIMIT_TABLES_SETS = 4096;
+export const EXRP_LIMIT_TABLES_TABLES = 64;
+export const EXRP_LIMIT_TABLES_STREAMS = 65536;
+export const EXRP_LIMIT_TABLES_NAME = 65536;
 export const EXRP_LIMIT_BATCH = 16777216;
 export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
@@ -677,6 +844,7 @@ export const EXRP_SELECTOR_WITHOUT_REPLACEMENT = 7;
 export const EXRP_SELECTOR_RANK_BASED = 8;
 export const EXRP_SELECTOR_PSER = 9;
 export const EXRP_SELECTOR_CURIOUS = 10;
+export const EXRP_SELECTOR_POWER = 11;
 export const EXRP_RECORD_ENDS = 1;
 export const EXRP_RECORD_TRUNCATED = 2;
 export const EXRP_RECORD_BEGINS = 4;
@@ -781,6 +949,61 @@ export const EXRP_PACE_PICKS_ALLOWED = 8;
 export const EXRP_PACE_INFO_COUNT = 9;
 export const EXRP_PACE_RECORDS = 0;
 export const EXRP_PACE_PICKS = 1;
+export const EXRP_TABLES_SEED = 0;
+export const EXRP_TABLES_COUNT = 1;
+export const EXRP_TABLES_FIRST = 2;
+export const EXRP_TABLES_MAX_SIZE = 0;
+export const EXRP_TABLES_MAX_BYTES = 1;
+export const EXRP_TABLES_MAX_TIMES_SAMPLED = 2;
+export const EXRP_TABLES_LIMITER = 3;
+export const EXRP_TABLES_RULES = 7;
+export const EXRP_LIMITER_SAMPLES_PER_INSERT = 0;
+export const EXRP_LIMITER_MIN_SIZE = 1;
+export const EXRP_LIMITER_MIN_DIFF = 2;
+export const EXRP_LIMITER_MAX_DIFF = 3;
+export const EXRP_LIMITER_COUNT = 4;
+export const EXRP_TABLES_INFO_SIZE = 0;
+export const EXRP_TABLES_INFO_BYTES = 1;
+export const EXRP_TABLES_INFO_INSERTS = 2;
+export const EXRP_TABLES_INFO_SAMPLES = 3;
+export const EXRP_TABLES_INFO_DELETES = 4;
+export const EXRP_TABLES_INFO_EPISODES = 5;
+export const EXRP_TABLES_INFO_EPISODES_DELETED = 6;
+export const EXRP_TABLES_INFO_UNIQUE_SAMPLES = 7;
+export const EXRP_TABLES_INFO_INSERTS_WAITING = 8;
+export const EXRP_TABLES_INFO_BYTES_WAITING = 9;
+export const EXRP_TABLES_INFO_SAMPLERS_WAITING = 10;
+export const EXRP_TABLES_INFO_PRIORITY_MAX = 11;
+export const EXRP_TABLES_INFO_MAX_SIZE = 12;
+export const EXRP_TABLES_INFO_MAX_BYTES = 13;
+export const EXRP_TABLES_INFO_MAX_TIMES_SAMPLED = 14;
+export const EXRP_TABLES_INFO_LIMITER = 15;
+export const EXRP_TABLES_INFO_COUNT = 19;
+export const EXRP_TABLES_STORE_CHUNKS = 0;
+export const EXRP_TABLES_STORE_CHUNK_BYTES = 1;
+export const EXRP_TABLES_STORE_MEMORY_BYTES = 2;
+export const EXRP_TABLES_STORE_INSERTERS = 3;
+export const EXRP_TABLES_STORE_SAMPLERS = 4;
+export const EXRP_TABLES_STORE_COUNT = 5;
+export const EXRP_INSERTER_WAITING = 0;
+export const EXRP_INSERTER_BYTES_WAITING = 1;
+export const EXRP_INSERTER_CONFIRMED = 2;
+export const EXRP_INSERTER_CHUNKS = 3;
+export const EXRP_INSERTER_PAUSE = 4;
+export const EXRP_INSERTER_COUNT = 5;
+export const EXRP_SAMPLER_BYTES = 0;
+export const EXRP_SAMPLER_SAMPLES = 1;
+export const EXRP_SAMPLER_WANTED = 2;
+export const EXRP_SAMPLER_NEEDED = 3;
+export const EXRP_SAMPLER_WAITS = 4;
+export const EXRP_SAMPLER_COUNT = 5;
+export const EXRP_ITEM_PRIORITY = 0;
+export const EXRP_ITEM_TIMES_SAMPLED = 1;
+export const EXRP_ITEM_INSERTED_AT = 2;
+export const EXRP_ITEM_BYTES = 3;
+export const EXRP_ITEM_COUNT = 4;
+export const EXRP_ALLOW_INSERTS = 0;
+export const EXRP_ALLOW_SAMPLES = 1;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;

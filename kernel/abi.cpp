@@ -5,6 +5,7 @@
 #include <new>
 #include <type_traits>
 
+#include "kernel/abi_threads.hpp"
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/registry.hpp"
@@ -43,15 +44,16 @@ void vacate(Seat* seat, bool threadEnded) {
   release(instance);
 }
 
-/// Frees the seats of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
+/// Frees the seats and the tables of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
 void threadEnded(uint64_t thread) {
+  exrp::endTablesOf(thread);
   while (Seat* left = registry()->removeOwned(thread)) vacate(left, true);
 }
 
 /// A seat of the calling thread; null where there is no memory for it.
 std::unique_ptr<Seat> newSeat(Instance& instance) {
   std::unique_ptr<Seat> made(new (std::nothrow) Seat(instance));
-  if (made != nullptr) made->owner = exrp::callingThread(threadEnded);
+  if (made != nullptr) made->owner = exrp::callingOwner();
   return made;
 }
 
@@ -134,6 +136,8 @@ int32_t withTable(uint32_t id, uint32_t table, Use use) {
 }
 
 }  // namespace
+
+uint64_t exrp::callingOwner() { return callingThread(threadEnded); }
 
 extern "C" {
 

@@ -84,8 +84,23 @@ extern "C" {
                                             band must be] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot holds impossible values [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema, or of other selectors or eviction [section, expected, found] */
+/* 5x tables. A key of 64 bits is two numbers: its high and its low half. An item's index is that in its message, from 0. */
+#define EXRP_STATUS_TABLES_UNKNOWN 50    /* no such set of tables, or destroyed [id] */
+#define EXRP_STATUS_TABLE_UNKNOWN 51     /* a set has no table of this number or name [item's index, or -1; number, or -1; count of tables] */
+#define EXRP_STATUS_STREAM_UNKNOWN 52    /* no such inserter or sampler, or closed [id] */
+#define EXRP_STATUS_MESSAGE 53           /* a message is no protobuf message of this kind [its bytes] */
+#define EXRP_STATUS_MESSAGE_EMPTY 54     /* an insert has neither chunks nor items */
+#define EXRP_STATUS_CHUNK_UNKNOWN 55     /* an item names a chunk that this inserter doesn't hold [item's index, chunk's key, high and low] */
+#define EXRP_STATUS_CHUNKS_KEPT 56       /* a message keeps a chunk that this inserter doesn't hold [keys listed; chunks held; key, high and low] */
+#define EXRP_STATUS_ITEM_PRIORITY 57     /* NaN, negative or infinite [item's or update's index; value; key, high and low] */
+#define EXRP_STATUS_ITEM_BYTES 58        /* an item's chunks alone are more than its table may have [item's index, bytes, largest] */
+#define EXRP_STATUS_ITEM_EMPTY 59        /* an item without any slice of a chunk [item's index; key, high and low] */
 
 /* Limits. */
+#define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
+#define EXRP_LIMIT_TABLES_TABLES 64    /* tables of one set */
+#define EXRP_LIMIT_TABLES_STREAMS 65536 /* inserters and samplers of one set */
+#define EXRP_LIMIT_TABLES_NAME 65536   /* bytes of a table's name */
 #define EXRP_LIMIT_BATCH 16777216
 #define EXRP_LIMIT_CAPACITY 268435456
 #define EXRP_LIMIT_COLUMNS 64
@@ -171,6 +186,7 @@ extern "C" {
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
 #define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
+#define EXRP_SELECTOR_POWER 11       /* exponent, initial priority */
 
 /* Flags of a record. */
 #define EXRP_RECORD_ENDS 1       /* the row has a final state: the episode ends */
@@ -315,6 +331,80 @@ extern "C" {
 /* What the pace held back. */
 #define EXRP_PACE_RECORDS 0
 #define EXRP_PACE_PICKS 1
+
+/* Indices into the numbers of exrp_tables_create: two, then those of each table. EXRP_TABLES_RULES are followed by the kind of the sampler
+ * (EXRP_SELECTOR_*), the count of its options and the options, and then by the same of the remover. */
+#define EXRP_TABLES_SEED 0            /* an integer, 0..2^53 */
+#define EXRP_TABLES_COUNT 1           /* tables, 1..EXRP_LIMIT_TABLES_TABLES */
+#define EXRP_TABLES_FIRST 2
+#define EXRP_TABLES_MAX_SIZE 0        /* items, 1..EXRP_LIMIT_CAPACITY */
+#define EXRP_TABLES_MAX_BYTES 1       /* bytes of the chunks that the table's items refer to, each chunk once; 0: no limit */
+#define EXRP_TABLES_MAX_TIMES_SAMPLED 2 /* an item goes once it was sampled so often; 0: no limit */
+#define EXRP_TABLES_LIMITER 3         /* EXRP_LIMITER_COUNT numbers */
+#define EXRP_TABLES_RULES 7
+
+/* Indices into the numbers of a rate limiter. I inserts, S samples and D deletes were made since the last reset. Then an insert is allowed where
+ * I + 1 - D <= MIN_SIZE or (I + 1) x SAMPLES_PER_INSERT - S <= MAX_DIFF, and a sample where I - D >= MIN_SIZE and
+ * I x SAMPLES_PER_INSERT - S - 1 >= MIN_DIFF. */
+#define EXRP_LIMITER_SAMPLES_PER_INSERT 0 /* above 0, finite */
+#define EXRP_LIMITER_MIN_SIZE 1           /* an integer, 0..2^53 */
+#define EXRP_LIMITER_MIN_DIFF 2           /* not NaN */
+#define EXRP_LIMITER_MAX_DIFF 3           /* not NaN, at least MIN_DIFF */
+#define EXRP_LIMITER_COUNT 4
+
+/* Indices into the numbers of exrp_tables_info. */
+#define EXRP_TABLES_INFO_SIZE 0             /* items */
+#define EXRP_TABLES_INFO_BYTES 1            /* of the chunks that they refer to, each chunk once */
+#define EXRP_TABLES_INFO_INSERTS 2          /* since the last reset, as the next two: what the rate limiter counts */
+#define EXRP_TABLES_INFO_SAMPLES 3
+#define EXRP_TABLES_INFO_DELETES 4
+#define EXRP_TABLES_INFO_EPISODES 5         /* different episodes of those chunks */
+#define EXRP_TABLES_INFO_EPISODES_DELETED 6 /* episodes that no item refers to any more, since the last reset */
+#define EXRP_TABLES_INFO_UNIQUE_SAMPLES 7   /* items that were sampled for the first time, since the last reset */
+#define EXRP_TABLES_INFO_INSERTS_WAITING 8
+#define EXRP_TABLES_INFO_BYTES_WAITING 9    /* of the chunks of the items that wait, once for each item */
+#define EXRP_TABLES_INFO_SAMPLERS_WAITING 10
+#define EXRP_TABLES_INFO_PRIORITY_MAX 11    /* the largest priority of an item; 0 without any */
+#define EXRP_TABLES_INFO_MAX_SIZE 12
+#define EXRP_TABLES_INFO_MAX_BYTES 13
+#define EXRP_TABLES_INFO_MAX_TIMES_SAMPLED 14
+#define EXRP_TABLES_INFO_LIMITER 15         /* EXRP_LIMITER_COUNT numbers */
+#define EXRP_TABLES_INFO_COUNT 19
+
+/* Indices into the numbers of exrp_tables_store_info. */
+#define EXRP_TABLES_STORE_CHUNKS 0
+#define EXRP_TABLES_STORE_CHUNK_BYTES 1
+#define EXRP_TABLES_STORE_MEMORY_BYTES 2 /* all memory of the set */
+#define EXRP_TABLES_STORE_INSERTERS 3
+#define EXRP_TABLES_STORE_SAMPLERS 4
+#define EXRP_TABLES_STORE_COUNT 5
+
+/* Indices into the numbers of exrp_inserter_feed and exrp_inserter_info. */
+#define EXRP_INSERTER_WAITING 0       /* items of this inserter that wait for the rate limiters */
+#define EXRP_INSERTER_BYTES_WAITING 1 /* of their chunks, once for each item */
+#define EXRP_INSERTER_CONFIRMED 2     /* keys that exrp_inserter_read would give */
+#define EXRP_INSERTER_CHUNKS 3        /* chunks that it holds for items to come */
+#define EXRP_INSERTER_PAUSE 4         /* 1 where so many items of a table wait that no more should be fed: min(1000, a tenth of MAX_SIZE); else 0 */
+#define EXRP_INSERTER_COUNT 5
+
+/* Indices into the numbers of exrp_sampler_read. */
+#define EXRP_SAMPLER_BYTES 0   /* bytes of the message; 0 for none */
+#define EXRP_SAMPLER_SAMPLES 1 /* samples in it */
+#define EXRP_SAMPLER_WANTED 2  /* samples that were asked for and not read yet */
+#define EXRP_SAMPLER_NEEDED 3  /* bytes that the next sample needs, where not even one fitted; else 0 */
+#define EXRP_SAMPLER_WAITS 4   /* 1 where the rate limiter, or another sampler before it, makes it wait; else 0 */
+#define EXRP_SAMPLER_COUNT 5
+
+/* Indices into the numbers of each item of exrp_tables_items. */
+#define EXRP_ITEM_PRIORITY 0
+#define EXRP_ITEM_TIMES_SAMPLED 1
+#define EXRP_ITEM_INSERTED_AT 2 /* milliseconds since 1970 */
+#define EXRP_ITEM_BYTES 3       /* of its chunks */
+#define EXRP_ITEM_COUNT 4
+
+/* What exrp_tables_allow is asked for. */
+#define EXRP_ALLOW_INSERTS 0
+#define EXRP_ALLOW_SAMPLES 1
 
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
@@ -571,6 +661,56 @@ EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double fir
 EXRP_API int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                                     double items_size);
 EXRP_API int32_t exrp_snapshot_end(uint32_t replay);
+
+/* ---- tables that many clients write to and sample from (kernel/tables/tables.hpp) ---- */
+
+/* A set of tables. Messages are protobuf messages of Reverb's service, without gRPC's five bytes before them. One thread uses a set. */
+EXRP_API int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables);
+EXRP_API int32_t exrp_tables_destroy(uint32_t tables);
+/* How many sets there are in the process. */
+EXRP_API uint32_t exrp_tables_count(void);
+/* The name by which messages know a table. A name is of one table only. */
+EXRP_API int32_t exrp_tables_name_set(uint32_t tables, uint32_t table, const uint8_t* name, uint32_t name_size);
+/* Another rate limiter from now on. Counts stay, and what waits and is now allowed goes on. */
+EXRP_API int32_t exrp_tables_limiter_set(uint32_t tables, uint32_t table, const double* limiter, uint32_t limiter_count);
+EXRP_API int32_t exrp_tables_info(uint32_t tables, uint32_t table, double* info, uint32_t info_count);
+EXRP_API int32_t exrp_tables_store_info(uint32_t tables, double* info, uint32_t info_count);
+/* Whether the rate limiter would allow `count` inserts or samples now, as EXRP_ALLOW_* says: 1 or 0. */
+EXRP_API int32_t exrp_tables_allow(uint32_t tables, uint32_t table, uint32_t what, uint32_t count, uint32_t* allowed);
+/* Items `first`..first + count - 1 of a table, in no order that means anything: 8 bytes of key each, and EXRP_ITEM_COUNT numbers each. */
+EXRP_API int32_t exrp_tables_items(uint32_t tables, uint32_t table, uint32_t first, uint32_t count, uint8_t* keys, uint32_t keys_size,
+                                   double* numbers, uint32_t numbers_count);
+/* Removes all items of a table and sets its counts to 0. Items that wait stay, and may go in now. */
+EXRP_API int32_t exrp_tables_reset(uint32_t tables, uint32_t table);
+/* Applies a MutatePrioritiesRequest: first deletes, then updates. Keys that the table doesn't hold are passed over. */
+EXRP_API int32_t exrp_tables_mutate(uint32_t tables, const uint8_t* message, uint32_t message_size);
+/* 0, or the number of an invariant that does not hold. For tests. */
+EXRP_API int32_t exrp_tables_check(uint32_t tables, int32_t* broken);
+
+/* An inserter is one InsertStream: it holds the chunks that its client keeps for items to come. */
+EXRP_API int32_t exrp_inserter_open(uint32_t tables, uint32_t* inserter);
+/* Takes in one InsertStreamRequest. Items that a rate limiter refuses wait in their table, in order. `now`, in milliseconds since 1970, is the
+ * time at which items are inserted from here on. */
+EXRP_API int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const uint8_t* message, uint32_t message_size, double now,
+                                    double* info, uint32_t info_count);
+EXRP_API int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count);
+/* Writes an InsertStreamResponse with the keys that were inserted since the last one: as many as fit, and so perhaps none. */
+EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written);
+/* The stream has ended. Its items that wait still go in. */
+EXRP_API int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter);
+
+/* A sampler is one SampleStream of a table. */
+EXRP_API int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler);
+/* Asks for `count` samples more. */
+EXRP_API int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count);
+/* Writes one SampleStreamResponse with the samples that were drawn: as many as fit. */
+EXRP_API int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, double message_size, double* info,
+                                   uint32_t info_count);
+EXRP_API int32_t exrp_sampler_close(uint32_t tables, uint32_t sampler);
+
+/* The inserters and samplers for which a call for somebody else made something ready: keys to confirm, or samples. Each comes once. `count` is how
+ * many of `streams` were written; where all were, call again. */
+EXRP_API int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t streams_count, uint32_t* count);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #include "kernel/base/error.hpp"
 #include "selectors/age_end.hpp"
 #include "selectors/curious.hpp"
+#include "selectors/power.hpp"
 #include "selectors/prioritized.hpp"
 #include "selectors/priority_end.hpp"
 #include "selectors/pser.hpp"
@@ -96,6 +97,7 @@ constexpr SelectorRule selectorRules[] = {
   {EXRP_SELECTOR_RANK_BASED, 4, [](S s) { return s.make<RankBasedSelector>(RankBasedOptions{s(0), s(1), s.flag(2), s.flag(3)}, s.random, s.countMax); }},
   {EXRP_SELECTOR_PSER, 8, [](S s) { return s.make<PserSelector>(PserOptions{{s(0), s(1), s(2), s.flag(3), s.flag(4)}, s(5), s(6), s(7)}, s.random, s.countMax); }},
   {EXRP_SELECTOR_CURIOUS, 7, [](S s) { return s.make<CuriousSelector>(CuriousOptions{s(0), s(1), s(2), s(3), s(4), s.flag(5), s.flag(6)}, s.random, s.countMax); }},
+  {EXRP_SELECTOR_POWER, 2, [](S s) { return s.make<PowerSelector>(s(0), s(1), s.random, s.countMax); }},
 };
 
 // Each with the smallest and the largest option.

@@ -62,6 +62,7 @@ class AgeEndSelector final : public PickSelector {
     return Status::ok;
   }
 
+  bool drawsTogether() const override { return distinct_; }
   bool weighted() const override { return false; }
   double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + links_.takenBytes(countHighWater); }
 

@@ -50,6 +50,7 @@ class WithoutReplacementSelector final : public PickSelector {
     return Status::ok;
   }
 
+  bool drawsTogether() const override { return true; }
   bool weighted() const override { return false; }
   bool drawsByWeights() const override { return true; }
   double memoryBytes(uint32_t countHighWater) const override { 

@@ -37,6 +37,15 @@ class Scratch {
     return (ample > count && grow(ample)) || grow(count);
   }
 
+  void swap(Scratch& other) noexcept {
+    T* const data = data_;
+    const size_t committed = committed_;
+    data_ = other.data_;
+    committed_ = other.committed_;
+    other.data_ = data;
+    other.committed_ = committed;
+  }
+
   T* data() { return data_; }
   const T* data() const { return data_; }
   T& operator[](size_t index) { return data_[index]; }

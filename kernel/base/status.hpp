@@ -36,6 +36,16 @@ enum class Status : int32_t {
   paceSize = EXRP_STATUS_PACE_SIZE,
   dataCorrupt = EXRP_STATUS_DATA_CORRUPT,
   dataMismatch = EXRP_STATUS_DATA_MISMATCH,
+  tablesUnknown = EXRP_STATUS_TABLES_UNKNOWN,
+  tableUnknown = EXRP_STATUS_TABLE_UNKNOWN,
+  streamUnknown = EXRP_STATUS_STREAM_UNKNOWN,
+  message = EXRP_STATUS_MESSAGE,
+  messageEmpty = EXRP_STATUS_MESSAGE_EMPTY,
+  chunkUnknown = EXRP_STATUS_CHUNK_UNKNOWN,
+  chunksKept = EXRP_STATUS_CHUNKS_KEPT,
+  itemPriority = EXRP_STATUS_ITEM_PRIORITY,
+  itemBytes = EXRP_STATUS_ITEM_BYTES,
+  itemEmpty = EXRP_STATUS_ITEM_EMPTY,
 };
 
 }  // namespace exrp

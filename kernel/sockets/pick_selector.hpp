@@ -88,6 +88,9 @@ class PickSelector {
     return Status::ok;
   }
 
+  /// Whether the draws of one select() depend on one another, so that a batch should be drawn by one call.
+  virtual bool drawsTogether() const { return false; }
+
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
   /// It fails for want of memory, or as checkCount() does. Then nothing has changed that is saved or that later draws depend on.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;

@@ -1,0 +1,88 @@
+// ChunkStore: the chunks of all tables of a set, each stored once, as its bytes came. A chunk goes when nothing refers to it any more.
+//
+// What refers to a chunk: an item, and each inserter that holds it for items to come. A chunk also knows for each table how many of its items
+// refer to it, so that a table knows how many bytes it keeps, and of how many episodes.
+// Of the message, only chunk_key and sequence_range.episode_id are ever read. The key is known to the inserter alone: chunks of different
+// clients never meet.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. A chunk that exists has references, and its episode has a count of its chunks.
+//   2. uses(chunk)[t] is the number of table t's items that refer to the chunk.
+// Cost: some ns a chunk, and a copy of its bytes. Memory: 16 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
+// bytes, 4 for each table, and 11 to 21 in its map.
+// A failure is Status::memory, and changes nothing.
+#pragma once
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/tables/arena.hpp"
+#include "kernel/tables/key_map.hpp"
+#include "kernel/wire/proto_reader.hpp"
+
+namespace exrp {
+
+struct Chunk {
+  uint32_t bytes;
+  uint32_t references;
+  uint32_t slab;
+  uint32_t episode;
+  // Then a count for each table, and the bytes.
+};
+
+class ChunkStore {
+ public:
+  ChunkStore(uint32_t tableCount, uint64_t secret) : tableCount_(tableCount), episodeOf_(secret) {}
+  Status create() { return episodes_.create(episodeWordsMax) ? Status::ok : Status::memory; }
+
+  /// A new chunk with one reference; null for want of memory.
+  Chunk* add(ByteSpan message, uint64_t episode);
+  void keep(Chunk* chunk) { ++chunk->references; }
+  /// One reference less; the last one frees the chunk.
+  void release(Chunk* chunk) {
+    if (--chunk->references == 0) free(chunk);
+  }
+
+  const uint8_t* data(const Chunk* chunk) const { return reinterpret_cast<const uint8_t*>(chunk + 1) + 4 * tableCount_; }
+  /// One more item of a table refers to the chunk. True where it is the first one.
+  bool use(Chunk* chunk, uint32_t table) { return uses(chunk)[table]++ == 0; }
+  /// One less. True where it was the last one.
+  bool disuse(Chunk* chunk, uint32_t table) { return --uses(chunk)[table] == 0; }
+  uint32_t usesOf(const Chunk* chunk, uint32_t table) const { return reinterpret_cast<const uint32_t*>(chunk + 1)[table]; }
+  /// One more chunk of the episode is in use by a table. True where it is the first one; likewise the last.
+  bool useEpisode(uint32_t episode, uint32_t table) { return episodeWords(episode)[episodeHead + table]++ == 0; }
+  bool disuseEpisode(uint32_t episode, uint32_t table) { return --episodeWords(episode)[episodeHead + table] == 0; }
+
+  uint64_t episodeId(uint32_t episode) const;
+
+  Arena& arena() { return arena_; }
+  double chunkCount() const { return static_cast<double>(chunkCount_); }
+  double chunkBytes() const { return static_cast<double>(chunkBytes_); }
+  double memoryBytes() const;
+  int32_t check() const;
+
+ private:
+  static constexpr uint32_t none = 0xffffffffu;
+  static constexpr uint32_t episodeHead = 3;  // words: the id's low and high half, and the count of chunks
+  static constexpr uint64_t episodeWordsMax = uint64_t{1} << 34;
+
+  void free(Chunk* chunk);
+  static uint32_t* uses(Chunk* chunk) { return reinterpret_cast<uint32_t*>(chunk + 1); }
+  size_t wholeBytes(size_t bytes) const { return sizeof(Chunk) + 4 * tableCount_ + bytes; }
+  uint64_t episodeStride() const { return episodeHead + tableCount_; }
+  uint32_t* episodeWords(uint32_t episode) { return &episodes_[episode * episodeStride()]; }
+  const uint32_t* episodeWords(uint32_t episode) const { return &episodes_[episode * episodeStride()]; }
+  /// The number of an episode, new or known, with one chunk more; `none` for want of memory.
+  uint32_t keepEpisode(uint64_t id);
+
+  const size_t tableCount_;
+  Arena arena_;
+  ReservedArray<uint32_t> episodes_;
+  KeyMap episodeOf_;
+  uint32_t episodeCount_ = 0;  // numbers ever used
+  uint32_t episodeFree_ = none;
+  uint64_t chunkCount_ = 0;
+  uint64_t chunkBytes_ = 0;
+};
+
+}  // namespace exrp

@@ -1,0 +1,272 @@
+// How Tables takes in an InsertStreamRequest: chunks, then items, then the keys of the chunks that the client keeps.
+//
+// read() changes nothing that can be seen: it adds the message's chunks to those that the inserter holds, with the message's number, and makes
+// the bodies of its items. If anything is wrong, both go again.
+#include <cmath>
+#include <cstring>
+
+#include "kernel/base/priority.hpp"
+#include "kernel/tables/tables.hpp"
+#include "kernel/wire/proto_writer.hpp"
+#include "kernel/wire/reverb_fields.hpp"
+
+namespace exrp {
+namespace {
+
+double high(uint64_t key) { return static_cast<double>(key >> 32); }
+double low(uint64_t key) { return static_cast<double>(key & UINT32_MAX); }
+
+Status noMessage(ByteSpan message) { return fail(Status::message, static_cast<double>(message.size)); }
+
+}  // namespace
+
+Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double now) {
+  const uint64_t birth = inserter.held.newMark();
+  const uint64_t kept = inserter.held.newMark();
+  parsed_.clear();
+  const Status status = read(inserter, message, birth, kept);
+  const auto release = [this](Chunk* chunk) { store_->release(chunk); };
+  if (status != Status::ok) {
+    for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
+    inserter.held.sweep([birth](const HeldChunks::Held& held) { return held.born == birth; }, release);
+    return status;
+  }
+  // A clock that was set back does not make later items older.
+  if (now > now_) now_ = now;
+  if (parsed_.isEmpty()) return Status::ok;  // chunks alone say nothing of what is kept
+  inserter.held.sweep([kept](const HeldChunks::Held& held) { return held.mark != kept; }, release);
+  uint64_t touched = 0;
+  for (size_t k = 0; k < parsed_.count(); ++k) {
+    WaitingItem item = parsed_[k].item;
+    item.inserter = id;
+    ItemTable& table = *tables_[parsed_[k].table];
+    table.waiting().push(item);
+    table.waitingBytes() += item.bytes;
+    ++inserter.waiting;
+    inserter.waitingBytes += item.bytes;
+    touched |= uint64_t{1} << parsed_[k].table;
+  }
+  inserter.tables |= touched;
+  caller_ = id;
+  for (; touched != 0; touched &= touched - 1) run(*tables_[static_cast<uint32_t>(std::countr_zero(touched))]);
+  caller_ = none;
+  return Status::ok;
+}
+
+Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64_t kept) {
+  using Fields = reverb::InsertStreamRequest;
+  uint64_t chunkCount = 0;
+  uint64_t itemCount = 0;
+  ProtoReader chunks(message);
+  while (chunks.next()) {
+    if (chunks.is(Fields::chunks, Wire::bytes)) {
+      ++chunkCount;
+      if (const Status status = takeChunk(inserter, chunks.bytes(), birth); status != Status::ok) return status;
+    } else {
+      itemCount += chunks.is(Fields::items, Wire::bytes) ? 1 : 0;
+      chunks.skip();
+    }
+  }
+  if (!chunks.isGood()) return noMessage(message);
+  if (chunkCount == 0 && itemCount == 0) return fail(Status::messageEmpty);
+  if (itemCount == 0) return Status::ok;
+
+  ProtoReader items(message);
+  while (items.next()) {
+    if (!items.is(Fields::items, Wire::bytes)) {
+      items.skip();
+    } else if (const Status status = takeItem(inserter, items.bytes()); status != Status::ok) {
+      return status;
+    }
+  }
+
+  uint64_t keyCount = 0;
+  uint64_t lacking = 0;
+  bool lacks = false;
+  ProtoReader keys(message);
+  while (keys.next()) {
+    if (keys.field() != Fields::keepChunkKeys || (keys.wire() != Wire::bytes && keys.wire() != Wire::varint)) {
+      keys.skip();
+      continue;
+    }
+    keys.varints([&](uint64_t key) {
+      HeldChunks::Held* const held = inserter.held.find(key);
+      ++keyCount;
+      if (held != nullptr) {
+        held->mark = kept;
+      } else if (!lacks) {
+        lacks = true;
+        lacking = key;
+      }
+    });
+  }
+  if (!keys.isGood()) return noMessage(message);
+  if (lacks) {
+    return fail(Status::chunksKept, static_cast<double>(keyCount), static_cast<double>(inserter.held.count()), high(lacking), low(lacking));
+  }
+  return prepareItems(inserter);
+}
+
+Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth) {
+  uint64_t key = 0;
+  uint64_t episode = 0;
+  ProtoReader from(chunk);
+  while (from.next()) {
+    if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
+      key = from.varint();
+    } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
+      ProtoReader range(from.bytes());
+      while (range.next()) {
+        if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) episode = range.varint();
+        else range.skip();
+      }
+      if (!range.isGood()) return noMessage(chunk);
+    } else {
+      from.skip();
+    }
+  }
+  if (!from.isGood() || chunk.size > UINT32_MAX) return noMessage(chunk);
+  if (inserter.held.find(key) != nullptr) return Status::ok;  // sent again
+  if (!inserter.held.prepare(1)) return fail(Status::memory, inserter.held.memoryBytes());
+  Chunk* const added = store_->add(chunk, episode);
+  if (added == nullptr) return fail(Status::memory, static_cast<double>(chunk.size));
+  inserter.held.add(key, birth, added);
+  return Status::ok;
+}
+
+Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
+  using Fields = reverb::PrioritizedItem;
+  const auto index = static_cast<double>(parsed_.count());
+  ParsedItem made = {{0, 0, NAN, nullptr, 0, 0}, none};
+  ByteSpan name;
+  ByteSpan trajectory;
+  ProtoReader from(item);
+  while (from.next()) {
+    if (from.is(Fields::key, Wire::varint)) made.item.key = from.varint();
+    else if (from.is(Fields::table, Wire::bytes)) name = from.bytes();
+    else if (from.is(Fields::priority, Wire::fixed64)) made.item.priority = from.real();
+    else if (from.is(Fields::flatTrajectory, Wire::bytes)) trajectory = from.bytes();
+    else if (from.is(Fields::removerPriority, Wire::fixed64)) made.item.removerPriority = from.real();
+    else from.skip();
+  }
+  if (!from.isGood() || trajectory.size > UINT32_MAX) return noMessage(item);
+  const uint64_t key = made.item.key;
+  made.table = tableOf(name);
+  if (made.table == none) return fail(Status::tableUnknown, index, -1, tableCount_);
+  if (std::isnan(made.item.removerPriority)) made.item.removerPriority = made.item.priority;
+  if (!isPriority(made.item.priority) || !isPriority(made.item.removerPriority)) {
+    const double wrong = isPriority(made.item.priority) ? made.item.removerPriority : made.item.priority;
+    return fail(Status::itemPriority, index, wrong, high(key), low(key));
+  }
+  made.item.priority += 0.0;  // a negative zero becomes 0
+  made.item.removerPriority += 0.0;
+
+  if (const Status status = findChunks(inserter, trajectory, static_cast<uint32_t>(parsed_.count())); status != Status::ok) return status;
+  if (chunks_.isEmpty()) return fail(Status::itemEmpty, index, high(key), low(key));
+  ItemTable& table = *tables_[made.table];
+  for (size_t k = 0; k < chunks_.count(); ++k) made.item.bytes += chunks_[k]->bytes;
+  const uint64_t bytesMax = table.config().maxBytes;
+  if (bytesMax > 0 && made.item.bytes > bytesMax) {
+    return fail(Status::itemBytes, index, static_cast<double>(made.item.bytes), static_cast<double>(bytesMax));
+  }
+  if (!parsed_.prepare(1)) return fail(Status::memory, sizeof(ParsedItem));
+  made.item.body = newBody(trajectory);
+  if (made.item.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
+  parsed_.push(made);
+  return Status::ok;
+}
+
+/// Collects the chunks of the trajectory of item `index`, each once, in the order in which it names them.
+Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index) {
+  chunks_.clear();
+  const uint64_t mark = inserter.held.newMark();
+  ProtoReader columns(trajectory);
+  while (columns.next()) {
+    if (!columns.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
+      columns.skip();
+      continue;
+    }
+    ProtoReader slices(columns.bytes());
+    while (slices.next()) {
+      if (!slices.is(reverb::Column::chunkSlices, Wire::bytes)) {
+        slices.skip();
+        continue;
+      }
+      uint64_t key = 0;
+      ProtoReader slice(slices.bytes());
+      while (slice.next()) {
+        if (slice.is(reverb::ChunkSlice::chunkKey, Wire::varint)) key = slice.varint();
+        else slice.skip();
+      }
+      if (!slice.isGood()) return noMessage(trajectory);
+      HeldChunks::Held* const held = inserter.held.find(key);
+      if (held == nullptr) return fail(Status::chunkUnknown, index, high(key), low(key));
+      if (held->mark == mark) continue;
+      held->mark = mark;
+      if (!chunks_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
+      chunks_.push(held->chunk);
+    }
+    if (!slices.isGood()) return noMessage(trajectory);
+  }
+  return columns.isGood() ? Status::ok : noMessage(trajectory);
+}
+
+ItemBody* Tables::newBody(ByteSpan trajectory) {
+  const size_t count = chunks_.count();
+  Arena::Block block = {};
+  if (!store_->arena().take(sizeof(ItemBody) + count * sizeof(Chunk*) + trajectory.size, &block)) return nullptr;
+  auto* const body = reinterpret_cast<ItemBody*>(block.at);
+  *body = {0, 1, block.slab, static_cast<uint32_t>(count), static_cast<uint32_t>(trajectory.size)};
+  for (size_t k = 0; k < count; ++k) {
+    store_->keep(chunks_[k]);
+    body->chunks()[k] = chunks_[k];
+  }
+  memcpy(body->trajectory(), trajectory.data, trajectory.size);  // it names a chunk, so it is not empty
+  return body;
+}
+
+/// Takes the memory for the items that were read, in their tables and for their confirmations.
+Status Tables::prepareItems(Inserter& inserter) {
+  const size_t count = parsed_.count();
+  bool hasMemory = inserter.confirmed.prepare(static_cast<size_t>(inserter.waiting) + count);
+  uint64_t touched = 0;
+  for (size_t k = 0; k < count; ++k) touched |= uint64_t{1} << parsed_[k].table;
+  for (; touched != 0 && hasMemory; touched &= touched - 1) {
+    const auto number = static_cast<uint32_t>(std::countr_zero(touched));
+    size_t more = 0;
+    for (size_t k = 0; k < count; ++k) more += parsed_[k].table == number ? 1 : 0;
+    hasMemory = tables_[number]->prepare(more);
+  }
+  return hasMemory ? Status::ok : fail(Status::memory, 64.0 * static_cast<double>(count));
+}
+
+void Tables::inserterInfo(const Inserter& inserter, double* info) const {
+  bool isFull = false;
+  for (uint64_t left = inserter.waiting > 0 ? inserter.tables : 0; left != 0; left &= left - 1) {
+    ItemTable& table = *tables_[static_cast<uint32_t>(std::countr_zero(left))];
+    isFull = isFull || table.waiting().count() >= table.waitingMax();
+  }
+  info[EXRP_INSERTER_WAITING] = static_cast<double>(inserter.waiting);
+  info[EXRP_INSERTER_BYTES_WAITING] = static_cast<double>(inserter.waitingBytes);
+  info[EXRP_INSERTER_CONFIRMED] = static_cast<double>(inserter.confirmed.count());
+  info[EXRP_INSERTER_CHUNKS] = static_cast<double>(inserter.held.count());
+  info[EXRP_INSERTER_PAUSE] = isFull ? 1 : 0;
+}
+
+size_t Tables::readConfirmed(Inserter& inserter, uint8_t* to, size_t room) {
+  size_t count = 0;
+  size_t bytes = 0;
+  for (; count < inserter.confirmed.count(); ++count) {
+    const size_t more = bytes + varintBytes(inserter.confirmed[count]);
+    if (bytesFieldBytes(reverb::InsertStreamResponse::keys, more) > room) break;
+    bytes = more;
+  }
+  if (count == 0) return 0;
+  ProtoWriter out(to);
+  out.bytesBegin(reverb::InsertStreamResponse::keys, bytes);
+  for (size_t k = 0; k < count; ++k) out.varint(inserter.confirmed[k]);
+  inserter.confirmed.pop(count);
+  return static_cast<size_t>(out.at() - to);
+}
+
+}  // namespace exrp

@@ -1,0 +1,265 @@
+#include "kernel/tables/item_table.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "kernel/base/prefetch.hpp"
+
+namespace exrp {
+namespace {
+
+/// The most samples that are drawn at once.
+constexpr uint32_t drawAtOnce = 64;
+/// The same where the draws of one call depend on one another: sampling without replacement, and the next in age.
+constexpr uint32_t drawTogether = 4096;
+
+}  // namespace
+
+ItemTable::~ItemTable() {
+  for (uint32_t index = 0; index < size_; ++index) {
+    disuseChunks(rows_[index].body);
+    release(rows_[index].body);
+  }
+  for (size_t k = 0; k < waiting_.count(); ++k) release(waiting_[k].body);
+}
+
+Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover) {
+  config_ = config;
+  sampler_ = std::move(sampler);
+  remover_ = std::move(remover);
+  return rows_.create(uint64_t{config.maxSize} + 1) ? Status::ok : fail(Status::memory, sizeof(Row) * (config.maxSize + 1.0));
+}
+
+bool ItemTable::prepare(size_t more) {
+  if (!waiting_.prepare(more)) return false;
+  const uint64_t wanted = uint64_t{size_} + waiting_.count() + more;
+  const uint64_t most = uint64_t{config_.maxSize} + 1;
+  const auto count = static_cast<uint32_t>(wanted < most ? wanted : most);
+  return rows_.commit(count) && indexOf_.prepare(count) && sampler_->prepare(count) && remover_->prepare(count);
+}
+
+void ItemTable::insert(const WaitingItem& item, double now) {
+  const uint32_t known = find(item.key);
+  if (known != KeyMap::none) {
+    setPriority(known, item.priority, item.removerPriority);
+    release(item.body);
+    return;
+  }
+  item.body->insertedAt = now;
+  push(item);
+  if (size_ > config_.maxSize) removeOne();
+  while (config_.maxBytes > 0 && bytes_ > config_.maxBytes) removeOne();
+  limiter_.inserted();
+}
+
+void ItemTable::push(const WaitingItem& item) {
+  const uint32_t index = size_++;
+  if (size_ > sizeMax_) sizeMax_ = size_;
+  rows_[index] = {item.key, item.priority, item.body, 0};
+  indexOf_.add(item.key, index);
+  sampler_->pushed(index);
+  sampler_->setPriority(&index, &item.priority, 1);
+  remover_->pushed(index);
+  remover_->setPriority(&index, &item.removerPriority, 1);
+  useChunks(item.body);
+  noteRaised(item.priority);
+}
+
+void ItemTable::removeOne() {
+  uint32_t index = 0;
+  double probability = 0;
+  // A rule that can't draw for want of memory leaves the choice to the table, which must stay within its limits: the first item goes.
+  if (remover_->select(1, &index, &probability) != Status::ok) index = 0;
+  removeAt(index);
+}
+
+uint32_t ItemTable::drawMax(uint32_t wanted) const {
+  if (config_.maxTimesSampled > 0) return 1;  // each draw may remove an item
+  if (sampler_->drawsTogether()) {
+    const uint32_t most = size_ < drawTogether ? size_ : drawTogether;
+    return wanted < most ? wanted : most;
+  }
+  return wanted < drawAtOnce ? wanted : drawAtOnce;
+}
+
+Status ItemTable::draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn) {
+  if (!drawnIndex_.commit(count) || !drawnProbability_.commit(count)) return fail(Status::memory, 12.0 * count);
+  uint32_t* const index = drawnIndex_.data();
+  double* const probability = drawnProbability_.data();
+  const Status status = sampler_->select(count, index, probability);
+  if (status != Status::ok) return status;
+  for (uint32_t k = 0; k < count; ++k) prefetchLine(&rows_[index[k]]);
+  for (uint32_t k = 0; k < count; ++k) prefetchLineFar(rows_[index[k]].body);
+  for (uint32_t k = 0; k < count; ++k) {
+    Row& row = rows_[index[k]];
+    if (row.timesSampled == 0) ++uniqueSamples_;
+    if (row.timesSampled < UINT32_MAX) ++row.timesSampled;
+    ++row.body->references;
+    const Chunk* const* const chunks = row.body->chunks();
+    for (uint32_t c = 0; c < row.body->chunkCount && c < 8; ++c) prefetchLineFar(chunks[c]);
+    drawn.push({row.key, row.priority, probability[k], row.body, size_, row.timesSampled, isLimited});
+  }
+  limiter_.sampled(count);
+  if (config_.maxTimesSampled > 0 && rows_[index[0]].timesSampled >= config_.maxTimesSampled) removeAt(index[0]);
+  return Status::ok;
+}
+
+void ItemTable::setPriority(uint32_t index, double priority, double removerPriority) {
+  Row& row = rows_[index];
+  if (priority < row.priority) noteLowered(row.priority);
+  row.priority = priority;
+  noteRaised(priority);
+  sampler_->setPriority(&index, &priority, 1);
+  remover_->setPriority(&index, &removerPriority, 1);
+}
+
+void ItemTable::removeAt(uint32_t index) {
+  const Row removed = rows_[index];
+  const uint32_t last = --size_;
+  indexOf_.remove(removed.key, index);
+  if (index != last) {
+    rows_[index] = rows_[last];
+    indexOf_.renumber(rows_[index].key, last, index);
+    sampler_->moved(last, index);
+    remover_->moved(last, index);
+  }
+  sampler_->popped(last);
+  remover_->popped(last);
+  limiter_.deleted();
+  noteLowered(removed.priority);
+  disuseChunks(removed.body);
+  release(removed.body);
+}
+
+void ItemTable::reset() {
+  for (; size_ > 0; --size_) {
+    sampler_->popped(size_ - 1);
+    remover_->popped(size_ - 1);
+    disuseChunks(rows_[size_ - 1].body);
+    release(rows_[size_ - 1].body);
+  }
+  indexOf_.clear();
+  limiter_.reset();
+  episodesDeleted_ = 0;
+  uniqueSamples_ = 0;
+  priorityMax_ = 0;
+  isMaxKnown_ = true;
+}
+
+void ItemTable::useChunks(const ItemBody* body) {
+  for (uint32_t k = 0; k < body->chunkCount; ++k) {
+    Chunk* const chunk = body->chunks()[k];
+    if (!store_.use(chunk, number_)) continue;
+    bytes_ += chunk->bytes;
+    if (store_.useEpisode(chunk->episode, number_)) ++episodes_;
+  }
+}
+
+void ItemTable::disuseChunks(const ItemBody* body) {
+  for (uint32_t k = 0; k < body->chunkCount; ++k) {
+    Chunk* const chunk = body->chunks()[k];
+    if (!store_.disuse(chunk, number_)) continue;
+    bytes_ -= chunk->bytes;
+    if (!store_.disuseEpisode(chunk->episode, number_)) continue;
+    --episodes_;
+    ++episodesDeleted_;
+  }
+}
+
+void ItemTable::release(ItemBody* body) {
+  if (--body->references > 0) return;
+  for (uint32_t k = 0; k < body->chunkCount; ++k) store_.release(body->chunks()[k]);
+  store_.arena().give({reinterpret_cast<uint8_t*>(body), body->slab});
+}
+
+uint64_t ItemTable::bytesOf(const ItemBody* body) const {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < body->chunkCount; ++k) bytes += body->chunks()[k]->bytes;
+  return bytes;
+}
+
+size_t ItemTable::waitingMax() const {
+  const size_t tenth = config_.maxSize / 10;
+  return tenth < 1 ? 1 : tenth < 1000 ? tenth : 1000;
+}
+
+bool ItemTable::setName(ByteSpan name) {
+  if (!name_.commit(name.size + 1)) return false;
+  memcpy(name_.data(), name.data, name.size);
+  nameBytes_ = name.size;
+  return true;
+}
+
+double ItemTable::largestPriority() const {
+  if (!isMaxKnown_) {
+    priorityMax_ = 0;
+    for (uint32_t index = 0; index < size_; ++index) {
+      if (rows_[index].priority > priorityMax_) priorityMax_ = rows_[index].priority;
+    }
+    isMaxKnown_ = true;
+  }
+  return priorityMax_;
+}
+
+void ItemTable::info(double* info) const {
+  info[EXRP_TABLES_INFO_SIZE] = size_;
+  info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(bytes_);
+  info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(limiter_.inserts());
+  info[EXRP_TABLES_INFO_SAMPLES] = static_cast<double>(limiter_.samples());
+  info[EXRP_TABLES_INFO_DELETES] = static_cast<double>(limiter_.deletes());
+  info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(episodes_);
+  info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(episodesDeleted_);
+  info[EXRP_TABLES_INFO_UNIQUE_SAMPLES] = static_cast<double>(uniqueSamples_);
+  info[EXRP_TABLES_INFO_INSERTS_WAITING] = static_cast<double>(waiting_.count());
+  info[EXRP_TABLES_INFO_BYTES_WAITING] = static_cast<double>(waitingBytes_);
+  info[EXRP_TABLES_INFO_SAMPLERS_WAITING] = static_cast<double>(line_.count());
+  info[EXRP_TABLES_INFO_PRIORITY_MAX] = largestPriority();
+  info[EXRP_TABLES_INFO_MAX_SIZE] = config_.maxSize;
+  info[EXRP_TABLES_INFO_MAX_BYTES] = static_cast<double>(config_.maxBytes);
+  info[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] = config_.maxTimesSampled;
+  limiter_.get(info + EXRP_TABLES_INFO_LIMITER);
+}
+
+void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* numbers) const {
+  for (uint32_t k = 0; k < count; ++k) {
+    const Row& row = rows_[first + k];
+    memcpy(keys + size_t{8} * k, &row.key, 8);
+    double* const to = numbers + size_t{EXRP_ITEM_COUNT} * k;
+    to[EXRP_ITEM_PRIORITY] = row.priority;
+    to[EXRP_ITEM_TIMES_SAMPLED] = row.timesSampled;
+    to[EXRP_ITEM_INSERTED_AT] = row.body->insertedAt;
+    to[EXRP_ITEM_BYTES] = static_cast<double>(bytesOf(row.body));
+  }
+}
+
+double ItemTable::memoryBytes() const {
+  return sizeof(*this) + rows_.takenBytes(sizeMax_) + indexOf_.memoryBytes() + sampler_->memoryBytes(sizeMax_) +
+         remover_->memoryBytes(sizeMax_) + waiting_.memoryBytes() + line_.memoryBytes() + name_.memoryBytes();
+}
+
+int32_t ItemTable::check() const {
+  if (indexOf_.count() != size_ || size_ > config_.maxSize) return 1;
+  uint64_t waiting = 0;
+  for (size_t k = 0; k < waiting_.count(); ++k) waiting += waiting_[k].bytes;
+  if (waiting != waitingBytes_) return 2;
+  double largest = 0;
+  for (uint32_t index = 0; index < size_; ++index) {
+    const Row& row = rows_[index];
+    if (find(row.key) != index) return 1;
+    if (row.body->references == 0) return 2;
+    if (row.priority > largest) largest = row.priority;
+    for (uint32_t k = 0; k < row.body->chunkCount; ++k) {
+      const Chunk* const chunk = row.body->chunks()[k];
+      if (chunk->references == 0 || store_.usesOf(chunk, number_) == 0) return 2;
+    }
+  }
+  if (limiter_.inserts() - limiter_.deletes() != static_cast<int64_t>(size_)) return 2;
+  if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) return 2;
+  if (size_ == 0 && (bytes_ != 0 || episodes_ != 0)) return 2;
+  if (isMaxKnown_ && (largest < priorityMax_ || largest > priorityMax_)) return 4;
+  if (const int32_t broken = sampler_->check(); broken != 0) return 100 + broken;
+  if (const int32_t broken = remover_->check(); broken != 0) return 200 + broken;
+  return 0;
+}
+
+}  // namespace exrp

@@ -1,0 +1,167 @@
+// ItemTable: one table: its items, the sampler that chooses which to draw, the remover that chooses which goes, and the rate limiter.
+//
+// Items stand in a dense array, and to both selectors they are the picks of its indices. An item's body holds what never changes: when it
+// was inserted, its trajectory as it came, and the chunks that the trajectory names. Samples that were drawn and not yet sent also refer
+// to bodies, so that an item may go in the meantime.
+//
+// Semantics are those of Reverb 0.14.0 (docs/reverb.md has the differences): a key that the table has is only a change of priority; an item is
+// inserted first, and then the remover chooses, so that it may be the one that goes; an item goes at its last allowed sample.
+//
+// Thread safety: none of its own.
+// Invariants (check() returns the number of the one that broke):
+//   1. Each key is in the map with its index.
+//   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the limiter is the count of items.
+//   3. Those of the selectors: 100 + the sampler's, 200 + the remover's.
+//   4. The largest priority, where it is known, is the largest.
+// Cost: some cache misses and the selectors' costs. Memory: 32 bytes an item (24 in WebAssembly), 11 to 21 in the map, the selectors', and a body
+// of 24 bytes, 8 for each chunk, and the trajectory.
+// It checks no argument; and where prepare() has taken the memory, nothing fails.
+#pragma once
+
+#include <memory>
+
+#include "kernel/base/queue.hpp"
+#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/tables/chunk_store.hpp"
+#include "kernel/tables/rate_limiter.hpp"
+
+namespace exrp {
+
+/// What never changes of an item.
+struct ItemBody {
+  double insertedAt;  // milliseconds since 1970
+  uint32_t references;
+  uint32_t slab;
+  uint32_t chunkCount;
+  uint32_t trajectoryBytes;
+  // Then the chunks, and the bytes of the trajectory.
+
+  Chunk** chunks() { return reinterpret_cast<Chunk**>(this + 1); }
+  Chunk* const* chunks() const { return reinterpret_cast<Chunk* const*>(this + 1); }
+  uint8_t* trajectory() { return reinterpret_cast<uint8_t*>(chunks() + chunkCount); }
+  const uint8_t* trajectory() const { return reinterpret_cast<const uint8_t*>(chunks() + chunkCount); }
+};
+
+/// An item that is to be inserted once the rate limiter allows it.
+struct WaitingItem {
+  uint64_t key;
+  double priority;
+  double removerPriority;
+  ItemBody* body;
+  uint64_t bytes;
+  uint32_t inserter;
+};
+
+/// A sample that was drawn, and is to be sent.
+struct DrawnSample {
+  uint64_t key;
+  double priority;
+  double probability;
+  ItemBody* body;
+  uint32_t tableSize;
+  uint32_t timesSampled;
+  bool isLimited;
+};
+
+/// The numbers that a table is made with.
+struct TableConfig {
+  uint32_t maxSize;
+  uint64_t maxBytes;         // 0: no limit
+  uint32_t maxTimesSampled;  // 0: no limit
+};
+
+class ItemTable {
+ public:
+  ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), indexOf_(secret) {}
+  ~ItemTable();
+  Status create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover);
+
+  /// Takes the memory for `more` items beside those that are there and that wait. False for want of memory.
+  bool prepare(size_t more);
+  /// Inserts an item, or sets the priority of the one that has this key. Takes the body over.
+  void insert(const WaitingItem& item, double now);
+  /// Draws up to `count` >= 1 samples at once, as the rule does best, into a queue that has room for them. The table is not empty.
+  Status draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn);
+  /// How many samples draw() may draw at once, of `wanted` >= 1.
+  uint32_t drawMax(uint32_t wanted) const;
+  uint32_t find(uint64_t key) const {
+    return indexOf_.find(key, [this](uint32_t index) { return rows_[index].key; });
+  }
+  void setPriority(uint32_t index, double priority, double removerPriority);
+  void removeAt(uint32_t index);
+  void reset();
+
+  /// Gives a reference to a body back.
+  void release(ItemBody* body);
+  /// Whether the chunks of a body alone are more than the table may have.
+  uint64_t bytesOf(const ItemBody* body) const;
+
+  uint32_t size() const { return size_; }
+  const TableConfig& config() const { return config_; }
+  uint32_t number() const { return number_; }
+  RateLimiter& limiter() { return limiter_; }
+  const RateLimiter& limiter() const { return limiter_; }
+  Queue<WaitingItem>& waiting() { return waiting_; }
+  uint64_t& waitingBytes() { return waitingBytes_; }
+  /// The samplers that wait, in order.
+  Queue<uint32_t>& line() { return line_; }
+  /// How many items may wait before clients should be paused, as in Reverb.
+  size_t waitingMax() const;
+
+  ByteSpan name() const { return {name_.data(), nameBytes_}; }
+  bool setName(ByteSpan name);
+
+  void info(double* info) const;
+  void items(uint32_t first, uint32_t count, uint8_t* keys, double* numbers) const;
+  double memoryBytes() const;
+  int32_t check() const;
+
+ private:
+  struct Row {
+    uint64_t key;
+    double priority;
+    ItemBody* body;
+    uint32_t timesSampled;
+  };
+
+  void push(const WaitingItem& item);
+  void removeOne();
+  void useChunks(const ItemBody* body);
+  void disuseChunks(const ItemBody* body);
+  void noteLowered(double before) {
+    if (before >= priorityMax_) isMaxKnown_ = false;
+  }
+  void noteRaised(double priority) {
+    if (priority >= priorityMax_) {
+      priorityMax_ = priority;
+      isMaxKnown_ = true;
+    }
+  }
+  double largestPriority() const;
+
+  const uint32_t number_;
+  ChunkStore& store_;
+  TableConfig config_ = {};
+  RateLimiter limiter_;
+  std::unique_ptr<PickSelector> sampler_;
+  std::unique_ptr<PickSelector> remover_;
+  ReservedArray<Row> rows_;
+  KeyMap indexOf_;
+  uint32_t size_ = 0;
+  uint32_t sizeMax_ = 0;  // most items that there ever were
+  uint64_t bytes_ = 0;
+  uint64_t episodes_ = 0;
+  uint64_t episodesDeleted_ = 0;
+  uint64_t uniqueSamples_ = 0;
+  mutable double priorityMax_ = 0;
+  mutable bool isMaxKnown_ = true;
+  Queue<WaitingItem> waiting_;
+  uint64_t waitingBytes_ = 0;
+  Queue<uint32_t> line_;
+  Scratch<uint32_t> drawnIndex_;
+  Scratch<double> drawnProbability_;
+  Scratch<uint8_t> name_;
+  size_t nameBytes_ = 0;
+};
+
+}  // namespace exrp

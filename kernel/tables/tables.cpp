@@ -1,0 +1,361 @@
+#include "kernel/tables/tables.hpp"
+
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include "kernel/base/priority.hpp"
+#include "kernel/base/process.hpp"
+#include "kernel/rules.hpp"
+#include "kernel/wire/reverb_fields.hpp"
+
+namespace exrp {
+namespace {
+
+bool isWholeNumber(double value, double smallest, double largest) {
+  return value >= smallest && value <= largest && value == std::floor(value);
+}
+
+/// Reads the numbers of exrp_tables_create one after another.
+struct Numbers {
+  const double* at;
+  uint32_t left;
+
+  bool has(double count) const { return count >= 0 && count <= left; }
+  const double* take(uint32_t count) {
+    const double* const taken = at;
+    at += count;
+    left -= count;
+    return taken;
+  }
+};
+
+/// The selector whose kind, count of options and options come next.
+Status readSelector(Numbers& from, Random random, uint32_t countMax, std::unique_ptr<PickSelector>* made) {
+  if (!from.has(2)) return fail(Status::argument, 2, from.left);
+  const double* const head = from.take(2);
+  if (!isWholeNumber(head[0], 0, UINT32_MAX)) return fail(Status::argument, 1, head[0]);
+  if (!isWholeNumber(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
+  const auto count = static_cast<uint32_t>(head[1]);
+  return createPickSelector(static_cast<uint32_t>(head[0]), from.take(count), count, random, countMax, made);
+}
+
+}  // namespace
+
+Tables::~Tables() {
+  for (uint32_t place = 0; place < streamCount_; ++place) {
+    const Stream& stream = streams_[place];
+    if (stream.inserter == nullptr && stream.sampler == nullptr) continue;
+    close(uint32_t{stream.generation} << 16 | place, stream.sampler != nullptr);
+  }
+}
+
+Status Tables::create(const double* config, uint32_t count) {
+  if (count < EXRP_TABLES_FIRST) return fail(Status::argument, 2, count);
+  const double seed = config[EXRP_TABLES_SEED];
+  const double tableCount = config[EXRP_TABLES_COUNT];
+  if (!isWholeNumber(seed, 0, 0x1p53)) return fail(Status::argument, 1, seed);
+  if (!isWholeNumber(tableCount, 1, tableMax)) return fail(Status::argument, 1, tableCount);
+  secret_ = static_cast<uint64_t>(numberOfThisCopy()) * 0x9E3779B97F4A7C15u;
+  store_.reset(new (std::nothrow) ChunkStore(static_cast<uint32_t>(tableCount), secret_));
+  if (store_ == nullptr) return fail(Status::memory, sizeof(ChunkStore));
+  if (const Status status = store_->create(); status != Status::ok) return status;
+
+  Numbers from = {config + EXRP_TABLES_FIRST, count - EXRP_TABLES_FIRST};
+  for (; tableCount_ < static_cast<uint32_t>(tableCount); ++tableCount_) {
+    if (!from.has(EXRP_TABLES_RULES)) return fail(Status::argument, 2, count);
+    const double* const numbers = from.take(EXRP_TABLES_RULES);
+    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_SIZE], 1, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_SIZE]);
+    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_BYTES], 0, 0x1p53)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_BYTES]);
+    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_TIMES_SAMPLED], 0, INT32_MAX)) {
+      return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_TIMES_SAMPLED]);
+    }
+    const TableConfig table = {static_cast<uint32_t>(numbers[EXRP_TABLES_MAX_SIZE]), static_cast<uint64_t>(numbers[EXRP_TABLES_MAX_BYTES]),
+                               static_cast<uint32_t>(numbers[EXRP_TABLES_MAX_TIMES_SAMPLED])};
+    std::unique_ptr<ItemTable>& made = tables_[tableCount_];
+    made.reset(new (std::nothrow) ItemTable(tableCount_, secret_, *store_));
+    if (made == nullptr) return fail(Status::memory, sizeof(ItemTable));
+    std::unique_ptr<PickSelector> rules[2];
+    for (uint32_t which = 0; which < 2; ++which) {
+      const Random random(static_cast<uint64_t>(seed), uint64_t{2} * tableCount_ + which + 1);
+      if (const Status status = readSelector(from, random, table.maxSize + 1, &rules[which]); status != Status::ok) return status;
+    }
+    Status status = made->limiter().set(numbers + EXRP_TABLES_LIMITER, 1);
+    if (status == Status::ok) status = made->create(table, std::move(rules[0]), std::move(rules[1]));
+    if (status != Status::ok) return status;
+  }
+  return from.left == 0 ? Status::ok : fail(Status::argument, 2, count);
+}
+
+uint32_t Tables::tableOf(ByteSpan name) const {
+  for (uint32_t number = 0; number < tableCount_; ++number) {
+    if (tables_[number]->name() == name) return number;
+  }
+  return none;
+}
+
+Status Tables::setName(ItemTable& table, ByteSpan name) {
+  const uint32_t known = tableOf(name);
+  if (name.size == 0 || name.size > EXRP_LIMIT_TABLES_NAME || (known != none && known != table.number())) {
+    return fail(Status::argument, 3, static_cast<double>(name.size));
+  }
+  return table.setName(name) ? Status::ok : fail(Status::memory, static_cast<double>(name.size));
+}
+
+Status Tables::setLimiter(ItemTable& table, const double* numbers) {
+  const Status status = table.limiter().set(numbers, 3);
+  if (status == Status::ok) run(table);
+  return status;
+}
+
+void Tables::reset(ItemTable& table) {
+  table.reset();
+  run(table);
+}
+
+void Tables::storeInfo(double* info) const {
+  double memory = sizeof(*this) + store_->memoryBytes() + streams_.memoryBytes() + awake_.memoryBytes() + parsed_.memoryBytes() +
+                  chunks_.memoryBytes() + changes_.memoryBytes() + deletes_.memoryBytes();
+  for (uint32_t number = 0; number < tableCount_; ++number) memory += tables_[number]->memoryBytes();
+  for (uint32_t place = 0; place < streamCount_; ++place) {
+    const Stream& stream = streams_[place];
+    if (stream.inserter != nullptr) memory += sizeof(Inserter) + stream.inserter->held.memoryBytes() + stream.inserter->confirmed.memoryBytes();
+    if (stream.sampler != nullptr) memory += sizeof(Sampler) + stream.sampler->drawn.memoryBytes();
+  }
+  info[EXRP_TABLES_STORE_CHUNKS] = store_->chunkCount();
+  info[EXRP_TABLES_STORE_CHUNK_BYTES] = store_->chunkBytes();
+  info[EXRP_TABLES_STORE_MEMORY_BYTES] = memory;
+  info[EXRP_TABLES_STORE_INSERTERS] = inserterCount_;
+  info[EXRP_TABLES_STORE_SAMPLERS] = samplerCount_;
+}
+
+// ---- streams ----
+
+Tables::Stream* Tables::findStream(uint32_t id) {
+  const uint32_t place = id & 0xffff;
+  return place < streamCount_ && streams_[place].generation == id >> 16 ? &streams_[place] : nullptr;
+}
+Inserter* Tables::findInserter(uint32_t id) {
+  const Stream* const stream = findStream(id);
+  return stream == nullptr ? nullptr : stream->inserter;
+}
+Sampler* Tables::findSampler(uint32_t id) {
+  const Stream* const stream = findStream(id);
+  return stream == nullptr ? nullptr : stream->sampler;
+}
+
+Status Tables::enroll(Inserter* inserter, Sampler* sampler, uint32_t* id) {
+  if (streamFree_ == none && streamCount_ == streamMax) return fail(Status::limit, streamMax);
+  const size_t open = size_t{inserterCount_} + samplerCount_ + 1;
+  if (!streams_.commit(size_t{streamCount_} + 1) || !awake_.prepare(2 * open)) return fail(Status::memory, sizeof(Stream));
+  uint32_t place = streamFree_;
+  if (place != none) streamFree_ = streams_[place].nextFree;
+  else place = streamCount_++;
+  Stream& stream = streams_[place];
+  ++stream.generation;
+  if (stream.generation == 0) ++stream.generation;  // no id is ever a small number by chance
+  stream.inserter = inserter;
+  stream.sampler = sampler;
+  stream.isAwake = false;
+  ++(inserter != nullptr ? inserterCount_ : samplerCount_);
+  *id = uint32_t{stream.generation} << 16 | place;
+  return Status::ok;
+}
+
+Status Tables::openInserter(uint32_t* id) {
+  std::unique_ptr<Inserter> made(new (std::nothrow) Inserter(secret_));
+  if (made == nullptr) return fail(Status::memory, sizeof(Inserter));
+  const Status status = enroll(made.get(), nullptr, id);
+  if (status == Status::ok) made.release();  // the stream's now
+  return status;
+}
+
+Status Tables::openSampler(uint32_t table, uint32_t* id) {
+  std::unique_ptr<Sampler> made(new (std::nothrow) Sampler(table));
+  if (made == nullptr || !tables_[table]->line().prepare(2 * (size_t{samplerCount_} + 1))) return fail(Status::memory, sizeof(Sampler));
+  const Status status = enroll(nullptr, made.get(), id);
+  if (status == Status::ok) made.release();
+  return status;
+}
+
+Status Tables::close(uint32_t id, bool isSampler) {
+  Stream* const stream = findStream(id);
+  if (stream == nullptr || (isSampler ? stream->sampler == nullptr : stream->inserter == nullptr)) return fail(Status::streamUnknown, id);
+  std::unique_ptr<Inserter> inserter(std::exchange(stream->inserter, nullptr));
+  std::unique_ptr<Sampler> sampler(std::exchange(stream->sampler, nullptr));
+  ++stream->generation;
+  stream->nextFree = streamFree_;
+  streamFree_ = id & 0xffff;
+  --(isSampler ? samplerCount_ : inserterCount_);
+  if (inserter != nullptr) {
+    inserter->held.sweep([](const HeldChunks::Held&) { return true; }, [this](Chunk* chunk) { store_->release(chunk); });
+    return Status::ok;
+  }
+  ItemTable& table = *tables_[sampler->table];
+  for (size_t k = 0; k < sampler->drawn.count(); ++k) table.release(sampler->drawn[k].body);
+  if (!sampler->isInLine) return Status::ok;
+  // The others keep their order. Whoever was behind it may be served now.
+  Queue<uint32_t>& line = table.line();
+  for (size_t left = line.count(); left > 0; --left) {
+    const uint32_t other = line.front();
+    line.pop();
+    if (other != id) line.push(other);
+  }
+  run(table);
+  return Status::ok;
+}
+
+void Tables::wake(uint32_t id) {
+  if (id == caller_) return;
+  Stream* const stream = findStream(id);
+  if (stream == nullptr || stream->isAwake) return;
+  stream->isAwake = true;
+  awake_.push(id);
+}
+
+uint32_t Tables::takeAwake(uint32_t* streams, uint32_t count) {
+  uint32_t taken = 0;
+  while (taken < count && !awake_.isEmpty()) {
+    const uint32_t id = awake_.front();
+    awake_.pop();
+    Stream* const stream = findStream(id);
+    if (stream == nullptr || !stream->isAwake) continue;  // it was closed
+    stream->isAwake = false;
+    streams[taken++] = id;
+  }
+  return taken;
+}
+
+// ---- progress ----
+
+void Tables::run(ItemTable& table) {
+  bool isGoing = true;
+  while (isGoing) {
+    isGoing = insertOne(table);
+    isGoing = serveOne(table) || isGoing;
+  }
+}
+
+bool Tables::insertOne(ItemTable& table) {
+  if (table.waiting().isEmpty() || !table.limiter().mayInsert(1)) return false;
+  const WaitingItem item = table.waiting().front();
+  table.waiting().pop();
+  table.waitingBytes() -= item.bytes;
+  table.insert(item, now_);
+  Inserter* const inserter = findInserter(item.inserter);
+  if (inserter == nullptr) return true;  // its client has gone
+  --inserter->waiting;
+  inserter->waitingBytes -= item.bytes;
+  inserter->confirmed.push(item.key);
+  wake(item.inserter);
+  return true;
+}
+
+bool Tables::serveOne(ItemTable& table) {
+  constexpr uint64_t drawnBytesMax = uint64_t{4} << 20;
+  constexpr size_t drawnMax = 8192;
+  if (table.line().isEmpty() || table.size() == 0) return false;
+  const uint32_t id = table.line().front();
+  Sampler& sampler = *findSampler(id);
+  uint32_t count = table.limiter().samplesAllowed(sampler.wanted < INT32_MAX ? static_cast<uint32_t>(sampler.wanted) : INT32_MAX);
+  if (count == 0) return false;
+  count = table.drawMax(count);
+  const size_t before = sampler.drawn.count();
+  if (!sampler.drawn.prepare(count) || table.draw(count, sampler.isLimited, sampler.drawn) != Status::ok) return false;
+  sampler.wanted -= count;
+  for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].body);
+  if (sampler.wanted == 0 || sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax) {
+    table.line().pop();
+    sampler.isInLine = false;
+  }
+  wake(id);
+  return true;
+}
+
+// ---- changes of priorities ----
+
+Status Tables::readChanges(ByteSpan message, ItemTable** table) {
+  ByteSpan name;
+  ProtoReader from(message);
+  while (from.next()) {
+    if (from.is(reverb::MutatePrioritiesRequest::table, Wire::bytes)) {
+      name = from.bytes();
+    } else if (from.is(reverb::MutatePrioritiesRequest::updates, Wire::bytes)) {
+      Change change = {0, 0, NAN};
+      ProtoReader update(from.bytes());
+      while (update.next()) {
+        if (update.is(reverb::KeyWithPriority::key, Wire::varint)) change.key = update.varint();
+        else if (update.is(reverb::KeyWithPriority::priority, Wire::fixed64)) change.priority = update.real();
+        else if (update.is(reverb::KeyWithPriority::removerPriority, Wire::fixed64)) change.removerPriority = update.real();
+        else update.skip();
+      }
+      if (!update.isGood()) return fail(Status::message, static_cast<double>(message.size));
+      if (std::isnan(change.removerPriority)) change.removerPriority = change.priority;
+      if (!isPriority(change.priority) || !isPriority(change.removerPriority)) {
+        const double wrong = isPriority(change.priority) ? change.removerPriority : change.priority;
+        return fail(Status::itemPriority, static_cast<double>(changes_.count()), wrong, static_cast<double>(change.key >> 32),
+                    static_cast<double>(change.key & UINT32_MAX));
+      }
+      if (!changes_.prepare(1)) return fail(Status::memory, sizeof(Change));
+      changes_.push(change);
+    } else if (from.field() == reverb::MutatePrioritiesRequest::deleteKeys && (from.wire() == Wire::bytes || from.wire() == Wire::varint)) {
+      bool hasMemory = true;
+      from.varints([&](uint64_t key) {
+        hasMemory = hasMemory && deletes_.prepare(1);
+        if (hasMemory) deletes_.push(key);
+      });
+      if (!hasMemory) return fail(Status::memory, sizeof(uint64_t));
+    } else {
+      from.skip();
+    }
+  }
+  if (!from.isGood()) return fail(Status::message, static_cast<double>(message.size));
+  const uint32_t number = tableOf(name);
+  if (number == none) return fail(Status::tableUnknown, -1, -1, tableCount_);
+  *table = tables_[number].get();
+  return Status::ok;
+}
+
+Status Tables::mutate(ByteSpan message) {
+  changes_.clear();
+  deletes_.clear();
+  ItemTable* table = nullptr;
+  const Status status = readChanges(message, &table);
+  if (status != Status::ok) return status;
+  for (size_t k = 0; k < deletes_.count(); ++k) {
+    const uint32_t index = table->find(deletes_[k]);
+    if (index != KeyMap::none) table->removeAt(index);
+  }
+  for (size_t k = 0; k < changes_.count(); ++k) {
+    const Change& change = changes_[k];
+    const uint32_t index = table->find(change.key);
+    if (index != KeyMap::none) table->setPriority(index, change.priority + 0.0, change.removerPriority + 0.0);
+  }
+  run(*table);
+  return Status::ok;
+}
+
+int32_t Tables::check() {
+  uint64_t waiting = 0;
+  for (uint32_t number = 0; number < tableCount_; ++number) {
+    ItemTable& table = *tables_[number];
+    if (const int32_t broken = table.check(); broken != 0) return 1000 * (static_cast<int32_t>(number) + 1) + broken;
+    if (!table.waiting().isEmpty() && table.limiter().mayInsert(1)) return 1;
+    if (!table.line().isEmpty() && table.size() > 0 && table.limiter().maySample(1)) return 1;
+    for (size_t k = 0; k < table.line().count(); ++k) {
+      const Sampler* const sampler = findSampler(table.line()[k]);
+      if (sampler == nullptr || !sampler->isInLine || sampler->wanted == 0) return 1;
+    }
+    for (size_t k = 0; k < table.waiting().count(); ++k) {
+      if (findInserter(table.waiting()[k].inserter) != nullptr) ++waiting;
+    }
+  }
+  for (uint32_t place = 0; place < streamCount_; ++place) {
+    if (streams_[place].inserter != nullptr) waiting -= streams_[place].inserter->waiting;
+  }
+  if (waiting != 0) return 2;
+  const int32_t broken = store_->check();
+  return broken == 0 ? 0 : 100000 + broken;
+}
+
+}  // namespace exrp

@@ -1,0 +1,144 @@
+// Tables: a set of tables on shared chunks, and the streams by which clients write to them and sample from them.
+//
+//   InsertStreamRequest → Inserter → waiting items → ItemTable → drawn samples → Sampler → SampleStreamResponse
+//
+// Items and samples that a rate limiter refuses wait in their table, each kind in its order. No call ever blocks: each call that may
+// make progress possible also does it, for whoever waits (run()). Streams for which that made something ready are listed: takeAwake().
+//
+// A message changes nothing until all of it was read, found right, and its memory was taken.
+//
+// Thread safety: none of its own; one thread uses a set.
+// Invariants (check() returns the number of the one that broke):
+//   1. While an item waits in a table, the limiter refuses it; while a sampler waits, the limiter refuses it, or the table is empty.
+//   2. An inserter's counts of waiting items and bytes are those of the tables' queues.
+//   3. 1000 x (table + 1) + the number that the table gives; 100000 + the number that the chunks give.
+// Cost: a message is read once for its chunks and once for its items; nothing is allocated but what stays.
+#pragma once
+
+#include <memory>
+
+#include "kernel/tables/held_chunks.hpp"
+#include "kernel/tables/item_table.hpp"
+
+namespace exrp {
+
+/// One InsertStream.
+struct Inserter {
+  explicit Inserter(uint64_t secret) : held(secret) {}
+
+  HeldChunks held;
+  Queue<uint64_t> confirmed;   // keys that were inserted, and not yet read
+  uint64_t waiting = 0;        // items that wait
+  uint64_t waitingBytes = 0;
+  uint64_t tables = 0;         // a bit for each table that it wrote to
+};
+
+/// One SampleStream.
+struct Sampler {
+  explicit Sampler(uint32_t tableNumber) : table(tableNumber) {}
+
+  const uint32_t table;
+  uint64_t wanted = 0;  // samples asked for that were not drawn
+  uint64_t drawnBytes = 0;
+  Queue<DrawnSample> drawn;
+  bool isInLine = false;
+  bool isLimited = false;  // the limiter made it wait since it asked
+};
+
+class Tables {
+ public:
+  Tables() = default;
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+  ~Tables();
+
+  /// Makes the tables of exrp_tables_create's numbers.
+  Status create(const double* config, uint32_t count);
+
+  uint32_t tableCount() const { return tableCount_; }
+  ItemTable* findTable(uint32_t number) { return number < tableCount_ ? tables_[number].get() : nullptr; }
+  Status setName(ItemTable& table, ByteSpan name);
+  Status setLimiter(ItemTable& table, const double* numbers);
+  void reset(ItemTable& table);
+  Status mutate(ByteSpan message);
+  void storeInfo(double* info) const;
+
+  Status openInserter(uint32_t* id);
+  Status openSampler(uint32_t table, uint32_t* id);
+  Status close(uint32_t id, bool isSampler);
+  Inserter* findInserter(uint32_t id);
+  Sampler* findSampler(uint32_t id);
+
+  Status feed(uint32_t id, Inserter& inserter, ByteSpan message, double now);
+  void inserterInfo(const Inserter& inserter, double* info) const;
+  /// Writes what fits of an InsertStreamResponse, and returns its bytes.
+  size_t readConfirmed(Inserter& inserter, uint8_t* to, size_t room);
+
+  Status ask(uint32_t id, Sampler& sampler, uint32_t count);
+  /// Writes what fits of a SampleStreamResponse, and draws more.
+  void readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room, double* info);
+
+  uint32_t takeAwake(uint32_t* streams, uint32_t count);
+  int32_t check();
+
+ private:
+  static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES_TABLES;
+  static constexpr uint32_t streamMax = EXRP_LIMIT_TABLES_STREAMS;
+  static constexpr uint32_t none = 0xffffffffu;
+
+  struct Stream {
+    Inserter* inserter;
+    Sampler* sampler;
+    uint16_t generation;
+    bool isAwake;  // listed
+    uint32_t nextFree;
+  };
+  struct ParsedItem {
+    WaitingItem item;
+    uint32_t table;
+  };
+  struct Change {
+    uint64_t key;
+    double priority;
+    double removerPriority;
+  };
+
+  Stream* findStream(uint32_t id);
+  Status enroll(Inserter* inserter, Sampler* sampler, uint32_t* id);
+  uint32_t tableOf(ByteSpan name) const;
+
+  /// Reads and checks a whole message, and takes all its memory. `birth` is the number of the chunks that came with it.
+  Status read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64_t kept);
+  Status takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth);
+  Status takeItem(Inserter& inserter, ByteSpan item);
+  Status findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index);
+  ItemBody* newBody(ByteSpan trajectory);
+  Status prepareItems(Inserter& inserter);
+  Status readChanges(ByteSpan message, ItemTable** table);
+
+  /// Does what the table's limiter allows, for all that wait.
+  void run(ItemTable& table);
+  bool insertOne(ItemTable& table);
+  bool serveOne(ItemTable& table);
+  void wake(uint32_t id);
+
+  uint32_t tableCount_ = 0;
+  std::unique_ptr<ChunkStore> store_;
+  std::unique_ptr<ItemTable> tables_[tableMax];
+  uint64_t secret_ = 0;
+  double now_ = 0;
+  Scratch<Stream> streams_;
+  uint32_t streamCount_ = 0;  // places ever used
+  uint32_t streamFree_ = none;
+  uint32_t inserterCount_ = 0;
+  uint32_t samplerCount_ = 0;
+  uint32_t caller_ = none;  // the stream whose call this is
+  Queue<uint32_t> awake_;
+  // Of the message that is being read.
+  Queue<ParsedItem> parsed_;
+  Queue<Chunk*> chunks_;
+  Queue<Change> changes_;
+  Queue<uint64_t> deletes_;
+};
+
+}  // namespace exrp

@@ -1,0 +1,458 @@
+// Tables by the C ABI: the semantics of Reverb, one case each, and what we do better: nothing changes where a message is refused.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "tests/kernel/tables/messages.hpp"
+
+using namespace exrp::test;
+
+namespace {
+
+/// One table "t".
+std::vector<double> oneTable(double maxSize, const std::vector<double>& limiter, const std::vector<double>& sampler,
+                             const std::vector<double>& remover, double maxTimesSampled = 0, double maxBytes = 0) {
+  std::vector<double> config = {7, 1};
+  addTable(config, maxSize, limiter, sampler, remover, maxTimesSampled, maxBytes);
+  return config;
+}
+
+/// One item on one chunk of its own, of an episode of its own; nothing is kept.
+Insert single(uint64_t key, double priority, const std::string& table = "t", size_t size = 20) {
+  return {{chunkOf(key, key, size)}, {{key, table, priority, {key}}}, {}};
+}
+
+std::vector<uint64_t> keysOf(TablesUnderTest& tables, uint32_t table) {
+  const auto count = static_cast<uint32_t>(tables.info(table, EXRP_TABLES_INFO_SIZE));
+  std::vector<uint8_t> keys(8 * count + 1);
+  std::vector<double> numbers(EXRP_ITEM_COUNT * count + 1);
+  CHECK_EQUAL(exrp_tables_items(tables.id, table, 0, count, keys.data(), 8 * count, numbers.data(), EXRP_ITEM_COUNT * count), EXRP_STATUS_OK);
+  std::vector<uint64_t> found(count);
+  for (uint32_t k = 0; k < count; ++k) memcpy(&found[k], keys.data() + 8 * k, 8);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void anItemComesBackAsItWent() {
+  TablesUnderTest tables(oneTable(10, minSize(1), uniform, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  const Insert insert = {{chunkOf(5, 77, 300), chunkOf(6, 77, 1)}, {{0xfedcba9876543210u, "t", 2.5, {6, 5, 6}}}, {5}};
+  CHECK_EQUAL(tables.feed(inserter, insert, 1234567890123.5), EXRP_STATUS_OK);
+  CHECK((tables.confirmed(inserter) == std::vector<uint64_t>{0xfedcba9876543210u}));
+  CHECK(tables.confirmed(inserter).empty());
+  const std::vector<Sample> samples = tables.sample(tables.sampler(0), 2);
+  CHECK_EQUAL(samples.size(), size_t{2});
+  for (size_t k = 0; k < samples.size(); ++k) {
+    const Sample& sample = samples[k];
+    CHECK_EQUAL(sample.key, 0xfedcba9876543210u);
+    CHECK(sample.table == "t");
+    CHECK_EQUAL(sample.priority, 2.5);
+    CHECK_EQUAL(sample.timesSampled, k + 1);
+    CHECK_EQUAL(sample.seconds, uint64_t{1234567890});
+    CHECK_EQUAL(sample.nanos, uint64_t{123500000});
+    CHECK(sample.trajectory == trajectoryOf({6, 5, 6}));
+    CHECK_EQUAL(sample.probability, 1.0);
+    CHECK_EQUAL(sample.tableSize, uint64_t{1});
+    CHECK(!sample.isLimited);
+    CHECK(sample.isWhole);
+    // Each chunk once, in the order in which the trajectory names them.
+    CHECK((sample.chunks == std::vector<Message>{chunkOf(6, 77, 1), chunkOf(5, 77, 300)}));
+  }
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_EPISODES), 1.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_UNIQUE_SAMPLES), 1.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES), static_cast<double>(chunkOf(5, 77, 300).size() + chunkOf(6, 77, 1).size()));
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void aKnownKeyIsOnlyAChangeOfPriority() {
+  TablesUnderTest tables(oneTable(10, minSize(1), maxHeap, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  CHECK_EQUAL(tables.feed(inserter, single(1, 1)), EXRP_STATUS_OK);
+  Insert again = single(1, 9);
+  again.chunks = {chunkOf(2, 2)};
+  again.items[0].chunks = {2};
+  CHECK_EQUAL(tables.feed(inserter, again), EXRP_STATUS_OK);
+  CHECK((tables.confirmed(inserter) == std::vector<uint64_t>{1, 1}));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_SIZE), 1.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS), 1.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_PRIORITY_MAX), 9.0);
+  const std::vector<Sample> samples = tables.sample(tables.sampler(0), 1);
+  CHECK_EQUAL(samples[0].priority, 9.0);
+  CHECK((samples[0].chunks == std::vector<Message>{chunkOf(1, 1)}));
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 1.0);
+}
+
+void theNewItemMayBeTheOneThatGoes() {
+  TablesUnderTest tables(oneTable(2, minSize(1), uniform, minHeap), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (const auto& [key, priority] : std::vector<std::pair<uint64_t, double>>{{1, 5}, {2, 6}, {3, 1}, {4, 7}}) {
+    CHECK_EQUAL(tables.feed(inserter, single(key, priority)), EXRP_STATUS_OK);
+  }
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2, 4}));
+  CHECK((tables.confirmed(inserter) == std::vector<uint64_t>{1, 2, 3, 4}));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS), 4.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_DELETES), 2.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_EPISODES_DELETED), 2.0);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 2.0);
+}
+
+void heapsTakeTheLeastRecentlyInsertedOrUpdatedOfEqualPriorities() {
+  TablesUnderTest tables(oneTable(10, minSize(1), maxHeap, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 4)), EXRP_STATUS_OK);
+  const uint32_t sampler = tables.sampler(0);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{1});
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {{1, 4}}, {})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{2});
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {{2, 4}, {3, 5}}, {})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{3});
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {}, {3})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{1});
+}
+
+void fifoAndLifoGoByInsertion() {
+  std::vector<double> config = {7, 2};
+  addTable(config, 3, minSize(1), fifo, fifo);
+  addTable(config, 3, minSize(1), lifo, lifo);
+  TablesUnderTest tables(config, {"first", "last"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 4; ++key) {
+    CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(key, 1)}, {{key, "first", 1, {key}}, {key, "last", 1, {key}}}, {}}), EXRP_STATUS_OK);
+  }
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2, 3, 4}));
+  CHECK((keysOf(tables, 1) == std::vector<uint64_t>{1, 2, 3}));  // the newest goes at once
+  CHECK_EQUAL(tables.mutate(mutateOf("first", {{2, 100}}, {})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.sample(tables.sampler(0), 1)[0].key, uint64_t{2});
+  CHECK_EQUAL(tables.sample(tables.sampler(1), 1)[0].key, uint64_t{3});
+  CHECK_EQUAL(tables.info(1, EXRP_TABLES_INFO_EPISODES), 1.0);
+}
+
+void prioritizedIsReverbs() {
+  for (const double exponent : {0.0, 0.5, 1.0, 2.0}) {
+    TablesUnderTest tables(oneTable(10, minSize(1), power(exponent), fifo), {"t"});
+    const uint32_t inserter = tables.inserter();
+    const std::vector<double> priorities = {0, 1, 2, 5};
+    for (uint64_t key = 0; key < 4; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 0)), EXRP_STATUS_OK);
+    const uint32_t sampler = tables.sampler(0);
+    // All weights are 0: uniform.
+    std::set<uint64_t> seen;
+    for (const Sample& sample : tables.sample(sampler, 100)) {
+      CHECK_EQUAL(sample.probability, 0.25);
+      seen.insert(sample.key);
+    }
+    CHECK_EQUAL(seen.size(), size_t{4});
+    for (uint64_t key = 0; key < 4; ++key) CHECK_EQUAL(tables.mutate(mutateOf("t", {{key, priorities[key]}}, {})), EXRP_STATUS_OK);
+    double total = 0;
+    std::vector<double> weights;
+    for (const double priority : priorities) weights.push_back(priority > 0 ? std::pow(priority, exponent) : 0);
+    for (const double weight : weights) total += weight;
+    std::map<uint64_t, int> counts;
+    for (const Sample& sample : tables.sample(sampler, 3000)) {
+      ++counts[sample.key];
+      CHECK(std::fabs(sample.probability - weights[sample.key] / total) < 1e-14);
+    }
+    CHECK_EQUAL(counts[0], 0);
+    // Five standard deviations of each count.
+    for (uint64_t key = 1; key < 4; ++key) {
+      const double p = weights[key] / total;
+      CHECK(std::fabs(counts[key] - 3000 * p) < 5 * std::sqrt(3000 * p * (1 - p)));
+    }
+  }
+}
+
+void anItemGoesAtItsLastSample() {
+  TablesUnderTest tables(oneTable(10, {1, 1, 0, 10}, fifo, fifo, 1), {"t"});  // queue(10)
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  const uint32_t sampler = tables.sampler(0);
+  const std::vector<Sample> samples = tables.sample(sampler, 5);
+  CHECK_EQUAL(samples.size(), size_t{3});
+  for (size_t k = 0; k < samples.size(); ++k) {
+    CHECK_EQUAL(samples[k].key, k + 1);
+    CHECK_EQUAL(samples[k].tableSize, 3 - k);
+    CHECK((samples[k].chunks == std::vector<Message>{chunkOf(k + 1, k + 1)}));
+  }
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_SAMPLERS_WAITING), 1.0);
+  CHECK(tables.awake().empty());
+  CHECK_EQUAL(tables.feed(inserter, single(4, 1)), EXRP_STATUS_OK);
+  CHECK((tables.awake() == std::vector<uint32_t>{sampler}));
+  const std::vector<Sample> late = tables.read(sampler);
+  CHECK_EQUAL(late.size(), size_t{1});
+  CHECK(late[0].isLimited);
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void insertsThatTheLimiterRefusesWaitInOrder() {
+  TablesUnderTest tables(oneTable(10, {1, 1, 0, 2}, fifo, fifo, 1), {"t"});  // queue(2)
+  const uint32_t one = tables.inserter();
+  const uint32_t other = tables.inserter();
+  for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(one, single(key, 1)), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.feed(other, single(10, 1)), EXRP_STATUS_OK);
+  CHECK((tables.confirmed(one) == std::vector<uint64_t>{1, 2}));
+  CHECK(tables.confirmed(other).empty());
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING), 2.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES_WAITING), static_cast<double>(chunkOf(3, 3).size() + chunkOf(10, 10).size()));
+  double info[EXRP_INSERTER_COUNT] = {};
+  CHECK_EQUAL(exrp_inserter_info(tables.id, other, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(info[EXRP_INSERTER_WAITING], 1.0);
+  CHECK_EQUAL(info[EXRP_INSERTER_PAUSE], 1.0);  // of a table of 10 items, one may wait
+  const uint32_t sampler = tables.sampler(0);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{1});
+  CHECK((tables.awake() == std::vector<uint32_t>{one}));
+  CHECK((tables.confirmed(one) == std::vector<uint64_t>{3}));
+  // Its client goes; the item that waits still goes in.
+  CHECK_EQUAL(exrp_inserter_close(tables.id, other), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{2});
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{3, 10}));
+  CHECK(tables.awake().empty());
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES_WAITING), 0.0);
+  // A wider limiter lets the next one in at once.
+  CHECK_EQUAL(tables.feed(one, single(4, 1)), EXRP_STATUS_OK);
+  CHECK(tables.confirmed(one).empty());
+  const double wider[EXRP_LIMITER_COUNT] = {1, 1, 0, 3};
+  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 0, wider, EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+  CHECK((tables.awake() == std::vector<uint32_t>{one}));
+  CHECK((tables.confirmed(one) == std::vector<uint64_t>{4}));
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void samplersWaitInOrder() {
+  TablesUnderTest tables(oneTable(100, {1, 1, 0, 100}, fifo, fifo, 1), {"t"});
+  const uint32_t first = tables.sampler(0);
+  const uint32_t gone = tables.sampler(0);
+  const uint32_t second = tables.sampler(0);
+  CHECK(tables.sample(first, 2).empty());
+  CHECK(tables.sample(gone, 5).empty());
+  CHECK(tables.sample(second, 1).empty());
+  CHECK_EQUAL(exrp_sampler_close(tables.id, gone), EXRP_STATUS_OK);
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  CHECK((tables.awake() == std::vector<uint32_t>{first, second}));
+  const std::vector<Sample> two = tables.read(first);
+  CHECK_EQUAL(two.size(), size_t{2});
+  CHECK_EQUAL(two[1].key, uint64_t{2});
+  CHECK_EQUAL(tables.read(second)[0].key, uint64_t{3});
+  CHECK_EQUAL(exrp_sampler_ask(tables.id, gone, 1), EXRP_STATUS_STREAM_UNKNOWN);
+  CHECK_EQUAL(exrp_inserter_close(tables.id, first), EXRP_STATUS_STREAM_UNKNOWN);
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void aSampleThatDoesNotFitIsKept() {
+  TablesUnderTest tables(oneTable(10, minSize(1), fifo, fifo, 1), {"t"});
+  const uint32_t inserter = tables.inserter();
+  CHECK_EQUAL(tables.feed(inserter, single(1, 1, "t", 1000)), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.feed(inserter, single(2, 1, "t", 10)), EXRP_STATUS_OK);
+  const uint32_t sampler = tables.sampler(0);
+  CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, 2), EXRP_STATUS_OK);
+  double info[EXRP_SAMPLER_COUNT] = {};
+  CHECK(tables.read(sampler, 200, info).empty());
+  CHECK_EQUAL(info[EXRP_SAMPLER_WANTED], 2.0);
+  const auto needed = static_cast<size_t>(info[EXRP_SAMPLER_NEEDED]);
+  CHECK(needed > 1000 && needed < 1200);
+  CHECK(tables.read(sampler, needed - 1, info).empty());
+  CHECK_EQUAL(tables.read(sampler, needed, info)[0].key, uint64_t{1});
+  CHECK_EQUAL(info[EXRP_SAMPLER_BYTES], static_cast<double>(needed));
+  CHECK_EQUAL(info[EXRP_SAMPLER_NEEDED], 0.0);
+  CHECK_EQUAL(info[EXRP_SAMPLER_WANTED], 1.0);
+  // Its item has gone meanwhile, and what was drawn is still whole.
+  CHECK_EQUAL(exrp_tables_reset(tables.id, 0), EXRP_STATUS_OK);
+  CHECK((tables.read(sampler)[0].chunks == std::vector<Message>{chunkOf(2, 2, 10)}));
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
+}
+
+void chunksLiveAsLongAsTheyAreKeptOrUsed() {
+  TablesUnderTest tables(oneTable(2, minSize(1), fifo, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(1, 1), chunkOf(2, 1), chunkOf(3, 2)}, {}, {}}), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 3.0);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{}, {{1, "t", 1, {1, 2}}}, {2}}), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 2.0);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(4, 2)}, {{2, "t", 1, {2, 4}}}, {}}), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES), static_cast<double>(3 * chunkOf(1, 1).size()));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_EPISODES), 2.0);
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {}, {1})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 2.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_EPISODES), 2.0);
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {}, {2, 2, 99})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_EPISODES_DELETED), 2.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_DELETES), 2.0);
+  // Another stream's chunks are out of reach, whatever key an item names.
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(9, 2)}, {}, {}}), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.feed(tables.inserter(), Insert{{}, {{3, "t", 1, {9}}}, {}}), EXRP_STATUS_CHUNK_UNKNOWN);
+  CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void maxBytesHoldsDistinctChunks() {
+  const auto each = static_cast<double>(chunkOf(1, 1, 100).size());
+  TablesUnderTest tables(oneTable(100, minSize(1), fifo, fifo, 0, 3 * each), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1, "t", 100)), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_SIZE), 3.0);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(4, 4, 100)}, {{4, "t", 1, {4}}, {5, "t", 1, {4}}, {6, "t", 1, {4}}}, {}}), EXRP_STATUS_OK);
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2, 3, 4, 5, 6}));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES), 3 * each);
+  CHECK_EQUAL(tables.feed(inserter, single(7, 1, "t", 1000)), EXRP_STATUS_ITEM_BYTES);
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2, 3, 4, 5, 6}));
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+/// What a set shows of itself.
+std::vector<double> shown(TablesUnderTest& tables, uint32_t inserter) {
+  std::vector<double> all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
+  CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  for (const uint32_t which : {EXRP_TABLES_STORE_CHUNKS, EXRP_TABLES_STORE_CHUNK_BYTES}) all.push_back(tables.store(which));
+  return all;
+}
+
+void aBadMessageChangesNothing() {
+  TablesUnderTest tables(oneTable(5, minSize(1), power(1), fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(1, 1), chunkOf(2, 1)}, {{1, "t", 3, {1}}}, {1, 2}}), EXRP_STATUS_OK);
+  const std::vector<double> before = shown(tables, inserter);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Item good = {7, "t", 1, {3}};
+  const std::vector<Message> chunks = {chunkOf(3, 9)};
+  const auto refuse = [&](const Message& message, int32_t status, std::vector<double> detail) {
+    CHECK_EQUAL(tables.feed(inserter, message), status);
+    double got[4] = {};
+    CHECK_EQUAL(exrp_error_detail(got, 4), EXRP_STATUS_OK);
+    for (size_t k = 0; k < detail.size(); ++k) CHECK(got[k] == detail[k] || (std::isnan(got[k]) && std::isnan(detail[k])));
+    CHECK((shown(tables, inserter) == before));
+    CHECK_EQUAL(tables.check(), 0);
+  };
+  for (const double wrong : {-1.0, nan, infinity, -infinity, -5e-324}) {
+    refuse(Insert{chunks, {good, {0x500000006u, "t", wrong, {3}}}, {}}.message(), EXRP_STATUS_ITEM_PRIORITY, {1, wrong, 5, 6});
+  }
+  refuse(Insert{chunks, {good, {8, "u", 1, {3}}}, {}}.message(), EXRP_STATUS_TABLE_UNKNOWN, {1, -1, 1});
+  refuse(Insert{chunks, {good, {8, "t", 1, {3, 0x700000004u}}}, {}}.message(), EXRP_STATUS_CHUNK_UNKNOWN, {1, 7, 4});
+  refuse(Insert{chunks, {good, {0x900000001u, "t", 1, {}}}, {}}.message(), EXRP_STATUS_ITEM_EMPTY, {1, 9, 1});
+  refuse(Insert{chunks, {good}, {1, 0x200000004u}}.message(), EXRP_STATUS_CHUNKS_KEPT, {2, 3, 2, 4});
+  refuse("", EXRP_STATUS_MESSAGE_EMPTY, {});
+  const Message whole = Insert{chunks, {good}, {1}}.message();
+  for (size_t size = 1; size < whole.size(); ++size) {
+    // Cut between two fields, it is a message.
+    const int32_t status = tables.feed(inserter, whole.substr(0, size));
+    if (status == EXRP_STATUS_OK) break;
+    CHECK_EQUAL(status, EXRP_STATUS_MESSAGE);
+    CHECK((shown(tables, inserter) == before));
+  }
+  // The same for priorities: the update before the wrong one is not applied, and nothing is deleted.
+  for (const double wrong : {-1.0, nan, infinity}) {
+    CHECK_EQUAL(tables.mutate(mutateOf("t", {{1, 8}, {2, wrong}}, {1})), EXRP_STATUS_ITEM_PRIORITY);
+  }
+  CHECK_EQUAL(tables.mutate(mutateOf("u", {{1, 8}}, {})), EXRP_STATUS_TABLE_UNKNOWN);
+  CHECK_EQUAL(tables.mutate("\x0a"), EXRP_STATUS_MESSAGE);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_PRIORITY_MAX), 3.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_SIZE), 1.0);
+}
+
+void deletesComeBeforeUpdates() {
+  TablesUnderTest tables(oneTable(5, minSize(1), maxHeap, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 2; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {{1, 9}, {2, 4}, {55, 2}}, {1, 77})), EXRP_STATUS_OK);
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2}));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_PRIORITY_MAX), 4.0);
+}
+
+void resetClearsItemsAndCountsAndLetsWaitersIn() {
+  TablesUnderTest tables(oneTable(5, {1, 1, 0, 1}, fifo, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 1; key <= 2; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  CHECK((tables.confirmed(inserter) == std::vector<uint64_t>{1}));
+  CHECK_EQUAL(exrp_tables_reset(tables.id, 0), EXRP_STATUS_OK);
+  CHECK((tables.confirmed(inserter) == std::vector<uint64_t>{2}));
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2}));
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS), 1.0);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_DELETES), 0.0);
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void theRemoverMayHavePrioritiesOfItsOwn() {
+  TablesUnderTest tables(oneTable(2, minSize(1), maxHeap, minHeap), {"t"});
+  const uint32_t inserter = tables.inserter();
+  // For the sampler 1 is the best; the remover would let 3 go first.
+  const std::vector<std::vector<double>> priorities = {{9, 5}, {8, 6}, {7, 1}};
+  for (uint64_t key = 1; key <= 3; ++key) {
+    Message item = itemOf({key, "t", priorities[key - 1][0], {key}});
+    putReal(item, 100, priorities[key - 1][1]);
+    Message message;
+    putBytes(message, 1, chunkOf(key, 1));
+    putBytes(message, 2, item);
+    CHECK_EQUAL(tables.feed(inserter, message), EXRP_STATUS_OK);
+  }
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{1, 2}));
+  CHECK_EQUAL(tables.sample(tables.sampler(0), 1)[0].key, uint64_t{1});
+}
+
+void samplingWithoutReplacementTakesEachItemOnceInABatch() {
+  TablesUnderTest tables(oneTable(200, minSize(1), {EXRP_SELECTOR_WITHOUT_REPLACEMENT}, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 0; key < 200; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  std::set<uint64_t> seen;
+  for (const Sample& sample : tables.sample(tables.sampler(0), 200)) seen.insert(sample.key);
+  CHECK_EQUAL(seen.size(), size_t{200});
+}
+
+void wrongArgumentsAreRefused() {
+  uint32_t id = 0;
+  const std::vector<double> good = oneTable(5, minSize(1), uniform, fifo);
+  const auto status = [&](size_t index, double value) {
+    std::vector<double> config = good;
+    config[index] = value;
+    return exrp_tables_create(config.data(), static_cast<uint32_t>(config.size()), &id);
+  };
+  const size_t table = EXRP_TABLES_FIRST;
+  for (const double wrong : {0.0, 0.5, -1.0, 1e300, std::nan("")}) CHECK_EQUAL(status(table + EXRP_TABLES_MAX_SIZE, wrong), EXRP_STATUS_ARGUMENT);
+  for (const double wrong : {0.0, 2.0, 65.0}) CHECK_EQUAL(status(EXRP_TABLES_COUNT, wrong), EXRP_STATUS_ARGUMENT);
+  for (const double wrong : {0.0, -1.0, std::nan("")}) CHECK_EQUAL(status(table + EXRP_TABLES_LIMITER, wrong), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(status(table + EXRP_TABLES_RULES, 999), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(status(table + EXRP_TABLES_RULES + 1, 1), EXRP_STATUS_ARGUMENT);
+  for (uint32_t count = 0; count < good.size(); ++count) CHECK_EQUAL(exrp_tables_create(good.data(), count, &id), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(id, 0u);
+  TablesUnderTest tables(good, {"t"});
+  CHECK_EQUAL(exrp_tables_count(), 1u);
+  double info[EXRP_TABLES_INFO_COUNT] = {};
+  CHECK_EQUAL(exrp_tables_info(tables.id, 1, info, EXRP_TABLES_INFO_COUNT), EXRP_STATUS_TABLE_UNKNOWN);
+  CHECK_EQUAL(exrp_tables_info(tables.id, 0, info, EXRP_TABLES_INFO_COUNT - 1), EXRP_STATUS_BUFFER_SIZE);
+  CHECK_EQUAL(exrp_tables_info(tables.id + 1, 0, info, EXRP_TABLES_INFO_COUNT), EXRP_STATUS_TABLES_UNKNOWN);
+  CHECK_EQUAL(exrp_tables_destroy(0), EXRP_STATUS_TABLES_UNKNOWN);
+  uint32_t allowed = 9;
+  CHECK_EQUAL(exrp_tables_allow(tables.id, 0, EXRP_ALLOW_SAMPLES, 1, &allowed), EXRP_STATUS_OK);
+  CHECK_EQUAL(allowed, 0u);
+  CHECK_EQUAL(exrp_tables_allow(tables.id, 0, EXRP_ALLOW_INSERTS, 100, &allowed), EXRP_STATUS_OK);
+  CHECK_EQUAL(allowed, 1u);
+}
+
+}  // namespace
+
+int main() {
+  anItemComesBackAsItWent();
+  aKnownKeyIsOnlyAChangeOfPriority();
+  theNewItemMayBeTheOneThatGoes();
+  heapsTakeTheLeastRecentlyInsertedOrUpdatedOfEqualPriorities();
+  fifoAndLifoGoByInsertion();
+  prioritizedIsReverbs();
+  anItemGoesAtItsLastSample();
+  insertsThatTheLimiterRefusesWaitInOrder();
+  samplersWaitInOrder();
+  aSampleThatDoesNotFitIsKept();
+  chunksLiveAsLongAsTheyAreKeptOrUsed();
+  maxBytesHoldsDistinctChunks();
+  aBadMessageChangesNothing();
+  deletesComeBeforeUpdates();
+  resetClearsItemsAndCountsAndLetsWaitersIn();
+  theRemoverMayHavePrioritiesOfItsOwn();
+  samplingWithoutReplacementTakesEachItemOnceInABatch();
+  wrongArgumentsAreRefused();
+  CHECK_EQUAL(exrp_tables_count(), 0u);
+  return checkResult("tables/tables");
+}
