@@ -5,33 +5,24 @@
  * One thread uses it. No call throws, whatever the bytes are. A fault of the peer ends its stream or its connection with the code that the
  * RFC asks for.
  *
- * DATA is handed on as it arrives, without a copy, also within a frame. All other frames are at most `headerBlockMax` bytes, so an
- * unfinished one takes no more memory than that. The window of the connection is given back as DATA arrives, that of a stream when its bytes
- * were consumed. So a stream that is held back never stops another one.
+ * DATA is handed on as it arrives, without a copy, also within a frame (`frame_reader.ts`). The window of the connection is given back as
+ * DATA arrives, that of a stream when its bytes were consumed. So a stream that is held back never stops another one.
  *
  * Pushes, priorities and upgrades from HTTP/1.1 are not there: no gRPC client uses them.
  *
+ * The file has more than 500 lines, because the states of the streams and of the connection depend on each other in each of them. What
+ * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`sender.ts`), SETTINGS (`settings.ts`).
+ *
  * @module
  */
+import { Closed, ClosedStreams } from "./closed_streams.ts";
+import { FrameReader, type FrameSink } from "./frame_reader.ts";
 import type { HeaderList } from "./header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "./hpack.ts";
 import { type Http2Limits, http2Limits, Rate } from "./limits.ts";
-import {
-  copyBytes,
-  ErrorCode,
-  Flag,
-  frameHeaderBytes,
-  frameSizeAtFirst,
-  frameSizeLimit,
-  FrameType,
-  preface,
-  read32,
-  Setting,
-  windowAtFirst,
-  windowMax,
-  write32,
-} from "./protocol.ts";
+import { copyBytes, ErrorCode, Flag, FrameType, read32, windowMax, write32 } from "./protocol.ts";
 import { Sender } from "./sender.ts";
+import { applySettings, settingBytes, writeSettings } from "./settings.ts";
 import { Http2Stream, type StreamEvents, type StreamOwner } from "./stream.ts";
 
 /** The options of a connection. */
@@ -48,12 +39,6 @@ export interface ConnectionOptions {
   readonly now?: () => number;
 }
 
-/** How a stream was closed, for frames that come after that. */
-const Closed = { unknown: 0, byBoth: 1, byPeersReset: 2, byOurReset: 3 } as const;
-
-/** How many closed streams are remembered. */
-const closedKept = 1024;
-
 /** What the output may exceed `outputMax` by, in answers other than DATA. */
 const outputSlack = 1 << 20;
 
@@ -63,10 +48,11 @@ const lastPing = new TextEncoder().encode("shutdown");
 const tooLargeBlock = encodeHeaders([[":status", "431"]]);
 
 /** A connection. */
-export class ServerConnection implements StreamOwner {
+export class ServerConnection implements StreamOwner, FrameSink {
   readonly #limits: Http2Limits;
   readonly #options: ConnectionOptions;
   readonly #now: () => number;
+  readonly #reader: FrameReader;
   readonly #decoder: HpackDecoder;
   readonly #sender: Sender;
   readonly #streams = new Map<number, Http2Stream>();
@@ -78,24 +64,9 @@ export class ServerConnection implements StreamOwner {
   #lastId = 0;
   /** Streams above this are not served any more, after the second GOAWAY. */
   #lastServed = windowMax;
-  #prefaceAt = 0;
-  #hasSettings = false;
-  /** An unfinished frame that is not DATA, with its header. */
-  #carry: Uint8Array<ArrayBuffer> = new Uint8Array(64);
-  #carried = 0;
-  /** A DATA frame, or one of unknown type, in progress: bytes of its payload to come, of them padding; its stream and flags. */
-  #left = 0;
-  #padding = 0;
-  #padIsNext = false;
-  #dataId = 0;
-  #dataFlags = 0;
+  /** The stream of the DATA frame in progress, if it takes DATA, and the frame's flags. */
   #dataStream: Http2Stream | undefined;
-  /** A header block in progress: its stream, its flags, the bytes so far, its frames. */
-  #blockId = 0;
-  #blockFlags = 0;
-  #block: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  #blockLength = 0;
-  #blockFrames = 0;
+  #dataFlags = 0;
   /** Bytes of DATA since the window of the connection was last given back. */
   #unreturned = 0;
   /** How many calls are in progress that lead to `takeOutput()`. */
@@ -104,34 +75,21 @@ export class ServerConnection implements StreamOwner {
   #isClosed = false;
   #isShuttingDown = false;
   #closedWith: number = ErrorCode.noError;
-  readonly #closedIds = new Uint32Array(closedKept);
-  readonly #closedHow = new Uint8Array(closedKept);
+  readonly #closed = new ClosedStreams();
 
   /** A connection that has just begun: its SETTINGS are in the output. */
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#limits = { ...http2Limits, ...options.limits };
-    const { headerListMax, idleFramesBurst, resetsBurst, connectionWindow } = this.#limits;
+    const { headerListMax, idleFramesBurst, resetsBurst } = this.#limits;
     this.#now = options.now ?? (() => performance.now());
     this.#openedAt = this.#now();
+    this.#reader = new FrameReader(this.#limits, this);
     this.#decoder = new HpackDecoder(headerListMax);
     this.#sender = new Sender(this.#limits, (stream) => this.#sentEnd(stream));
     this.#idleFrames = new Rate(idleFramesBurst, this.#limits.idleFramesPerSecond, this.#now);
     this.#resets = new Rate(resetsBurst, this.#limits.resetsPerSecond, this.#now);
-    const settings = [
-      [Setting.maxConcurrentStreams, this.#limits.streamsMax],
-      [Setting.initialWindowSize, this.#limits.streamWindow],
-      [Setting.maxFrameSize, this.#limits.frameSizeMax],
-      [Setting.maxHeaderListSize, headerListMax],
-    ] as const;
-    let at = this.#sender.frame(FrameType.settings, 0, 0, 6 * settings.length);
-    for (const [name, value] of settings) {
-      this.#sender.output.bytes[at + 1] = name;
-      write32(this.#sender.output.bytes, at + 2, value);
-      at += 6;
-    }
-    const more = connectionWindow - windowAtFirst;
-    if (more > 0) this.#sender.frameOf32(FrameType.windowUpdate, 0, more);
+    writeSettings(this.#sender, this.#limits);
   }
 
   /** Whether the connection is over: nothing more is read. There may be a last output. */
@@ -162,7 +120,7 @@ export class ServerConnection implements StreamOwner {
   /** Takes bytes that came from the peer. They may be cut anywhere. */
   receive(bytes: Uint8Array): void {
     this.#depth++;
-    this.#receive(bytes);
+    this.#reader.read(bytes);
     this.#depth--;
   }
 
@@ -206,7 +164,7 @@ export class ServerConnection implements StreamOwner {
   close(code: number = ErrorCode.noError, why = ""): void {
     if (this.#isClosed) return;
     this.#depth++;
-    this.#fail(code, why);
+    this.fail(code, why);
     this.#depth--;
     this.#announce();
   }
@@ -216,8 +174,8 @@ export class ServerConnection implements StreamOwner {
     if (this.#isClosed) return;
     this.#depth++;
     const now = this.#now();
-    if (!this.#hasSettings && now - this.#openedAt > this.#limits.handshakeMs) {
-      this.#fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
+    if (!this.#reader.hasSettings && now - this.#openedAt > this.#limits.handshakeMs) {
+      this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
     }
     for (const stream of this.#streams.values()) {
       const isHeld = stream.buffered > 0 && Math.min(stream.sendWindow, this.#sender.window) <= 0;
@@ -298,7 +256,7 @@ export class ServerConnection implements StreamOwner {
   }
 
   /** Ends the connection with a GOAWAY. */
-  #fail(code: number, why: string): void {
+  fail(code: number, why: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#closedWith = code;
@@ -325,13 +283,13 @@ export class ServerConnection implements StreamOwner {
   }
 
   #countReset(): void {
-    if (!this.#resets.take()) this.#fail(ErrorCode.enhanceYourCalm, "too many streams were reset");
+    if (!this.#resets.take()) this.fail(ErrorCode.enhanceYourCalm, "too many streams were reset");
   }
 
   /** Counts a frame that carries nothing; false if the connection ended by it. */
   #countIdle(): boolean {
     if (this.#idleFrames.take()) return true;
-    this.#fail(ErrorCode.enhanceYourCalm, "too many frames that carry nothing");
+    this.fail(ErrorCode.enhanceYourCalm, "too many frames that carry nothing");
     return false;
   }
 
@@ -346,19 +304,8 @@ export class ServerConnection implements StreamOwner {
     stream.isClosed = true;
     this.#streams.delete(stream.id);
     this.#sender.forget(stream);
-    this.#remember(stream.id, how);
+    this.#closed.add(stream.id, how);
     if (this.#streams.size === 0 && this.#lastServed < windowMax) this.#isClosed = true;
-  }
-
-  #remember(id: number, how: number): void {
-    const place = (id >>> 1) % closedKept;
-    this.#closedIds[place] = id;
-    this.#closedHow[place] = how;
-  }
-
-  #howClosed(id: number): number {
-    const place = (id >>> 1) % closedKept;
-    return this.#closedIds[place] === id ? this.#closedHow[place] as number : Closed.unknown;
   }
 
   /** The answer of a stream is complete. Where the request is not, the client need not go on with it. */
@@ -386,169 +333,40 @@ export class ServerConnection implements StreamOwner {
     if (!stream.isClosed) this.resetStream(stream, ErrorCode.internalError);
   }
 
-  // Input.
+  // Input, as the reader cuts it.
 
-  #receive(bytes: Uint8Array): void {
-    if (this.#isClosed) return;
-    const end = bytes.length;
-    let at = this.#prefaceAt < preface.length ? this.#readPreface(bytes) : 0;
-    if (this.#carried > 0) at = this.#complete(bytes, at);
-    while (at < end && !this.#isClosed) {
-      if (this.#left > 0) {
-        at = this.#continueData(bytes, at, end);
-        continue;
-      }
-      if (end - at < frameHeaderBytes) break;
-      const needed = this.#begin(bytes, at);
-      if (needed < 0) {
-        at += frameHeaderBytes;
-        continue;
-      }
-      if (end - at < frameHeaderBytes + needed) break;
-      this.#frame(bytes, at, needed);
-      at += frameHeaderBytes + needed;
-    }
-    if (at < end && !this.#isClosed) this.#keep(bytes, at, end);
-  }
-
-  #readPreface(bytes: Uint8Array): number {
-    let at = 0;
-    for (; at < bytes.length && this.#prefaceAt < preface.length; at++) {
-      if (bytes[at] !== preface[this.#prefaceAt++]) {
-        this.#fail(ErrorCode.protocolError, "the preface of HTTP/2 is missing");
-        break;
-      }
-    }
-    return at;
-  }
-
-  /** Keeps the beginning of a frame until the rest comes. */
-  #keep(bytes: Uint8Array, from: number, to: number): void {
-    const needed = this.#carried + to - from;
-    if (needed > this.#carry.length) {
-      const grown = new Uint8Array(Math.max(needed, 2 * this.#carry.length));
-      copyBytes(grown, 0, this.#carry, 0, this.#carried);
-      this.#carry = grown;
-    }
-    copyBytes(this.#carry, this.#carried, bytes, from, to);
-    this.#carried += to - from;
-  }
-
-  /** Completes the frame whose beginning was kept; returns where the bytes after it begin. */
-  #complete(bytes: Uint8Array, from: number): number {
-    let at = from;
-    if (this.#carried < frameHeaderBytes) {
-      const to = Math.min(bytes.length, at + frameHeaderBytes - this.#carried);
-      this.#keep(bytes, at, to);
-      at = to;
-      if (this.#carried < frameHeaderBytes) return at;
-    }
-    // `#begin` may be asked twice for such a frame, so it changes nothing for one that must be whole.
-    const needed = this.#begin(this.#carry, 0);
-    if (needed < 0) {
-      this.#carried = 0;
-      return at;
-    }
-    const to = Math.min(bytes.length, at + frameHeaderBytes + needed - this.#carried);
-    this.#keep(bytes, at, to);
-    if (this.#carried === frameHeaderBytes + needed && !this.#isClosed) {
-      this.#carried = 0;
-      this.#frame(this.#carry, 0, needed);
-    }
-    return to;
-  }
-
-  /**
-   * Looks at the header of a frame. Returns the bytes of its payload, if the frame must be whole to be read; -1 if it has begun, or the
-   * connection has ended.
-   */
-  #begin(bytes: Uint8Array, at: number): number {
-    const word = read32(bytes, at);
-    const length = word >>> 8;
-    const type = word & 255;
-    const flags = bytes[at + 4] as number;
-    const id = read32(bytes, at + 5) & windowMax;
-    if (length > this.#limits.frameSizeMax) {
-      return this.#stop(ErrorCode.frameSizeError, `a frame of ${length} bytes`);
-    }
-    if (!this.#hasSettings && (type !== FrameType.settings || (flags & Flag.ack) !== 0)) {
-      return this.#stop(ErrorCode.protocolError, "the first frame is not SETTINGS");
-    }
-    if (this.#blockId !== 0 && (type !== FrameType.continuation || id !== this.#blockId)) {
-      return this.#stop(ErrorCode.protocolError, "a block of headers was interrupted");
-    }
-    if (type === FrameType.data) return this.#beginData(length, flags, id);
-    if (type > FrameType.continuation) {
-      if (this.#countIdle()) this.#left = length;
-      this.#dataStream = undefined;
-      this.#dataFlags = 0;
-      this.#padIsNext = false;
-      this.#padding = 0;
-      return -1;
-    }
-    if (length > this.#limits.headerBlockMax) {
-      return this.#stop(ErrorCode.enhanceYourCalm, `a frame of type ${type} of ${length} bytes`);
-    }
-    return length;
-  }
-
-  #stop(code: number, why: string): -1 {
-    this.#fail(code, why);
-    return -1;
-  }
-
-  #beginData(length: number, flags: number, id: number): -1 {
-    if (id === 0) return this.#stop(ErrorCode.protocolError, "DATA on stream 0");
-    const stream = this.#streams.get(id);
+  /** @inheritDoc */
+  beginData(length: number, flags: number, id: number): void {
+    this.#dataStream = undefined;
+    this.#dataFlags = flags;
+    if (id === 0) return this.fail(ErrorCode.protocolError, "DATA on stream 0");
     if (this.#unreturned + length > this.#limits.connectionWindow) {
-      return this.#stop(ErrorCode.flowControlError, "DATA beyond the connection's window");
+      return this.fail(ErrorCode.flowControlError, "DATA beyond the connection's window");
     }
     this.#returnWindow(length);
-    this.#left = length;
-    this.#dataId = id;
-    this.#dataFlags = flags;
+    const stream = this.#streams.get(id);
+    if (stream === undefined || stream.remoteIsClosed) return this.#lateData(id, stream);
+    if (length > stream.receiveWindow) return this.#refuse(stream, ErrorCode.flowControlError);
+    stream.receiveWindow -= length;
     this.#dataStream = stream;
-    this.#padding = 0;
-    this.#padIsNext = (flags & Flag.padded) !== 0;
-    if (this.#padIsNext && length === 0) {
-      return this.#stop(ErrorCode.frameSizeError, "padded DATA without its padding's length");
-    }
-    if (stream === undefined || stream.remoteIsClosed) {
-      this.#dataStream = undefined;
-      if (!this.#lateData(id, stream)) return -1;
-    } else if (length > stream.receiveWindow) {
-      this.#dataStream = undefined;
-      this.#refuse(stream, ErrorCode.flowControlError);
-    } else {
-      stream.receiveWindow -= length;
-    }
-    if (length === 0) {
-      if ((flags & Flag.endStream) === 0 && !this.#countIdle()) return -1;
-      this.#endData();
-    }
-    return -1;
+    if (length === 0 && (flags & Flag.endStream) === 0) this.#countIdle();
   }
 
-  /** DATA of a stream whose request is complete, or that is not open; false if the connection ended by it. */
-  #lateData(id: number, stream: Http2Stream | undefined): boolean {
-    if (stream !== undefined) {
-      this.#refuse(stream, ErrorCode.streamClosed);
-      return !this.#isClosed;
-    }
-    if (id > this.#lastServed) return this.#countIdle();
+  /** DATA of a stream whose request is complete, or that is not open. */
+  #lateData(id: number, stream: Http2Stream | undefined): void {
+    if (stream !== undefined) return this.#refuse(stream, ErrorCode.streamClosed);
+    if (id > this.#lastServed) return void this.#countIdle();
     if (id > this.#lastId || (id & 1) === 0) {
-      this.#fail(ErrorCode.protocolError, `DATA on stream ${id}, which is not open`);
-      return false;
+      return this.fail(ErrorCode.protocolError, `DATA on stream ${id}, which is not open`);
     }
-    const how = this.#howClosed(id);
-    if (how === Closed.byOurReset) return true; // it was on its way
+    const how = this.#closed.how(id);
+    if (how === Closed.byOurReset) return; // it was on its way
     if (how === Closed.byBoth) {
-      this.#fail(ErrorCode.streamClosed, `DATA on stream ${id}, which has ended`);
-      return false;
+      return this.fail(ErrorCode.streamClosed, `DATA on stream ${id}, which has ended`);
     }
     this.#sender.frameOf32(FrameType.rstStream, id, ErrorCode.streamClosed);
-    this.#remember(id, Closed.byOurReset);
-    return this.#countIdle();
+    this.#closed.add(id, Closed.byOurReset);
+    this.#countIdle();
   }
 
   /** Gives the connection's window back, in steps of half of it. */
@@ -559,44 +377,24 @@ export class ServerConnection implements StreamOwner {
     this.#unreturned = 0;
   }
 
-  /** Goes on with the payload of a DATA frame; returns where it stopped. */
-  #continueData(bytes: Uint8Array, from: number, end: number): number {
-    let at = from;
-    const stream = this.#dataStream;
-    if (this.#padIsNext) {
-      this.#padIsNext = false;
-      this.#padding = bytes[at++] as number;
-      this.#left--;
-      if (this.#padding > this.#left) {
-        this.#fail(ErrorCode.protocolError, "padding that is longer than its frame");
-        return end;
-      }
-      if (stream !== undefined) stream.consumed(1 + this.#padding);
-    }
-    const count = Math.min(end - at, this.#left - this.#padding);
-    if (count > 0) {
-      this.#left -= count;
-      if (stream !== undefined && !stream.isClosed) {
-        this.#giveData(stream, at === 0 && count === end ? bytes : bytes.subarray(at, at + count));
-      }
-      at += count;
-    }
-    if (this.#left === this.#padding) {
-      const padding = Math.min(end - at, this.#padding);
-      this.#left -= padding;
-      this.#padding -= padding;
-      at += padding;
-    }
-    if (this.#left === 0 && !this.#isClosed) this.#endData();
-    return at;
+  /** @inheritDoc */
+  skipData(count: number): void {
+    this.#dataStream?.consumed(count);
   }
 
-  #giveData(stream: Http2Stream, view: Uint8Array): void {
+  /** @inheritDoc */
+  skipFrame(): void {
+    this.#countIdle();
+  }
+
+  /** @inheritDoc */
+  giveData(view: Uint8Array): void {
+    const stream = this.#dataStream;
+    if (stream === undefined || stream.isClosed) return;
     stream.received += view.length;
     const { contentLength } = stream.request;
     if (contentLength >= 0 && stream.received > contentLength) {
-      this.#refuse(stream, ErrorCode.protocolError);
-      return;
+      return this.#refuse(stream, ErrorCode.protocolError);
     }
     try {
       stream.events.onData(view);
@@ -605,8 +403,8 @@ export class ServerConnection implements StreamOwner {
     }
   }
 
-  /** A DATA frame is complete. */
-  #endData(): void {
+  /** @inheritDoc */
+  endData(): void {
     const stream = this.#dataStream;
     this.#dataStream = undefined;
     if (stream !== undefined && (this.#dataFlags & Flag.endStream) !== 0) this.#endRequest(stream);
@@ -627,15 +425,16 @@ export class ServerConnection implements StreamOwner {
     }
   }
 
-  /** Handles a whole frame that is not DATA. */
-  #frame(bytes: Uint8Array, start: number, length: number): void {
-    const type = bytes[start + 3] as number;
-    const flags = bytes[start + 4] as number;
-    const id = read32(bytes, start + 5) & windowMax;
-    const at = start + frameHeaderBytes;
+  /** @inheritDoc */
+  takeFrame(
+    type: number,
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+    flags: number,
+    id: number,
+  ): void {
     switch (type) {
-      case FrameType.headers:
-        return this.#onHeaders(bytes, at, length, flags, id);
       case FrameType.windowUpdate:
         return this.#onWindowUpdate(bytes, at, length, id);
       case FrameType.rstStream:
@@ -644,33 +443,31 @@ export class ServerConnection implements StreamOwner {
         return this.#onPing(bytes, at, length, flags, id);
       case FrameType.settings:
         return this.#onSettings(bytes, at, length, flags, id);
-      case FrameType.continuation:
-        return this.#onContinuation(bytes, at, length, flags);
       case FrameType.priority:
         return this.#onPriority(length, id);
       case FrameType.goAway:
-        if (id !== 0) return this.#fail(ErrorCode.protocolError, "GOAWAY on a stream");
-        if (length < 8) return this.#fail(ErrorCode.frameSizeError, "a GOAWAY that is too short");
+        if (id !== 0) return this.fail(ErrorCode.protocolError, "GOAWAY on a stream");
+        if (length < 8) return this.fail(ErrorCode.frameSizeError, "a GOAWAY that is too short");
         this.#countIdle();
         return;
       default:
-        return this.#fail(ErrorCode.protocolError, "a client can't push");
+        return this.fail(ErrorCode.protocolError, "a client can't push");
     }
   }
 
   #onPriority(length: number, id: number): void {
-    if (id === 0) return this.#fail(ErrorCode.protocolError, "PRIORITY on stream 0");
+    if (id === 0) return this.fail(ErrorCode.protocolError, "PRIORITY on stream 0");
     if (length !== 5) {
       const stream = this.#streams.get(id);
-      if (stream === undefined) return this.#fail(ErrorCode.frameSizeError, "a wrong PRIORITY");
+      if (stream === undefined) return this.fail(ErrorCode.frameSizeError, "a wrong PRIORITY");
       return this.#refuse(stream, ErrorCode.frameSizeError);
     }
     this.#countIdle();
   }
 
   #onPing(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
-    if (id !== 0) return this.#fail(ErrorCode.protocolError, "PING on a stream");
-    if (length !== 8) return this.#fail(ErrorCode.frameSizeError, "a PING that has not 8 bytes");
+    if (id !== 0) return this.fail(ErrorCode.protocolError, "PING on a stream");
+    if (length !== 8) return this.fail(ErrorCode.frameSizeError, "a PING that has not 8 bytes");
     if (!this.#countIdle()) return;
     if ((flags & Flag.ack) === 0) {
       const target = this.#sender.frame(FrameType.ping, Flag.ack, 0, 8);
@@ -691,97 +488,55 @@ export class ServerConnection implements StreamOwner {
   /** A client that sends much that must be answered, and never reads. */
   #checkOutput(): void {
     if (this.#sender.output.length <= this.#limits.outputMax + outputSlack) return;
-    this.#fail(ErrorCode.enhanceYourCalm, "too much waits to be read");
+    this.fail(ErrorCode.enhanceYourCalm, "too much waits to be read");
   }
 
-  #onSettings(bytes: Uint8Array, from: number, length: number, flags: number, id: number): void {
-    if (id !== 0) return this.#fail(ErrorCode.protocolError, "SETTINGS on a stream");
+  #onSettings(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
+    if (id !== 0) return this.fail(ErrorCode.protocolError, "SETTINGS on a stream");
+    if (!this.#countIdle()) return;
     if ((flags & Flag.ack) !== 0) {
-      if (length !== 0) return this.#fail(ErrorCode.frameSizeError, "an ACK that has settings");
-      this.#countIdle();
+      if (length !== 0) this.fail(ErrorCode.frameSizeError, "an ACK that has settings");
       return;
     }
-    if (length % 6 !== 0) return this.#fail(ErrorCode.frameSizeError, "a part of a setting");
-    this.#hasSettings = true;
-    if (!this.#countIdle()) return;
-    for (let at = from; at < from + length && !this.#isClosed; at += 6) {
-      this.#set(((bytes[at] as number) << 8) | (bytes[at + 1] as number), read32(bytes, at + 2));
+    if (length % settingBytes !== 0) {
+      return this.fail(ErrorCode.frameSizeError, "a part of a setting");
     }
-    if (this.#isClosed) return;
+    const fault = applySettings(bytes, at, at + length, this.#sender, this.#streams.values());
+    if (fault !== undefined) return this.fail(fault.code, fault.why);
     this.#sender.frame(FrameType.settings, Flag.ack, 0, 0);
     this.#checkOutput();
   }
 
-  #set(name: number, value: number): void {
-    switch (name) {
-      case Setting.headerTableSize:
-        if (value < 4096) this.#sender.mustSayNoTable = true;
-        return;
-      case Setting.enablePush:
-        if (value > 1) this.#fail(ErrorCode.protocolError, `ENABLE_PUSH of ${value}`);
-        return;
-      case Setting.initialWindowSize:
-        if (value > windowMax) {
-          return this.#fail(ErrorCode.flowControlError, `a window of ${value} bytes`);
-        }
-        return this.#setWindows(value);
-      case Setting.maxFrameSize:
-        if (value < frameSizeAtFirst || value > frameSizeLimit) {
-          return this.#fail(ErrorCode.protocolError, `MAX_FRAME_SIZE of ${value}`);
-        }
-        this.#sender.frameSizeMax = value;
-        return;
-    }
-  }
-
-  /** Changes the windows of all open streams by the difference; they may become negative. */
-  #setWindows(value: number): void {
-    const more = value - this.#sender.windowOfStreams;
-    this.#sender.windowOfStreams = value;
-    for (const stream of this.#streams.values()) {
-      if (stream.sendWindow + more > windowMax) {
-        return this.#fail(ErrorCode.flowControlError, "a stream's window above 2^31 - 1");
-      }
-      this.#widen(stream, more);
-    }
-  }
-
-  #widen(stream: Http2Stream, more: number): void {
-    stream.sendWindow += more;
-    if (more > 0) stream.stalledAt = 0;
-    if (stream.buffered > 0) this.#sender.wait(stream);
-  }
-
   #onWindowUpdate(bytes: Uint8Array, at: number, length: number, id: number): void {
-    if (length !== 4) return this.#fail(ErrorCode.frameSizeError, "a wrong WINDOW_UPDATE");
+    if (length !== 4) return this.fail(ErrorCode.frameSizeError, "a wrong WINDOW_UPDATE");
     const more = read32(bytes, at) & windowMax;
     if (id === 0) {
-      if (more === 0) return this.#fail(ErrorCode.protocolError, "WINDOW_UPDATE of 0");
+      if (more === 0) return this.fail(ErrorCode.protocolError, "WINDOW_UPDATE of 0");
       if (this.#sender.window + more > windowMax) {
-        return this.#fail(ErrorCode.flowControlError, "the connection's window above 2^31 - 1");
+        return this.fail(ErrorCode.flowControlError, "the connection's window above 2^31 - 1");
       }
       this.#sender.window += more;
       return;
     }
     const stream = this.#streams.get(id);
     if (stream === undefined) {
-      if (id > this.#lastId) this.#fail(ErrorCode.protocolError, "WINDOW_UPDATE before HEADERS");
+      if (id > this.#lastId) this.fail(ErrorCode.protocolError, "WINDOW_UPDATE before HEADERS");
       return;
     }
     if (more === 0) return this.#refuse(stream, ErrorCode.protocolError);
     if (stream.sendWindow + more > windowMax) {
       return this.#refuse(stream, ErrorCode.flowControlError);
     }
-    this.#widen(stream, more);
+    this.#sender.widen(stream, more);
   }
 
   #onReset(length: number, id: number, code: number): void {
-    if (id === 0) return this.#fail(ErrorCode.protocolError, "RST_STREAM on stream 0");
-    if (length !== 4) return this.#fail(ErrorCode.frameSizeError, "a wrong RST_STREAM");
+    if (id === 0) return this.fail(ErrorCode.protocolError, "RST_STREAM on stream 0");
+    if (length !== 4) return this.fail(ErrorCode.frameSizeError, "a wrong RST_STREAM");
     const stream = this.#streams.get(id);
     if (stream === undefined) {
       if (id > this.#lastId && id <= this.#lastServed) {
-        return this.#fail(ErrorCode.protocolError, "RST_STREAM before HEADERS");
+        return this.fail(ErrorCode.protocolError, "RST_STREAM before HEADERS");
       }
       this.#countIdle();
       return;
@@ -792,67 +547,20 @@ export class ServerConnection implements StreamOwner {
     if (!isAnswered) this.#countReset();
   }
 
-  // Headers.
-
-  #onHeaders(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
-    if (id === 0) return this.#fail(ErrorCode.protocolError, "HEADERS on stream 0");
-    let from = at;
-    let to = at + length;
-    if ((flags & Flag.padded) !== 0) {
-      if (length < 1) return this.#fail(ErrorCode.frameSizeError, "HEADERS without their padding");
-      to -= bytes[from++] as number;
-    }
-    if ((flags & Flag.priority) !== 0) from += 5;
-    if (from > to) return this.#fail(ErrorCode.protocolError, "HEADERS shorter than their parts");
-    if ((flags & Flag.endHeaders) !== 0) return this.#onBlock(bytes, from, to, flags, id);
-    this.#blockId = id;
-    this.#blockFlags = flags;
-    this.#blockLength = 0;
-    this.#blockFrames = 0;
-    this.#growBlock(bytes, from, to);
-  }
-
-  #growBlock(bytes: Uint8Array, from: number, to: number): void {
-    const needed = this.#blockLength + to - from;
-    if (needed > this.#limits.headerBlockMax) {
-      return this.#fail(ErrorCode.enhanceYourCalm, "headers that are too large");
-    }
-    if (needed > this.#block.length) {
-      const grown = new Uint8Array(Math.max(needed, 2 * this.#block.length));
-      copyBytes(grown, 0, this.#block, 0, this.#blockLength);
-      this.#block = grown;
-    }
-    copyBytes(this.#block, this.#blockLength, bytes, from, to);
-    this.#blockLength = needed;
-  }
-
-  #onContinuation(bytes: Uint8Array, at: number, length: number, flags: number): void {
-    const id = this.#blockId;
-    if (id === 0) return this.#fail(ErrorCode.protocolError, "CONTINUATION without HEADERS");
-    this.#growBlock(bytes, at, at + length);
-    if (++this.#blockFrames > this.#limits.continuationsMax) {
-      this.#fail(ErrorCode.enhanceYourCalm, "too many CONTINUATION frames");
-    }
-    if (this.#isClosed || (flags & Flag.endHeaders) === 0) return;
-    this.#blockId = 0;
-    this.#onBlock(this.#block, 0, this.#blockLength, this.#blockFlags, id);
-    this.#block = new Uint8Array(0);
-  }
-
-  /** A whole block of headers. It is decoded in any case, so that the tables of both sides stay the same. */
-  #onBlock(bytes: Uint8Array, from: number, to: number, flags: number, id: number): void {
+  /** Takes a block of headers. It is decoded in any case, so that the tables of both sides stay the same. */
+  takeHeaders(bytes: Uint8Array, from: number, to: number, flags: number, id: number): void {
     const list = this.#decoder.decode(bytes, from, to);
-    if (list instanceof HpackFault) return this.#fail(ErrorCode.compressionError, list.text);
+    if (list instanceof HpackFault) return this.fail(ErrorCode.compressionError, list.text);
     const isEnd = (flags & Flag.endStream) !== 0;
     const stream = this.#streams.get(id);
     if (stream !== undefined) return this.#onTrailers(stream, list, isEnd);
     if (id > this.#lastServed) return void this.#countIdle();
-    if ((id & 1) === 0) return this.#fail(ErrorCode.protocolError, "a client's stream is odd");
+    if ((id & 1) === 0) return this.fail(ErrorCode.protocolError, "a client's stream is odd");
     if (id > this.#lastId) return this.#open(id, list, isEnd);
-    const how = this.#howClosed(id);
+    const how = this.#closed.how(id);
     if (how === Closed.byOurReset) return void this.#countIdle();
     const code = how === Closed.unknown ? ErrorCode.protocolError : ErrorCode.streamClosed;
-    this.#fail(code, `HEADERS on stream ${id}, which is not open`);
+    this.fail(code, `HEADERS on stream ${id}, which is not open`);
   }
 
   #onTrailers(stream: Http2Stream, list: HeaderList, isEnd: boolean): void {

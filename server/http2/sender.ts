@@ -221,6 +221,13 @@ export class Sender {
     this.#waiting.add(stream);
   }
 
+  /** Makes the window of a stream larger, or smaller by a negative number. */
+  widen(stream: Http2Stream, more: number): void {
+    stream.sendWindow += more;
+    if (more > 0) stream.stalledAt = 0;
+    if (stream.buffered > 0) this.wait(stream);
+  }
+
   /** Forgets a stream that is closed. */
   forget(stream: Http2Stream): void {
     if (stream.isWaiting) this.#waiting.delete(stream);
