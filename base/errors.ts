@@ -25,6 +25,7 @@ export type ReplayErrorCode =
   | "kernel-version"
   | "limit"
   | "memory"
+  | "message-damaged"
   | "not-savable"
   | "not-sharable"
   | "order"
@@ -35,6 +36,7 @@ export type ReplayErrorCode =
   | "record-unknown"
   | "revoked"
   | "rule"
+  | "samples-differ"
   | "selector-unknown"
   | "snapshot-corrupt"
   | "snapshot-foreign"
@@ -95,6 +97,7 @@ export interface ReplayErrorOptions {
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
+ * | `message-damaged`, `samples-differ` | data of Reverb's protocol is damaged, or does not fit into one batch |
  * | `snapshot-…` | `foreign`, `version`, `truncated`, `corrupt`, `mismatch`: why a snapshot was refused |
  *
  * @example

@@ -41,6 +41,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_PACE_SIZE, "pace-size"],
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
+  [abi.EXRP_STATUS_DAMAGED, "message-damaged"],
 ]);
 
 /** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`. */
@@ -149,10 +150,27 @@ function text(
       return `the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`;
     case abi.EXRP_STATUS_DATA_MISMATCH:
       return `the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`;
+    case abi.EXRP_STATUS_DAMAGED:
+      return `sample ${b}, column ${c}: ${DAMAGES.get(Number(a)) ?? `damage ${a}`}`;
     default:
       return `status ${status} (${detail.join(", ")})`;
   }
 }
+
+/** What is wrong with samples or a tensor. */
+const DAMAGES: ReadonlyMap<number, string> = new Map([
+  [abi.EXRP_DAMAGE_PROTOBUF, "the bytes are no protobuf message"],
+  [abi.EXRP_DAMAGE_ITEM, "the sample comes without its item"],
+  [abi.EXRP_DAMAGE_CHUNK, "it needs a chunk that did not come with the sample"],
+  [abi.EXRP_DAMAGE_TENSOR, "it needs a tensor that its chunk does not have"],
+  [abi.EXRP_DAMAGE_SLICE, "it needs rows that its tensor does not have"],
+  [abi.EXRP_DAMAGE_SQUEEZE, "a squeezed column must have exactly one row"],
+  [abi.EXRP_DAMAGE_MIXED, "its rows have different dtypes or shapes"],
+  [abi.EXRP_DAMAGE_DTYPE, "its dtype is unknown, or has elements without a fixed size"],
+  [abi.EXRP_DAMAGE_SHAPE, "its shape is unknown or too large, or has no rows"],
+  [abi.EXRP_DAMAGE_CONTENT, "its elements do not unpack to what its shape says"],
+  [abi.EXRP_DAMAGE_LAYOUT, "the samples are not those that were looked at before"],
+]);
 
 /** Why a call can never be made at this pace: it alone is too large, or it and a call of the other kind wait for each other. */
 function paceSizeText(records: boolean, asked: number, other: number, band: number): string {

@@ -260,6 +260,27 @@ export const symbols = {
   exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
   /** `(tables, streams, streams_count, count)` */
   exrp_tables_awake: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(rank, data_size, flags, capacity)` */
+  exrp_tensor_capacity: { parameters: ["u32", "f64", "u32", "buffer"], result: "i32" },
+  /** `(dtype, shape, rank, data, data_size, flags, tensor, tensor_size, written)` */
+  exrp_tensor_encode: {
+    parameters: ["u32", "buffer", "u32", "buffer", "f64", "u32", "buffer", "f64", "buffer"],
+    result: "i32",
+  },
+  /** `(tensor, tensor_size, info, info_count)` */
+  exrp_tensor_info: { parameters: ["buffer", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tensor, tensor_size, flags, data, data_size)` */
+  exrp_tensor_decode: { parameters: ["buffer", "u32", "u32", "buffer", "f64"], result: "i32" },
+  /** `(message, message_size, samples_max, flags, layout, layout_count)` */
+  exrp_samples_scan: {
+    parameters: ["buffer", "u32", "u32", "u32", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(message, message_size, layout, layout_count, out, out_size)` */
+  exrp_samples_decode: {
+    parameters: ["buffer", "u32", "buffer", "u32", "buffer", "f64"],
+    result: "i32",
+  },
 } as const;
 
 /** A buffer of the caller's: an array of numbers. */
@@ -725,6 +746,58 @@ export interface KernelSymbols {
     streams_count: number,
     count: KernelBuffer,
   ): number;
+  /** `exrp_tensor_capacity` of kernel/exrp.h. */
+  exrp_tensor_capacity(
+    rank: number,
+    data_size: number,
+    flags: number,
+    capacity: KernelBuffer,
+  ): number;
+  /** `exrp_tensor_encode` of kernel/exrp.h. */
+  exrp_tensor_encode(
+    dtype: number,
+    shape: KernelBuffer,
+    rank: number,
+    data: KernelBuffer,
+    data_size: number,
+    flags: number,
+    tensor: KernelBuffer,
+    tensor_size: number,
+    written: KernelBuffer,
+  ): number;
+  /** `exrp_tensor_info` of kernel/exrp.h. */
+  exrp_tensor_info(
+    tensor: KernelBuffer,
+    tensor_size: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_tensor_decode` of kernel/exrp.h. */
+  exrp_tensor_decode(
+    tensor: KernelBuffer,
+    tensor_size: number,
+    flags: number,
+    data: KernelBuffer,
+    data_size: number,
+  ): number;
+  /** `exrp_samples_scan` of kernel/exrp.h. */
+  exrp_samples_scan(
+    message: KernelBuffer,
+    message_size: number,
+    samples_max: number,
+    flags: number,
+    layout: KernelBuffer,
+    layout_count: number,
+  ): number;
+  /** `exrp_samples_decode` of kernel/exrp.h. */
+  exrp_samples_decode(
+    message: KernelBuffer,
+    message_size: number,
+    layout: KernelBuffer,
+    layout_count: number,
+    out: KernelBuffer,
+    out_size: number,
+  ): number;
 }
 
 export const EXRP_ABI_VERSION = 6;
@@ -766,6 +839,7 @@ export const EXRP_STATUS_CHUNKS_KEPT = 56;
 export const EXRP_STATUS_ITEM_PRIORITY = 57;
 export const EXRP_STATUS_ITEM_BYTES = 58;
 export const EXRP_STATUS_ITEM_EMPTY = 59;
+export const EXRP_STATUS_DAMAGED = 60;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;
@@ -782,6 +856,7 @@ export const EXRP_LIMIT_KEPT = 8;
 export const EXRP_LIMIT_N_STEPS = 8;
 export const EXRP_LIMIT_TAGS = 16;
 export const EXRP_LIMIT_WINDOW = 65536;
+export const EXRP_LIMIT_RANK = 32;
 export const EXRP_LIMIT_REPLAYS = 65536;
 export const EXRP_LIMIT_SEATS = 255;
 export const EXRP_LIMIT_TICKETS = 4096;
@@ -1004,6 +1079,67 @@ export const EXRP_ITEM_BYTES = 3;
 export const EXRP_ITEM_COUNT = 4;
 export const EXRP_ALLOW_INSERTS = 0;
 export const EXRP_ALLOW_SAMPLES = 1;
+export const EXRP_TENSOR_FLOAT32 = 1;
+export const EXRP_TENSOR_FLOAT64 = 2;
+export const EXRP_TENSOR_INT32 = 3;
+export const EXRP_TENSOR_UINT8 = 4;
+export const EXRP_TENSOR_INT16 = 5;
+export const EXRP_TENSOR_INT8 = 6;
+export const EXRP_TENSOR_STRING = 7;
+export const EXRP_TENSOR_COMPLEX64 = 8;
+export const EXRP_TENSOR_INT64 = 9;
+export const EXRP_TENSOR_BOOL = 10;
+export const EXRP_TENSOR_BFLOAT16 = 14;
+export const EXRP_TENSOR_UINT16 = 17;
+export const EXRP_TENSOR_COMPLEX128 = 18;
+export const EXRP_TENSOR_FLOAT16 = 19;
+export const EXRP_TENSOR_UINT32 = 22;
+export const EXRP_TENSOR_UINT64 = 23;
+export const EXRP_PACK_DELTA = 1;
+export const EXRP_PACK_PLAIN = 2;
+export const EXRP_PACK_FLAGS_ALL = 3;
+export const EXRP_DAMAGE_PROTOBUF = 1;
+export const EXRP_DAMAGE_ITEM = 2;
+export const EXRP_DAMAGE_CHUNK = 3;
+export const EXRP_DAMAGE_TENSOR = 4;
+export const EXRP_DAMAGE_SLICE = 5;
+export const EXRP_DAMAGE_SQUEEZE = 6;
+export const EXRP_DAMAGE_MIXED = 7;
+export const EXRP_DAMAGE_DTYPE = 8;
+export const EXRP_DAMAGE_SHAPE = 9;
+export const EXRP_DAMAGE_CONTENT = 10;
+export const EXRP_DAMAGE_LAYOUT = 11;
+export const EXRP_TENSOR_INFO_DTYPE = 0;
+export const EXRP_TENSOR_INFO_RANK = 1;
+export const EXRP_TENSOR_INFO_BYTES = 2;
+export const EXRP_TENSOR_INFO_DIMS = 3;
+export const EXRP_TENSOR_INFO_COUNT = 35;
+export const EXRP_SCAN_ALL = 0;
+export const EXRP_SCAN_ALIKE = 1;
+export const EXRP_SAMPLES_COUNT = 0;
+export const EXRP_SAMPLES_MESSAGE_BYTES = 1;
+export const EXRP_SAMPLES_OUT_BYTES = 2;
+export const EXRP_SAMPLES_COLUMNS = 3;
+export const EXRP_SAMPLES_ALL_AGREE = 4;
+export const EXRP_SAMPLES_KEYS = 5;
+export const EXRP_SAMPLES_PROBABILITIES = 6;
+export const EXRP_SAMPLES_PRIORITIES = 7;
+export const EXRP_SAMPLES_TABLE_SIZES = 8;
+export const EXRP_SAMPLES_TIMES_SAMPLED = 9;
+export const EXRP_SAMPLES_HEAD = 10;
+export const EXRP_SAMPLES_DTYPE = 0;
+export const EXRP_SAMPLES_RANK = 1;
+export const EXRP_SAMPLES_ROWS = 2;
+export const EXRP_SAMPLES_LENGTH = 3;
+export const EXRP_SAMPLES_SQUEEZED = 4;
+export const EXRP_SAMPLES_AGREES = 5;
+export const EXRP_SAMPLES_OFFSET = 6;
+export const EXRP_SAMPLES_BYTES = 7;
+export const EXRP_SAMPLES_LENGTHS = 8;
+export const EXRP_SAMPLES_ROW_BYTES = 9;
+export const EXRP_SAMPLES_DIMS = 10;
+export const EXRP_SAMPLES_COLUMN = 42;
+export const EXRP_SAMPLES_RAGGED = -1;
 export const EXRP_INDEX_NONE = 4294967295;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;

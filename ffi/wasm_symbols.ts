@@ -169,4 +169,19 @@ export const wasmSymbols = {
   },
   exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
   exrp_tables_awake: { parameters: ["u32", "out u32", "u32", "out u32"], result: "i32" },
+  exrp_tensor_capacity: { parameters: ["u32", "f64", "u32", "out f64"], result: "i32" },
+  exrp_tensor_encode: {
+    parameters: ["u32", "in f64", "u32", "in u8", "f64", "u32", "out u8", "f64", "out f64"],
+    result: "i32",
+  },
+  exrp_tensor_info: { parameters: ["in u8", "u32", "out f64", "u32"], result: "i32" },
+  exrp_tensor_decode: { parameters: ["in u8", "u32", "u32", "out u8", "f64"], result: "i32" },
+  exrp_samples_scan: {
+    parameters: ["in u8", "u32", "u32", "u32", "out f64", "u32"],
+    result: "i32",
+  },
+  exrp_samples_decode: {
+    parameters: ["in u8", "u32", "in f64", "u32", "out u8", "f64"],
+    result: "i32",
+  },
 } as const;

@@ -96,6 +96,8 @@ extern "C" {
 #define EXRP_STATUS_ITEM_BYTES 58        /* an item's chunks alone are more than its table may have [item's index, bytes, largest] */
 #define EXRP_STATUS_ITEM_EMPTY 59        /* an item without any slice of a chunk [item's index; key, high and low] */
 
+#define EXRP_STATUS_DAMAGED 60           /* samples or a tensor are not what they must be [EXRP_DAMAGE_*; index of the sample; index of the column] */
+
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
 #define EXRP_LIMIT_TABLES_TABLES 64    /* tables of one set */
@@ -113,6 +115,7 @@ extern "C" {
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
 #define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick table takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
+#define EXRP_LIMIT_RANK 32       /* dimensions of a tensor in a message */
 #define EXRP_LIMIT_REPLAYS 65536 /* ids in use */
 #define EXRP_LIMIT_SEATS 255     /* ids of one replay */
 #define EXRP_LIMIT_TICKETS 4096  /* tickets of one replay, ever */
@@ -405,6 +408,80 @@ extern "C" {
 /* What exrp_tables_allow is asked for. */
 #define EXRP_ALLOW_INSERTS 0
 #define EXRP_ALLOW_SAMPLES 1
+
+/* The elements of tensors in messages: the numbers of TensorFlow's DataType. */
+#define EXRP_TENSOR_FLOAT32 1
+#define EXRP_TENSOR_FLOAT64 2
+#define EXRP_TENSOR_INT32 3
+#define EXRP_TENSOR_UINT8 4
+#define EXRP_TENSOR_INT16 5
+#define EXRP_TENSOR_INT8 6
+#define EXRP_TENSOR_STRING 7
+#define EXRP_TENSOR_COMPLEX64 8
+#define EXRP_TENSOR_INT64 9
+#define EXRP_TENSOR_BOOL 10
+#define EXRP_TENSOR_BFLOAT16 14
+#define EXRP_TENSOR_UINT16 17
+#define EXRP_TENSOR_COMPLEX128 18
+#define EXRP_TENSOR_FLOAT16 19
+#define EXRP_TENSOR_UINT32 22
+#define EXRP_TENSOR_UINT64 23
+
+/* How a tensor is packed. */
+#define EXRP_PACK_DELTA 1 /* integers of rank 2 or more: each row as its difference to the one before */
+#define EXRP_PACK_PLAIN 2 /* not made smaller: for what stays in this process */
+#define EXRP_PACK_FLAGS_ALL 3
+
+/* What is wrong with samples or a tensor. */
+#define EXRP_DAMAGE_PROTOBUF 1 /* no protobuf message */
+#define EXRP_DAMAGE_ITEM 2     /* a sample without its item */
+#define EXRP_DAMAGE_CHUNK 3    /* a slice of a chunk that did not come with the sample */
+#define EXRP_DAMAGE_TENSOR 4   /* a slice of a tensor that its chunk does not have */
+#define EXRP_DAMAGE_SLICE 5    /* no slice, or one of rows that its tensor does not have */
+#define EXRP_DAMAGE_SQUEEZE 6  /* a squeezed column that has not exactly one row */
+#define EXRP_DAMAGE_MIXED 7    /* slices of one column whose rows have different dtypes or shapes */
+#define EXRP_DAMAGE_DTYPE 8    /* elements of a dtype without a fixed size, or unknown */
+#define EXRP_DAMAGE_SHAPE 9    /* a shape that is unknown, too large, or has no rows */
+#define EXRP_DAMAGE_CONTENT 10 /* elements that do not unpack to what the shape says */
+#define EXRP_DAMAGE_LAYOUT 11  /* samples other than those that the layout is of; after EXRP_SCAN_ALIKE, samples that are not like the first */
+
+/* Indices into the numbers of exrp_tensor_info. */
+#define EXRP_TENSOR_INFO_DTYPE 0
+#define EXRP_TENSOR_INFO_RANK 1
+#define EXRP_TENSOR_INFO_BYTES 2 /* of its elements; 0 for strings */
+#define EXRP_TENSOR_INFO_DIMS 3  /* EXRP_LIMIT_RANK numbers */
+#define EXRP_TENSOR_INFO_COUNT 35
+
+/* How exrp_samples_scan looks. */
+#define EXRP_SCAN_ALL 0
+#define EXRP_SCAN_ALIKE 1 /* takes all samples to be like the first, which saves half the time; exrp_samples_decode says where they are not */
+
+/* Indices into the layout of samples: EXRP_SAMPLES_HEAD numbers, then EXRP_SAMPLES_COLUMN numbers for each column. The offsets are places in the
+ * buffer of exrp_samples_decode. */
+#define EXRP_SAMPLES_COUNT 0         /* whole samples */
+#define EXRP_SAMPLES_MESSAGE_BYTES 1 /* bytes of the message up to the end of the last of them */
+#define EXRP_SAMPLES_OUT_BYTES 2     /* bytes of the buffer; infinite where no buffer can be so large */
+#define EXRP_SAMPLES_COLUMNS 3       /* columns of the first sample */
+#define EXRP_SAMPLES_ALL_AGREE 4     /* 1 where all samples have the same columns, but perhaps other lengths; else they can't be decoded together */
+#define EXRP_SAMPLES_KEYS 5          /* offset of 8 bytes a sample: its item's key, little-endian */
+#define EXRP_SAMPLES_PROBABILITIES 6 /* offsets of a double a sample */
+#define EXRP_SAMPLES_PRIORITIES 7
+#define EXRP_SAMPLES_TABLE_SIZES 8
+#define EXRP_SAMPLES_TIMES_SAMPLED 9
+#define EXRP_SAMPLES_HEAD 10
+#define EXRP_SAMPLES_DTYPE 0     /* EXRP_TENSOR_*; a column of strings gets no bytes in the buffer */
+#define EXRP_SAMPLES_RANK 1      /* dimensions of a row */
+#define EXRP_SAMPLES_ROWS 2      /* of all samples together */
+#define EXRP_SAMPLES_LENGTH 3    /* rows of each sample, or EXRP_SAMPLES_RAGGED */
+#define EXRP_SAMPLES_SQUEEZED 4  /* 1 where the only row of a sample stands for itself, without a dimension of rows */
+#define EXRP_SAMPLES_AGREES 5    /* 0 where dtype, shape or squeezing differ between samples */
+#define EXRP_SAMPLES_OFFSET 6    /* of the column's rows */
+#define EXRP_SAMPLES_BYTES 7     /* of them */
+#define EXRP_SAMPLES_LENGTHS 8   /* offset of the rows of each sample, uint32; -1 where they are the same */
+#define EXRP_SAMPLES_ROW_BYTES 9
+#define EXRP_SAMPLES_DIMS 10     /* EXRP_LIMIT_RANK numbers: the shape of a row */
+#define EXRP_SAMPLES_COLUMN 42
+#define EXRP_SAMPLES_RAGGED -1
 
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
@@ -711,6 +788,26 @@ EXRP_API int32_t exrp_sampler_close(uint32_t tables, uint32_t sampler);
 /* The inserters and samplers for which a call for somebody else made something ready: keys to confirm, or samples. Each comes once. `count` is how
  * many of `streams` were written; where all were, call again. */
 EXRP_API int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t streams_count, uint32_t* count);
+
+/* ---- Reverb's data (kernel/wire/) ---- */
+
+/* Room for exrp_tensor_encode, for elements of data_size bytes. */
+EXRP_API int32_t exrp_tensor_capacity(uint32_t rank, double data_size, uint32_t flags, double* capacity);
+/* Writes a TensorProto of the elements, packed as EXRP_PACK_* says. `shape` is the whole shape, rows first. `tensor` has the room that
+ * exrp_tensor_capacity says. Strings are EXRP_STATUS_ARGUMENT. */
+EXRP_API int32_t exrp_tensor_encode(uint32_t dtype, const double* shape, uint32_t rank, const uint8_t* data, double data_size,
+                                    uint32_t flags, uint8_t* tensor, double tensor_size, double* written);
+/* What a TensorProto says of itself, EXRP_TENSOR_INFO_*. Its elements stay packed. */
+EXRP_API int32_t exrp_tensor_info(const uint8_t* tensor, uint32_t tensor_size, double* info, uint32_t info_count);
+/* Unpacks a TensorProto's elements; `flags` is EXRP_PACK_DELTA where its chunk has that mark. After a failure `data` holds anything. */
+EXRP_API int32_t exrp_tensor_decode(const uint8_t* tensor, uint32_t tensor_size, uint32_t flags, uint8_t* data, double data_size);
+/* Looks at the first samples of a SampleStreamResponse, at most samples_max: EXRP_SAMPLES_*. Messages one after another are a message too, so a
+ * sample may come in several. What is left of one at the end is not counted. */
+EXRP_API int32_t exrp_samples_scan(const uint8_t* message, uint32_t message_size, uint32_t samples_max, uint32_t flags,
+                                   double* layout, uint32_t layout_count);
+/* Decodes these samples into the places of their layout. After a failure `out` holds anything. */
+EXRP_API int32_t exrp_samples_decode(const uint8_t* message, uint32_t message_size, const double* layout, uint32_t layout_count,
+                                     uint8_t* out, double out_size);
 
 #ifdef __cplusplus
 }

@@ -34,8 +34,10 @@ const allowed: Record<string, readonly string[]> = {
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
+  // Tensors and samples, which the kernel packs and unpacks.
+  wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
-  reverb: ["base"],
+  reverb: ["wire", "base"],
   // The server of Reverb's protocol; HTTP/2 and gRPC in it know nothing of tables.
   server: ["reverb", "base"],
   // What actors in threads of their own need stands above the library.

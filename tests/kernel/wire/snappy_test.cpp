@@ -1,6 +1,6 @@
 // Snappy: what is encoded comes back, whole or in part; damage is found or gives other bytes, and nothing outside the buffers is touched.
 //
-// The bytes that Google's own encoder makes are in tests/reverb/snappy_test.ts.
+// Bytes that Reverb itself packed are in tests/wire/real_samples.json.
 #include <cstring>
 #include <vector>
 

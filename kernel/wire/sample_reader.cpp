@@ -1,0 +1,209 @@
+#include "kernel/wire/sample_reader.hpp"
+
+namespace exrp {
+
+namespace {
+
+// The fields of the messages, as reverb/reverb.proto describes them.
+constexpr uint32_t entriesField = 1;
+constexpr uint32_t entryInfo = 1;
+constexpr uint32_t entryData = 2;
+constexpr uint32_t entryEnd = 3;
+constexpr uint32_t infoItem = 1;
+constexpr uint32_t infoProbability = 2;
+constexpr uint32_t infoTableSize = 3;
+constexpr uint32_t itemKey = 1;
+constexpr uint32_t itemPriority = 5;
+constexpr uint32_t itemTimesSampled = 6;
+constexpr uint32_t itemTrajectory = 8;
+constexpr uint32_t columnSqueeze = 2;
+constexpr uint32_t chunkKey = 1;
+constexpr uint32_t chunkDelta = 4;
+constexpr uint32_t chunkData = 5;
+constexpr uint32_t dataTensors = 1;
+constexpr uint32_t sliceChunk = 1;
+constexpr uint32_t sliceOffset = 2;
+constexpr uint32_t sliceLength = 3;
+constexpr uint32_t sliceIndex = 4;
+
+}  // namespace
+
+/// Reads entries up to the last of a sample.
+template <typename Use>
+bool SampleReader::forEntries(Use use) {
+  if (damage_ != 0) return false;
+  while (message_.next()) {
+    if (!message_.is(entriesField, Wire::bytes)) {
+      message_.skip();
+      continue;
+    }
+    bool isLast = false;
+    if (!use(message_.bytes(), &isLast)) return false;
+    if (!isLast) continue;
+    wholeEnd_ = message_.at();
+    return true;
+  }
+  return message_.isGood() ? false : fails(EXRP_DAMAGE_PROTOBUF);
+}
+
+bool SampleReader::next() {
+  chunkCount_ = 0;
+  chunkNext_ = 0;
+  hasInfo_ = false;
+  if (!forEntries([&](ByteSpan entry, bool* isLast) { return readEntry(entry, isLast); })) return false;
+  return hasInfo_ || fails(EXRP_DAMAGE_ITEM);
+}
+
+bool SampleReader::pass() {
+  return forEntries([&](ByteSpan entry, bool* isLast) { return passEntry(entry, isLast); });
+}
+
+bool SampleReader::passEntry(ByteSpan message, bool* isLast) {
+  ProtoReader entry(message);
+  while (entry.next()) {
+    if (entry.is(entryEnd, Wire::varint)) *isLast = entry.varint() != 0;
+    else entry.skip();
+  }
+  return entry.isGood() || fails(EXRP_DAMAGE_PROTOBUF);
+}
+
+bool SampleReader::readEntry(ByteSpan message, bool* isLast) {
+  ProtoReader entry(message);
+  while (entry.next()) {
+    if (entry.is(entryData, Wire::bytes)) {
+      if (!addChunk(entry.bytes())) return false;
+    } else if (entry.is(entryInfo, Wire::bytes)) {
+      // Reverb sends it with the first entry of a sample only.
+      const Damage damage = readInfo(entry.bytes());
+      if (damage != 0) return fails(damage);
+    } else if (entry.is(entryEnd, Wire::varint)) {
+      *isLast = entry.varint() != 0;
+    } else {
+      entry.skip();
+    }
+  }
+  return entry.isGood() || fails(EXRP_DAMAGE_PROTOBUF);
+}
+
+Damage SampleReader::readInfo(ByteSpan message) {
+  hasInfo_ = true;
+  key_ = 0;
+  probability_ = priority_ = tableSize_ = timesSampled_ = 0;
+  trajectory_ = {};
+  ProtoReader info(message);
+  while (info.next()) {
+    if (info.is(infoItem, Wire::bytes)) {
+      const Damage damage = readItem(info.bytes());
+      if (damage != 0) return damage;
+    } else if (info.is(infoProbability, Wire::fixed64)) {
+      probability_ = info.real();
+    } else if (info.is(infoTableSize, Wire::varint)) {
+      tableSize_ = static_cast<double>(info.int64());
+    } else {
+      info.skip();
+    }
+  }
+  return info.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+}
+
+Damage SampleReader::readItem(ByteSpan message) {
+  ProtoReader item(message);
+  while (item.next()) {
+    if (item.is(itemKey, Wire::varint)) key_ = item.varint();
+    else if (item.is(itemPriority, Wire::fixed64)) priority_ = item.real();
+    else if (item.is(itemTimesSampled, Wire::varint)) timesSampled_ = item.int32();
+    else if (item.is(itemTrajectory, Wire::bytes)) trajectory_ = item.bytes();
+    else item.skip();
+  }
+  return item.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+}
+
+bool SampleReader::addChunk(ByteSpan message) {
+  if (!chunks_.commit(chunkCount_ + 1)) return fails(damageMemory);
+  Chunk chunk = {};
+  ProtoReader fields(message);
+  while (fields.next()) {
+    if (fields.is(chunkKey, Wire::varint)) chunk.key = fields.varint();
+    else if (fields.is(chunkDelta, Wire::varint)) chunk.isDelta = fields.varint() != 0;
+    else if (fields.is(chunkData, Wire::bytes)) chunk.tensors = fields.bytes();
+    else fields.skip();
+  }
+  if (!fields.isGood()) return fails(EXRP_DAMAGE_PROTOBUF);
+  chunks_[chunkCount_++] = chunk;
+  return true;
+}
+
+Damage SampleReader::readColumn(ByteSpan message, ItemColumn* column) {
+  *column = {message, false, 0, 0};
+  ProtoReader fields(message);
+  while (fields.next()) {
+    if (fields.is(slicesField, Wire::bytes)) {
+      Slice slice;
+      if (!readSlice(fields.bytes(), &slice)) return EXRP_DAMAGE_SLICE;
+      ++column->sliceCount;
+      column->rows += slice.length;
+    } else if (fields.is(columnSqueeze, Wire::varint)) {
+      column->isSqueezed = fields.varint() != 0;
+    } else {
+      fields.skip();
+    }
+  }
+  if (!fields.isGood()) return EXRP_DAMAGE_PROTOBUF;
+  if (column->sliceCount == 0) return EXRP_DAMAGE_SLICE;
+  return column->isSqueezed && column->rows != 1 ? EXRP_DAMAGE_SQUEEZE : 0;
+}
+
+bool SampleReader::readSlice(ByteSpan message, Slice* slice) {
+  *slice = {};
+  int32_t offset = 0;
+  int32_t length = 0;
+  int32_t index = 0;
+  ProtoReader fields(message);
+  while (fields.next()) {
+    if (fields.is(sliceChunk, Wire::varint)) slice->chunk = fields.varint();
+    else if (fields.is(sliceOffset, Wire::varint)) offset = fields.int32();
+    else if (fields.is(sliceLength, Wire::varint)) length = fields.int32();
+    else if (fields.is(sliceIndex, Wire::varint)) index = fields.int32();
+    else fields.skip();
+  }
+  if (!fields.isGood() || offset < 0 || length < 0 || index < 0) return false;
+  slice->offset = static_cast<uint32_t>(offset);
+  slice->length = static_cast<uint32_t>(length);
+  slice->tensor = static_cast<uint32_t>(index);
+  return true;
+}
+
+Damage SampleReader::readSlicedTensor(const Slice& slice, Tensor* tensor, bool* isDelta) {
+  uint32_t place = chunkNext_ < chunkCount_ ? chunkNext_ : 0;
+  uint32_t tried = 0;
+  while (tried < chunkCount_ && chunks_[place].key != slice.chunk) {
+    place = place + 1 < chunkCount_ ? place + 1 : 0;
+    ++tried;
+  }
+  if (tried == chunkCount_) return EXRP_DAMAGE_CHUNK;
+  chunkNext_ = place + 1;
+  Chunk& chunk = chunks_[place];
+  if (slice.tensor < chunk.foundIndex) chunk.foundIndex = 0, chunk.foundAt = 0;
+  ProtoReader tensors(chunk.tensors.data + chunk.foundAt, chunk.tensors.size - chunk.foundAt);
+  while (tensors.next()) {
+    if (!tensors.is(dataTensors, Wire::bytes)) {
+      tensors.skip();
+      continue;
+    }
+    const ByteSpan found = tensors.bytes();
+    if (chunk.foundIndex < slice.tensor) {
+      chunk.foundAt = static_cast<size_t>(tensors.at() - chunk.tensors.data);
+      ++chunk.foundIndex;
+      continue;
+    }
+    *isDelta = chunk.isDelta;
+    const Damage damage = readTensor(found, tensor);
+    if (damage != 0) return damage;
+    // A chunk's tensors have a row for each step.
+    if (tensor->rank == 0) return EXRP_DAMAGE_SHAPE;
+    return uint64_t{slice.offset} + slice.length <= tensor->dims[0] ? 0 : EXRP_DAMAGE_SLICE;
+  }
+  return tensors.isGood() ? EXRP_DAMAGE_TENSOR : EXRP_DAMAGE_PROTOBUF;
+}
+
+}  // namespace exrp

@@ -1,0 +1,156 @@
+#include "kernel/wire/tensor.hpp"
+
+#include "kernel/wire/delta.hpp"
+#include "kernel/wire/proto_writer.hpp"
+#include "kernel/wire/snappy.hpp"
+
+namespace exrp {
+
+namespace {
+
+// The fields of TensorProto, and of TensorShapeProto within it.
+constexpr uint32_t dtypeField = 1;
+constexpr uint32_t shapeField = 2;
+constexpr uint32_t contentField = 4;
+constexpr uint32_t dimField = 2;
+constexpr uint32_t unknownRankField = 3;
+constexpr uint32_t sizeField = 1;
+
+constexpr uint64_t bytesMax = uint64_t{1} << 53;
+
+constexpr uint8_t elementSizes[] = {
+    0, 4, 8, 4, 1, 2, 1, 0,   // float, double, int32, uint8, int16, int8, string
+    8, 8, 1, 1, 1, 4, 2, 2,   // complex64, int64, bool, qint8, quint8, qint32, bfloat16, qint16
+    2, 2, 16, 2, 0, 0, 4, 8,  // quint16, uint16, complex128, half, resource, variant, uint32, uint64
+    1, 1, 0, 0, 0, 1, 1,      // float8_e5m2, float8_e4m3fn, -, -, -, int4, uint4
+};
+
+Damage readShape(ByteSpan message, Tensor* tensor) {
+  ProtoReader shape(message);
+  while (shape.next()) {
+    if (shape.is(dimField, Wire::bytes)) {
+      ProtoReader dim(shape.bytes());
+      uint64_t size = 0;
+      while (dim.next()) {
+        if (dim.is(sizeField, Wire::varint)) size = dim.varint();
+        else dim.skip();
+      }
+      if (!dim.isGood()) return EXRP_DAMAGE_PROTOBUF;
+      if (size > bytesMax || tensor->rank == EXRP_LIMIT_RANK) return EXRP_DAMAGE_SHAPE;
+      tensor->dims[tensor->rank++] = size;
+    } else if (shape.is(unknownRankField, Wire::varint)) {
+      if (shape.varint() != 0) return EXRP_DAMAGE_SHAPE;
+    } else {
+      shape.skip();
+    }
+  }
+  return shape.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+}
+
+/// The bytes of `count` dimensions of elements; false where they are more than can be.
+bool multiply(uint64_t bytes, const uint64_t* dims, uint32_t count, uint64_t* product) {
+  for (uint32_t k = 0; k < count; ++k) {
+    if (dims[k] != 0 && bytes > bytesMax / dims[k]) return false;
+    bytes *= dims[k];
+  }
+  *product = bytes;
+  return true;
+}
+
+}  // namespace
+
+uint32_t elementBytes(uint32_t dtype) { return dtype < sizeof elementSizes ? elementSizes[dtype] : 0; }
+
+bool takesDelta(uint32_t dtype, uint32_t rank) {
+  switch (dtype) {
+    case EXRP_TENSOR_INT8:
+    case EXRP_TENSOR_INT16:
+    case EXRP_TENSOR_INT32:
+    case EXRP_TENSOR_INT64:
+    case EXRP_TENSOR_UINT8:
+    case EXRP_TENSOR_UINT16:
+    case EXRP_TENSOR_UINT32:
+    case EXRP_TENSOR_UINT64: return rank >= 2;
+    default: return false;
+  }
+}
+
+Damage readTensor(ByteSpan message, Tensor* tensor) {
+  tensor->dtype = 0;
+  tensor->rank = 0;
+  tensor->content = {};
+  tensor->bytes = 0;
+  tensor->rowBytes = 0;
+  ProtoReader fields(message);
+  while (fields.next()) {
+    if (fields.is(dtypeField, Wire::varint)) {
+      const uint64_t dtype = fields.varint();
+      tensor->dtype = dtype > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(dtype);
+    } else if (fields.is(shapeField, Wire::bytes)) {
+      const Damage damage = readShape(fields.bytes(), tensor);
+      if (damage != 0) return damage;
+    } else if (fields.is(contentField, Wire::bytes)) {
+      tensor->content = fields.bytes();
+    } else {
+      fields.skip();
+    }
+  }
+  if (!fields.isGood()) return EXRP_DAMAGE_PROTOBUF;
+  if (tensor->dtype == EXRP_TENSOR_STRING) return 0;
+  const uint32_t element = elementBytes(tensor->dtype);
+  if (element == 0) return EXRP_DAMAGE_DTYPE;
+  const uint32_t rank = tensor->rank;
+  const bool fits = rank == 0 || multiply(element, tensor->dims + 1, rank - 1, &tensor->rowBytes);
+  if (!fits || !multiply(element, tensor->dims, rank, &tensor->bytes)) return EXRP_DAMAGE_SHAPE;
+  uint64_t unpacked = 0;
+  if (!snappyLength(tensor->content.data, tensor->content.size, &unpacked)) return EXRP_DAMAGE_CONTENT;
+  return unpacked == tensor->bytes ? 0 : EXRP_DAMAGE_CONTENT;
+}
+
+Damage decodeTensor(const Tensor& tensor, bool isDelta, uint8_t* out) {
+  if (tensor.rank > 0) return decodeRows(tensor, tensor.dims[0], isDelta, out);
+  return snappyDecode(tensor.content.data, tensor.content.size, out, tensor.bytes) ? 0 : EXRP_DAMAGE_CONTENT;
+}
+
+Damage decodeRows(const Tensor& tensor, uint64_t rows, bool isDelta, uint8_t* out) {
+  if (!snappyDecode(tensor.content.data, tensor.content.size, out, rows * tensor.rowBytes)) return EXRP_DAMAGE_CONTENT;
+  if (isDelta && takesDelta(tensor.dtype, tensor.rank)) deltaDecode(out, elementBytes(tensor.dtype), tensor.rowBytes, rows);
+  return 0;
+}
+
+uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, uint32_t flags) {
+  // Each dimension takes at most 13 bytes, and the fields around them less than 64. The differences stand behind the message at first.
+  return snappyCapacity(bytes) + uint64_t{13} * rank + 64 + ((flags & EXRP_PACK_DELTA) != 0 ? bytes : 0);
+}
+
+uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, uint32_t flags, uint8_t* out) {
+  size_t shapeBytes = 0;
+  const auto dimBytes = [&](uint32_t k) { return dims[k] == 0 ? 0 : varintFieldBytes(sizeField, static_cast<uint64_t>(dims[k])); };
+  for (uint32_t k = 0; k < rank; ++k) shapeBytes += bytesFieldBytes(dimField, dimBytes(k));
+
+  ProtoWriter writer(out);
+  writer.varintField(dtypeField, dtype);
+  writer.bytesBegin(shapeField, shapeBytes);
+  for (uint32_t k = 0; k < rank; ++k) {
+    writer.bytesBegin(dimField, dimBytes(k));
+    if (dims[k] != 0) writer.varintField(sizeField, static_cast<uint64_t>(dims[k]));
+  }
+
+  const uint8_t* elements = data;
+  if ((flags & EXRP_PACK_DELTA) != 0 && bytes > 0 && takesDelta(dtype, rank)) {
+    const auto rows = static_cast<uint64_t>(dims[0]);
+    uint8_t* const differences = out + tensorCapacity(bytes, rank, flags) - bytes;
+    deltaEncode(data, elementBytes(dtype), bytes / rows, rows, differences);
+    elements = differences;
+  }
+  // The size of what is packed stands before it, and is known only afterwards. So it is packed where a size of the longest kind would end, and
+  // moved if the size is shorter.
+  writer.tag(contentField, Wire::bytes);
+  uint8_t* const guess = writer.at() + varintBytes(snappyCapacity(bytes));
+  const uint64_t packed = (flags & EXRP_PACK_PLAIN) != 0 ? snappyStore(elements, bytes, guess) : snappyEncode(elements, bytes, guess);
+  writer.varint(packed);
+  if (writer.at() != guess) memmove(writer.at(), guess, static_cast<size_t>(packed));
+  return static_cast<uint64_t>(writer.at() - out) + packed;
+}
+
+}  // namespace exrp
