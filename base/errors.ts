@@ -11,6 +11,8 @@ export type ReplayErrorCode =
   | "buffer-size"
   | "busy"
   | "capacity"
+  | "chunk-unknown"
+  | "chunks-kept"
   | "disposed"
   | "empty"
   | "episode-ended"
@@ -21,11 +23,14 @@ export type ReplayErrorCode =
   | "full"
   | "held"
   | "invalid-priority"
+  | "item-bytes"
+  | "item-empty"
   | "kernel-missing"
   | "kernel-version"
   | "limit"
   | "memory"
   | "message-damaged"
+  | "message-empty"
   | "not-savable"
   | "not-sharable"
   | "order"
@@ -43,6 +48,7 @@ export type ReplayErrorCode =
   | "snapshot-mismatch"
   | "snapshot-truncated"
   | "snapshot-version"
+  | "table-unknown"
   | "ticket"
   | "ticket-mismatch"
   | "timeout"
@@ -94,6 +100,10 @@ export interface ReplayErrorOptions {
  * | `ticket`, `ticket-mismatch` | nobody can attach by this ticket, or the replay has another schema than you asked for |
  * | `revoked`, `held` | the ticket by which this replay came was revoked; this thread holds the replay by another object |
  * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |
+ * | `table-unknown` | there is no table of this name |
+ * | `message-empty` | a message for tables has nothing in it |
+ * | `chunk-unknown`, `chunks-kept` | an item refers to a chunk, or a writer keeps one, that it did not send |
+ * | `item-empty`, `item-bytes` | an item refers to no chunk, or to more bytes than its table may have |
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |

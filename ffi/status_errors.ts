@@ -42,6 +42,16 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
   [abi.EXRP_STATUS_DAMAGED, "message-damaged"],
+  [abi.EXRP_STATUS_TABLES_UNKNOWN, "disposed"],
+  [abi.EXRP_STATUS_TABLE_UNKNOWN, "table-unknown"],
+  [abi.EXRP_STATUS_STREAM_UNKNOWN, "disposed"],
+  [abi.EXRP_STATUS_MESSAGE, "message-damaged"],
+  [abi.EXRP_STATUS_MESSAGE_EMPTY, "message-empty"],
+  [abi.EXRP_STATUS_CHUNK_UNKNOWN, "chunk-unknown"],
+  [abi.EXRP_STATUS_CHUNKS_KEPT, "chunks-kept"],
+  [abi.EXRP_STATUS_ITEM_PRIORITY, "invalid-priority"],
+  [abi.EXRP_STATUS_ITEM_BYTES, "item-bytes"],
+  [abi.EXRP_STATUS_ITEM_EMPTY, "item-empty"],
 ]);
 
 /** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`. */
@@ -152,6 +162,36 @@ function text(
       return `the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`;
     case abi.EXRP_STATUS_DAMAGED:
       return `sample ${b}, column ${c}: ${DAMAGES.get(Number(a)) ?? `damage ${a}`}`;
+    case abi.EXRP_STATUS_TABLES_UNKNOWN:
+      return "the tables are disposed";
+    case abi.EXRP_STATUS_TABLE_UNKNOWN:
+      return a === -1
+        ? `there is no such table among the ${numberOf(Number(c), "table")}`
+        : `items[${a}] names a table that is not among the ${numberOf(Number(c), "table")}`;
+    case abi.EXRP_STATUS_STREAM_UNKNOWN:
+      return "the stream is closed";
+    case abi.EXRP_STATUS_MESSAGE:
+      return `the message is damaged: ${numberOf(Number(a), "byte")} of it cannot be read`;
+    case abi.EXRP_STATUS_MESSAGE_EMPTY:
+      return "the message has neither chunks nor items";
+    case abi.EXRP_STATUS_CHUNK_UNKNOWN:
+      return `items[${a}] refers to chunk ${
+        key(b, c)
+      }, which this stream does not hold; send a chunk before its items, and keep its key until the last of them`;
+    case abi.EXRP_STATUS_CHUNKS_KEPT:
+      return `the message keeps chunk ${
+        key(c, d)
+      }, which this stream does not hold (keys listed: ${a}, chunks held: ${b})`;
+    case abi.EXRP_STATUS_ITEM_PRIORITY:
+      return `the priority of item ${
+        key(c, d)
+      } (number ${a} of the message) is ${b}; a priority must be finite and not negative`;
+    case abi.EXRP_STATUS_ITEM_BYTES:
+      return `the chunks of items[${a}] have ${bytesText(Number(b))}, but its table may have ${
+        bytesText(Number(c))
+      } (maxBytes)`;
+    case abi.EXRP_STATUS_ITEM_EMPTY:
+      return `item ${key(b, c)} (items[${a}]) refers to no chunk`;
     default:
       return `status ${status} (${detail.join(", ")})`;
   }
@@ -171,6 +211,10 @@ const DAMAGES: ReadonlyMap<number, string> = new Map([
   [abi.EXRP_DAMAGE_CONTENT, "its elements do not unpack to what its shape says"],
   [abi.EXRP_DAMAGE_LAYOUT, "the samples are not those that were looked at before"],
 ]);
+/** A key of 64 bits, of which the kernel gives the high and the low half. */
+function key(high: number | undefined, low: number | undefined): string {
+  return String(BigInt(high ?? 0) << 32n | BigInt(low ?? 0));
+}
 
 /** Why a call can never be made at this pace: it alone is too large, or it and a call of the other kind wait for each other. */
 function paceSizeText(records: boolean, asked: number, other: number, band: number): string {

@@ -195,6 +195,7 @@ function bindAll(
   const batchGet = callOf("exrp_batch_get");
   const batchRun = callOf("exrp_batch_run");
   const prioritySet = callOf("exrp_priority_set");
+  const samplerRead = callOf("exrp_sampler_read");
 
   return {
     ...all,
@@ -258,6 +259,19 @@ function bindAll(
       );
       arena.refresh();
       if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
+      return status;
+    },
+    // The kernel writes only the beginning of the message.
+    exrp_sampler_read(tables, sampler, message, size, info, count): number {
+      const infoAt = aligned(size);
+      if (!arena.reserve(infoAt + aligned(info.byteLength))) return EXRP_STATUS_MEMORY;
+      const { base } = arena;
+      const status = samplerRead(tables, sampler, base, size, base + infoAt, count);
+      arena.refresh();
+      if (status !== EXRP_STATUS_OK) return status;
+      arena.read(base + infoAt, info);
+      const written = bytesOf(message).subarray(0, arena.f64(base + infoAt));
+      arena.read(base, written);
       return status;
     },
     // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.

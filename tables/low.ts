@@ -1,0 +1,501 @@
+/**
+ * The low door to a set of tables of the kernel: messages in, messages out. Servers use it, and `Tables` is built on it.
+ *
+ * An {@linkcode Inserter} is one stream of `InsertStreamRequest`, a {@linkcode Sampler} one of `SampleStreamResponse`. Nothing here waits.
+ * What a rate limiter refuses stays in the kernel, and `onReady` of a stream is called once another call has made something ready for it.
+ * It is called within that other call, after its work is done.
+ *
+ * One thread uses a set. Messages are those of Reverb's service, without gRPC's five bytes before them.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import { dispose } from "../base/platform.ts";
+import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
+import {
+  EXRP_ALLOW_INSERTS,
+  EXRP_ALLOW_SAMPLES,
+  EXRP_INSERTER_BYTES_WAITING,
+  EXRP_INSERTER_CHUNKS,
+  EXRP_INSERTER_CONFIRMED,
+  EXRP_INSERTER_COUNT,
+  EXRP_INSERTER_PAUSE,
+  EXRP_INSERTER_WAITING,
+  EXRP_ITEM_COUNT,
+  EXRP_SAMPLER_BYTES,
+  EXRP_SAMPLER_COUNT,
+  EXRP_SAMPLER_NEEDED,
+  EXRP_SAMPLER_SAMPLES,
+  EXRP_SAMPLER_WAITS,
+  EXRP_SAMPLER_WANTED,
+  EXRP_TABLES_INFO_COUNT,
+  EXRP_TABLES_STORE_COUNT,
+} from "../ffi/symbols.ts";
+
+/** A rule as the kernel takes it: {@linkcode NativeSelector} has both. */
+export interface LowRule {
+  /** An `EXRP_SELECTOR_` constant of `kernel/exrp.h`. */
+  readonly native: number;
+  /** Its options. */
+  readonly numbers: readonly number[];
+}
+
+/** The four numbers of a rate limiter: samples per insert, least size, least and largest difference. */
+export type LowLimiter = readonly [
+  samplesPerInsert: number,
+  minSize: number,
+  minDiff: number,
+  maxDiff: number,
+];
+
+/** One table of a set. */
+export interface LowTableOptions {
+  /** The name by which messages know it. */
+  readonly name: string;
+  /** Items, 1 to 2^28. */
+  readonly maxSize: number;
+  /** Bytes of the chunks that its items refer to, each chunk once; 0 for no limit. */
+  readonly maxBytes?: number;
+  /** An item goes once it was sampled so often; 0 for no limit. */
+  readonly maxTimesSampled?: number;
+  /** What chooses the items to sample. */
+  readonly sampler: LowRule;
+  /** What chooses the item that goes. */
+  readonly remover: LowRule;
+  /** Its rate limiter. */
+  readonly limiter: LowLimiter;
+}
+
+/** An item as {@linkcode LowTables.items} lists it. */
+export interface LowItem {
+  /** Its key. */
+  readonly key: bigint;
+  /** Its priority for the sampler. */
+  readonly priority: number;
+  /** How often it was sampled. */
+  readonly timesSampled: number;
+  /** When it was inserted, in milliseconds since 1970. */
+  readonly insertedAt: number;
+  /** Bytes of its chunks. */
+  readonly bytes: number;
+}
+
+/** The finalizer needs these to free a set. They never refer to the owner itself. */
+interface Token {
+  readonly kernel: Kernel;
+  readonly id: number;
+}
+
+const registry = new FinalizationRegistry<Token>(destroy);
+
+function destroy({ kernel, id }: Token): void {
+  kernel.symbols.exrp_tables_destroy(id);
+}
+
+const encoder = new TextEncoder();
+/** An id that no set has: the kernel refuses it, so hot paths need no check of their own. */
+const NO_ID = 0;
+/** How many ids of streams are taken at once. */
+const AWAKE_COUNT = 64;
+
+/** A set of tables in the kernel, by the numbers of its tables. */
+export class LowTables implements Disposable {
+  /** The kernel. */
+  readonly kernel: Kernel;
+  /** The names of the tables, in order of their numbers. */
+  readonly names: readonly string[];
+  /** The id for calls of the kernel; one that no set has once this one is disposed. */
+  #id: number;
+  readonly #numbers = new Map<string, number>();
+  readonly #streams = new Map<number, { readonly onReady: (() => void) | undefined }>();
+  readonly #awake = new Uint32Array(AWAKE_COUNT);
+  readonly #awakeCount = new Uint32Array(1);
+  #isTelling = false;
+
+  private constructor(kernel: Kernel, id: number, names: readonly string[]) {
+    this.kernel = kernel;
+    this.#id = id;
+    this.names = names;
+    for (const [table, name] of names.entries()) this.#numbers.set(name, table);
+    registry.register(this, { kernel, id }, this);
+  }
+
+  /**
+   * Makes a set.
+   *
+   * @param seed A whole number, 0 to 2^53. The same seed and the same calls give the same draws.
+   * @throws {ReplayError} `argument`, `limit` or `memory`, as the kernel says.
+   */
+  static create(kernel: Kernel, tables: readonly LowTableOptions[], seed: number): LowTables {
+    const config = Float64Array.from([seed, tables.length, ...tables.flatMap(tableNumbers)]);
+    const id = new Uint32Array(1);
+    const operation = "Tables.create()";
+    checkStatus(
+      kernel,
+      operation,
+      kernel.symbols.exrp_tables_create(config, config.length, id),
+    );
+    const made = new LowTables(kernel, id[0] ?? 0, tables.map(({ name }) => name));
+    try {
+      for (const [table, { name }] of tables.entries()) {
+        const bytes = encoder.encode(name);
+        checkStatus(
+          kernel,
+          operation,
+          kernel.symbols.exrp_tables_name_set(made.id, table, bytes, bytes.length),
+        );
+      }
+    } catch (error) {
+      made[dispose]();
+      throw error;
+    }
+    return made;
+  }
+
+  /** The id for calls of the kernel. */
+  get id(): number {
+    return this.#id;
+  }
+
+  /** True once the set was freed. */
+  get isDisposed(): boolean {
+    return this.#id === NO_ID;
+  }
+
+  /**
+   * The number of a table.
+   *
+   * @throws {ReplayError} `table-unknown`.
+   */
+  numberOf(name: string): number {
+    const number = this.#numbers.get(name);
+    if (number !== undefined) return number;
+    const known = this.names.map((each) => JSON.stringify(each)).join(", ");
+    throw new ReplayError(
+      "table-unknown",
+      `there is no table ${JSON.stringify(name)}; there are ${known}`,
+    );
+  }
+
+  /** The numbers of a table, as `EXRP_TABLES_INFO_` orders them. */
+  info(table: number): Float64Array<ArrayBuffer> {
+    const info = new Float64Array(EXRP_TABLES_INFO_COUNT);
+    this.check("info()", this.kernel.symbols.exrp_tables_info(this.#id, table, info, info.length));
+    return info;
+  }
+
+  /** The numbers of the whole set, as `EXRP_TABLES_STORE_` orders them. */
+  storeInfo(): Float64Array<ArrayBuffer> {
+    const info = new Float64Array(EXRP_TABLES_STORE_COUNT);
+    this.check("info()", this.kernel.symbols.exrp_tables_store_info(this.#id, info, info.length));
+    return info;
+  }
+
+  /** Whether the rate limiter would allow `count` inserts now. */
+  canInsert(table: number, count: number): boolean {
+    return this.#allows(table, EXRP_ALLOW_INSERTS, count);
+  }
+
+  /** Whether the rate limiter would allow `count` samples now. */
+  canSample(table: number, count: number): boolean {
+    return this.#allows(table, EXRP_ALLOW_SAMPLES, count);
+  }
+
+  #allows(table: number, what: number, count: number): boolean {
+    const allowed = new Uint32Array(1);
+    const status = this.kernel.symbols.exrp_tables_allow(this.#id, table, what, count, allowed);
+    this.check(what === EXRP_ALLOW_INSERTS ? "canInsert()" : "canSample()", status);
+    return allowed[0] === 1;
+  }
+
+  /** Items `first` to `first + count - 1` of a table, in no order that means anything. */
+  items(table: number, first: number, count: number): LowItem[] {
+    const keys = new BigUint64Array(count);
+    const bytes = new Uint8Array(keys.buffer);
+    const numbers = new Float64Array(EXRP_ITEM_COUNT * count);
+    const { symbols } = this.kernel;
+    this.check(
+      "items()",
+      symbols.exrp_tables_items(
+        this.#id,
+        table,
+        first,
+        count,
+        bytes,
+        bytes.length,
+        numbers,
+        numbers.length,
+      ),
+    );
+    return Array.from(keys, (key, k) => {
+      const [priority = 0, timesSampled = 0, insertedAt = 0, size = 0] = numbers.subarray(
+        EXRP_ITEM_COUNT * k,
+      );
+      return { key, priority, timesSampled, insertedAt, bytes: size };
+    });
+  }
+
+  /** Gives a table another rate limiter. What waits and is now allowed goes on. */
+  setLimiter(table: number, limiter: LowLimiter): void {
+    const numbers = Float64Array.from(limiter);
+    const { symbols } = this.kernel;
+    this.check(
+      "setLimiter()",
+      symbols.exrp_tables_limiter_set(this.#id, table, numbers, numbers.length),
+    );
+    this.tellReady();
+  }
+
+  /** Removes all items of a table, and sets its counts to 0. */
+  reset(table: number): void {
+    this.check("reset()", this.kernel.symbols.exrp_tables_reset(this.#id, table));
+    this.tellReady();
+  }
+
+  /**
+   * Applies a `MutatePrioritiesRequest`: first its deletes, then its updates. Keys that the table does not have are passed over.
+   *
+   * @throws {ReplayError} `table-unknown`, `invalid-priority` or `message-damaged`. Then nothing has changed.
+   */
+  mutate(message: Uint8Array): void {
+    const { symbols } = this.kernel;
+    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, message.length));
+    this.tellReady();
+  }
+
+  /** Opens a stream of inserts. `onReady` is called when another call has inserted items of it that waited. */
+  inserter(onReady?: () => void): Inserter {
+    return new Inserter(this, this.#streams, onReady);
+  }
+
+  /** Opens a stream of samples of a table. `onReady` is called when another call has made samples of it ready. */
+  sampler(table: number, onReady?: () => void): Sampler {
+    return new Sampler(this, this.#streams, table, onReady);
+  }
+
+  /** Throws unless a call of the kernel succeeded. */
+  check(operation: string, status: number): void {
+    if (status !== 0) throw kernelError(this.kernel, operation, status);
+  }
+
+  /** Calls `onReady` of the streams for which something became ready. Streams call it after each call that may have done that. */
+  tellReady(): void {
+    // A call within onReady() adds to the list that is being told already.
+    if (this.#isTelling) return;
+    const { symbols } = this.kernel;
+    this.#isTelling = true;
+    try {
+      do {
+        const status = symbols.exrp_tables_awake(
+          this.#id,
+          this.#awake,
+          AWAKE_COUNT,
+          this.#awakeCount,
+        );
+        if (status !== 0) return; // disposed within onReady()
+        const count = this.#awakeCount[0] ?? 0;
+        if (count === 0) return;
+        // A copy, because a call within onReady() must not change what is left to tell.
+        for (const id of this.#awake.slice(0, count)) this.#streams.get(id)?.onReady?.();
+      } while (true);
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+
+  /** Frees the set and all its streams. A second call does nothing. */
+  [dispose](): void {
+    if (this.isDisposed) return;
+    registry.unregister(this);
+    destroy({ kernel: this.kernel, id: this.#id });
+    this.#id = NO_ID;
+    this.#streams.clear();
+  }
+}
+
+/** The numbers of one table, as `exrp_tables_create` takes them. */
+function tableNumbers(options: LowTableOptions): readonly number[] {
+  const { maxSize, maxBytes = 0, maxTimesSampled = 0, limiter, sampler, remover } = options;
+  return [
+    maxSize,
+    maxBytes,
+    maxTimesSampled,
+    ...limiter,
+    ...[sampler, remover].flatMap(({ native, numbers }) => [native, numbers.length, ...numbers]),
+  ];
+}
+
+/** The streams of a set, by id. */
+type Streams = Map<number, { readonly onReady: (() => void) | undefined }>;
+
+/** A stream of inserts: it holds the chunks that its client keeps for items to come. */
+export class Inserter implements Disposable {
+  /** Called when another call has inserted items of this stream that waited. */
+  onReady: (() => void) | undefined;
+  readonly #tables: LowTables;
+  readonly #streams: Streams;
+  readonly #id: number;
+  readonly #info = new Float64Array(EXRP_INSERTER_COUNT);
+  readonly #written = new Uint32Array(1);
+
+  /** Opens a stream; {@linkcode LowTables.inserter} does. */
+  constructor(tables: LowTables, streams: Streams, onReady?: () => void) {
+    this.#tables = tables;
+    this.#streams = streams;
+    this.onReady = onReady;
+    const id = new Uint32Array(1);
+    tables.check("inserter()", tables.kernel.symbols.exrp_inserter_open(tables.id, id));
+    this.#id = id[0] ?? 0;
+    streams.set(this.#id, this);
+  }
+
+  /**
+   * Takes in one `InsertStreamRequest`. The getters below then say what came of it.
+   *
+   * @param message The whole message; it is read before the call returns.
+   * @throws {ReplayError} `message-damaged`, `message-empty`, `table-unknown`, `chunk-unknown`, `chunks-kept`, `invalid-priority`, `item-empty`,
+   * `item-bytes` or `memory`. Then nothing has changed.
+   */
+  feed(message: Uint8Array): void {
+    const tables = this.#tables;
+    const info = this.#info;
+    const status = tables.kernel.symbols.exrp_inserter_feed(
+      tables.id,
+      this.#id,
+      message,
+      message.length,
+      performance.timeOrigin + performance.now(),
+      info,
+      EXRP_INSERTER_COUNT,
+    );
+    if (status !== 0) tables.check("insert()", status);
+    tables.tellReady();
+  }
+
+  /** Brings the getters below up to date, where other calls may have changed them. */
+  refresh(): void {
+    const tables = this.#tables;
+    const { symbols } = tables.kernel;
+    tables.check(
+      "insert()",
+      symbols.exrp_inserter_info(tables.id, this.#id, this.#info, EXRP_INSERTER_COUNT),
+    );
+  }
+
+  /** Items of this stream that wait for a rate limiter. */
+  get waiting(): number {
+    return this.#info[EXRP_INSERTER_WAITING] ?? 0;
+  }
+  /** Bytes of their chunks, once for each item. */
+  get waitingBytes(): number {
+    return this.#info[EXRP_INSERTER_BYTES_WAITING] ?? 0;
+  }
+  /** Keys that {@linkcode readConfirmations} would write. */
+  get confirmed(): number {
+    return this.#info[EXRP_INSERTER_CONFIRMED] ?? 0;
+  }
+  /** Chunks that it holds for items to come. */
+  get chunks(): number {
+    return this.#info[EXRP_INSERTER_CHUNKS] ?? 0;
+  }
+  /** Whether so many items wait that the client should send no more. */
+  get isFull(): boolean {
+    return this.#info[EXRP_INSERTER_PAUSE] === 1;
+  }
+
+  /** Writes an `InsertStreamResponse` with the keys that were inserted since the last one, as many as fit. Returns its bytes: 0 for none. */
+  readConfirmations(into: Uint8Array): number {
+    const tables = this.#tables;
+    const status = tables.kernel.symbols.exrp_inserter_read(
+      tables.id,
+      this.#id,
+      into,
+      into.length,
+      this.#written,
+    );
+    if (status !== 0) tables.check("insert()", status);
+    return this.#written[0] ?? 0;
+  }
+
+  /** Ends the stream. Its items that wait still go in. A second call does nothing. */
+  [dispose](): void {
+    const tables = this.#tables;
+    if (!this.#streams.delete(this.#id) || tables.isDisposed) return;
+    tables.kernel.symbols.exrp_inserter_close(tables.id, this.#id);
+  }
+}
+
+/** A stream of samples of one table. */
+export class Sampler implements Disposable {
+  /** Called when another call has made samples of this stream ready. */
+  onReady: (() => void) | undefined;
+  readonly #tables: LowTables;
+  readonly #streams: Streams;
+  readonly #id: number;
+  readonly #info = new Float64Array(EXRP_SAMPLER_COUNT);
+
+  /** Opens a stream; {@linkcode LowTables.sampler} does. */
+  constructor(tables: LowTables, streams: Streams, table: number, onReady?: () => void) {
+    this.#tables = tables;
+    this.#streams = streams;
+    this.onReady = onReady;
+    const id = new Uint32Array(1);
+    tables.check("sampler()", tables.kernel.symbols.exrp_sampler_open(tables.id, table, id));
+    this.#id = id[0] ?? 0;
+    streams.set(this.#id, this);
+  }
+
+  /** Asks for `count` samples more, 1 to 2^32 - 1. Those that the rate limiter allows are drawn at once; {@linkcode read} writes them. */
+  ask(count: number): void {
+    const tables = this.#tables;
+    const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count);
+    if (status !== 0) tables.check("sample()", status);
+    tables.tellReady();
+  }
+
+  /**
+   * Writes one `SampleStreamResponse` with the samples that were drawn, as many as fit, and returns its bytes: 0 for none. The getters
+   * below then say why there are no more.
+   */
+  read(into: Uint8Array): number {
+    const tables = this.#tables;
+    const info = this.#info;
+    const status = tables.kernel.symbols.exrp_sampler_read(
+      tables.id,
+      this.#id,
+      into,
+      into.length,
+      info,
+      EXRP_SAMPLER_COUNT,
+    );
+    if (status !== 0) tables.check("sample()", status);
+    tables.tellReady();
+    return info[EXRP_SAMPLER_BYTES] ?? 0;
+  }
+
+  /** Samples that the last {@linkcode read} wrote. */
+  get samples(): number {
+    return this.#info[EXRP_SAMPLER_SAMPLES] ?? 0;
+  }
+  /** Samples that were asked for and not read, at the last {@linkcode read}. */
+  get wanted(): number {
+    return this.#info[EXRP_SAMPLER_WANTED] ?? 0;
+  }
+  /** The bytes that the next sample needs, where the last {@linkcode read} had no room for a single one; else 0. */
+  get needed(): number {
+    return this.#info[EXRP_SAMPLER_NEEDED] ?? 0;
+  }
+  /** Whether the samples that are still wanted wait for the rate limiter. */
+  get isWaiting(): boolean {
+    return this.#info[EXRP_SAMPLER_WAITS] === 1;
+  }
+
+  /** Ends the stream: what was drawn and not read is lost. A second call does nothing. */
+  [dispose](): void {
+    const tables = this.#tables;
+    if (!this.#streams.delete(this.#id) || tables.isDisposed) return;
+    tables.kernel.symbols.exrp_sampler_close(tables.id, this.#id);
+    tables.tellReady();
+  }
+}
