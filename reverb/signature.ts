@@ -14,7 +14,7 @@ import {
   TensorShapeProtoSchema,
 } from "./messages/tensorflow_pb.ts";
 
-/** The dtype and shape of one column of a table's items. */
+/** The dtype and shape of one column of a table's items. A {@linkcode Signature} has one for each. */
 export interface TensorSpec {
   /** The dtype, by the name that NumPy and TensorFlow give it, such as `"float32"` or `"string"`. */
   readonly dtype: string;
@@ -24,7 +24,7 @@ export interface TensorSpec {
   readonly name?: string;
 }
 
-/** A column, or columns in an array (a tuple in Python) or by name (a dict in Python). */
+/** A column, or columns in an array (a tuple in Python) or by name (a dict in Python): what a {@linkcode ServerTable} says of its items. */
 export type Signature =
   | TensorSpec
   | readonly Signature[]

@@ -84,11 +84,12 @@ export class RealServer implements AsyncDisposable {
     python: string,
     tables: readonly RealTable[],
     checkpoints?: string,
+    wantedPort?: number,
   ): Promise<RealServer> {
     const checkpoint = checkpoints ?? await Deno.makeTempDir({ prefix: "exrp_reverb_" });
     const script = fileURLToPath(new URL("real_server.py", import.meta.url));
     const child = new Deno.Command(python, {
-      args: ["-E", "-s", "-B", script, JSON.stringify({ tables, checkpoint })],
+      args: ["-E", "-s", "-B", script, JSON.stringify({ tables, checkpoint, port: wantedPort })],
       env: { TF_CPP_MIN_LOG_LEVEL: "3" },
       stdin: "piped",
       stdout: "piped",

@@ -71,6 +71,7 @@ export async function runPython(
 export function startReal(
   tables: readonly RealTable[],
   checkpoints?: string,
+  port?: number,
 ): Promise<RealServer> {
-  return RealServer.start(interpreter(), tables, checkpoints);
+  return RealServer.start(interpreter(), tables, checkpoints, port);
 }

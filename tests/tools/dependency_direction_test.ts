@@ -37,7 +37,7 @@ const allowed: Record<string, readonly string[]> = {
   // Tensors and samples, which the kernel packs and unpacks.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
-  reverb: ["wire", "base"],
+  reverb: ["wire", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
   tables: ["wire", "selectors", "ffi", "base"],
   // The server of Reverb's protocol; HTTP/2 and gRPC in it know nothing of tables.
@@ -172,7 +172,7 @@ Deno.test("only ffi/ calls Deno.dlopen and Deno.Unsafe", async () => {
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
 const platformFiles = [
   ...["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
-  ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts"],
+  ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts", "reverb/_http2.ts"],
 ];
 
 Deno.test("only the platform's files name Deno, Node's process or Bun", async () => {

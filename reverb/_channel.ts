@@ -1,0 +1,333 @@
+/**
+ * Calls of gRPC on `node:http2`, in Deno, Node and Bun: one connection, made when it is needed, and made anew when it was lost.
+ *
+ * Invariants: 1. Each call ends once, with an error or without. 2. A call that ends takes its timer and its listener of a signal along.
+ *
+ * @module
+ */
+
+import { DamagedMessage, PREFIX_BYTES } from "./_bytes.ts";
+import {
+  findHttp2,
+  type Headers,
+  type Http2,
+  type Http2Session,
+  type Http2Stream,
+} from "./_http2.ts";
+import { errorOfStatus, ReverbError } from "./errors.ts";
+
+/** Bytes that a server may send before they were read, for a call and for all calls together. */
+const WINDOW_BYTES = 2 ** 24;
+const CANCEL = 8;
+/** What claims to be longer is damaged. */
+const MESSAGE_BYTES_MAX = 2 ** 30;
+
+/** What a call tells its caller. */
+export interface CallEvents {
+  /** A message came. The bytes are the caller's. */
+  onMessage(message: Uint8Array<ArrayBuffer>): void;
+  /** The call ended: with an error, or undefined where the server says that all is well. */
+  onEnd(error: ReverbError | undefined): void;
+  /** What was written has left, after `write` returned false. */
+  onDrain?(): void;
+}
+
+/** A call that both sides write to. */
+export interface Call {
+  /** Sends a message that has its prefix. False: wait for `onDrain` before the next one. */
+  write(framed: Uint8Array): boolean;
+  /** Says that no message follows. */
+  halfClose(): void;
+  /** Ends the call at once. `onEnd` is not called. */
+  cancel(): void;
+}
+
+/** How long a call may take, and what ends it early. */
+export interface WaitOptions {
+  /** The most milliseconds. Without it, there is no end. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the wait with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One server. */
+export class Channel {
+  /** The address as `host:port`. */
+  readonly address: string;
+  #session: Http2Session | undefined;
+  #isClosed = false;
+  readonly #http2: Http2;
+
+  constructor(address: string) {
+    this.address = address;
+    const http2 = findHttp2();
+    if (http2 === undefined) {
+      throw new ReverbError(
+        "unimplemented",
+        "ReverbClient needs HTTP/2 of Deno, Node or Bun; a browser has none",
+      );
+    }
+    this.#http2 = http2;
+  }
+
+  /** True once it was closed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  #connected(): Http2Session {
+    const known = this.#session;
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const session = this.#http2.connect(`http://${this.address}`, {
+      settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
+    });
+    const forget = (): void => {
+      if (this.#session === session) this.#session = undefined;
+    };
+    session.on("error", forget); // each call hears of it, too
+    session.on("goaway", forget);
+    session.on("close", forget);
+    session.on("connect", () => session.setLocalWindowSize?.(WINDOW_BYTES));
+    this.#session = session;
+    return session;
+  }
+
+  /** Begins a call. */
+  open(method: string, events: CallEvents): Call {
+    if (this.#isClosed) throw new ReverbError("cancelled", `${method}: the client was closed`);
+    return new StreamCall(method, this.address, this.#connected(), events);
+  }
+
+  /** One message there, one back. */
+  unary(
+    method: string,
+    message: Uint8Array,
+    wait: WaitOptions = {},
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    return waitFor(`${method}()`, wait, (resolve, reject) => {
+      let answer: Uint8Array<ArrayBuffer> | undefined;
+      const call = this.open(method, {
+        onMessage: (bytes) => answer = bytes,
+        onEnd: (error) => {
+          if (error !== undefined) reject(error);
+          else if (answer === undefined) {
+            reject(
+              new ReverbError("internal", `${method}: the server ended the call without an answer`),
+            );
+          } else resolve(answer);
+        },
+      });
+      const framed = new Uint8Array(PREFIX_BYTES + message.length);
+      new DataView(framed.buffer).setUint32(1, message.length);
+      framed.set(message, PREFIX_BYTES);
+      call.write(framed);
+      call.halfClose();
+      return () => call.cancel();
+    });
+  }
+
+  /** Closes the connection. Calls in progress end with `cancelled`. */
+  close(): void {
+    this.#isClosed = true;
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+}
+
+/**
+ * A promise with a timeout and a signal. `begin` starts the work and returns what stops it early.
+ */
+export function waitFor<T>(
+  what: string,
+  { timeoutMs, signal }: WaitOptions,
+  begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+  late: () => string = () => `${what} took longer than ${timeoutMs} ms`,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    signal?.throwIfAborted();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let stop = (): void => {};
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    const onAbort = (): void => {
+      settle();
+      stop();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", onAbort);
+    if (timeoutMs !== undefined && timeoutMs !== Infinity) {
+      timer = setTimeout(() => {
+        settle();
+        stop();
+        reject(new ReverbError("deadline-exceeded", late()));
+      }, timeoutMs);
+    }
+    const done = <A>(then: (value: A) => void) => (value: A): void => {
+      settle();
+      then(value);
+    };
+    try {
+      stop = begin(done(resolve), done(reject));
+    } catch (error) {
+      settle();
+      reject(error);
+    }
+  });
+}
+
+class StreamCall implements Call {
+  readonly #stream: Http2Stream;
+  readonly #events: CallEvents;
+  readonly #method: string;
+  readonly #address: string;
+  #status: number | undefined;
+  #message = "";
+  #error: Error | undefined;
+  #isOver = false;
+  #isHeard = false;
+  readonly #messages: MessageSplitter;
+
+  constructor(method: string, address: string, session: Http2Session, events: CallEvents) {
+    this.#method = method;
+    this.#address = address;
+    this.#events = events;
+    this.#messages = new MessageSplitter((message) => {
+      if (!this.#isOver) events.onMessage(message);
+    });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": `/deepmind.reverb.ReverbService/${method}`,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    this.#stream = stream;
+    stream.on("response", (headers) => {
+      this.#isHeard = true;
+      this.#read(headers);
+      const status = Number(headers[":status"]);
+      if (status !== 200) this.#message ||= `HTTP status ${status}: no server of Reverb's protocol`;
+    });
+    stream.on("trailers", (headers) => this.#read(headers));
+    stream.on("data", (bytes) => this.#take(bytes));
+    stream.on("drain", () => {
+      if (!this.#isOver) events.onDrain?.();
+    });
+    stream.on("error", (error) => this.#error = error);
+    stream.on("close", () => this.#end());
+  }
+
+  #read(headers: Headers): void {
+    const status = headers["grpc-status"];
+    if (status === undefined) return;
+    this.#status = Number(status);
+    this.#message = decodeMessage(String(headers["grpc-message"] ?? ""));
+    // The server has had its last word. What it did not read must not keep the stream open.
+    if (this.#status !== 0) this.#end();
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    try {
+      this.#messages.push(bytes);
+    } catch (error) {
+      if (!(error instanceof DamagedMessage)) throw error;
+      this.#isOver = true;
+      this.#stream.close(CANCEL);
+      const words =
+        `${this.#method} at ${this.#address}: what the server sent is damaged: ${error.message}`;
+      this.#events.onEnd(new ReverbError("data-loss", words, { cause: error }));
+    }
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#status === 0) this.#events.onEnd(undefined);
+    else if (this.#status !== undefined) {
+      this.#stream.close(CANCEL);
+      this.#events.onEnd(
+        errorOfStatus(`${this.#method} at ${this.#address}`, this.#status, this.#message),
+      );
+    } else this.#events.onEnd(this.#lost());
+  }
+
+  /** The error of a call that ended without a status. */
+  #lost(): ReverbError {
+    const why = this.#message ||
+      (this.#error === undefined ? "the server ended the connection" : this.#error.message);
+    const what = this.#isHeard ? "the connection was lost" : "no answer";
+    const options = this.#error === undefined ? {} : { cause: this.#error };
+    return new ReverbError(
+      "unavailable",
+      `${this.#method}: ${what} from ${this.#address}: ${why}`,
+      options,
+    );
+  }
+
+  write(framed: Uint8Array): boolean {
+    return this.#isOver || this.#stream.write(framed);
+  }
+
+  halfClose(): void {
+    if (!this.#isOver) this.#stream.end();
+  }
+
+  cancel(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stream.close(CANCEL);
+  }
+}
+
+/** The text of a `grpc-message`, which has some characters as `%` and two digits. */
+function decodeMessage(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Cuts what comes on a stream into messages. */
+export class MessageSplitter {
+  readonly #found: (message: Uint8Array<ArrayBuffer>) => void;
+  readonly #prefix = new Uint8Array(PREFIX_BYTES);
+  #prefixBytes = 0;
+  #message: Uint8Array<ArrayBuffer> | undefined;
+  #filled = 0;
+
+  constructor(found: (message: Uint8Array<ArrayBuffer>) => void) {
+    this.#found = found;
+  }
+
+  /** Takes some bytes. */
+  push(bytes: Uint8Array): void {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#message === undefined) {
+        const count = Math.min(PREFIX_BYTES - this.#prefixBytes, bytes.length - at);
+        this.#prefix.set(bytes.subarray(at, at + count), this.#prefixBytes);
+        this.#prefixBytes += count;
+        at += count;
+        if (this.#prefixBytes < PREFIX_BYTES) return;
+        this.#prefixBytes = 0;
+        this.#filled = 0;
+        const length = new DataView(this.#prefix.buffer).getUint32(1);
+        if (this.#prefix[0] !== 0 || length > MESSAGE_BYTES_MAX) {
+          throw new DamagedMessage(`no message: its first bytes are ${this.#prefix}`);
+        }
+        this.#message = new Uint8Array(length);
+      }
+      const message = this.#message;
+      const count = Math.min(message.length - this.#filled, bytes.length - at);
+      message.set(bytes.subarray(at, at + count), this.#filled);
+      this.#filled += count;
+      at += count;
+      if (this.#filled < message.length) return;
+      this.#message = undefined;
+      this.#found(message);
+    }
+  }
+}

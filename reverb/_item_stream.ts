@@ -1,0 +1,398 @@
+/**
+ * Sends items with their chunks, in order, and learns which of them the server has.
+ *
+ * Invariants: 1. An item is in the queue until it was sent, and then in flight until the server confirmed its key. 2. An item is sent once
+ * all its chunks are complete, and no item overtakes another. 3. A chunk is sent once on a connection, while the server is asked to keep it.
+ * 4. After a lost connection, everything in flight goes back to the front of the queue, in the order in which it was sent. The keys stay, so a server that has
+ * an item already takes it for a change of its priority. 5. After any other error the stream has failed for good.
+ *
+ * Cost: one message for all items that are ready, up to about 1 MiB.
+ *
+ * @module
+ */
+
+import { eachKey, MessageWriter } from "./_bytes.ts";
+import type { Call, Channel, WaitOptions } from "./_channel.ts";
+import { waitFor } from "./_channel.ts";
+import type { Chunk } from "./_chunk.ts";
+import type { ChunkLengthTuner } from "./_chunk_length.ts";
+import type { Key } from "./_keys.ts";
+import { ReverbError } from "./errors.ts";
+
+/** Some rows of one chunk. */
+export interface ChunkSlice {
+  /** The chunk. */
+  readonly chunk: Chunk;
+  /** The first row. */
+  readonly offset: number;
+  /** The number of rows. */
+  readonly length: number;
+  /** The column of the chunk. */
+  readonly column: number;
+}
+
+/** One column of an item. */
+export interface ItemColumn {
+  /** The rows, in order. */
+  readonly slices: readonly ChunkSlice[];
+  /** Whether the only row comes without a dimension for rows. */
+  readonly isSqueezed: boolean;
+}
+
+/** An item to be inserted. */
+export interface Item {
+  /** Its key. */
+  readonly key: Key;
+  /** Its table. */
+  readonly table: string;
+  /** Its priority. */
+  readonly priority: number;
+  /** Its columns. */
+  readonly columns: readonly ItemColumn[];
+  /** Its chunks, each once. */
+  readonly chunks: ReadonlySet<Chunk>;
+}
+
+/** An item without its chunks, which are those of its columns. */
+export function itemOf(
+  key: Key,
+  table: string,
+  priority: number,
+  columns: readonly ItemColumn[],
+): Item {
+  const chunks = new Set<Chunk>();
+  for (const { slices } of columns) for (const { chunk } of slices) chunks.add(chunk);
+  return { key, table, priority, columns, chunks };
+}
+
+interface Waiter {
+  readonly most: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A message is sent once it has so many bytes. */
+const MESSAGE_BYTES = 2 ** 20;
+/** Chunks of one item that has more bytes than this go ahead of it in messages of their own. */
+const CHUNK_BYTES = 2 ** 22;
+const FIRST_BACKOFF_MS = 1;
+const LAST_BACKOFF_MS = 1000;
+/** A connection that held so long was a good one. */
+const GOOD_MS = 2000;
+
+/** One stream of items. */
+export class ItemStream {
+  readonly #channel: Pick<Channel, "open" | "isClosed">;
+  #queue: Item[] = [];
+  #head = 0;
+  readonly #inFlight = new Map<number, Item>();
+  #streamed = new Set<Chunk>();
+  readonly #writer = new MessageWriter();
+  #waiters: Waiter[] = [];
+  #call: Call | undefined;
+  #isBlocked = false;
+  #isScheduled = false;
+  #failure: ReverbError | undefined;
+  #lastLoss: ReverbError | undefined;
+  #isEnding: (() => void) | undefined;
+  #backoffMs = FIRST_BACKOFF_MS;
+  #openedAt = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(channel: Pick<Channel, "open" | "isClosed">) {
+    this.#channel = channel;
+  }
+
+  /** Items that were not sent yet. */
+  get queued(): number {
+    return this.#queue.length - this.#head;
+  }
+
+  /** Items that were sent, and that the server has not confirmed. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** All items that the server has not confirmed. */
+  get pending(): number {
+    return this.queued + this.inFlight;
+  }
+
+  /** Whether it failed for good, or was closed. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Throws the error by which the stream failed, if it did. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Adds an item. It is sent soon, once its chunks are complete. */
+  push(item: Item): void {
+    this.check();
+    for (const chunk of item.chunks) chunk.waiting += 1;
+    this.#queue.push(item);
+    this.schedule();
+  }
+
+  /** Sends what is ready, soon: so what comes in the same turn goes in one message. */
+  schedule(): void {
+    if (this.#isScheduled || this.#isBlocked || this.#failure !== undefined) return;
+    this.#isScheduled = true;
+    setTimeout(() => {
+      this.#isScheduled = false;
+      this.pump();
+    }, 0);
+  }
+
+  /** Completes the chunks of all items but the last few, so that they can be sent, and sends them. */
+  force(allBut: number): void {
+    let count = this.queued - allBut;
+    for (let k = this.#head; count > 0; k++, count--) {
+      for (const chunk of this.#queue[k]?.chunks ?? []) chunk.finish();
+    }
+    this.pump();
+  }
+
+  /** Sends what is ready, now. */
+  pump(): void {
+    if (this.#failure !== undefined || this.#isBlocked || this.#retry !== undefined) return;
+    while (!this.#isBlocked && this.#isReady(this.#queue[this.#head])) this.#send();
+  }
+
+  #isReady(item: Item | undefined): boolean {
+    if (item === undefined) return false;
+    for (const chunk of item.chunks) if (chunk.encoded === undefined) return false;
+    return true;
+  }
+
+  /** Sends one message, with as many items as are ready and fit. */
+  #send(): void {
+    const call = this.#call ?? this.#open();
+    if (call === undefined) return;
+    const writer = this.#writer;
+    writer.reset();
+    for (;;) {
+      const item = this.#queue[this.#head];
+      if (item === undefined || writer.length >= MESSAGE_BYTES || !this.#isReady(item)) break;
+      for (const chunk of item.chunks) this.#writeChunk(call, chunk);
+      writeItem(writer, item);
+      this.#head += 1;
+      this.#inFlight.set(item.key.low, item);
+      for (const chunk of item.chunks) chunk.waiting -= 1;
+      tell(item);
+    }
+    this.#tidy();
+    this.#writeKept();
+    this.#isBlocked = !call.write(writer.framed());
+  }
+
+  #writeChunk(call: Call, chunk: Chunk): void {
+    if (this.#streamed.has(chunk) || chunk.encoded === undefined) return;
+    this.#writer.bytes(1, chunk.encoded);
+    this.#streamed.add(chunk);
+    if (this.#writer.length < CHUNK_BYTES) return;
+    // The server lets no chunk go before an item came.
+    call.write(this.#writer.framed());
+    this.#writer.reset();
+  }
+
+  /** Says which chunks are needed later, and forgets the others. */
+  #writeKept(): void {
+    const kept: Key[] = [];
+    for (const chunk of this.#streamed) {
+      if (chunk.live > 0 || chunk.waiting > 0) kept.push(chunk.key);
+      else this.#streamed.delete(chunk);
+    }
+    this.#writer.keys(3, kept);
+  }
+
+  #tidy(): void {
+    if (this.#head < 1024 && this.#head < this.#queue.length) return;
+    this.#queue = this.#queue.slice(this.#head);
+    this.#head = 0;
+  }
+
+  #open(): Call | undefined {
+    this.#openedAt = performance.now();
+    try {
+      const call = this.#channel.open("InsertStream", {
+        onMessage: (message) => this.#confirm(message),
+        onDrain: () => {
+          this.#isBlocked = false;
+          this.pump();
+        },
+        onEnd: (error) => {
+          if (this.#call === call) this.#ended(error);
+        },
+      });
+      this.#call = call;
+      return call;
+    } catch (error) {
+      this.#fail(asReverbError(error));
+      return undefined;
+    }
+  }
+
+  #confirm(message: Uint8Array): void {
+    try {
+      eachKey(message, 1, ({ low }) => this.#inFlight.delete(low));
+    } catch (error) {
+      this.#fail(asReverbError(error));
+      return;
+    }
+    this.#lastLoss = undefined;
+    this.#wake();
+  }
+
+  #wake(): void {
+    const { pending } = this;
+    if (this.#waiters.length === 0) return;
+    const ready = this.#waiters.filter(({ most }) => pending <= most);
+    if (ready.length === 0) return;
+    this.#waiters = this.#waiters.filter(({ most }) => pending > most);
+    for (const { resolve } of ready) resolve();
+  }
+
+  #ended(error: ReverbError | undefined): void {
+    this.#call = undefined;
+    this.#isBlocked = false;
+    this.#streamed = new Set();
+    if (this.#isEnding !== undefined) {
+      this.#isEnding();
+      return;
+    }
+    const isLost = error === undefined || error.code === "unavailable" ||
+      error.code === "cancelled";
+    if (!isLost) {
+      this.#fail(error);
+      return;
+    }
+    this.#lastLoss = error;
+    for (const item of this.#inFlight.values()) for (const chunk of item.chunks) chunk.waiting += 1;
+    this.#queue = [...this.#inFlight.values(), ...this.#queue.slice(this.#head)];
+    this.#head = 0;
+    this.#inFlight.clear();
+    if (this.queued === 0) return;
+    const isGood = performance.now() - this.#openedAt > GOOD_MS;
+    this.#backoffMs = isGood ? FIRST_BACKOFF_MS : Math.min(LAST_BACKOFF_MS, this.#backoffMs * 2);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.pump();
+    }, this.#backoffMs);
+  }
+
+  #fail(error: ReverbError): void {
+    const lost = this.pending;
+    const items = lost === 1 ? "1 item was" : `${lost} items were`;
+    this.#failure = new ReverbError(
+      error.code,
+      `${error.message} (${items} not confirmed; this writer can't go on)`,
+      { cause: error },
+    );
+    this.#stop();
+  }
+
+  #stop(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    const call = this.#call;
+    this.#call = undefined;
+    call?.cancel();
+    this.#queue = [];
+    this.#head = 0;
+    this.#inFlight.clear();
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { reject } of waiters) reject(this.#failure);
+  }
+
+  /** Waits until at most so many items are pending. */
+  async until(what: string, most: number, wait: WaitOptions = {}): Promise<void> {
+    this.check();
+    if (this.pending <= most) return;
+    let waiter: Waiter | undefined;
+    await waitFor<void>(what, wait, (resolve, reject) => {
+      waiter = { most, resolve, reject };
+      this.#waiters.push(waiter);
+      return () => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+      };
+    }, () => {
+      const why = this.#lastLoss === undefined ? "" : `; ${this.#lastLoss.message}`;
+      return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
+    });
+  }
+
+  /** Ends the stream, within so many milliseconds. What is pending is given up; wait for it before. */
+  async close(withinMs = 1000): Promise<void> {
+    const failure = new ReverbError("cancelled", "the writer was closed");
+    const call = this.#call;
+    if (call !== undefined && this.#failure === undefined && !this.#channel.isClosed) {
+      // The server ends a stream that is half closed, once it has read everything.
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(() => {
+          call.cancel();
+          resolve();
+        }, withinMs);
+        this.#isEnding = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        call.halfClose();
+      });
+      this.#call = undefined;
+    }
+    this.#failure ??= failure;
+    this.#stop();
+  }
+}
+
+/** Tells those who choose the length of chunks what an item took. */
+function tell(item: Item): void {
+  let columns: Map<ChunkLengthTuner, { chunks: Set<Chunk>; rows: number }> | undefined;
+  for (const { slices } of item.columns) {
+    for (const { chunk, length } of slices) {
+      const { tuner } = chunk.plan;
+      if (tuner === undefined) continue;
+      columns ??= new Map();
+      let column = columns.get(tuner);
+      if (column === undefined) columns.set(tuner, column = { chunks: new Set(), rows: 0 });
+      column.chunks.add(chunk);
+      column.rows += length;
+    }
+  }
+  if (columns !== undefined) {
+    for (const [tuner, { chunks, rows }] of columns) tuner.sent(chunks, rows);
+  }
+}
+
+function writeItem(writer: MessageWriter, item: Item): void {
+  writer.begin(2);
+  writer.key(1, item.key);
+  writer.text(2, item.table);
+  writer.double(5, item.priority);
+  writer.begin(8);
+  for (const { slices, isSqueezed } of item.columns) {
+    writer.begin(1);
+    for (const { chunk, offset, length, column } of slices) {
+      writer.begin(1);
+      writer.key(1, chunk.key);
+      writer.number(2, offset);
+      writer.number(3, length);
+      writer.number(4, column);
+      writer.end();
+    }
+    writer.number(2, isSqueezed ? 1 : 0);
+    writer.end();
+  }
+  writer.end();
+  writer.end();
+}
+
+function asReverbError(error: unknown): ReverbError {
+  if (error instanceof ReverbError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new ReverbError("internal", text, { cause: error });
+}

@@ -1,0 +1,365 @@
+/**
+ * The client of servers that speak Reverb's protocol: DeepMind's own, and `serve()` of this library.
+ *
+ * @module
+ */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { type Kernel, openKernel } from "../ffi/library.ts";
+import { MessageWriter } from "./_bytes.ts";
+import { Channel } from "./_channel.ts";
+import { checkPriority, checkTable, flatSignature, type Signatures } from "./_check_item.ts";
+import { SampleDecoder } from "../wire/samples.ts";
+import { TensorCodec } from "../wire/tensor_codec.ts";
+import { ItemStream } from "./_item_stream.ts";
+import { keyOf } from "./_keys.ts";
+import { RowWriter } from "./_row_writer.ts";
+import type { WriterDoor } from "./_trajectories.ts";
+import {
+  CheckpointResponseSchema,
+  ResetRequestSchema,
+  ServerInfoResponseSchema,
+} from "./messages/reverb_pb.ts";
+import type { Config } from "./patterns.ts";
+import { decodeSamples, type SampleBatch } from "./samples.ts";
+import {
+  checkBatches,
+  type SampleBatchesOptions,
+  type SampleOptions,
+  Samplers,
+} from "./sampling.ts";
+import type { Signature, TensorSpec } from "./signature.ts";
+import type { StepData } from "./structure.ts";
+import { newStructuredWriter, type StructuredWriter } from "./structured_writer.ts";
+import { type ServerTable, tableOf } from "./table_info.ts";
+import { type FlatStep, newTrajectoryWriter, type TrajectoryWriter } from "./trajectory_writer.ts";
+import { newWriter, type Writer } from "./writer.ts";
+import type {
+  StructuredWriterOptions,
+  TrajectoryWriterOptions,
+  WaitLimits,
+  WriterOptions,
+} from "./writer_options.ts";
+
+/** Options of {@linkcode ReverbClient.connect}, as in its example: {@linkcode ReverbClient}. */
+export interface ConnectOptions extends WaitLimits {
+  /** Which kernel encodes and decodes: the native one, that of WebAssembly, or "auto", the default: whichever can. */
+  readonly backend?: "auto" | "native" | "wasm";
+  /** The path of the native kernel, as in `ExperienceReplay.create`. */
+  readonly kernelPath?: string | URL;
+  /** The folder for the kernel that the package carries, as in `ExperienceReplay.create`. */
+  readonly kernelCache?: string | URL;
+}
+
+/** New priorities, by key, or as two arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
+export type PriorityUpdates =
+  | ReadonlyMap<bigint, number>
+  | { readonly keys: ArrayLike<bigint>; readonly priorities: ArrayLike<number> };
+
+/** What {@linkcode ReverbClient.mutatePriorities} changes. */
+export interface PriorityChanges {
+  /** New priorities. Keys that the table does not have are skipped. */
+  readonly updates?: PriorityUpdates;
+  /** The keys of items to delete. Keys that the table does not have are skipped. */
+  readonly deletes?: Iterable<bigint>;
+}
+
+const WAIT = ["timeoutMs", "signal"];
+const NOTHING = new Uint8Array();
+const CONNECT_MS = 10_000;
+
+/**
+ * A client of a server that speaks Reverb's protocol: DeepMind's own, or one of this library.
+ *
+ * It needs HTTP/2 of Deno, Node or Bun, and Deno's permission `--allow-net` for the address. Connections are not encrypted. A connection that was lost is made anew by the
+ * next call.
+ *
+ * @example
+ * ```ts ignore
+ * await using client = await ReverbClient.connect("localhost:8000", { backend: "native" });
+ * await client.insert({ state: Float32Array.of(1, 2), reward: 0.5 }, { replay: 1 });
+ * const { columns, keys } = await client.sample("replay", 32);
+ * await client.mutatePriorities("replay", { updates: new Map([[keys[0], 2]]) });
+ * ```
+ */
+export class ReverbClient {
+  readonly #channel: Channel;
+  readonly #codec: TensorCodec;
+  readonly #samplers: Samplers;
+  readonly #inserters: ItemStream[] = [];
+  #signatures: Map<string, readonly TensorSpec[] | undefined> = new Map();
+  #nests: Map<string, Signature> = new Map();
+
+  private constructor(channel: Channel, kernel: Kernel) {
+    this.#channel = channel;
+    this.#codec = new TensorCodec(kernel);
+    const decoder = new SampleDecoder(kernel);
+    this.#samplers = new Samplers(
+      channel,
+      (table, message, count) =>
+        decodeSamples(decoder, table, message, count, this.#nests.get(table)),
+    );
+  }
+
+  /**
+   * Connects to a server, and asks for its tables.
+   *
+   * @param address `"host:port"`, as in `"localhost:8000"` or `"[::1]:8000"`.
+   * @param options `timeoutMs` is 10,000 by default.
+   * @throws {TypeError} If the address is none.
+   * @throws {ReverbError} `unavailable` if no server answers; `deadline-exceeded`.
+   */
+  static async connect(address: string, options: ConnectOptions = {}): Promise<ReverbClient> {
+    const where = "ReverbClient.connect()";
+    checkOptions(where, options, [...WAIT, "backend", "kernelPath", "kernelCache"]);
+    if (typeof address !== "string" || !/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/.test(address)) {
+      throw new TypeError(`${where} takes an address as "host:port", got ${show(address)}`);
+    }
+    const { timeoutMs = CONNECT_MS, signal, ...kernel } = options;
+    const client = new ReverbClient(
+      new Channel(address),
+      await openKernel(kernel),
+    );
+    try {
+      await client.serverInfo({ timeoutMs, ...(signal === undefined ? {} : { signal }) });
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+    return client;
+  }
+
+  /** The address as `host:port`. */
+  get address(): string {
+    return this.#channel.address;
+  }
+
+  /**
+   * What the server says of its tables, by name. The client also learns their signatures anew.
+   *
+   * @throws {ReverbError} `unavailable`, `deadline-exceeded`.
+   */
+  async serverInfo(options: WaitLimits = {}): Promise<Readonly<Record<string, ServerTable>>> {
+    checkOptions("serverInfo()", options, WAIT);
+    const answer = await this.#channel.unary("ServerInfo", NOTHING, options);
+    const { tableInfo } = fromBinary(ServerInfoResponseSchema, answer);
+    const tables = tableInfo.map(tableOf);
+    this.#signatures = new Map(
+      tables.map(({ name, signature }) => [name, signature && flatSignature(signature)]),
+    );
+    this.#nests = new Map();
+    for (const { name, signature } of tables) {
+      if (signature !== undefined) this.#nests.set(name, signature);
+    }
+    return Object.fromEntries(tables.map((table) => [table.name, table]));
+  }
+
+  /**
+   * Inserts nested data as one item with one step into one or several tables, and waits until they have it. The data is sent and
+   * stored once.
+   *
+   * Each call needs an answer of the server. To insert many items, use a writer.
+   *
+   * @param data Nested data. The server stores its leaves, by sorted keys.
+   * @param priorities The priority in each table, finite and not negative.
+   * @throws {TypeError} If the data does not fit a table's signature.
+   * @throws {ReverbError} `deadline-exceeded` if a table's limiter held the item back for `timeoutMs`. It may come in later, still.
+   */
+  async insert(
+    data: StepData,
+    priorities: Readonly<Record<string, number>>,
+    options: WaitLimits = {},
+  ): Promise<void> {
+    checkOptions("insert()", options, WAIT);
+    const tables = Object.entries(priorities);
+    if (tables.length === 0) {
+      throw new TypeError("insert() needs a priority for at least one table");
+    }
+    for (const [table, priority] of tables) {
+      checkPriority(`insert(): the priority for table ${show(table)}`, priority);
+    }
+    const stream = this.#inserters.pop() ?? new ItemStream(this.#channel);
+    try {
+      const writer = new RowWriter(this.#door(stream, true), { maxSequenceLength: 1 });
+      writer.append(data);
+      writer.check("insert()", tables.map(([table]) => table), 1);
+      for (const [table, priority] of tables) writer.create("insert()", table, 1, priority);
+      writer.release();
+      stream.force(0);
+      await stream.until("insert()", 0, options);
+      this.#inserters.push(stream);
+    } catch (error) {
+      if (stream.pending === 0 && !stream.hasFailed) this.#inserters.push(stream);
+      else await stream.close(0);
+      throw error;
+    }
+  }
+
+  /**
+   * Changes priorities of items, and deletes items. Items that the table does not have are skipped.
+   *
+   * @throws {RangeError} If a priority is negative, infinite or NaN. Nothing was changed then.
+   * @throws {ReverbError} `not-found` if the server has no such table.
+   */
+  async mutatePriorities(
+    table: string,
+    changes: PriorityChanges,
+    options: WaitLimits = {},
+  ): Promise<void> {
+    const where = "mutatePriorities()";
+    checkTable(`${where}: table`, table);
+    checkOptions(where, changes, ["updates", "deletes"]);
+    checkOptions(where, options, WAIT);
+    const writer = new MessageWriter();
+    writer.text(1, table);
+    writeUpdates(writer, where, changes.updates);
+    const deletes = [...changes.deletes ?? []];
+    writer.keys(3, deletes.map((key) => keyOf(checkKey(where, key))));
+    await this.#channel.unary("MutatePriorities", writer.message(), options);
+  }
+
+  /**
+   * Removes all items of a table, and begins the counts of its limiter anew.
+   *
+   * @throws {ReverbError} `not-found` if the server has no such table.
+   */
+  async reset(table: string, options: WaitLimits = {}): Promise<void> {
+    checkTable("reset(): table", table);
+    checkOptions("reset()", options, WAIT);
+    await this.#channel.unary(
+      "Reset",
+      toBinary(ResetRequestSchema, create(ResetRequestSchema, { table })),
+      options,
+    );
+  }
+
+  /**
+   * Saves all tables on the server.
+   *
+   * @returns The path of the checkpoint on the server's machine.
+   * @throws {ReverbError} `invalid-argument` if the server has no place for checkpoints.
+   */
+  async checkpoint(options: WaitLimits = {}): Promise<string> {
+    checkOptions("checkpoint()", options, WAIT);
+    const answer = await this.#channel.unary("Checkpoint", NOTHING, options);
+    return fromBinary(CheckpointResponseSchema, answer).checkpointPath;
+  }
+
+  /**
+   * Samples items as one batch: one request, and one typed array for each column.
+   *
+   * The items must have the same columns. An item can come several times, as the server samples with replacement.
+   *
+   * @param table The table.
+   * @param count The items, at least 1.
+   * @throws {ReverbError} `deadline-exceeded` if the table's limiter held samples back for `timeoutMs`. Samples that came before are lost then, unless
+   * `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
+   */
+  sample(table: string, count = 1, options: SampleOptions = {}): Promise<SampleBatch> {
+    return this.#samplers.sample(table, count, options);
+  }
+
+  /**
+   * Samples batch after batch, and asks for some ahead. What was asked for ahead counts as sampled, also if you stop before you took it.
+   *
+   * @example
+   * ```ts ignore
+   * for await (const batch of client.batches("replay", { batchSize: 256 })) {
+   *   learn(batch);
+   *   if (isDone()) break;
+   * }
+   * ```
+   */
+  batches(table: string, options: SampleBatchesOptions): AsyncGenerator<SampleBatch, void> {
+    checkBatches(table, options);
+    return this.#samplers.batches(table, options);
+  }
+
+  /** A writer of items that are the latest steps. {@linkcode Writer} has an example. */
+  writer(options: WriterOptions): Writer {
+    return newWriter(this.#door(new ItemStream(this.#channel), true), options);
+  }
+
+  /**
+   * A writer of items whose columns are any parts of the latest steps. {@linkcode TrajectoryWriter} has an example. The type parameter is
+   * that of your steps, so that TypeScript knows `history`.
+   */
+  trajectoryWriter<D = FlatStep>(options: TrajectoryWriterOptions): TrajectoryWriter<D> {
+    checkOptions("trajectoryWriter()", options, [
+      "numKeepAliveRefs",
+      "validateItems",
+      "chunkLength",
+      "deltaEncoded",
+      "maxPendingItems",
+    ]);
+    return newTrajectoryWriter<D>(
+      this.#door(new ItemStream(this.#channel), options.validateItems ?? true),
+      options,
+    );
+  }
+
+  /** A writer that makes items by patterns and conditions. {@linkcode StructuredWriter} has an example. */
+  structuredWriter(
+    configs: readonly Config[],
+    options: StructuredWriterOptions = {},
+  ): StructuredWriter {
+    checkOptions("structuredWriter()", options, [
+      "validateItems",
+      "chunkLength",
+      "maxPendingItems",
+    ]);
+    return newStructuredWriter(
+      this.#door(new ItemStream(this.#channel), options.validateItems ?? true),
+      configs,
+      options,
+    );
+  }
+
+  #door(stream: ItemStream, isChecked: boolean): WriterDoor {
+    const signatures: Signatures | undefined = isChecked ? this.#signatures : undefined;
+    return { stream, codec: this.#codec, signatures };
+  }
+
+  /** Closes the connection. Close the writers before, as what they have not sent is lost. */
+  async close(): Promise<void> {
+    this.#samplers.close();
+    await Promise.all(this.#inserters.splice(0).map((stream) => stream.close()));
+    this.#channel.close();
+  }
+
+  /** Closes the connection. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function checkKey(where: string, key: unknown): bigint {
+  if (typeof key !== "bigint") {
+    throw new TypeError(`${where}: a key must be a bigint, got ${show(key)}`);
+  }
+  return key;
+}
+
+function writeUpdates(
+  writer: MessageWriter,
+  where: string,
+  updates: PriorityUpdates | undefined,
+): void {
+  if (updates === undefined) return;
+  const isMap = updates instanceof Map;
+  const keys = isMap ? [...updates.keys()] : (updates as { keys: ArrayLike<bigint> }).keys;
+  const priorities = isMap
+    ? [...updates.values()]
+    : (updates as { priorities: ArrayLike<number> }).priorities;
+  if (keys?.length === undefined || priorities?.length !== keys.length) {
+    throw new TypeError(`${where}: updates must be a Map, or { keys, priorities } of one length`);
+  }
+  for (let k = 0; k < keys.length; k++) {
+    writer.begin(2);
+    writer.key(1, keyOf(checkKey(where, keys[k])));
+    writer.double(2, checkPriority(`${where}: the priority of key ${keys[k]}`, priorities[k]));
+    writer.end();
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * A client of servers that speak Reverb's protocol: DeepMind's own, and the one of this library.
+ *
+ * [docs/reverb_client.md](../docs/reverb_client.md) goes from Reverb's Python client to this one, line by line.
+ *
+ * @module
+ */
+
+export {
+  type ConnectOptions,
+  type PriorityChanges,
+  type PriorityUpdates,
+  ReverbClient,
+} from "./client.ts";
+export { ReverbError, type ReverbErrorCode } from "./errors.ts";
+export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
+export { type ReverbArray } from "./dtypes.ts";
+export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
+export type { Leaf, Nest, StepData } from "./structure.ts";
+export type { Path } from "./_path.ts";
+export type { SampleBatch, SampleColumn } from "./samples.ts";
+export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
+export type { LimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
+export { ColumnHistory, TrajectoryColumn } from "./history.ts";
+export { type FlatStep, type HistoryOf, TrajectoryWriter } from "./trajectory_writer.ts";
+export { Writer } from "./writer.ts";
+export { StructuredWriter } from "./structured_writer.ts";
+export {
+  Condition,
+  type Conditions,
+  type ConditionSource,
+  ConditionValue,
+  type Config,
+  type ConfigOptions,
+  constantPriority,
+  createConfig,
+  type PatternCondition,
+  PatternNode,
+  type PatternPriority,
+  type ReferenceColumn,
+  type ReferenceStep,
+  tdError,
+} from "./patterns.ts";
+export type {
+  ColumnOptions,
+  FlushOptions,
+  StructuredWriterOptions,
+  TrajectoryWriterOptions,
+  WaitLimits,
+  WriterEndOptions,
+  WriterOptions,
+} from "./writer_options.ts";
+export type { Signature, TensorSpec } from "./signature.ts";

@@ -1,0 +1,158 @@
+/**
+ * What was sampled: many items as one typed array for each column.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import type { SampleColumn as WireColumn, SampleDecoder, Samples } from "../wire/samples.ts";
+import { isSpec } from "./_check_item.ts";
+import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtypes.ts";
+import { ReverbError } from "./errors.ts";
+import type { Signature } from "./signature.ts";
+import { mapNest, type Nest } from "./structure.ts";
+
+/**
+ * One column of sampled items.
+ *
+ * @example
+ * ```ts ignore
+ * const batch = await client.sample("table", 256);
+ * const [state] = batch.columns; // of items with one step: state.shape is [256, 1, 4]
+ * ```
+ */
+export interface SampleColumn<D extends ReverbDType = ReverbDType> {
+  /** Its dtype. */
+  readonly dtype: D;
+  /**
+   * `[items, steps, ...]`; without the steps where the items have this column squeezed. Where items have different numbers of steps, the
+   * first size is that of all steps together, `[allSteps, ...]`, and `lengths` has the steps of each item.
+   */
+  readonly shape: readonly number[];
+  /** The values, in row-major order. {@linkcode ReverbDType} says which array each dtype has. */
+  readonly data: ReverbArrayOfDType[D];
+  /** The steps of each item, where they differ. */
+  readonly lengths?: Uint32Array<ArrayBuffer>;
+}
+
+/**
+ * Sampled items. `client.sample()` and `client.batches()` return them.
+ *
+ * @example
+ * ```ts ignore
+ * const batch = await client.sample("table", 256, { timeoutMs: 1000, isPartialAllowed: true });
+ * const errors = learn(batch.columns);
+ * await client.mutatePriorities("table", { updates: { keys: batch.keys, priorities: errors } });
+ * ```
+ */
+export interface SampleBatch {
+  /** The number of items. */
+  readonly size: number;
+  /** The key of each item. */
+  readonly keys: BigUint64Array<ArrayBuffer>;
+  /** The probability by which each item was sampled, 0..1. */
+  readonly probabilities: Float64Array<ArrayBuffer>;
+  /** The items in the table when each item was sampled. */
+  readonly tableSizes: Float64Array<ArrayBuffer>;
+  /** The priority of each item. */
+  readonly priorities: Float64Array<ArrayBuffer>;
+  /** How often each item had been sampled, this time included. */
+  readonly timesSampled: Float64Array<ArrayBuffer>;
+  /** The columns, in the order in which the items have them. */
+  readonly columns: readonly SampleColumn[];
+  /** The columns in the structure of the table's signature; `columns` where it has none. */
+  readonly data: Nest<SampleColumn>;
+}
+
+/**
+ * Decodes the first samples of a message.
+ *
+ * @throws {ReverbError} `invalid-argument` where items have different columns; `data-loss` for a damaged message.
+ */
+export function decodeSamples(
+  decoder: SampleDecoder,
+  table: string,
+  message: Uint8Array<ArrayBuffer>,
+  countMax: number,
+  signature: Signature | undefined,
+): SampleBatch {
+  const samples = decode(decoder, table, message, countMax);
+  const { count } = samples;
+  const columns = samples.columns.map((column, k) => columnOf(column, k, count));
+  const { keys, probabilities, tableSizes, priorities, timesSampled } = samples;
+  return {
+    size: count,
+    keys,
+    probabilities,
+    tableSizes,
+    priorities,
+    timesSampled,
+    columns,
+    data: nested(columns, signature),
+  };
+}
+
+function decode(
+  decoder: SampleDecoder,
+  table: string,
+  message: Uint8Array<ArrayBuffer>,
+  countMax: number,
+): Samples {
+  try {
+    return decoder.decode(message, { countMax });
+  } catch (error) {
+    if (!(error instanceof ReplayError)) throw error;
+    const isMixed = error.code === "samples-differ";
+    throw new ReverbError(
+      isMixed ? "invalid-argument" : "data-loss",
+      `items of table ${JSON.stringify(table)}: ${error.message}${
+        isMixed ? "; sample them one by one" : ""
+      }`,
+      { cause: error },
+    );
+  }
+}
+
+function columnOf(column: WireColumn, k: number, count: number): SampleColumn {
+  const dtype = dtypeOfNumber(column.dtype);
+  if (dtype === undefined) {
+    throw new ReverbError(
+      "unimplemented",
+      `column ${k} has the unknown dtype ${column.dtype} of TensorFlow`,
+    );
+  }
+  const { rowShape, length, lengths, isSqueezed, bytes, strings } = column;
+  const data = dtype.array === undefined
+    ? strings ?? []
+    : new dtype.array(bytes.buffer, bytes.byteOffset, bytes.length / dtype.array.BYTES_PER_ELEMENT);
+  const rows = lengths?.reduce((sum, rows) => sum + rows, 0) ?? 0;
+  const head = isSqueezed ? [count] : lengths === undefined ? [count, length] : [rows];
+  const shape = [...head, ...rowShape];
+  return { dtype: dtype.name, shape, data, ...(lengths === undefined ? {} : { lengths }) };
+}
+
+function nested(
+  columns: readonly SampleColumn[],
+  signature: Signature | undefined,
+): Nest<SampleColumn> {
+  if (signature === undefined) return columns;
+  let count = 0;
+  const data = mapNest<unknown, SampleColumn | undefined>(
+    sorted(signature) as Nest<unknown>,
+    isSpec,
+    () => columns[count++],
+  );
+  return count === columns.length ? data as Nest<SampleColumn> : columns;
+}
+
+/** A signature whose objects have their keys in order. */
+function sorted(signature: Signature): Signature {
+  if (isSpec(signature)) return signature;
+  if (Array.isArray(signature)) return signature.map(sorted);
+  const entries = Object.entries(signature as Readonly<Record<string, Signature>>);
+  return Object.fromEntries(
+    entries.sort(([one], [other]) => one < other ? -1 : 1).map((
+      [key, value],
+    ) => [key, sorted(value)]),
+  );
+}

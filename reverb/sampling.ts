@@ -1,0 +1,225 @@
+/**
+ * Samples batches from a server.
+ *
+ * @module
+ */
+
+import { checkInteger } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { checkTable } from "./_check_item.ts";
+import { type Channel, waitFor } from "./_channel.ts";
+import { SampleBuffer, SampleStream } from "./_sample_stream.ts";
+import { ReverbError } from "./errors.ts";
+import type { SampleBatch } from "./samples.ts";
+import type { WaitLimits } from "./writer_options.ts";
+
+/** Options of {@linkcode ReverbClient.sample}, as in the example of {@linkcode SampleBatch}. */
+export interface SampleOptions extends WaitLimits {
+  /** Whether fewer items may be returned, if at least one came when `timeoutMs` was over; false by default. */
+  readonly isPartialAllowed?: boolean;
+}
+
+/** Options of {@linkcode ReverbClient.batches}. */
+export interface SampleBatchesOptions {
+  /** The items of a batch. */
+  readonly batchSize: number;
+  /** How many batches are asked for ahead, 2 by default. */
+  readonly prefetch?: number;
+  /** The batches to sample, without end by default. */
+  readonly maxBatches?: number;
+  /** How long the server's limiter may hold a sample back. Then the batches end; the last may be smaller. Without it, they wait for ever. */
+  readonly timeoutMs?: number;
+  /** How long a lost connection is tried anew, 10,000 by default. */
+  readonly reconnectMs?: number;
+  /** Ends the batches with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Decodes samples of a table. */
+export type Decode = (
+  table: string,
+  message: Uint8Array<ArrayBuffer>,
+  count: number,
+) => SampleBatch;
+
+/** How much later than the server a client gives up, so that the server has the first word. */
+const GRACE_MS = 200;
+
+/** The streams of samples of a client. Streams that are idle serve again. */
+export class Samplers {
+  readonly #channel: Channel;
+  readonly #decode: Decode;
+  readonly #idle = new Map<string, SampleStream>();
+
+  constructor(channel: Channel, decode: Decode) {
+    this.#channel = channel;
+    this.#decode = decode;
+  }
+
+  /** One batch. */
+  async sample(table: string, count: number, options: SampleOptions): Promise<SampleBatch> {
+    checkOptions("sample()", options, ["timeoutMs", "signal", "isPartialAllowed"]);
+    checkTable("sample(): table", table);
+    checkInteger("sample(): the number of items", count, 1, 2 ** 30);
+    const timeoutMs = checkTimeout("sample()", options.timeoutMs);
+    options.signal?.throwIfAborted();
+    const known = this.#idle.get(table);
+    this.#idle.delete(table);
+    const isKnown = known !== undefined && !known.isOver;
+    try {
+      return await this.#sample(isKnown ? known : undefined, table, count, timeoutMs, options);
+    } catch (error) {
+      // A server that was started anew ended the stream while it was idle.
+      const isStale = isKnown && error instanceof ReverbError && error.code === "unavailable";
+      if (!isStale) throw error;
+      return await this.#sample(undefined, table, count, timeoutMs, options);
+    }
+  }
+
+  async #sample(
+    known: SampleStream | undefined,
+    table: string,
+    count: number,
+    timeoutMs: number,
+    { signal, isPartialAllowed = false }: SampleOptions,
+  ): Promise<SampleBatch> {
+    const stream = known ?? new SampleStream(this.#channel, table);
+    const { buffer } = stream;
+    const what = `sample() of ${count} items from table ${JSON.stringify(table)}`;
+    const late = (): string =>
+      `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's limiter lets no more through`;
+    try {
+      stream.ask(count, timeoutMs);
+      await waitFor<void>(
+        what,
+        { signal, timeoutMs: timeoutMs < 0 ? undefined : timeoutMs + GRACE_MS },
+        (resolve, reject) => {
+          stream.onChange = (): void => {
+            if (buffer.count >= count) resolve();
+            else if (stream.isOver) reject(endOf(stream, what, late));
+          };
+          stream.onChange();
+          return () => {};
+        },
+        late,
+      );
+    } catch (error) {
+      stream.close();
+      const isLate = error instanceof ReverbError && error.code === "deadline-exceeded";
+      if (!isLate || !isPartialAllowed || buffer.count === 0) throw error;
+    }
+    stream.onChange = (): void => {};
+    const batch = this.#decode(table, buffer.take(count), count);
+    if (!stream.isOver && !this.#idle.has(table) && !this.#channel.isClosed) {
+      this.#idle.set(table, stream);
+    } else stream.close();
+    return batch;
+  }
+
+  /** Batches one after another. */
+  async *batches(table: string, options: SampleBatchesOptions): AsyncGenerator<SampleBatch, void> {
+    const where = "batches()";
+    const { signal, prefetch = 2, maxBatches = Infinity, reconnectMs = 10_000 } = options;
+    const batchSize = options.batchSize;
+    const timeoutMs = checkTimeout(where, options.timeoutMs);
+    let left = maxBatches * batchSize; // not sampled yet
+    const buffer = new SampleBuffer();
+    let stream: SampleStream | undefined;
+    let lost: { error: ReverbError; since: number } | undefined;
+    let asked = 0; // and not taken
+    const ask = (): void => {
+      const more = Math.min(left, (1 + prefetch) * batchSize) - asked;
+      if (stream === undefined || more <= 0 || (asked > 0 && more < batchSize)) return;
+      stream.ask(more, timeoutMs);
+      asked += more;
+    };
+    try {
+      while (left > 0) {
+        signal?.throwIfAborted();
+        const wanted = Math.min(batchSize, left);
+        const now: SampleStream = stream ??= new SampleStream(this.#channel, table, buffer);
+        ask();
+        const wasOver = now.isOver;
+        if (buffer.count < wanted && !now.isOver) {
+          await waitFor<void>(where, { signal }, (resolve) => {
+            now.onChange = (): void => {
+              if (buffer.count >= wanted || now.isOver) resolve();
+            };
+            now.onChange();
+            return () => {};
+          });
+          now.onChange = (): void => {};
+        }
+        const error: ReverbError | undefined = now.error;
+        const isWhole = buffer.count >= wanted;
+        const isLate = error?.code === "deadline-exceeded" && !wasOver;
+        if (isWhole || (isLate && buffer.count > 0)) {
+          lost = undefined;
+          const size = Math.min(wanted, buffer.count);
+          const batch = this.#decode(table, buffer.take(size), size);
+          asked -= size;
+          left -= size;
+          if (isWhole) ask();
+          yield batch;
+        }
+        if (isWhole) continue;
+        if (isLate) return;
+        // What came is kept, and the rest asked for anew.
+        stream = undefined;
+        buffer.dropPart();
+        asked = buffer.count;
+        // The limiter held back what nobody waited for.
+        if (error?.code === "deadline-exceeded") continue;
+        if (error !== undefined && error.code !== "unavailable") throw error;
+        const reason = error ??
+          new ReverbError("unavailable", `${where}: the server ended the stream`);
+        lost ??= { error: reason, since: performance.now() };
+        if (performance.now() - lost.since >= reconnectMs || this.#channel.isClosed) throw reason;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    } finally {
+      stream?.close();
+    }
+  }
+
+  /** Ends all idle streams. */
+  close(): void {
+    for (const stream of this.#idle.values()) stream.close();
+    this.#idle.clear();
+  }
+}
+
+/** Checks options of `batches` when it is called, not when its first batch is taken. */
+export function checkBatches(table: unknown, options: SampleBatchesOptions): void {
+  const where = "batches()";
+  checkTable(`${where}: table`, table);
+  checkOptions(where, options, [
+    "batchSize",
+    "prefetch",
+    "maxBatches",
+    "timeoutMs",
+    "reconnectMs",
+    "signal",
+  ]);
+  checkInteger(`${where}: batchSize`, options.batchSize, 1, 2 ** 24);
+  if (options.prefetch !== undefined) checkInteger(`${where}: prefetch`, options.prefetch, 0, 1000);
+  if (options.maxBatches !== undefined && options.maxBatches !== Infinity) {
+    checkInteger(`${where}: maxBatches`, options.maxBatches, 1, 2 ** 40);
+  }
+  checkTimeout(where, options.timeoutMs);
+}
+
+/** The milliseconds of a timeout; -1 for none. */
+function checkTimeout(where: string, timeoutMs: number | undefined): number {
+  if (timeoutMs === undefined || timeoutMs === Infinity) return -1;
+  return checkInteger(`${where}: timeoutMs`, timeoutMs, 0, 2 ** 31 - 1);
+}
+
+function endOf({ error }: SampleStream, what: string, late: () => string): ReverbError {
+  if (error === undefined) {
+    return new ReverbError("unavailable", `${what}: the server ended the stream before all came`);
+  }
+  return error.code === "deadline-exceeded"
+    ? new ReverbError("deadline-exceeded", late(), { cause: error })
+    : error;
+}

@@ -1,0 +1,253 @@
+/**
+ * Writes items by patterns: you append steps, and the writer makes the items.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import type { Cell, Column } from "./_column.ts";
+import { type Path, showPath } from "./_path.ts";
+import type { Place } from "./_steps.ts";
+import { Trajectories, type WriterDoor } from "./_trajectories.ts";
+import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
+import { type Config, type PatternCondition, type PatternNode, samePath } from "./patterns.ts";
+import { specOfLeaf } from "./tensor.ts";
+import type {
+  FlushOptions,
+  StructuredWriterOptions,
+  WaitLimits,
+  WriterEndOptions,
+} from "./writer_options.ts";
+
+/** A pattern, and when it was last applied. */
+interface ConfigState {
+  readonly config: Config;
+  stepsSinceApplied: number;
+  lastApplied: string;
+  lastChecked: string;
+}
+
+/** Makes a writer. */
+export let newStructuredWriter: (
+  door: WriterDoor,
+  configs: readonly Config[],
+  options: StructuredWriterOptions,
+) => StructuredWriter;
+
+/**
+ * Writes items by patterns: `client.structuredWriter()` makes one. You append steps. After each step the writer makes an item of every
+ * pattern whose conditions hold, and for which there are enough steps.
+ *
+ * Await `append`: it waits while too many items are unconfirmed.
+ *
+ * @example
+ * ```ts ignore
+ * const config = createConfig<Step>({
+ *   table: "replay",
+ *   pattern: (step) => ({ states: step.state.slice(-5), actions: step.action.slice(-5, -1) }),
+ *   conditions: [Condition.stepsSinceApplied().ge(2)],
+ * });
+ * await using writer = client.structuredWriter([config], { chunkLength: 5 });
+ * for (const step of episode) await writer.append(step);
+ * await writer.endEpisode();
+ * ```
+ */
+export class StructuredWriter {
+  readonly #core: Trajectories;
+  readonly #states: readonly ConfigState[];
+  readonly #used: readonly Path[];
+  readonly #dataPaths: readonly Path[];
+  readonly #isUsed = new Map<Place, boolean>();
+
+  static {
+    newStructuredWriter = (door, configs, options) => new StructuredWriter(door, configs, options);
+  }
+
+  private constructor(
+    door: WriterDoor,
+    configs: readonly Config[],
+    options: StructuredWriterOptions,
+  ) {
+    if (!Array.isArray(configs) || configs.length === 0) {
+      throw new TypeError(`structuredWriter() needs at least one config, got ${show(configs)}`);
+    }
+    const { chunkLength = "auto", maxPendingItems } = options;
+    this.#core = new Trajectories("structuredWriter()", door, {
+      numKeepAliveRefs: Math.max(...configs.map(({ length }) => length)),
+      chunkLength,
+      ...(maxPendingItems === undefined ? {} : { maxPendingItems }),
+    });
+    this.#states = configs.map((config) => ({
+      config,
+      stepsSinceApplied: 0,
+      lastApplied: "",
+      lastChecked: "",
+    }));
+    this.#dataPaths = configs.flatMap(({ conditions }) =>
+      conditions.flatMap(({ source }: PatternCondition) =>
+        typeof source === "string" ? [] : [source]
+      )
+    );
+    this.#used = [
+      ...this.#dataPaths,
+      ...configs.flatMap(({ nodes }) => nodes.map(({ path }: PatternNode) => path)),
+    ];
+  }
+
+  /** Complete steps since the episode began. */
+  get episodeSteps(): number {
+    return this.#core.steps.episodeSteps;
+  }
+
+  /** Whether the last `append` had `partialStep`, so that the next values belong to the same step. */
+  get isStepOpen(): boolean {
+    return this.#core.steps.isOpen;
+  }
+
+  /** Items that the server has not confirmed. */
+  get pendingItems(): number {
+    return this.#core.stream.pending;
+  }
+
+  /**
+   * Appends a step, makes the items for which it is the time, and waits while too many items are unconfirmed. Columns that no pattern
+   * has are not kept.
+   *
+   * @throws {TypeError} If a column changes its dtype or shape. Nothing was appended then.
+   */
+  async append(
+    data: unknown,
+    options: WaitLimits & { readonly partialStep?: boolean } = {},
+  ): Promise<void> {
+    checkOptions("append()", options, ["partialStep", "timeoutMs", "signal"]);
+    const { partialStep = false, ...wait } = options;
+    for (const path of this.#dataPaths) checkOne(path, data);
+    const { steps } = this.#core;
+    this.#core.append(data, partialStep, (place) => !this.#isPlaceUsed(place));
+    // The step counts as complete already, but its number is that of the step itself.
+    this.#apply(false, partialStep ? steps.episodeSteps : steps.episodeSteps - 1);
+    await this.#core.relieve("append()", wait);
+  }
+
+  #isPlaceUsed(place: Place): boolean {
+    let isUsed = this.#isUsed.get(place);
+    if (isUsed === undefined) {
+      isUsed = this.#used.some((path) => samePath(path, place.path));
+      this.#isUsed.set(place, isUsed);
+    }
+    return isUsed;
+  }
+
+  #apply(isEnd: boolean, stepIndex: number): void {
+    const { steps } = this.#core;
+    const position = steps.length - 1;
+    if (position < 0 || !steps.columns.some((column) => column.has(position))) return;
+    const now = `${steps.episode.high}:${steps.episode.low}:${stepIndex}`;
+    for (const state of this.#states) {
+      if (state.lastApplied === now) continue;
+      if (state.lastChecked !== now) {
+        state.stepsSinceApplied += 1;
+        state.lastChecked = now;
+      }
+      const { config } = state;
+      if (steps.length < config.length || !this.#isTime(state, isEnd, stepIndex)) continue;
+      const columns = this.#columns(config);
+      if (columns === undefined) continue;
+      this.#core.create("append()", config.table, priorityOf(config, columns), columns);
+      state.lastApplied = now;
+      state.stepsSinceApplied = 0;
+    }
+  }
+
+  #isTime({ config, stepsSinceApplied }: ConfigState, isEnd: boolean, stepIndex: number): boolean {
+    return config.conditions.every(({ source, holds }) => {
+      if (source === "stepIndex") return holds(stepIndex);
+      if (source === "stepsSinceApplied") return holds(stepsSinceApplied);
+      if (source === "isEndEpisode") return holds(isEnd ? 1 : 0);
+      const cell = this.#column(source)?.cell(
+        this.#core.steps.length - 1,
+        this.#core.steps.length,
+      );
+      return cell !== undefined && holds(Number(cell.chunk.row(0, cell.offset)[0]));
+    });
+  }
+
+  #column(path: Path): Column | undefined {
+    let place: Place | undefined = this.#core.steps.root;
+    for (const key of path) place = place?.parts.get(key);
+    return place?.column;
+  }
+
+  /** The columns of an item; undefined where a value is missing. */
+  #columns({ nodes }: Config): TrajectoryColumn[] | undefined {
+    const { length } = this.#core.steps;
+    const columns: TrajectoryColumn[] = [];
+    for (const { path, start, stop, step, isSqueezed } of nodes) {
+      const column = this.#column(path);
+      if (column === undefined) return undefined;
+      const cells: Cell[] = [];
+      for (let at = start; at < stop; at += step) {
+        const cell = column.cell(length + at, length);
+        if (cell === undefined) return undefined;
+        cells.push(cell);
+      }
+      columns.push(newTrajectoryColumn(cells, column.spec, isSqueezed));
+    }
+    return columns;
+  }
+
+  /** As {@linkcode TrajectoryWriter.flush}. */
+  async flush(options: FlushOptions = {}): Promise<void> {
+    checkOptions("flush()", options, ["blockUntilItems", "timeoutMs", "signal"]);
+    await this.#core.flush(options);
+  }
+
+  /**
+   * Makes the items of patterns that wait for the episode's end, flushes everything, and begins a new episode. If that fails, the episode
+   * goes on.
+   */
+  async endEpisode(options: WriterEndOptions = {}): Promise<void> {
+    checkOptions("endEpisode()", options, ["clearBuffers", "timeoutMs", "signal"]);
+    const { steps } = this.#core;
+    this.#core.stream.check();
+    this.#apply(true, steps.isOpen ? steps.episodeSteps : steps.episodeSteps - 1);
+    await this.#core.endEpisode(options);
+  }
+
+  /** As {@linkcode TrajectoryWriter.close}. */
+  async close(options: WaitLimits = {}): Promise<void> {
+    checkOptions("close()", options, ["timeoutMs", "signal"]);
+    await this.#core.close(options);
+  }
+
+  /** Flushes everything, and ends the stream. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** A condition looks at one number. */
+function checkOne(path: Path, data: unknown): void {
+  let value = data;
+  for (const key of path) {
+    value = (value as Record<string | number, unknown> | null | undefined)?.[key];
+  }
+  if (value === null || value === undefined) return;
+  const { dtype, elements } = specOfLeaf(path, value);
+  if (dtype.array !== undefined && elements === 1) return;
+  throw new TypeError(
+    `append(): ${showPath(path)} must be one number or boolean, as a condition looks at it, got ${
+      show(value)
+    }`,
+  );
+}
+
+function priorityOf({ priority, nodes }: Config, columns: readonly TrajectoryColumn[]): number {
+  if (priority.kind === "constant") return priority.value;
+  const k = nodes.findLastIndex(({ path }) => samePath(path, priority.path));
+  const values = (columns[k]?.values() ?? []) as ArrayLike<unknown>;
+  const errors = Array.from(values, (error) => Math.abs(Number(error)));
+  const mean = errors.reduce((sum, error) => sum + error, 0) / errors.length;
+  return priority.maxWeight * Math.max(...errors) + (1 - priority.maxWeight) * mean;
+}

@@ -1,0 +1,125 @@
+/**
+ * What a server says of its tables.
+ *
+ * @module
+ */
+
+import { toBinary } from "@bufbuild/protobuf";
+import type {
+  KeyDistributionOptions,
+  TableInfo as TableInfoMessage,
+} from "./messages/reverb_pb.ts";
+import { StructuredValueSchema } from "./messages/tensorflow_pb.ts";
+import { decodeSignature, type Signature } from "./signature.ts";
+
+/**
+ * How a table chooses the items that it samples or removes. See {@linkcode ServerTable}.
+ */
+export interface SelectorInfo {
+  /** The rule. */
+  readonly kind: "fifo" | "lifo" | "uniform" | "prioritized" | "min-heap" | "max-heap" | "unknown";
+  /** The exponent of priorities, for `prioritized`. */
+  readonly exponent?: number;
+}
+
+/** How a table's limiter stands. See {@linkcode ServerTable}. */
+export interface LimiterInfo {
+  /** How often an item is sampled on average. */
+  readonly samplesPerInsert: number;
+  /** The least number of items before the first sample. */
+  readonly minSize: number;
+  /** The least difference `inserts * samplesPerInsert - samples`. */
+  readonly minDiff: number;
+  /** The largest difference. */
+  readonly maxDiff: number;
+  /** Items inserted. */
+  readonly inserts: number;
+  /** Items sampled. */
+  readonly samples: number;
+}
+
+/**
+ * A table of a server. {@linkcode ReverbClient.serverInfo} returns them.
+ *
+ * @example
+ * ```ts ignore
+ * const { table } = await client.serverInfo();
+ * console.log(table?.currentSize, table?.limiter.samples);
+ * ```
+ */
+export interface ServerTable {
+  /** Its name. */
+  readonly name: string;
+  /** How it samples. */
+  readonly sampler: SelectorInfo;
+  /** How it chooses the item that goes when it is full. */
+  readonly remover: SelectorInfo;
+  /** The most items. */
+  readonly maxSize: number;
+  /** How often an item is sampled before it goes; 0 without limit. */
+  readonly maxTimesSampled: number;
+  /** The limiter. */
+  readonly limiter: LimiterInfo;
+  /** What the items look like, if the table says so. */
+  readonly signature?: Signature;
+  /** The items. */
+  readonly currentSize: number;
+  /** The episodes of the items. */
+  readonly numEpisodes: number;
+  /** Episodes of which no item is left. */
+  readonly numDeletedEpisodes: number;
+  /** Items that were sampled at least once. */
+  readonly numUniqueSamples: number;
+}
+
+/** A table as an object of this library. */
+export function tableOf(message: TableInfoMessage): ServerTable {
+  const { rateLimiterInfo: limiter } = message;
+  const signature = signatureOf(message);
+  return {
+    name: message.name,
+    sampler: selectorOf(message.samplerOptions),
+    remover: selectorOf(message.removerOptions),
+    maxSize: Number(message.maxSize),
+    maxTimesSampled: message.maxTimesSampled,
+    limiter: {
+      samplesPerInsert: limiter?.samplesPerInsert ?? 0,
+      minSize: Number(limiter?.minSizeToSample ?? 0),
+      minDiff: limiter?.minDiff ?? 0,
+      maxDiff: limiter?.maxDiff ?? 0,
+      inserts: Number(limiter?.insertStats?.completed ?? 0),
+      samples: Number(limiter?.sampleStats?.completed ?? 0),
+    },
+    ...(signature === undefined ? {} : { signature }),
+    currentSize: Number(message.currentSize),
+    numEpisodes: Number(message.numEpisodes),
+    numDeletedEpisodes: Number(message.numDeletedEpisodes),
+    numUniqueSamples: Number(message.numUniqueSamples),
+  };
+}
+
+/** A signature that the library can't read counts as none: the table can be used without it. */
+function signatureOf({ signature }: TableInfoMessage): Signature | undefined {
+  if (signature === undefined) return undefined;
+  try {
+    return decodeSignature(toBinary(StructuredValueSchema, signature));
+  } catch {
+    return undefined;
+  }
+}
+
+function selectorOf(options: KeyDistributionOptions | undefined): SelectorInfo {
+  const distribution = options?.distribution;
+  switch (distribution?.case) {
+    case "fifo":
+    case "lifo":
+    case "uniform":
+      return { kind: distribution.case };
+    case "prioritized":
+      return { kind: "prioritized", exponent: distribution.value.priorityExponent };
+    case "heap":
+      return { kind: distribution.value.minHeap ? "min-heap" : "max-heap" };
+    default:
+      return { kind: "unknown" };
+  }
+}

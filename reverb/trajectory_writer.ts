@@ -1,0 +1,214 @@
+/**
+ * Writes items whose columns are any parts of the latest steps.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { type Path, showPath } from "./_path.ts";
+import type { Place } from "./_steps.ts";
+import { checkSettings, Trajectories, type WriterDoor } from "./_trajectories.ts";
+import { dtypeOfName } from "./dtypes.ts";
+import { ColumnHistory, newColumnHistory, TrajectoryColumn } from "./history.ts";
+import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
+import type {
+  ColumnOptions,
+  FlushOptions,
+  TrajectoryWriterOptions,
+  WaitLimits,
+  WriterEndOptions,
+} from "./writer_options.ts";
+
+/** Steps of a {@linkcode TrajectoryWriter} without parts: a value for each name. */
+export type FlatStep = Readonly<Record<string, Leaf | null | undefined>>;
+
+/** The history of each column, in the structure of the steps: a {@linkcode ColumnHistory} for each. */
+export type HistoryOf<D> = D extends Leaf ? ColumnHistory
+  : D extends readonly (infer E)[] ? readonly HistoryOf<NonNullable<E>>[]
+  : { readonly [K in keyof D]-?: HistoryOf<NonNullable<D[K]>> };
+
+const WAIT = ["timeoutMs", "signal"];
+
+/** Makes a writer. */
+export let newTrajectoryWriter: <D>(
+  door: WriterDoor,
+  options: TrajectoryWriterOptions,
+) => TrajectoryWriter<D>;
+
+/**
+ * Writes items whose columns are any parts of the latest steps: `client.trajectoryWriter()` makes one.
+ *
+ * `append` takes a step, as nested data. Each leaf is a value of one column. `history` has the latest steps of each column. `createItem` makes an item of
+ * parts of the history, which need not have the structure of a step, nor the same length.
+ *
+ * Await `createItem`: it waits while too many items are unconfirmed. What was appended is sent when an item needs it, and once. A lost connection is made anew, and
+ * unconfirmed items are sent again, in order. An item has the same key then, so the server does not take it twice. But it can't know an item again that was removed meanwhile.
+ *
+ * One task uses a writer: calls must not overlap.
+ *
+ * @example
+ * ```ts ignore
+ * const writer = client.trajectoryWriter<{ state: Float32Array; reward?: number }>({ numKeepAliveRefs: 5 });
+ * writer.append({ state: env.reset() });
+ * for (;;) {
+ *   const { state, reward, isDone } = env.step(policy(state));
+ *   writer.append({ state, reward });
+ *   if (writer.episodeSteps >= 5) {
+ *     const { state, reward } = writer.history;
+ *     await writer.createItem("table", 1, { states: state.slice(-5), rewards: reward.slice(-4) });
+ *   }
+ *   await writer.flush({ blockUntilItems: 5 }); // not needed, but the server then lags five items behind at most
+ *   if (isDone) break;
+ * }
+ * await writer.endEpisode({ clearBuffers: true });
+ * ```
+ */
+export class TrajectoryWriter<D = FlatStep> {
+  readonly #core: Trajectories;
+
+  private constructor(core: Trajectories) {
+    this.#core = core;
+  }
+
+  static {
+    newTrajectoryWriter = <D>(door: WriterDoor, options: TrajectoryWriterOptions) =>
+      new TrajectoryWriter<D>(new Trajectories("trajectoryWriter()", door, options));
+  }
+
+  /** Complete steps since the episode began. */
+  get episodeSteps(): number {
+    return this.#core.steps.episodeSteps;
+  }
+
+  /** Whether the last `append` had `partialStep`, so that the next values belong to the same step. */
+  get isStepOpen(): boolean {
+    return this.#core.steps.isOpen;
+  }
+
+  /** Items that the server has not confirmed. */
+  get pendingItems(): number {
+    return this.#core.stream.pending;
+  }
+
+  /**
+   * The latest steps of each column, in the structure of all steps so far.
+   *
+   * @throws {TypeError} Before the first `append`.
+   */
+  get history(): HistoryOf<D> {
+    const { columns, root } = this.#core.steps;
+    if (columns.length === 0) throw new TypeError("history: nothing was appended yet");
+    return this.#historyOf(root) as HistoryOf<D>;
+  }
+
+  #historyOf(place: Place): unknown {
+    const { column, isArray, parts } = place;
+    const { steps } = this.#core;
+    if (column !== undefined) return newColumnHistory({ column, length: () => steps.length });
+    const entries = [...parts].map(([key, part]) => [key, this.#historyOf(part)]);
+    const object = Object.fromEntries(entries);
+    return isArray ? Array.from({ ...object, length: parts.size }) : object;
+  }
+
+  /**
+   * Appends a step. Columns that are left out, or `null`, have no value in this step. A column that comes later has no value in earlier
+   * steps. With `partialStep`, the next call adds other columns to the same step.
+   *
+   * @throws {TypeError} If a column changes its dtype or shape, or already has a value in this step. Nothing was appended then.
+   */
+  append(data: D, options: { readonly partialStep?: boolean } = {}): void {
+    checkOptions("append()", options, ["partialStep"]);
+    this.#core.append(data, options.partialStep === true);
+  }
+
+  /**
+   * Makes an item of parts of the history, and waits while too many items are unconfirmed. The server has it after `flush`.
+   *
+   * @param table The table. The server must have it.
+   * @param priority Finite and not negative.
+   * @param trajectory The item's columns, nested as you like. The server stores them flat: by sorted keys.
+   * @throws {TypeError} If a leaf is no part of a history, or the item does not fit the table's signature.
+   * @throws {ReverbError} `not-found` if the server has no such table. `resource-exhausted` if earlier calls still wait, because they were not
+   * awaited. Else why the connection failed.
+   */
+  async createItem(
+    table: string,
+    priority: number,
+    trajectory: Nest<TrajectoryColumn>,
+    options: WaitLimits = {},
+  ): Promise<void> {
+    const where = "createItem()";
+    checkOptions(where, options, WAIT);
+    this.#core.create(where, table, priority, columnsOf(where, trajectory));
+    await this.#core.relieve(where, options);
+  }
+
+  /**
+   * Sets the chunks of one column from its next chunk on. The path has the keys and positions that lead to the column: `["state"]`.
+   * The column may come later.
+   *
+   * @throws {RangeError} If a chunk would be longer than the history.
+   */
+  configure(path: Path, options: ColumnOptions): void {
+    const where = `configure() of ${showPath(path)}`;
+    checkOptions(where, options, ["numKeepAliveRefs", "chunkLength", "deltaEncoded", "dtype"]);
+    const { dtype, ...changes } = options;
+    if (dtype !== undefined && dtypeOfName(dtype) === undefined) {
+      throw new TypeError(`${where}: there is no dtype ${show(dtype)}`);
+    }
+    checkSettings(where, { ...this.#core.steps.settingsOf(path), ...changes });
+    this.#core.steps.configure(path, changes, dtype);
+  }
+
+  /**
+   * Completes the chunks of items that wait, sends everything, and waits until the server has confirmed it.
+   *
+   * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`; the items stay on their way.
+   */
+  async flush(options: FlushOptions = {}): Promise<void> {
+    checkOptions("flush()", options, ["blockUntilItems", ...WAIT]);
+    await this.#core.flush(options);
+  }
+
+  /**
+   * Flushes everything, and begins a new episode. If that fails, the episode goes on.
+   *
+   * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`.
+   */
+  async endEpisode(options: WriterEndOptions = {}): Promise<void> {
+    checkOptions("endEpisode()", options, ["clearBuffers", ...WAIT]);
+    await this.#core.endEpisode(options);
+  }
+
+  /** Flushes everything, and ends the stream. With `timeoutMs`, what is not confirmed by then is given up. */
+  async close(options: WaitLimits = {}): Promise<void> {
+    checkOptions("close()", options, WAIT);
+    await this.#core.close(options);
+  }
+
+  /** Flushes everything, and ends the stream. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** The columns of an item, in the order in which they are stored. */
+function columnsOf(where: string, trajectory: unknown): TrajectoryColumn[] {
+  const columns: TrajectoryColumn[] = [];
+  const isColumn = (value: unknown): boolean =>
+    value instanceof TrajectoryColumn || value instanceof ColumnHistory ||
+    typeof value !== "object" || ArrayBuffer.isView(value);
+  eachLeaf(trajectory, isColumn, (path, column) => {
+    if (!(column instanceof TrajectoryColumn)) {
+      throw new TypeError(
+        `${where}: ${
+          showPath(path)
+        } must be a part of writer.history, such as history.x.slice(-5), got ${show(column)}`,
+      );
+    }
+    columns.push(column);
+  });
+  if (columns.length === 0) throw new TypeError(`${where} needs at least one column`);
+  return columns;
+}

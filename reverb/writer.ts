@@ -1,0 +1,107 @@
+/**
+ * Writes items that are the latest steps, with all their columns.
+ *
+ * @module
+ */
+
+import { checkOptions } from "../base/option_names.ts";
+import { RowWriter } from "./_row_writer.ts";
+import type { WriterDoor } from "./_trajectories.ts";
+import type { StepData } from "./structure.ts";
+import type { FlushOptions, WaitLimits, WriterOptions } from "./writer_options.ts";
+
+const WAIT = ["timeoutMs", "signal"];
+
+/** Makes a writer. */
+export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
+
+/**
+ * Writes items that are the latest steps, with all their columns: `client.writer()` makes one. It is Reverb's older writer; its chunks hold
+ * all columns. {@linkcode TrajectoryWriter} can do more.
+ *
+ * @example
+ * ```ts ignore
+ * await using writer = client.writer({ maxSequenceLength: 10 });
+ * for (const step of episode) {
+ *   writer.append(step);
+ *   if (isTenth) await writer.createItem("table", 10, 1); // the last ten steps
+ * }
+ * ```
+ */
+export class Writer {
+  readonly #rows: RowWriter;
+
+  private constructor(rows: RowWriter) {
+    this.#rows = rows;
+  }
+
+  static {
+    newWriter = (door, options) => new Writer(new RowWriter(door, options));
+  }
+
+  /** Items that the server has not confirmed. */
+  get pendingItems(): number {
+    return this.#rows.pendingItems;
+  }
+
+  /**
+   * Appends a step: nested data, with the same leaves each time.
+   *
+   * @throws {TypeError} If the step has other columns than the first one. Nothing was appended then.
+   */
+  append(data: StepData): void {
+    this.#rows.append(data);
+  }
+
+  /**
+   * Appends several steps: each leaf is a tensor whose first dimension counts the steps.
+   *
+   * @throws {RangeError} If the leaves have different numbers of steps. Nothing was appended then.
+   */
+  appendSequence(data: StepData): void {
+    this.#rows.appendSequence(data);
+  }
+
+  /**
+   * Makes an item of the last steps, and waits while too many items are unconfirmed. The server has it after `flush`.
+   *
+   * @param table The table. The server must have it.
+   * @param numTimesteps How many of the last steps, at most `maxSequenceLength`.
+   * @param priority Finite and not negative.
+   * @throws {RangeError} If there are not so many steps.
+   * @throws {TypeError} If the steps do not fit the table's signature.
+   * @throws {ReverbError} `not-found` if the server has no such table. Else why the connection failed.
+   */
+  async createItem(
+    table: string,
+    numTimesteps: number,
+    priority: number,
+    options: WaitLimits = {},
+  ): Promise<void> {
+    const where = "createItem()";
+    checkOptions(where, options, WAIT);
+    this.#rows.create(where, table, numTimesteps, priority);
+    await this.#rows.relieve(where, options);
+  }
+
+  /**
+   * Completes the chunks of items that wait, sends everything, and waits until the server has confirmed it.
+   *
+   * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`; the items stay on their way.
+   */
+  async flush(options: FlushOptions = {}): Promise<void> {
+    checkOptions("flush()", options, ["blockUntilItems", ...WAIT]);
+    await this.#rows.flush(options);
+  }
+
+  /** Flushes everything, and ends the stream. With `timeoutMs`, what is not confirmed by then is given up. */
+  async close(options: WaitLimits = {}): Promise<void> {
+    checkOptions("close()", options, WAIT);
+    await this.#rows.close(options);
+  }
+
+  /** Flushes everything, and ends the stream. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
