@@ -1,0 +1,440 @@
+/** gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. */
+import { assert, assertEquals } from "@std/assert";
+import {
+  type CallHandler,
+  type GrpcCall,
+  GrpcConnection,
+  type GrpcOptions,
+  HeldBytes,
+} from "../../../server/grpc/calls.ts";
+import { encodeMessage, parseTimeout, Status } from "../../../server/grpc/status.ts";
+import { HpackDecoder, HpackFault } from "../../../server/http2/hpack.ts";
+import { ErrorCode, FrameType, read32 } from "../../../server/http2/protocol.ts";
+import {
+  cutFrames,
+  data,
+  frame,
+  headers,
+  hello,
+  join,
+  requestFields,
+  type SentFrame,
+  word,
+} from "../http2/_peer.ts";
+
+/** A message with its prefix. */
+function message(bytes: Uint8Array | readonly number[], flag = 0): Uint8Array<ArrayBuffer> {
+  return join(new Uint8Array([flag]), word(bytes.length), Uint8Array.from(bytes));
+}
+
+/** What a client of the test sees of one call. */
+interface Answer {
+  readonly headers: ReadonlyMap<string, string>[];
+  readonly messages: number[][];
+  resetWith: number | undefined;
+}
+
+class Client {
+  readonly connection: GrpcConnection;
+  readonly log: string[] = [];
+  readonly calls: GrpcCall[] = [];
+  readonly errors: unknown[] = [];
+  readonly frames: SentFrame[] = [];
+  readonly #decoder = new HpackDecoder(1 << 16);
+
+  constructor(
+    serve: (call: GrpcCall, log: string[]) => Partial<CallHandler> = () => ({}),
+    options: Partial<GrpcOptions> = {},
+  ) {
+    this.connection = new GrpcConnection({
+      onError: (error) => this.errors.push(error),
+      handler: (path) => {
+        if (path !== "/a.B/C") return undefined;
+        return (call) => {
+          this.calls.push(call);
+          const { log } = this;
+          return {
+            onMessage: (bytes) => log.push(`message ${[...bytes]}`),
+            onHalfClose: () => log.push("half"),
+            onCancel: () => log.push("cancel"),
+            ...serve(call, log),
+          };
+        };
+      },
+      ...options,
+    });
+    this.send(hello);
+  }
+
+  send(...parts: readonly Uint8Array[]): void {
+    this.connection.receive(join(...parts));
+    this.take();
+  }
+
+  take(): void {
+    for (;;) {
+      const output = this.connection.takeOutput();
+      if (output === undefined) return;
+      this.frames.push(...cutFrames(output));
+    }
+  }
+
+  answer(id = 1): Answer {
+    const answer: Answer = { headers: [], messages: [], resetWith: undefined };
+    let bytes: Uint8Array = new Uint8Array(0);
+    for (const sent of this.frames) {
+      if (sent.id !== id) continue;
+      if (sent.type === FrameType.headers) {
+        const list = this.#decoder.decode(sent.payload, 0, sent.payload.length);
+        assert(!(list instanceof HpackFault));
+        answer.headers.push(list.fields);
+      } else if (sent.type === FrameType.data) bytes = join(bytes, sent.payload);
+      else if (sent.type === FrameType.rstStream) answer.resetWith = read32(sent.payload, 0);
+    }
+    for (let at = 0; at < bytes.length;) {
+      const length = read32(bytes, at + 1);
+      assertEquals(bytes[at], 0);
+      answer.messages.push([...bytes.subarray(at + 5, at + 5 + length)]);
+      at += 5 + length;
+    }
+    return answer;
+  }
+
+  /** The status and the words that ended a call. */
+  status(id = 1): [string | undefined, string | undefined] {
+    const last = this.answer(id).headers.at(-1);
+    return [last?.get("grpc-status"), last?.get("grpc-message")];
+  }
+}
+
+/** A handler that sends each message back, and ends well. */
+function echo(call: GrpcCall): Partial<CallHandler> {
+  return { onMessage: (bytes) => call.send(bytes), onHalfClose: () => call.finish(Status.ok) };
+}
+
+Deno.test("a unary call: headers, a message, trailers, and nothing else", () => {
+  const client = new Client(echo);
+  client.frames.length = 0;
+  client.send(headers(1), data(1, message([1, 2, 3]), true));
+  assertEquals(client.frames.map(({ type, flags }) => [type, flags]), [[1, 4], [0, 0], [1, 5]]);
+  const { headers: lists, messages } = client.answer();
+  assertEquals([...lists[0] ?? []], [[":status", "200"], ["content-type", "application/grpc"]]);
+  assertEquals([...lists[1] ?? []], [["grpc-status", "0"]]);
+  assertEquals(messages, [[1, 2, 3]]);
+  assertEquals([client.calls[0]?.path, client.calls[0]?.isOver], ["/a.B/C", true]);
+});
+
+Deno.test("an answer without a message has headers and trailers", () => {
+  const client = new Client((call) => ({ onHalfClose: () => call.finish(0) }));
+  client.send(headers(1, true));
+  assertEquals(client.answer().headers.length, 2);
+});
+
+Deno.test("messages come whole, however DATA cuts them", () => {
+  const bytes = join(message([]), message([1]), message(Array(300).fill(7)), message([2, 3]));
+  for (const size of [1, 2, 4, 5, 6, 100, 311, 1000]) {
+    const client = new Client();
+    client.send(headers(1));
+    for (let at = 0; at < bytes.length; at += size) {
+      client.send(data(1, bytes.slice(at, at + size)));
+    }
+    client.send(data(1, "", true));
+    assertEquals(client.log, [
+      ...["message ", "message 1", `message ${Array(300).fill(7)}`, "message 2,3", "half"],
+    ]);
+  }
+});
+
+Deno.test("a message of several frames of the largest size comes whole", () => {
+  const body = Uint8Array.from({ length: 3_000_000 }, (_, k) => k * 31 >> 3);
+  let seen: Uint8Array | undefined;
+  const client = new Client(() => ({ onMessage: (bytes) => seen = bytes.slice() }));
+  client.send(headers(1));
+  const bytes = message(body);
+  for (let at = 0; at < bytes.length; at += 500_000) {
+    client.send(data(1, bytes.slice(at, at + 500_000)));
+  }
+  assertEquals(seen, body);
+  const sum = client.frames.filter(({ type, id }) => type === 8 && id === 1)
+    .reduce((total, { payload }) => total + read32(payload, 0), 0);
+  assert(sum >= 2_000_000, "the window was given back while the message came");
+});
+
+Deno.test("sendInto() sends what was written in place, or nothing", () => {
+  const client = new Client((call) => ({
+    onMessage: () => {
+      call.sendInto(100, (target) => {
+        assertEquals(target.length, 100);
+        target.set([1, 2, 3]);
+        return 3;
+      });
+      call.sendInto(100, () => undefined);
+      call.sendInto(100, () => 0);
+      call.sendInto(100_000, (target) => target.fill(9, 0, 50_000) && 50_000);
+    },
+    onHalfClose: () => call.finish(0),
+  }));
+  client.send(headers(1), data(1, message([1]), true));
+  assertEquals(client.answer().messages, [[1, 2, 3], [], Array(50_000).fill(9)]);
+});
+
+Deno.test("an error before any message is one block of headers", () => {
+  const client = new Client((call) => ({
+    onHalfClose: () => call.finish(Status.notFound, "there is no table 'µ'\n50 %"),
+  }));
+  client.send(headers(1, true));
+  const [only, ...others] = client.answer().headers;
+  assertEquals([...only ?? []], [
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+    ["grpc-status", "5"],
+    ["grpc-message", "there is no table '%C2%B5'%0A50 %25"],
+  ]);
+  assertEquals(others, []);
+});
+
+Deno.test("an error after a message is in the trailers", () => {
+  const client = new Client((call) => ({
+    onMessage: (bytes) => {
+      call.send(bytes);
+      call.finish(Status.aborted, "enough");
+      call.finish(Status.ok);
+      call.send(bytes);
+    },
+  }));
+  client.send(headers(1), data(1, message([1])), data(1, message([2])));
+  const { headers: lists, messages, resetWith } = client.answer();
+  assertEquals([lists.length, messages], [2, [[1]]]);
+  assertEquals(client.status(), ["10", "enough"]);
+  assertEquals(resetWith, ErrorCode.noError, "the client need not send the rest");
+  assertEquals(client.log, []);
+});
+
+for (
+  const [name, sends, status] of [
+    ["a method that nobody serves", [headers(1, true, change(":path", "/a.B/D"))], "12"],
+    ["a compressed message", [headers(1), data(1, message([1], 1))], "12"],
+    ["a prefix that is no flag", [headers(1), data(1, message([1], 2))], "13"],
+    ["a message above the limit", [headers(1), data(1, message(Array(101).fill(1)))], "8"],
+    ["a length above the limit", [headers(1), data(1, "00ffffffff")], "8"],
+    ["an end within a message", [headers(1), data(1, "0000000005aabb", true)], "13"],
+    ["an end within a prefix", [headers(1), data(1, "0000", true)], "13"],
+    ["a grpc-timeout that is no time", [headers(1, true, change("grpc-timeout", "soon"))], "13"],
+  ] as const
+) {
+  Deno.test(`${name} ends the call by status ${status}`, () => {
+    const client = new Client(undefined, { limits: { messageMax: 100 } });
+    client.send(...sends);
+    assertEquals(client.status()[0], status);
+    assertEquals(client.errors, []);
+    client.send(headers(3), data(3, message([9])));
+    assertEquals(client.log.at(-1), "message 9", "the connection goes on");
+  });
+}
+
+/** The fields of a request with one of them changed or added. */
+function change(name: string, value: string): (readonly [string, string])[] {
+  const fields = requestFields.filter(([other]) => other !== name);
+  return name.startsWith(":") ? [[name, value], ...fields] : [...fields, [name, value]];
+}
+
+for (
+  const [name, fields, status] of [
+    ["GET", change(":method", "GET"), "405"],
+    ["another content-type", change("content-type", "text/plain"), "415"],
+    ["a content-type that only begins so", change("content-type", "application/grpcx"), "415"],
+    ["no content-type", requestFields.filter(([other]) => other !== "content-type"), "415"],
+  ] as const
+) {
+  Deno.test(`${name} is answered by HTTP ${status}`, () => {
+    const client = new Client();
+    client.send(headers(1, true, fields));
+    assertEquals(client.answer().headers.map((list) => list.get(":status")), [status]);
+    assertEquals(client.calls.length, 0);
+  });
+}
+
+Deno.test("content types with a message format are served", () => {
+  for (const type of ["application/grpc+proto", "application/grpc;charset=utf-8"]) {
+    const client = new Client(echo);
+    client.send(headers(1, true, change("content-type", type)));
+    assertEquals(client.status(), ["0", undefined]);
+  }
+});
+
+Deno.test("metadata of a request come with its call", () => {
+  const client = new Client();
+  client.send(headers(1, true, [...requestFields, ["x-a", "b"], ["x-a", "c"]]));
+  assertEquals(client.calls[0]?.metadata.get("x-a"), "b, c");
+});
+
+Deno.test("RST_STREAM of the client cancels a call once, and nothing is sent after it", () => {
+  const client = new Client();
+  client.send(headers(1), data(1, message([1])));
+  client.send(frame(3, 0, 1, word(8)));
+  client.frames.length = 0;
+  const call = client.calls[0];
+  call?.send(new Uint8Array(3));
+  call?.finish(0);
+  call?.resume();
+  client.take();
+  assertEquals([client.log, call?.isOver, client.frames], [["message 1", "cancel"], true, []]);
+});
+
+Deno.test("the end of the connection cancels all calls", () => {
+  const client = new Client();
+  client.send(headers(1), headers(3), data(3, "0000"));
+  client.connection.close();
+  assertEquals(client.log, ["cancel", "cancel"]);
+});
+
+Deno.test("a handler that throws ends its call by INTERNAL, and says nothing of why", () => {
+  for (const where of ["start", "onMessage", "onHalfClose"]) {
+    const client = new Client(() => {
+      const fail = (): never => {
+        throw new Error("secret");
+      };
+      if (where === "start") fail();
+      return where === "onMessage" ? { onMessage: fail } : { onHalfClose: fail };
+    });
+    client.send(headers(1), data(1, message([1]), true));
+    assertEquals(client.status(), ["13", "the server could not serve this call"]);
+    assertEquals(client.errors.length, 1);
+  }
+});
+
+Deno.test("a deadline ends the call by DEADLINE_EXCEEDED, and tells the handler", async () => {
+  const client = new Client();
+  client.send(headers(1, false, change("grpc-timeout", "30m")), data(1, message([1])));
+  await new Promise((done) => setTimeout(done, 10));
+  assertEquals(client.log, ["message 1"]);
+  await new Promise((done) => setTimeout(done, 60));
+  client.take();
+  assertEquals(client.log, ["message 1", "cancel"]);
+  assertEquals(client.status()[0], "4");
+});
+
+Deno.test("a call that ends before its deadline leaves no timer", () => {
+  const client = new Client(echo); // the test's sanitizer finds a timer
+  client.send(headers(1, false, change("grpc-timeout", "9H")), data(1, message([1]), true));
+  client.send(headers(3, false, change("grpc-timeout", "9H")), frame(3, 0, 3, word(8)));
+  client.send(headers(5, false, change("grpc-timeout", "99999999H")));
+});
+
+Deno.test("grpc-timeout has six units and at most eight digits", () => {
+  const texts = [
+    "1H",
+    "2M",
+    "3S",
+    "4m",
+    "5u",
+    "6n",
+    "00000001S",
+    "000000001S",
+    "1",
+    "S",
+    "1s",
+    "-1S",
+  ];
+  assertEquals(texts.map(parseTimeout), [
+    ...[3_600_000, 120_000, 3000, 4, 0.005, 0.000006, 1000],
+    ...Array(5).fill(undefined),
+  ]);
+});
+
+Deno.test("pause() withholds messages and the window, and resume() gives both", () => {
+  const client = new Client((call, log) => ({
+    onMessage: ([first]) => {
+      log.push(`message ${first}`);
+      if (first === 1) call.pause();
+    },
+  }));
+  const half = message(Array(600_000).fill(5));
+  client.send(headers(1), data(1, join(message([1]), message([2]))), data(1, half, true));
+  const updates = (): number =>
+    client.frames.filter(({ type, id }) => type === 8 && id === 1).length;
+  assertEquals([client.log, updates()], [["message 1"], 0]);
+  client.calls[0]?.resume();
+  client.take();
+  assertEquals(client.log, ["message 1", "message 2", "message 5", "half"]);
+  assertEquals(updates(), 0, "the request is complete, so no window is given");
+});
+
+Deno.test("a paused call's client sends a window's worth and no more", () => {
+  const client = new Client((call) => ({ onMessage: () => call.pause() }));
+  client.send(headers(1), data(1, message([1])));
+  const bytes = message(Array(2_000_000).fill(3));
+  const window = (1 << 20) - 6;
+  client.send(data(1, bytes.slice(0, 600_000)), data(1, bytes.slice(600_000, window)));
+  assertEquals(client.answer().resetWith, undefined);
+  client.calls[0]?.resume();
+  client.take();
+  const update = client.frames.find(({ type, id }) => type === 8 && id === 1);
+  assertEquals(update && read32(update.payload, 0), 1 << 20);
+  for (let at = window; at < bytes.length; at += 500_000) {
+    client.send(data(1, bytes.slice(at, at + 500_000)));
+  }
+  assertEquals(client.log, []);
+  client.calls[0]?.resume();
+  client.send(data(1, "", true));
+  assertEquals(client.log, ["half"]);
+});
+
+Deno.test("pause() and resume() within a message change nothing", () => {
+  const client = new Client((call, log) => ({
+    onMessage: ([first]) => {
+      log.push(`message ${first}`);
+      call.pause();
+      call.resume();
+    },
+  }));
+  client.send(headers(1), data(1, join(message([1]), message([2])), true));
+  assertEquals(client.log, ["message 1", "message 2", "half"]);
+});
+
+Deno.test("what unfinished and paused messages hold is bounded over all connections", () => {
+  const held = new HeldBytes(1000);
+  const one = new Client(undefined, { held });
+  const other = new Client(undefined, { held });
+  one.send(headers(1), data(1, message(Array(800).fill(1)).slice(0, 700)));
+  assertEquals(held.count, 700);
+  other.send(headers(1), data(1, message(Array(800).fill(1)).slice(0, 400)));
+  assertEquals([other.status()[0], held.count], ["8", 700]);
+  one.send(data(1, message(Array(800).fill(1)).slice(700)));
+  assertEquals([one.log.length, held.count], [1, 0]);
+  one.send(data(1, "00"), frame(3, 0, 1, word(8)));
+  assertEquals(held.count, 0);
+});
+
+Deno.test("a call's buffered bytes are those that the client does not take, and onDrain says when they are gone", () => {
+  const client = new Client((call, log) => ({
+    onMessage: () => call.send(new Uint8Array(100_000)),
+    onDrain: () => log.push(`drain ${call.buffered}`),
+  }));
+  client.send(headers(1), data(1, message([1])));
+  const call = client.calls[0];
+  assertEquals(call?.buffered, 100_005 - 65_535);
+  client.send(frame(8, 0, 1, word(1 << 20)), frame(8, 0, 0, word(1 << 20)));
+  assertEquals([call?.buffered, client.log], [0, ["drain 0"]]);
+});
+
+Deno.test("words of a status are percent-encoded, never cut within a letter, and at most 4,096 bytes", () => {
+  assertEquals(encodeMessage("plain ~ !"), "plain ~ !");
+  assertEquals(encodeMessage("a%\u{1f600}\u0000"), "a%25%F0%9F%98%80%00");
+  assertEquals(encodeMessage("x".repeat(5000)).length, 4096);
+  const long = encodeMessage("\u00e4".repeat(5000));
+  assert(long.length <= 4096 && long.length > 4090);
+  assertEquals(decodeURIComponent(long), "\u00e4".repeat(682));
+  assertEquals(encodeMessage("\ud800"), "%EF%BF%BD");
+});
+
+Deno.test("shutDown() lets a call finish", () => {
+  const client = new Client(echo);
+  client.send(headers(1), data(1, message([1])));
+  client.connection.shutDown();
+  client.take();
+  const ping = client.frames.find(({ type, flags }) => type === 6 && flags === 0);
+  client.send(frame(6, 1, 0, ping?.payload ?? ""), data(1, message([2]), true));
+  assertEquals(client.answer().messages, [[1], [2]]);
+  assertEquals([client.status()[0], client.connection.isClosed], ["0", true]);
+});

@@ -1,0 +1,18 @@
+/** A short run of `_fuzz.ts`. */
+import { assert } from "@std/assert";
+import { Fuzzer } from "./_fuzz.ts";
+
+Deno.test("bytes that nobody should send: nothing is thrown, and all that is held is bounded", () => {
+  const seed = Math.floor(Math.random() * 2 ** 32);
+  console.log(`seed ${seed}`);
+  const fuzzer = new Fuzzer(seed);
+  for (let k = 0; k < 2000; k++) {
+    fuzzer.run();
+    fuzzer.runHpack(5);
+  }
+  const { calls, messages, ended, goAways, codes, mostHeld } = fuzzer.counts;
+  console.log(fuzzer.counts);
+  // What it must reach, else it shows nothing.
+  assert(calls > 500 && messages > 500 && ended > 50 && goAways > 1000 && mostHeld > 0);
+  for (const code of [0, 1, 5, 6, 9]) assert(codes.has(code), `no GOAWAY with the code ${code}`);
+});
