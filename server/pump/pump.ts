@@ -144,8 +144,9 @@ class Link {
   #isFlushPlanned = false;
   #isClosed = false;
   #isShuttingDown = false;
-  /** Resolves the wait of the reader for the writer. */
-  #onWritten: (() => void) | undefined;
+  /** Those who wait for the writer. */
+  #onWritten: (() => void)[] = [];
+  #lingerTimer: ReturnType<typeof setTimeout> | undefined;
   /** What the preface has been compared with so far. */
   #prefaceAt = 0;
 
@@ -164,9 +165,10 @@ class Link {
 
   close(): void {
     this.#isClosed = true;
+    clearTimeout(this.#lingerTimer);
     this.#connection?.close();
     this.#socket.close();
-    this.#onWritten?.();
+    this.#wake();
   }
 
   tick(): void {
@@ -178,30 +180,30 @@ class Link {
   async #serve(): Promise<void> {
     try {
       await this.#read();
-      await this.#finish();
+      // The client has ended. It may still read.
+      this.#connection?.close();
+      this.#flush();
+      while (this.#isWriting && !this.#isClosed) await this.#written();
     } catch (error) {
-      if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
+      this.#report(error);
     }
     this.close();
   }
 
-  /** Reads until the client or the connection ends. */
+  /** Reads until the client ends. */
   async #read(): Promise<void> {
     let buffer = new Uint8Array(bufferMin);
     for (;;) {
       const count = await this.#socket.read(buffer);
       if (count === null || this.#isClosed) return;
+      if (this.#connection?.isClosed) continue;
       const bytes = buffer.subarray(0, count);
       if (this.#connection === undefined) this.#begin(bytes);
       else this.#connection.receive(bytes);
       this.#options.afterRead?.();
       this.#flush();
-      const connection = this.#connection;
-      if (connection !== undefined) {
-        if (connection.isClosed) return;
-        // While the client does not read, nothing is read from it.
-        while (connection.isCongested && !this.#isClosed) await this.#written();
-      }
+      // While the client does not read, nothing is read from it.
+      while (this.#connection?.isCongested && !this.#isClosed) await this.#written();
       if (count === buffer.length && count < bufferMax) buffer = new Uint8Array(2 * count);
     }
   }
@@ -229,7 +231,11 @@ class Link {
   /** Waits until the output in progress is written. */
   #written(): Promise<void> {
     if (!this.#isWriting) return Promise.resolve();
-    return new Promise((resolve) => this.#onWritten = resolve);
+    return new Promise((resolve) => this.#onWritten.push(resolve));
+  }
+
+  #wake(): void {
+    for (const resolve of this.#onWritten.splice(0)) resolve();
   }
 
   /** Writes at the end of this turn, so that many messages make one output. */
@@ -239,47 +245,42 @@ class Link {
     queueMicrotask(() => {
       this.#isFlushPlanned = false;
       this.#flush();
-      if (this.#connection?.isClosed) this.#finish().catch(() => {}).then(() => this.close());
     });
   }
 
   #flush(): void {
     if (this.#isWriting || this.#isClosed) return;
-    const output = this.#connection?.takeOutput();
-    if (output === undefined) return;
     this.#isWriting = true;
-    this.#write(output).catch((error) => {
-      if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
+    this.#write().catch((error) => {
+      this.#report(error);
       this.close();
     });
   }
 
-  async #write(first: Uint8Array<ArrayBuffer>): Promise<void> {
-    let output: Uint8Array<ArrayBuffer> | undefined = first;
-    while (output !== undefined && !this.#isClosed) {
+  async #write(): Promise<void> {
+    for (;;) {
+      const output = this.#connection?.takeOutput();
+      if (output === undefined || this.#isClosed) break;
       let at = await this.#socket.write(output);
       while (at < output.length) at += await this.#socket.write(output.subarray(at));
-      output = this.#connection?.takeOutput();
     }
     this.#isWriting = false;
-    this.#onWritten?.();
-    this.#onWritten = undefined;
+    this.#wake();
+    if (this.#connection?.isClosed) this.#linger();
   }
 
-  /** Writes what is left. Then reads for a while, because a socket that is closed with unread bytes loses what was written. */
-  async #finish(): Promise<void> {
-    this.#connection?.close();
-    this.#flush();
-    while (this.#isWriting && !this.#isClosed) await this.#written();
-    if (this.#isClosed) return;
+  /**
+   * The connection has ended, and all is written. The client is told so, and what it still sends is read for a while: a socket that is closed
+   * with unread bytes loses what was written.
+   */
+  #linger(): void {
+    if (this.#isClosed || this.#lingerTimer !== undefined) return;
     this.#socket.endWriting();
-    const timer = setTimeout(() => this.close(), lingerMs);
-    const buffer = new Uint8Array(bufferMin);
-    try {
-      while (await this.#socket.read(buffer) !== null && !this.#isClosed);
-    } finally {
-      clearTimeout(timer);
-    }
+    this.#lingerTimer = setTimeout(() => this.close(), lingerMs);
+  }
+
+  #report(error: unknown): void {
+    if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
   }
 }
 
