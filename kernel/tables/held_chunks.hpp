@@ -62,15 +62,18 @@ class HeldChunks {
   /// Takes out what `goes(held)` says, and tells `gone(chunk)` of it.
   template <typename Goes, typename Gone>
   void sweep(Goes goes, Gone gone) {
+    if (count_ == 0) return;
+    size_t free = 0;  // before anything goes: no chunk's way from its own place leads over it
+    while (places_[free].chunk != nullptr) ++free;
     bool isAny = false;
-    for (size_t at = 0; count_ > 0 && at <= mask_; ++at) {
+    for (size_t at = 0; at <= mask_; ++at) {
       if (places_[at].chunk == nullptr || !goes(places_[at])) continue;
       gone(places_[at].chunk);
       places_[at].chunk = nullptr;
       --count_;
       isAny = true;
     }
-    if (isAny) close();
+    if (isAny) close(free);
   }
 
   uint64_t count() const { return count_; }
@@ -88,13 +91,11 @@ class HeldChunks {
     places_[at] = held;
     ++count_;
   }
-  /// Moves every chunk to the first free place from its own on, as gaps have come. It begins behind a gap, so that no run of places is cut.
-  void close() {
-    if (count_ == 0) return;
-    size_t first = 0;
-    while (places_[first].chunk != nullptr) ++first;
+  /// Moves every chunk to the first free place from its own on, as gaps have come. It begins behind a place that was free all the time: so
+  /// whatever a chunk's way leads over has been moved before it.
+  void close(size_t free) {
     for (size_t step = 1; step <= mask_; ++step) {
-      Held& from = places_[(first + step) & mask_];
+      Held& from = places_[(free + step) & mask_];
       if (from.chunk == nullptr) continue;
       const Held moved = from;
       from.chunk = nullptr;
