@@ -59,6 +59,9 @@ export class StructuredWriter {
   readonly #used: readonly Path[];
   readonly #dataPaths: readonly Path[];
   readonly #isUsed = new Map<Place, boolean>();
+  /** The newest step: its episode and its number in it. */
+  #step = "";
+  #stepIndex = 0;
 
   static {
     newStructuredWriter = (door, configs, options) => new StructuredWriter(door, configs, options);
@@ -125,8 +128,10 @@ export class StructuredWriter {
     for (const path of this.#dataPaths) checkOne(path, data);
     const { steps } = this.#core;
     this.#core.append(data, partialStep, (place) => !this.#isPlaceUsed(place));
-    // The step counts as complete already, but its number is that of the step itself.
-    this.#apply(false, partialStep ? steps.episodeSteps : steps.episodeSteps - 1);
+    // A complete step counts already, but its number is that of the step itself.
+    this.#stepIndex = partialStep ? steps.episodeSteps : steps.episodeSteps - 1;
+    this.#step = `${steps.episode.high}:${steps.episode.low}:${this.#stepIndex}`;
+    this.#apply(false);
     await this.#core.relieve("append()", wait);
   }
 
@@ -139,11 +144,11 @@ export class StructuredWriter {
     return isUsed;
   }
 
-  #apply(isEnd: boolean, stepIndex: number): void {
+  #apply(isEnd: boolean): void {
     const { steps } = this.#core;
     const position = steps.length - 1;
     if (position < 0 || !steps.columns.some((column) => column.has(position))) return;
-    const now = `${steps.episode.high}:${steps.episode.low}:${stepIndex}`;
+    const now = this.#step;
     for (const state of this.#states) {
       if (state.lastApplied === now) continue;
       if (state.lastChecked !== now) {
@@ -151,7 +156,7 @@ export class StructuredWriter {
         state.lastChecked = now;
       }
       const { config } = state;
-      if (steps.length < config.length || !this.#isTime(state, isEnd, stepIndex)) continue;
+      if (steps.length < config.length || !this.#isTime(state, isEnd)) continue;
       const columns = this.#columns(config);
       if (columns === undefined) continue;
       this.#core.create("append()", config.table, priorityOf(config, columns), columns);
@@ -160,9 +165,9 @@ export class StructuredWriter {
     }
   }
 
-  #isTime({ config, stepsSinceApplied }: ConfigState, isEnd: boolean, stepIndex: number): boolean {
+  #isTime({ config, stepsSinceApplied }: ConfigState, isEnd: boolean): boolean {
     return config.conditions.every(({ source, holds }) => {
-      if (source === "stepIndex") return holds(stepIndex);
+      if (source === "stepIndex") return holds(this.#stepIndex);
       if (source === "stepsSinceApplied") return holds(stepsSinceApplied);
       if (source === "isEndEpisode") return holds(isEnd ? 1 : 0);
       const cell = this.#column(source)?.cell(
@@ -209,9 +214,8 @@ export class StructuredWriter {
    */
   async endEpisode(options: WriterEndOptions = {}): Promise<void> {
     checkOptions("endEpisode()", options, ["clearBuffers", "timeoutMs", "signal"]);
-    const { steps } = this.#core;
     this.#core.stream.check();
-    this.#apply(true, steps.isOpen ? steps.episodeSteps : steps.episodeSteps - 1);
+    this.#apply(true);
     await this.#core.endEpisode(options);
   }
 

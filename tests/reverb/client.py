@@ -116,7 +116,7 @@ def structured(client, table, program):
             writer.append(step, partial_step=False)
     writer.flush()
     count = client.server_info()[table].current_size
-    return read(client, table, count)
+    return read(client, table, count) if count else []
 
 
 def main():

@@ -172,3 +172,13 @@ Deno.test("patterns that can't be are refused", async () => {
   );
   await writer.close();
 });
+
+Deno.test("an episode that ends twice makes no second item of its last step", async () => {
+  const channel = new FakeChannel();
+  const writer = newStructuredWriter(doorTo(channel), [last(undefined)], {});
+  await writer.append({ a: 1 });
+  await writer.endEpisode({ clearBuffers: false });
+  await writer.endEpisode({ clearBuffers: false });
+  await writer.close();
+  assertEquals(channel.items.map((item) => channel.values(item)), [[[1]]]);
+});

@@ -1,0 +1,606 @@
+/** ReverbClient beside Reverb itself: its server, and its client on the other side of a table. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  Condition,
+  createConfig,
+  ReverbClient,
+  ReverbError,
+  type SampleBatch,
+  type SampleColumn,
+  tdError,
+  type Tensor,
+  tensor,
+} from "../../reverb/mod.ts";
+import type { Config, ConfigOptions, Leaf, ReverbDType } from "../../reverb/mod.ts";
+import { dtypeOfName } from "../../reverb/dtypes.ts";
+import { besideReverb, plainTable, type RealTable, runPython, startReal } from "./_real.ts";
+
+const PYTHON = new URL("client.py", import.meta.url);
+
+/** A table from which items come in the order in which they went in, each once. */
+function line(name: string): RealTable {
+  return plainTable(name, {
+    sampler: { kind: "fifo" },
+    max_times_sampled: 1,
+    limiter: { kind: "queue", size: 100_000 },
+  });
+}
+
+function connect(server: { readonly port: number }): Promise<ReverbClient> {
+  return ReverbClient.connect(`localhost:${server.port}`);
+}
+
+/** A column in the form that the script of Python prints. */
+interface Shown {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: string | readonly string[];
+}
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
+function shown(dtype: string, shape: readonly number[], data: SampleColumn["data"]): Shown {
+  if (Array.isArray(data)) return { dtype, shape, data: data.map(base64) };
+  return {
+    dtype,
+    shape,
+    data: base64(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)),
+  };
+}
+
+/** A batch of one item in the same form. */
+function shownItem(batch: SampleBatch): Shown[] {
+  return batch.columns.map(({ dtype, shape: [, ...shape], data }) => shown(dtype, shape, data));
+}
+
+const numbers = (column: SampleColumn | undefined): unknown[] => [...column?.data ?? []];
+
+besideReverb("every call of ReverbClient works on the real server", async () => {
+  await using server = await startReal([
+    plainTable("plain", { sampler: { kind: "prioritized", exponent: 1 }, max_size: 50 }),
+    line("line"),
+    plainTable("signed", {
+      signature: {
+        state: { dtype: "float32", shape: [null, 2] },
+        reward: { dtype: "float64", shape: [null] },
+      },
+      remover: { kind: "min_heap" },
+      limiter: {
+        kind: "sample_to_insert_ratio",
+        samples_per_insert: 2,
+        min_size: 1,
+        error_buffer: 100,
+      },
+    }),
+  ]);
+  await using client = await connect(server);
+  const info = await client.serverInfo();
+  assertEquals(Object.keys(info).sort(), ["line", "plain", "signed"]);
+  assertEquals(info.plain?.sampler, { kind: "prioritized", exponent: 1 });
+  assertEquals([info.plain?.remover, info.plain?.maxSize], [{ kind: "fifo" }, 50]);
+  assertEquals(info.signed?.remover, { kind: "min-heap" });
+  assertEquals([info.signed?.limiter.samplesPerInsert, info.signed?.limiter.minDiff], [2, -98]);
+  assertEquals(info.line?.maxTimesSampled, 1);
+  assert(info.signed?.signature !== undefined && info.plain?.signature === undefined);
+
+  await client.insert({ reward: 3, state: Float32Array.of(1, 2) }, { signed: 4, plain: 5 });
+  const signed = await client.sample("signed", 3);
+  assertEquals([signed.size, [...signed.priorities], [...signed.timesSampled]], [3, [4, 4, 4], [
+    1,
+    2,
+    3,
+  ]]);
+  assertEquals([...signed.probabilities], [1, 1, 1]);
+  assertEquals([...signed.tableSizes], [1, 1, 1]);
+  assertEquals(new Set(signed.keys).size, 1);
+  const { state, reward } = signed.data as unknown as Record<string, SampleColumn>;
+  assertEquals([state?.shape, reward?.shape], [[3, 1, 2], [3, 1]]);
+  assertEquals([numbers(state), numbers(reward)], [[1, 2, 1, 2, 1, 2], [3, 3, 3]]);
+
+  for (let k = 0; k < 3; k++) await client.insert([k], { plain: 1, line: 1 });
+  const keys = new Map<unknown, bigint>();
+  for (let k = 0; k < 50 && keys.size < 3; k++) {
+    const batch = await client.sample("plain", 1);
+    if (batch.columns.length === 1) keys.set(numbers(batch.columns[0])[0], batch.keys[0] ?? 0n);
+  }
+  const [zero = 0n, one = 0n, two = 0n] = [keys.get(0), keys.get(1), keys.get(2)];
+  const priorities = { keys: BigUint64Array.of(zero), priorities: Float64Array.of(1000) };
+  await client.mutatePriorities("plain", { updates: priorities, deletes: [one, 12345n] });
+  await client.mutatePriorities("plain", { updates: new Map([[two, 0]]) });
+  assertEquals((await client.serverInfo()).plain?.currentSize, 3);
+  const found: number[] = [];
+  for (let k = 0; k < 20; k++) {
+    const { columns, priorities } = await client.sample("plain", 1);
+    if (columns.length === 1) found.push(priorities[0] ?? 0);
+  }
+  assert(found.length > 10 && found.every((priority) => priority === 1000), String(found));
+
+  assertEquals(numbers((await client.sample("line", 3)).columns[0]), [0, 1, 2]);
+  assertEquals((await client.serverInfo()).line?.currentSize, 0);
+  const path = await client.checkpoint();
+  assert((await Deno.stat(path)).isDirectory);
+  await client.reset("plain");
+  assertEquals((await client.serverInfo()).plain?.currentSize, 0);
+});
+
+besideReverb(
+  "errors of the real server have their code and words, and nothing waits without an end",
+  async () => {
+    await using server = await startReal([
+      plainTable("plain"),
+      plainTable("full", {
+        limiter: { kind: "queue", size: 1 },
+        max_times_sampled: 1,
+      }),
+    ]);
+    await using client = await connect(server);
+    const code = async (call: () => Promise<unknown>, words: string): Promise<string> =>
+      (await assertRejects(call, ReverbError, words)).code;
+    assertEquals(await code(() => client.sample("none", 1), "none"), "not-found");
+    assertEquals(await code(() => client.reset("none"), "none"), "not-found");
+    assertEquals(await code(() => client.mutatePriorities("none", {}), "none"), "not-found");
+    assertEquals(
+      await code(() => client.insert([1], { none: 1 }), 'it has "plain", "full"'),
+      "not-found",
+    );
+    const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
+    assertEquals(
+      await code(late, "0 came; the table's limiter lets no more through"),
+      "deadline-exceeded",
+    );
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(new Error("enough")), 30);
+    await assertRejects(() => client.sample("plain", 1, { signal: abort.signal }), Error, "enough");
+    await assertRejects(
+      () => client.insert([1], { plain: NaN }),
+      RangeError,
+      "finite and not negative",
+    );
+    await assertRejects(
+      () => client.mutatePriorities("plain", { updates: new Map([[1n, -1]]) }),
+      RangeError,
+      "the priority of key 1",
+    );
+    await client.insert([1], { full: 1 });
+    assertEquals(
+      await code(() => client.insert([2], { full: 1 }, { timeoutMs: 50 }), "to be confirmed"),
+      "deadline-exceeded",
+    );
+    // The second item waits on the server still; a sample lets it in.
+    assertEquals(numbers((await client.sample("full", 1, { timeoutMs: 1000 })).columns[0]), [1]);
+    const partly = await client.sample("full", 5, { timeoutMs: 300, isPartialAllowed: true });
+    assertEquals(numbers(partly.columns[0]), [2]);
+    // After all that the client works as before.
+    await client.insert([3], { plain: 1 });
+    assertEquals(numbers((await client.sample("plain", 2)).columns[0]), [3, 3]);
+    await assertRejects(() => ReverbClient.connect("localhost"), TypeError, "host:port");
+    assertEquals(
+      await code(() => ReverbClient.connect("127.0.0.1:9", { timeoutMs: 2000 }), "127.0.0.1:9"),
+      "unavailable",
+    );
+  },
+);
+
+/** Values of all dtypes that numpy has, of shape [2, 3]. */
+function everyDType(step: number): Record<string, Leaf> {
+  const row: Record<string, Leaf> = {};
+  for (const [k, name] of NUMPY.entries()) {
+    const info = dtypeOfName(name);
+    if (info?.array === undefined) continue;
+    const bytes = new Uint8Array(6 * info.parts * info.array.BYTES_PER_ELEMENT);
+    for (let at = 0; at < bytes.length; at++) {
+      bytes[at] = name === "bool" ? (at + step) & 1 : (at * 37 + k * 11 + step * 3) & 63;
+    }
+    row[name] = tensor(new info.array(bytes.buffer), { dtype: name, shape: [2, 3] });
+  }
+  row.string = tensor([`text ${step}`, "", "é中", "a", "b".repeat(300), "c"], { shape: [2, 3] });
+  return row;
+}
+
+const NUMPY: readonly ReverbDType[] = [
+  ...["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"] as const,
+  ...["float16", "float32", "float64", "complex64", "complex128"] as const,
+];
+
+besideReverb(
+  "every dtype that TypeScript writes is read by Reverb's client, to the bit",
+  async () => {
+    await using server = await startReal([line("line")]);
+    await using client = await connect(server);
+    const rows = [0, 1, 2, 3].map(everyDType);
+    const writer = client.writer({ maxSequenceLength: 4, chunkLength: 3, deltaEncoded: true });
+    for (const row of rows) writer.append(row);
+    await writer.createItem("line", 4, 1);
+    await writer.close();
+    for (const deltaEncoded of [false, true]) {
+      await using trajectories = client.trajectoryWriter({
+        numKeepAliveRefs: 4,
+        chunkLength: 2,
+        deltaEncoded,
+      });
+      for (const row of rows) trajectories.append(row);
+      const names = Object.keys(trajectories.history);
+      const column = (
+        name: string,
+      ): { slice(from: number, to: number): never; at(k: number): never } =>
+        trajectories.history[name] as never;
+      const part = Object.fromEntries(names.map((name) => [name, column(name).slice(1, 3)]));
+      const last = Object.fromEntries(names.map((name) => [name, column(name).at(-1)]));
+      await trajectories.createItem("line", 2, part);
+      await trajectories.createItem("line", 3, last);
+      await trajectories.flush();
+    }
+    const items: { priority: number; columns: Shown[] }[] = JSON.parse(
+      await runPython(PYTHON, [server.port, "read", "line", 5]),
+    );
+    const stacked = (some: readonly Record<string, Leaf>[], isSqueezed = false): Shown[] =>
+      Object.keys(some[0] ?? {}).sort().map((name) => {
+        const tensors = some.map((row) => row[name]) as {
+          readonly shape: readonly number[];
+          data: SampleColumn["data"];
+        }[];
+        const shape = isSqueezed ? [2, 3] : [some.length, 2, 3];
+        if (name === "string") {
+          return {
+            dtype: "string",
+            shape,
+            data: tensors.flatMap(({ data }) => (data as Uint8Array[]).map(base64)),
+          };
+        }
+        const parts = tensors.map(({ data }) => {
+          const { buffer, byteOffset, byteLength } = data as Uint8Array;
+          return new Uint8Array(buffer, byteOffset, byteLength);
+        });
+        return {
+          dtype: name,
+          shape,
+          data: base64(new Uint8Array(parts.flatMap((bytes) => [...bytes]))),
+        };
+      });
+    assertEquals(items.map(({ priority }) => priority), [1, 2, 3, 2, 3]);
+    const [all, part, last] = [
+      stacked(rows),
+      stacked(rows.slice(1, 3)),
+      stacked(rows.slice(3), true),
+    ];
+    assertEquals(items.map(({ columns }) => columns), [all, part, last, part, last]);
+  },
+);
+
+besideReverb(
+  "every dtype that Reverb's client writes is read by TypeScript, to the bit",
+  async () => {
+    await using server = await startReal([line("line")]);
+    const wanted: Shown[][] = JSON.parse(
+      await runPython(PYTHON, [server.port, "write_dtypes", "line"]),
+    );
+    await using client = await connect(server);
+    for (const columns of wanted) assertEquals(shownItem(await client.sample("line", 1)), columns);
+  },
+);
+
+/** A random number generator that a seed decides. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor(state / 2 ** 32 * below);
+  };
+}
+
+besideReverb(
+  "random trajectories arrive as they were made: by Reverb's client, and in batches",
+  async () => {
+    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+    console.log(`seed ${seed}`);
+    const random = randomOf(seed);
+    await using server = await startReal([line("line"), line("again")]);
+    await using client = await connect(server);
+    const wanted: { priority: number; columns: Shown[] }[] = [];
+    for (let round = 0; round < 6; round++) {
+      const numKeepAliveRefs = 1 + random(12);
+      const writer = client.trajectoryWriter<{ a: Float32Array; b?: bigint | Tensor }>({
+        numKeepAliveRefs,
+        chunkLength: random(2) === 0 ? "auto" : 1 + random(numKeepAliveRefs),
+        deltaEncoded: random(2) === 0,
+      });
+      for (let k = 0; k < 60; k++) {
+        const hasB = random(4) > 0 || k === 0;
+        const b = tensor(round * 1000 + k, { dtype: "int64" });
+        writer.append(
+          hasB ? { a: Float32Array.of(k, round), b } : { a: Float32Array.of(k, round) },
+        );
+        if (random(3) === 0) continue;
+        const { length } = writer.history.a;
+        const reach = Math.min(numKeepAliveRefs, length);
+        const picks = Array.from({ length: 1 + random(reach) }, () => length - 1 - random(reach));
+        const values = picks.flatMap((at) => [k - (length - 1 - at), round]);
+        const columns = [shown("float32", [picks.length, 2], Float32Array.from(values))];
+        const trajectory = [writer.history.a.pick(picks)];
+        if (hasB) {
+          trajectory.push(writer.history.b.at(-1));
+          columns.push(shown("int64", [], BigInt64Array.of(BigInt(round * 1000 + k))));
+        }
+        for (const table of ["line", "again"]) await writer.createItem(table, k, trajectory);
+        wanted.push({ priority: k, columns });
+        if (random(20) === 0) await writer.flush({ blockUntilItems: random(3) });
+        if (random(30) === 0) await writer.endEpisode({ clearBuffers: random(2) === 0 });
+      }
+      await writer.close();
+    }
+    const items = JSON.parse(await runPython(PYTHON, [server.port, "read", "line", wanted.length]));
+    assertEquals(items, wanted);
+    for (const { priority, columns } of wanted) {
+      const batch = await client.sample("again", 1);
+      assertEquals([batch.priorities[0], shownItem(batch)], [priority, columns]);
+    }
+  },
+);
+
+/** A program of patterns and steps, for both writers. */
+interface Program {
+  readonly configs: readonly {
+    readonly td: number | null;
+    readonly nodes: readonly {
+      column: "a" | "b";
+      at: number | null;
+      start: number;
+      stop: number;
+      step: number;
+    }[];
+    readonly conditions: readonly {
+      on: string;
+      mod: number;
+      by: "eq" | "ne" | "ge" | "gt" | "le" | "lt";
+      value: number;
+    }[];
+  }[];
+  readonly calls: readonly ({ a: number; b: number | null; done: boolean } | { end: boolean })[];
+}
+
+/**
+ * A random program. Reverb's writers join all rows of one chunk, also those that are no neighbours, and so send wrong ones for every
+ * second step once their chunks have more than one row: after ten items. So programs with such parts make fewer.
+ */
+function programOf(random: (below: number) => number): Program {
+  const isStrided = random(3) === 0;
+  const nodes = (): Program["configs"][number]["nodes"] =>
+    Array.from({ length: 1 + random(3) }, () => {
+      const start = -1 - random(5);
+      return {
+        column: random(3) === 0 ? "b" as const : "a" as const,
+        at: random(3) === 0 ? -1 - random(4) : null,
+        start,
+        stop: start + 1 + random(-start),
+        step: isStrided ? 1 + random(3) : 1,
+      };
+    });
+  const conditions = (): Program["configs"][number]["conditions"] =>
+    Array.from({ length: random(3) }, () => {
+      const on = ["stepIndex", "stepsSinceApplied", "done", "isEndEpisode"][random(4)] ?? "";
+      const mod = random(3) === 0 ? 1 + random(3) : 0;
+      const by = mod > 0
+        ? (["eq", "ne"] as const)[random(2)]
+        : (["eq", "ne", "ge", "gt", "le", "lt"] as const)[random(6)];
+      return { on, mod, by: by ?? "eq", value: random(on === "done" || mod > 0 ? 2 : 5) };
+    });
+  const configs = Array.from({ length: isStrided ? 1 : 1 + random(3) }, () => {
+    const some = nodes();
+    return {
+      td: some.some(({ column }) => column === "b") && random(2) === 0 ? random(11) / 10 : null,
+      nodes: some,
+      conditions: conditions(),
+    };
+  });
+  const calls = Array.from(
+    { length: isStrided ? 9 : 25 },
+    (_, k): Program["calls"][number] =>
+      random(9) === 0
+        ? { end: random(2) === 0 }
+        : { a: k, b: random(8) === 0 ? null : random(20) - 10, done: random(4) === 0 },
+  );
+  return { configs, calls: [...calls, { end: true }] };
+}
+
+interface Step {
+  readonly a: number;
+  readonly b: number;
+  readonly done: boolean;
+}
+
+function configOf({ td, nodes, conditions }: Program["configs"][number]): Config {
+  const pattern: ConfigOptions<Step>["pattern"] = (step) =>
+    nodes.map(({ column, at, start, stop, step: every }) =>
+      at === null ? step[column].slice(start, stop, every) : step[column].at(at)
+    );
+  return createConfig<Step>({
+    table: "line",
+    pattern,
+    conditions: conditions.map(({ on, mod, by, value }) => {
+      if (on === "isEndEpisode") return Condition.isEndEpisode();
+      const left = on === "stepIndex"
+        ? Condition.stepIndex()
+        : on === "stepsSinceApplied"
+        ? Condition.stepsSinceApplied()
+        : Condition.data<Step>((step) => step.done);
+      return (mod > 0 ? left.mod(mod) : left)[by](value);
+    }),
+    ...(td === null ? {} : { priority: tdError<Step>(td, (step) => step.b) }),
+  });
+}
+
+besideReverb(
+  "StructuredWriter makes the items that Reverb's makes: random patterns, conditions and steps",
+  async () => {
+    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+    console.log(`seed ${seed}`);
+    const random = randomOf(seed);
+    const programs = Array.from({ length: 60 }, () => programOf(random));
+    await using server = await startReal([line("line")]);
+    await using client = await connect(server);
+    const theirs = JSON.parse(
+      await runPython(
+        PYTHON,
+        [server.port, "many_structured", "line", JSON.stringify(programs)],
+        120_000,
+      ),
+    );
+    let count = 0;
+    for (const [k, program] of programs.entries()) {
+      await using writer = client.structuredWriter(program.configs.map(configOf));
+      for (const call of program.calls) {
+        if ("end" in call) await writer.endEpisode({ clearBuffers: call.end });
+        else {await writer.append({
+            a: tensor(call.a, { dtype: "int32" }),
+            b: call.b,
+            done: call.done,
+          });}
+      }
+      await writer.flush();
+      const ours = [];
+      for (let left = theirs[k].length; left > 0; left--) {
+        const batch = await client.sample("line", 1, { timeoutMs: 2000 });
+        ours.push({ priority: batch.priorities[0], columns: shownItem(batch) });
+        count += 1;
+      }
+      assertEquals(ours, theirs[k], `program ${k}: ${JSON.stringify(program)}`);
+      assertEquals(
+        (await client.serverInfo()).line?.currentSize,
+        0,
+        `program ${k}: ${JSON.stringify(program)}`,
+      );
+    }
+    assert(count > 100, `${count} items`);
+  },
+);
+
+besideReverb("a queue that is full lets createItem wait, and a sample lets it go on", async () => {
+  await using server = await startReal([plainTable("queue", {
+    sampler: { kind: "fifo" },
+    max_times_sampled: 1,
+    limiter: { kind: "queue", size: 3 },
+  })]);
+  await using client = await connect(server);
+  const writer = client.trajectoryWriter<{ a: number }>({
+    numKeepAliveRefs: 1,
+    maxPendingItems: 4,
+  });
+  let written = 0;
+  const writing = (async (): Promise<void> => {
+    for (let k = 0; k < 40; k++) {
+      writer.append({ a: k });
+      await writer.createItem("queue", 1, [writer.history.a.slice(-1)]);
+      written += 1;
+    }
+    await writer.close();
+  })();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert(written >= 4 && written <= 9, `${written} items were written`);
+  const values: unknown[] = [];
+  for (let k = 0; k < 10; k++) {
+    values.push(...numbers((await client.sample("queue", 4)).columns[0]));
+  }
+  await writing;
+  assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
+});
+
+besideReverb(
+  "batches are asked for ahead, end by count, by time or by signal, and lose nothing",
+  async () => {
+    await using server = await startReal([line("line"), plainTable("plain")]);
+    await using client = await connect(server);
+    const writer = client.writer({ maxSequenceLength: 1 });
+    const write = async (from: number, to: number): Promise<void> => {
+      for (let k = from; k < to; k++) {
+        writer.append([k]);
+        await writer.createItem("line", 1, 1);
+      }
+      await writer.flush();
+    };
+    await write(0, 100);
+    const values: unknown[] = [];
+    for await (const batch of client.batches("line", { batchSize: 8, maxBatches: 5 })) {
+      values.push(
+        ...numbers(batch.columns[0]),
+      );
+    }
+    assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
+    assertEquals((await client.serverInfo()).line?.currentSize, 60);
+    const sizes: number[] = [];
+    for await (
+      const batch of client.batches("line", { batchSize: 16, timeoutMs: 200, prefetch: 3 })
+    ) sizes.push(batch.size);
+    assertEquals(sizes, [16, 16, 16, 12]);
+    // A time that is over while nobody waits counts for nothing.
+    await write(100, 110);
+    const slow = client.batches("line", { batchSize: 4, timeoutMs: 100 });
+    const first = await slow.next();
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await write(110, 120);
+    const rest: unknown[] = numbers(first.value?.columns[0]);
+    for await (const batch of slow) rest.push(...numbers(batch.columns[0]));
+    assertEquals(rest, Array.from({ length: 20 }, (_, k) => 100 + k));
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(new Error("enough")), 50);
+    const waiting = client.batches("plain", { batchSize: 1, signal: abort.signal });
+    await assertRejects(() => waiting.next(), Error, "enough");
+    await writer.close();
+  },
+);
+
+besideReverb(
+  "items of different lengths come together with their lengths, and mixed items are refused",
+  async () => {
+    await using server = await startReal([line("line")]);
+    await using client = await connect(server);
+    await using writer = client.trajectoryWriter<{ a: Float32Array }>({ numKeepAliveRefs: 3 });
+    for (let k = 0; k < 3; k++) {
+      writer.append({ a: Float32Array.of(k, k) });
+      await writer.createItem("line", 1, [writer.history.a.slice(0)]);
+    }
+    await writer.flush();
+    const batch = await client.sample("line", 3);
+    assertEquals(batch.columns[0]?.shape, [6, 2]);
+    assertEquals([...batch.columns[0]?.lengths ?? []], [1, 2, 3]);
+    assertEquals(numbers(batch.columns[0]), [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2]);
+    await client.insert([1], { line: 1 });
+    await client.insert([1, 2], { line: 1 });
+    const mixed = await assertRejects(() => client.sample("line", 2), ReverbError, "one by one");
+    assertEquals(mixed.code, "invalid-argument");
+  },
+);
+
+besideReverb("a server that is killed and comes back gets every item, in order", async () => {
+  const tables = [line("line")];
+  const first = await startReal(tables);
+  const { port } = first;
+  await using client = await ReverbClient.connect(`127.0.0.1:${port}`);
+  const writer = client.trajectoryWriter<{ a: number }>({
+    numKeepAliveRefs: 1,
+    maxPendingItems: 1000,
+  });
+  const write = async (from: number, to: number): Promise<void> => {
+    for (let k = from; k < to; k++) {
+      writer.append({ a: k });
+      await writer.createItem("line", 1, [writer.history.a.slice(-1)]);
+    }
+  };
+  await write(0, 10);
+  await writer.flush();
+  await first.kill();
+  await write(10, 40);
+  const late = await assertRejects(() => writer.flush({ timeoutMs: 200 }), ReverbError);
+  assertEquals([late.code, writer.pendingItems], ["deadline-exceeded", 30]);
+  await assertRejects(() => client.sample("line", 1), ReverbError, "127.0.0.1");
+  await first[Symbol.asyncDispose]().catch(() => {});
+  await using second = await startReal(tables, undefined, port);
+  assertEquals(second.port, port);
+  await writer.flush({ timeoutMs: 10_000 });
+  const batch = await client.sample("line", 30, { timeoutMs: 5000 });
+  assertEquals(numbers(batch.columns[0]), Array.from({ length: 30 }, (_, k) => 10 + k));
+  await writer.close();
+});
