@@ -1,9 +1,9 @@
 /** Our description of Reverb's messages says what the wheel of dm-reverb says. */
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { assert, assertEquals } from "@std/assert";
-import { inRepository } from "../../tools/_repository.ts";
 import { file_reverb_reverb, ReverbService } from "../../reverb/messages/reverb_pb.ts";
 import { file_reverb_tensorflow } from "../../reverb/messages/tensorflow_pb.ts";
+import { besideReverb, runPython } from "./_real.ts";
 
 /** A field, as both sides describe it. */
 interface Field {
@@ -27,9 +27,6 @@ const leftOut: Record<string, readonly string[]> = {
   "tensorflow.TensorProto": ["resource_handle_val", "variant_val"],
   "tensorflow.StructuredValue": ["type_spec_value", "tensor_value", "numpy_value"],
 };
-
-/** The interpreter of an environment with dm-reverb. */
-const python = Deno.env.get("EXRP_REVERB_PYTHON") ?? "";
 
 function describeField(field: DescField): Field {
   const { proto } = field;
@@ -62,47 +59,39 @@ function describeEnum(one: DescEnum): Record<string, number> {
 const files = [file_reverb_reverb, file_reverb_tensorflow];
 
 async function theirs(): Promise<Description> {
-  const { success, stdout, stderr } = await new Deno.Command(python, {
-    args: [inRepository("tests", "reverb", "_descriptors.py")],
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return JSON.parse(new TextDecoder().decode(stdout));
+  return JSON.parse(await runPython(new URL("_descriptors.py", import.meta.url)));
 }
 
-Deno.test({
-  name: "our messages have the names, numbers and types of dm-reverb's",
-  ignore: python === "",
-  fn: async () => {
-    const their = await theirs();
-    const ours = describeMessages(files.flatMap((file) => file.messages));
-    for (const [name, fields] of Object.entries(ours)) {
-      // What a map's entry is called is not on the wire, and TensorFlow's entries are listed like ours.
-      const known = their.messages[name];
-      assert(known !== undefined, `dm-reverb has no message ${name}`);
-      const kept = Object.entries(known).filter(([field, { deprecated }]) =>
-        !deprecated && !leftOut[name]?.includes(field)
-      ).map(([field, { deprecated: _, ...rest }]) => [field, rest]);
-      assertEquals(fields, Object.fromEntries(kept), name);
-    }
-    for (const one of files.flatMap((file) => file.enums)) {
-      const known = Object.entries(their.enums[one.typeName] ?? {});
-      assertEquals(
-        describeEnum(one),
-        Object.fromEntries(known.filter(([name]) => !name.endsWith("_REF"))),
-        one.typeName,
-      );
-    }
-    const methods = ReverbService.methods.map((method) => [
-      `${ReverbService.typeName}/${method.name}`,
-      {
-        input: method.input.typeName,
-        output: method.output.typeName,
-        clientStreaming: method.methodKind === "bidi_streaming",
-        serverStreaming: method.methodKind === "bidi_streaming",
-      },
-    ]);
-    assertEquals(Object.fromEntries(methods), their.methods);
-  },
+besideReverb("our messages have the names, numbers and types of dm-reverb's", async () => {
+  const their = await theirs();
+  const ours = describeMessages(files.flatMap((file) => file.messages));
+  for (const [name, fields] of Object.entries(ours)) {
+    // What a map's entry is called is not on the wire, and TensorFlow's entries are listed like ours.
+    const known = their.messages[name];
+    assert(known !== undefined, `dm-reverb has no message ${name}`);
+    const kept = Object.entries(known).filter(([field, { deprecated }]) =>
+      !deprecated && !leftOut[name]?.includes(field)
+    ).map(([field, { deprecated: _, ...rest }]) => [field, rest]);
+    assertEquals(fields, Object.fromEntries(kept), name);
+  }
+  for (const one of files.flatMap((file) => file.enums)) {
+    const known = Object.entries(their.enums[one.typeName] ?? {});
+    assertEquals(
+      describeEnum(one),
+      Object.fromEntries(known.filter(([name]) => !name.endsWith("_REF"))),
+      one.typeName,
+    );
+  }
+  const methods = ReverbService.methods.map((method) => [
+    `${ReverbService.typeName}/${method.name}`,
+    {
+      input: method.input.typeName,
+      output: method.output.typeName,
+      clientStreaming: method.methodKind === "bidi_streaming",
+      serverStreaming: method.methodKind === "bidi_streaming",
+    },
+  ]);
+  assertEquals(Object.fromEntries(methods), their.methods);
 });
 
 Deno.test("no number is used twice in a message", () => {

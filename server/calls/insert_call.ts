@@ -1,0 +1,95 @@
+/**
+ * InsertStream: a client brings chunks and items, and hears the keys of items that are in their tables.
+ *
+ * Items that a limiter refuses wait. Their keys are withheld, and once many wait the client's messages are withheld too: that is all the
+ * back-pressure that Reverb's clients know. Items that wait when a client goes away still go in, because the client may have written its
+ * last.
+ *
+ * @module
+ */
+import type { GrpcCall } from "../grpc/calls.ts";
+import { Status } from "../grpc/status.ts";
+import type { Inserter } from "../../tables/low.ts";
+import { type CallLog, MethodCall } from "./method_call.ts";
+
+/** The most bytes of one message of keys: a key takes at most ten. */
+const messageBytesMax = 40_000;
+
+/** What an InsertStream needs of the server. */
+export interface InsertOwner extends CallLog {
+  /** Opens a stream of inserts, whose news go to the call. */
+  openInserter(call: InsertCall): Inserter;
+  /** Closes it. */
+  closeInserter(inserter: Inserter, call: InsertCall): void;
+  /** Lets the call be pumped once all that came with this message was read. */
+  touch(call: MethodCall): void;
+}
+
+/** One InsertStream. */
+export class InsertCall extends MethodCall {
+  readonly #owner: InsertOwner;
+  readonly #inserter: Inserter;
+  #isHalfClosed = false;
+  #isPaused = false;
+
+  constructor(call: GrpcCall, owner: InsertOwner) {
+    super("InsertStream", call, owner);
+    this.#owner = owner;
+    this.#inserter = owner.openInserter(this);
+  }
+
+  /** Whether everything that came is confirmed. */
+  get isQuiet(): boolean {
+    return this.#inserter.waiting === 0 && this.#inserter.confirmed === 0;
+  }
+
+  protected override received(message: Uint8Array): void {
+    this.#inserter.feed(message);
+    this.#hold();
+    this.#owner.touch(this);
+  }
+
+  protected override halfClosed(): void {
+    this.#isHalfClosed = true;
+    this.#owner.touch(this);
+  }
+
+  protected override pumped(): void {
+    this.#inserter.refresh();
+    this.#confirm();
+    this.#hold();
+    if (this.#isHalfClosed && this.#inserter.waiting === 0) this.finish(Status.ok);
+  }
+
+  /** What was inserted before the fault is confirmed first. */
+  protected override fail(error: unknown): void {
+    this.#confirm();
+    super.fail(error);
+  }
+
+  protected override closed(): void {
+    this.#owner.closeInserter(this.#inserter, this);
+  }
+
+  #confirm(): void {
+    const inserter = this.#inserter;
+    while (inserter.confirmed > 0 && !this.call.isOver) {
+      const room = Math.min(messageBytesMax, 16 + 10 * inserter.confirmed);
+      let written = 0;
+      this.call.sendInto(room, (target) => {
+        written = inserter.readConfirmations(target);
+        return written > 0 ? written : undefined;
+      });
+      if (written === 0) break;
+      inserter.refresh();
+    }
+  }
+
+  #hold(): void {
+    const { isFull } = this.#inserter;
+    if (isFull === this.#isPaused) return;
+    this.#isPaused = isFull;
+    if (isFull) this.call.pause();
+    else this.call.resume();
+  }
+}

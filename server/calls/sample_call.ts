@@ -1,0 +1,190 @@
+/**
+ * SampleStream: a client asks for so many samples, gets them, and asks again.
+ *
+ * Samples are written by the kernel straight into the connection's output. Where the client does not read, nothing more is drawn.
+ *
+ * @module
+ */
+import { SampleStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
+import type { Sampler } from "../../tables/low.ts";
+import type { GrpcCall } from "../grpc/calls.ts";
+import { Status } from "../grpc/status.ts";
+import { CallError, type CallLog, MethodCall, parseMessage } from "./method_call.ts";
+
+/** The words by which Reverb's clients know that a limiter, and nothing worse, let a sampler wait too long. */
+export const timeoutWords =
+  "Rate Limiter: Timeout exceeded before the right to insert was acquired.";
+
+/** Room for a message of samples. One sample that is larger gets as much as it needs. */
+const messageBytes = 1 << 18;
+/** Room for a message of one sample, before its size is known. */
+const messageBytesOfOne = 1 << 14;
+/** So many bytes wait in a stream at most before no more are drawn; two full messages, as Reverb's server has it. */
+const bufferedMax = 1 << 20;
+/** The kernel counts samples in 32 bits; more are asked for in parts. */
+const askMax = 1 << 30;
+/** The longest that a timer waits. A longer timeout never comes. */
+const timerMax = 0x7fff_ffff;
+/** Requests that wait for the one before. Clients send the next one after the last sample only. */
+const requestsMax = 1000;
+
+/** What a SampleStream needs of the server. */
+export interface SampleOwner extends CallLog {
+  /** Opens a stream of samples of this table, whose news go to the call. */
+  openSampler(table: string, call: SampleCall): Sampler;
+  /** Closes it. */
+  closeSampler(sampler: Sampler, call: SampleCall): void;
+  /** Lets the call be pumped once all that came with this message was read. */
+  touch(call: MethodCall): void;
+}
+
+interface Request {
+  readonly table: string;
+  /** Samples that the kernel was not asked for yet. */
+  left: number;
+  /** Milliseconds that the limiter may let it wait; undefined for ever. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** One SampleStream. */
+export class SampleCall extends MethodCall {
+  readonly #owner: SampleOwner;
+  readonly #requests: Request[] = [];
+  #table = "";
+  #sampler: Sampler | undefined;
+  /** Samples of the first request that the sampler was asked for and did not give yet. */
+  #wanted = 0;
+  #room = messageBytesOfOne;
+  #isHalfClosed = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(call: GrpcCall, owner: SampleOwner) {
+    super("SampleStream", call, owner);
+    this.#owner = owner;
+  }
+
+  protected override received(message: Uint8Array): void {
+    this.#requests.push(parseRequest(message));
+    if (this.#requests.length > requestsMax) {
+      throw new CallError(
+        Status.resourceExhausted,
+        `${this.#requests.length} requests wait on one stream, where ${requestsMax} may`,
+      );
+    }
+    this.#owner.touch(this);
+  }
+
+  protected override halfClosed(): void {
+    this.#isHalfClosed = true;
+    this.#owner.touch(this);
+  }
+
+  protected override pumped(): void {
+    for (;;) {
+      const request = this.#requests[0];
+      if (request === undefined) break;
+      if (!this.#serve(request)) return;
+      this.#requests.shift();
+    }
+    if (this.#isHalfClosed) this.finish(Status.ok);
+  }
+
+  protected override closed(): void {
+    this.#stopTimer();
+    if (this.#sampler !== undefined) this.#owner.closeSampler(this.#sampler, this);
+    this.#sampler = undefined;
+  }
+
+  /** Sends samples of a request. Returns whether it is complete. */
+  #serve(request: Request): boolean {
+    const sampler = this.#open(request.table);
+    for (;;) {
+      if (this.#wanted === 0) {
+        if (request.left === 0) return true;
+        const count = Math.min(request.left, askMax);
+        sampler.ask(count);
+        request.left -= count;
+        this.#wanted = count;
+        this.#room = count === 1 ? messageBytesOfOne : messageBytes;
+      }
+      // The client does not read. It goes on when the stream drains.
+      if (this.call.buffered >= bufferedMax) {
+        this.#stopTimer();
+        return false;
+      }
+      if (!this.#send(sampler)) {
+        this.#startTimer(request);
+        return false;
+      }
+      this.#stopTimer();
+    }
+  }
+
+  /** Sends one message of samples, and returns false where the limiter allows none. */
+  #send(sampler: Sampler): boolean {
+    for (;;) {
+      let written = 0;
+      let error: unknown;
+      this.call.sendInto(this.#room, (target) => {
+        try {
+          written = sampler.read(target);
+        } catch (thrown) {
+          error = thrown;
+        }
+        return written > 0 ? written : undefined;
+      });
+      if (error !== undefined) throw error;
+      if (written > 0) {
+        this.#wanted = sampler.wanted;
+        return true;
+      }
+      if (sampler.needed <= this.#room) return false;
+      this.#room = sampler.needed;
+    }
+  }
+
+  #open(table: string): Sampler {
+    if (this.#sampler !== undefined && this.#table === table) return this.#sampler;
+    if (this.#sampler !== undefined) this.#owner.closeSampler(this.#sampler, this);
+    this.#sampler = undefined;
+    this.#sampler = this.#owner.openSampler(table, this);
+    this.#table = table;
+    return this.#sampler;
+  }
+
+  /** The timeout counts from when the limiter began to hold the request back. */
+  #startTimer({ timeoutMs }: Request): void {
+    if (timeoutMs === undefined || timeoutMs > timerMax || this.#timer !== undefined) return;
+    const expire = (): void => {
+      this.#timer = undefined;
+      this.finish(Status.deadlineExceeded, timeoutWords);
+    };
+    if (timeoutMs === 0) expire();
+    else this.#timer = setTimeout(expire, timeoutMs);
+  }
+
+  #stopTimer(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+function parseRequest(message: Uint8Array): Request {
+  const { table, numSamples, rateLimiterTimeout } = parseMessage(
+    SampleStreamRequestSchema,
+    message,
+  );
+  if (numSamples <= 0n) {
+    throw new CallError(
+      Status.invalidArgument,
+      `\`num_samples\` must be > 0 (got ${numSamples}).`,
+    );
+  }
+  const timeout = rateLimiterTimeout?.milliseconds ?? -1n;
+  return {
+    table,
+    left: Number(numSamples),
+    timeoutMs: timeout < 0n ? undefined : Number(timeout),
+  };
+}

@@ -1,0 +1,45 @@
+/**
+ * Calls with one message and one answer: MutatePriorities, Reset, ServerInfo, Checkpoint and the health check. InitializeConnection is
+ * served alike, because its answer is the same to every message.
+ *
+ * @module
+ */
+import type { GrpcCall } from "../grpc/calls.ts";
+import { Status } from "../grpc/status.ts";
+import { CallError, type CallLog, MethodCall } from "./method_call.ts";
+
+/** Makes the answer to a message. */
+export type Answer = (message: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+
+/** One such call. */
+export class UnaryCall extends MethodCall {
+  readonly #answer: Answer;
+  #isAnswered = false;
+
+  constructor(method: string, call: GrpcCall, log: CallLog, answer: Answer) {
+    super(method, call, log);
+    this.#answer = answer;
+  }
+
+  protected override received(message: Uint8Array): void {
+    if (this.#isAnswered) throw new CallError(Status.internal, "the call takes one message only");
+    this.#isAnswered = true;
+    const answer = this.#answer(message);
+    if (answer instanceof Uint8Array) this.#send(answer);
+    else {
+      answer.then(
+        (late) => this.guard(() => this.#send(late)),
+        (error) => this.guard(() => this.fail(error)),
+      );
+    }
+  }
+
+  protected override halfClosed(): void {
+    if (!this.#isAnswered) throw new CallError(Status.internal, "the call came without a message");
+  }
+
+  #send(answer: Uint8Array): void {
+    this.call.send(answer);
+    this.finish(Status.ok);
+  }
+}

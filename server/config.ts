@@ -1,0 +1,236 @@
+/**
+ * The configuration file of `deno task serve`: JSON, read with an error for every field that is wrong.
+ *
+ * @module
+ */
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkOptions, nearestName } from "../base/option_names.ts";
+import { minSize } from "../pace/min_size.ts";
+import type { PaceRule } from "../pace/pace_rule.ts";
+import { queue } from "../pace/queue.ts";
+import { samplesPerInsert } from "../pace/samples_per_insert.ts";
+import { encodeSignature } from "../reverb/signature.ts";
+import { newest, oldest } from "../selectors/age_end.ts";
+import { curious } from "../selectors/curious.ts";
+import type { NativeSelector } from "../selectors/native_selector.ts";
+import { prioritized } from "../selectors/prioritized.ts";
+import { highestPriority, lowestPriority } from "../selectors/priority_end.ts";
+import { rankBased } from "../selectors/rank_based.ts";
+import { recent } from "../selectors/recent.ts";
+import { ucb } from "../selectors/ucb.ts";
+import { uniform } from "../selectors/uniform.ts";
+import { withoutReplacement } from "../selectors/without_replacement.ts";
+import type { ServeLimits } from "./serve.ts";
+
+/** A table, as the file describes it. */
+export interface TableConfig {
+  /** How it draws. */
+  readonly sampler: NativeSelector;
+  /** Which item goes when it is full. */
+  readonly remover: NativeSelector;
+  /** Items that it holds at most. */
+  readonly maxSize: number;
+  /** Bytes of chunks that it holds at most; 0 without a limit. */
+  readonly maxBytes: number;
+  /** How often an item is sampled before it goes; 0 without a limit. */
+  readonly maxTimesSampled: number;
+  /** Its rate limiter. */
+  readonly limiter: PaceRule;
+  /** What its items look like, as the bytes of a StructuredValue. */
+  readonly signature?: Uint8Array;
+}
+
+/** A whole file. */
+export interface ServerConfig {
+  /** The address to listen on. */
+  readonly hostname: string;
+  /** The port. */
+  readonly port: number;
+  /** The seed of all draws; undefined for a random one. */
+  readonly seed?: number;
+  /** What clients may take. */
+  readonly limits: ServeLimits;
+  /** The tables by name. */
+  readonly tables: ReadonlyMap<string, TableConfig>;
+}
+
+/** What makes each selector, by its name here. The names that Reverb has for some of them are known too. */
+const selectors: Readonly<Record<string, (options: never) => NativeSelector>> = {
+  uniform,
+  prioritized,
+  oldest,
+  newest,
+  highestPriority,
+  lowestPriority,
+  rankBased,
+  recent,
+  ucb,
+  curious,
+  withoutReplacement,
+  fifo: oldest,
+  lifo: newest,
+  maxHeap: highestPriority,
+  minHeap: lowestPriority,
+};
+
+const limiters = ["minSize", "sampleToInsertRatio", "queue", "stack"];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(where: string, value: unknown): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(`${where} must be an object, got ${show(value)}`);
+  }
+  return value as Fields;
+}
+
+/** The name and options of `"name"` or `{ "name": options }`. */
+function named(where: string, value: unknown, known: readonly string[]): [string, unknown] {
+  const entries = typeof value === "string"
+    ? [[value, undefined] as const]
+    : Object.entries(fieldsOf(where, value));
+  const [entry] = entries;
+  if (entry === undefined || entries.length !== 1) {
+    throw new TypeError(
+      `${where} must be a name, or an object with one name and its options, got ${show(value)}`,
+    );
+  }
+  const [name, options] = entry;
+  if (!known.includes(name)) {
+    const nearest = nearestName(name, known);
+    throw new TypeError(
+      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${
+        nearest === undefined ? "" : `; did you mean ${nearest}?`
+      }`,
+    );
+  }
+  return [name, options];
+}
+
+/** Says where in the file an error of a rule's own function belongs. */
+function within<T>(where: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
+    const Kind = error instanceof TypeError ? TypeError : RangeError;
+    throw new Kind(`${where}: ${error.message}`, { cause: error });
+  }
+}
+
+function readSelector(where: string, value: unknown): NativeSelector {
+  const [name, options] = named(where, value, Object.keys(selectors));
+  const make = selectors[name];
+  if (make === undefined) throw new TypeError(`${where}: ${name} is unknown`);
+  const given = options === undefined ? {} : fieldsOf(`${where}.${name}`, options);
+  return within(where, () => make(given as never));
+}
+
+function readLimiter(where: string, value: unknown): PaceRule {
+  const [name, options] = named(where, value, limiters);
+  switch (name) {
+    case "minSize":
+      return within(where, () => minSize(options as number));
+    case "queue":
+    case "stack":
+      return within(where, () => queue(options as number));
+    default: {
+      const fields = fieldsOf(`${where}.${name}`, options);
+      checkOptions(`${where}.${name}`, fields, ["samplesPerInsert", "minSize", "error"]);
+      const { samplesPerInsert: ratio, minSize, error } = fields;
+      const rest = { minSize, error } as never;
+      return within(`${where}.${name}`, () => samplesPerInsert(ratio as number, rest));
+    }
+  }
+}
+
+/** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
+function readLine(where: string, name: "queue" | "stack", size: unknown): TableConfig {
+  const maxSize = checkInteger(`${where}.${name}`, size, 1, 2 ** 28);
+  const end = name === "queue" ? oldest() : newest();
+  return {
+    sampler: end,
+    remover: end,
+    maxSize,
+    maxBytes: 0,
+    maxTimesSampled: 1,
+    limiter: queue(maxSize),
+  };
+}
+
+function readTable(where: string, value: unknown): TableConfig {
+  const table = fieldsOf(where, value);
+  const signature = table["signature"] === undefined
+    ? {}
+    : { signature: encodeSignature(`${where}.signature`, table["signature"]) };
+  for (const name of ["queue", "stack"] as const) {
+    if (table[name] === undefined) continue;
+    checkOptions(where, table, [name, "signature"]);
+    return { ...readLine(where, name, table[name]), ...signature };
+  }
+  checkOptions(where, table, [
+    "sampler",
+    "remover",
+    "maxSize",
+    "maxBytes",
+    "maxTimesSampled",
+    "limiter",
+    "signature",
+  ]);
+  const maxSize = checkInteger(`${where}.maxSize`, table["maxSize"], 1, 2 ** 28);
+  const limiter = readLimiter(`${where}.limiter`, table["limiter"] ?? { minSize: 1 });
+  if (limiter.numbers.minSize > maxSize) {
+    throw new RangeError(
+      `${where}.limiter waits for ${limiter.numbers.minSize} items, but the table holds at most ${maxSize} (maxSize); so nothing could ever be sampled`,
+    );
+  }
+  return {
+    sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
+    remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
+    maxSize,
+    maxBytes: checkNumber(`${where}.maxBytes`, table["maxBytes"] ?? 0, 0),
+    maxTimesSampled: checkInteger(
+      `${where}.maxTimesSampled`,
+      table["maxTimesSampled"] ?? 0,
+      0,
+      2 ** 31 - 1,
+    ),
+    limiter,
+    ...signature,
+  };
+}
+
+/**
+ * Reads a configuration.
+ *
+ * @param text The text of the file: JSON.
+ * @throws {TypeError} If it is no JSON, or a field is unknown or of the wrong kind. The words name the field.
+ * @throws {RangeError} If a number is out of its range.
+ */
+export function readConfig(text: string): ServerConfig {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new TypeError(`the configuration is no JSON: ${(error as Error).message}`);
+  }
+  const config = fieldsOf("the configuration", value);
+  checkOptions("the configuration", config, ["hostname", "port", "seed", "limits", "tables"]);
+  const { hostname = "127.0.0.1", port = 0, seed, limits = {} } = config;
+  if (typeof hostname !== "string" || hostname === "") {
+    throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
+  }
+  checkOptions("limits", limits, ["connections", "calls", "messageBytes", "bytesInFlight"]);
+  for (const [name, limit] of Object.entries(limits as Fields)) {
+    checkInteger(`limits.${name}`, limit, 1, Number.MAX_SAFE_INTEGER);
+  }
+  const tables = Object.entries(fieldsOf("tables", config["tables"]));
+  if (tables.length === 0) throw new RangeError("tables must have at least one table, got none");
+  return {
+    hostname,
+    port: checkInteger("port", port, 0, 65_535),
+    ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
+    limits: limits as ServeLimits,
+    tables: new Map(tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)])),
+  };
+}

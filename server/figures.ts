@@ -1,0 +1,149 @@
+/**
+ * The figures of a server, as its metrics and its status page show them.
+ *
+ * @module
+ */
+
+/** The figures of one table. */
+export interface TableFigures {
+  /** Its name. */
+  readonly name: string;
+  /** How it draws, as the call that makes the rule. */
+  readonly sampler: string;
+  /** How it makes room. */
+  readonly remover: string;
+  /** Items that are stored. */
+  readonly size: number;
+  /** Items that it holds at most. */
+  readonly maxSize: number;
+  /** Bytes of the chunks that its items need. */
+  readonly bytes: number;
+  /** Bytes that it holds at most; 0 without a limit. */
+  readonly maxBytes: number;
+  /** How often an item is drawn at most; 0 without a limit. */
+  readonly maxTimesSampled: number;
+  /** Items inserted since it was made or reset. */
+  readonly inserts: number;
+  /** Draws since then. */
+  readonly samples: number;
+  /** Items that went since then. */
+  readonly deletes: number;
+  /** Episodes of which something is stored. */
+  readonly episodes: number;
+  /** Episodes of which nothing is left. */
+  readonly deletedEpisodes: number;
+  /** Items that were drawn at least once. */
+  readonly uniqueSamples: number;
+  /** Items that wait for the limiter. */
+  readonly waitingInserts: number;
+  /** Streams of samples that wait for the limiter. */
+  readonly waitingSamplers: number;
+  /** The largest priority of a stored item; 0 for an empty table. */
+  readonly largestPriority: number;
+  /** The numbers of its limiter. */
+  readonly limiter: LimiterFigures;
+}
+
+/** The numbers of a rate limiter. */
+export interface LimiterFigures {
+  /** How many draws are wanted for each insert. */
+  readonly samplesPerInsert: number;
+  /** Items that must be stored before one is drawn. */
+  readonly minSize: number;
+  /** The least of inserts × samplesPerInsert − samples. */
+  readonly minDiff: number;
+  /** The largest of it. */
+  readonly maxDiff: number;
+}
+
+/** The figures of a server. */
+export interface ServerFigures {
+  /** Seconds since it started. */
+  readonly uptime: number;
+  /** When it started, in seconds since 1970. */
+  readonly startedAt: number;
+  /** Connections that are open. */
+  readonly connections: number;
+  /** Connections that were ever opened. */
+  readonly connectionsOpened: number;
+  /** Bytes that came. */
+  readonly receivedBytes: number;
+  /** Bytes that were sent. */
+  readonly sentBytes: number;
+  /** Chunks that are stored. */
+  readonly chunks: number;
+  /** The bytes of these chunks. */
+  readonly chunkBytes: number;
+  /** Bytes of memory that the tables take in all. */
+  readonly memoryBytes: number;
+  /** Calls that ended, by method and status of gRPC. */
+  readonly calls: readonly CallFigures[];
+  /** The tables. */
+  readonly tables: readonly TableFigures[];
+}
+
+/** How many calls of a method ended with a status. */
+export interface CallFigures {
+  /** The method's name, such as `InsertStream`. */
+  readonly method: string;
+  /** The status of gRPC. */
+  readonly code: number;
+  /** How many. */
+  readonly count: number;
+}
+
+/** Whether a table's limiter lets the next insert and the next sample through, by the rules of docs/reverb.md. */
+export function limiterState(table: TableFigures): { canInsert: boolean; canSample: boolean } {
+  const { inserts, samples, deletes, limiter } = table;
+  const stored = inserts - deletes;
+  const difference = inserts * limiter.samplesPerInsert - samples;
+  return {
+    canInsert: stored + 1 <= limiter.minSize ||
+      difference + limiter.samplesPerInsert <= limiter.maxDiff,
+    canSample: stored >= limiter.minSize && difference - 1 >= limiter.minDiff,
+  };
+}
+
+/** What happened a second at each table. */
+export interface Rates {
+  /** Inserts a second. */
+  readonly inserts: number;
+  /** Samples a second. */
+  readonly samples: number;
+}
+
+/**
+ * Rates over the last seconds, from figures as they were asked for. Without an older figure, a rate is that since the start.
+ *
+ * Invariant: what is kept is at most `spanMs` old, but for the newest, and two of it are at least `stepMs` apart; so its size is bounded.
+ */
+export class RateMeter {
+  readonly #spanMs = 10_000;
+  readonly #stepMs = 900;
+  #kept: { readonly at: number; readonly tables: ReadonlyMap<string, TableFigures> }[] = [];
+
+  /** The rates of each table at the time `nowMs`. */
+  measure(figures: ServerFigures, nowMs: number): ReadonlyMap<string, Rates> {
+    const newest = this.#kept.at(-1);
+    this.#kept = this.#kept.filter((it) => it === newest || nowMs - it.at <= this.#spanMs);
+    const before = this.#kept.find(({ at }) => nowMs - at >= this.#stepMs);
+    const seconds = before === undefined ? figures.uptime : (nowMs - before.at) / 1000;
+    const rates = new Map<string, Rates>();
+    for (const table of figures.tables) {
+      const old = before?.tables.get(table.name);
+      // After a reset the counts are less than before.
+      const since = (now: number, then = 0): number =>
+        seconds > 0 ? (now < then ? now : now - then) / seconds : 0;
+      rates.set(table.name, {
+        inserts: since(table.inserts, old?.inserts),
+        samples: since(table.samples, old?.samples),
+      });
+    }
+    const last = this.#kept.at(-1);
+    if (last === undefined || nowMs - last.at >= this.#stepMs) {
+      const tables = new Map(figures.tables.map((table) => [table.name, table]));
+      this.#kept.push({ at: nowMs, tables });
+    }
+    return rates;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The program of `deno task serve`: serves the tables of a configuration file until it is told to stop.
+ *
+ * @module
+ */
+import { deno } from "../base/platform.ts";
+import { readConfig, type ServerConfig } from "./config.ts";
+import { openTables } from "./open_tables.ts";
+import { type ReverbServer, serve } from "./serve.ts";
+
+const usage = `deno task serve --config=FILE [OPTION]
+
+Serves the tables of a configuration file to Reverb's clients. docs/reverb.md says what the file has.
+
+  --config=FILE      the file, JSON
+  --hostname=NAME    the address to listen on, instead of the file's
+  --port=NUMBER      the port, instead of the file's; 0 takes a free one
+  --help             prints this
+
+SIGINT or SIGTERM stops the server: items that were confirmed are in the tables, and clients try again elsewhere. A second one ends it at once.`;
+
+/** What the arguments say. */
+interface Arguments {
+  readonly config: string;
+  readonly hostname?: string;
+  readonly port?: string;
+}
+
+/** Reads `--name=value` and `--name value`; a text is what is wrong. */
+function readArguments(args: readonly string[]): Arguments | string {
+  const found = new Map<string, string>();
+  for (let k = 0; k < args.length; k++) {
+    const [, name = "", value] = /^--(config|hostname|port)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
+    if (name === "") return `${args[k]} is unknown`;
+    if (found.has(name)) return `--${name} was given twice`;
+    const given = value ?? args[++k];
+    if (given === undefined) return `--${name} needs a value`;
+    found.set(name, given);
+  }
+  const [config, hostname, port] = ["config", "hostname", "port"].map((name) => found.get(name));
+  if (config === undefined) return "--config is needed";
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) return `--port must be a number, got ${port}`;
+  return {
+    config,
+    ...hostname === undefined ? {} : { hostname },
+    ...port === undefined ? {} : { port },
+  };
+}
+
+/** Resolves at the first SIGINT or SIGTERM; the second one ends the program. */
+function untilSignal(platform: typeof Deno): Promise<string> {
+  return new Promise((resolve) => {
+    let count = 0;
+    // Windows has no SIGTERM.
+    const signals = platform.build.os === "windows"
+      ? ["SIGINT"] as const
+      : ["SIGINT", "SIGTERM"] as const;
+    for (const signal of signals) {
+      platform.addSignalListener(signal, () => {
+        if (++count > 1) platform.exit(130);
+        resolve(signal);
+      });
+    }
+  });
+}
+
+async function start(config: ServerConfig, args: Arguments): Promise<ReverbServer> {
+  const tables = await openTables(config);
+  return await serve({
+    tables,
+    hostname: args.hostname ?? config.hostname,
+    port: args.port === undefined ? config.port : Number(args.port),
+    limits: config.limits,
+  });
+}
+
+/** Runs the program; returns its exit status. */
+export async function main(platform: typeof Deno): Promise<number> {
+  if (platform.args.includes("--help")) {
+    console.log(usage);
+    return 0;
+  }
+  const args = readArguments(platform.args);
+  if (typeof args === "string") {
+    console.error(`${args}\n\n${usage}`);
+    return 2;
+  }
+  let server: ReverbServer;
+  let config: ServerConfig;
+  try {
+    config = readConfig(await platform.readTextFile(args.config));
+    server = await start(config, args);
+  } catch (error) {
+    console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+  console.log(`serving ${[...config.tables.keys()].join(", ")} on ${server.address}`);
+  console.log(`status: http://${server.address}/`);
+  const signal = await untilSignal(platform);
+  console.log(`${signal}: stopping`);
+  await server.stop();
+  console.log("stopped");
+  return 0;
+}
+
+if (import.meta.main && deno !== undefined) deno.exit(await main(deno));

@@ -1,0 +1,276 @@
+/**
+ * A server of tables for Reverb's clients.
+ *
+ * @module
+ */
+import { checkInteger } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { RateMeter, type ServerFigures } from "./figures.ts";
+import { GrpcConnection, HeldBytes } from "./grpc/calls.ts";
+import { Pump, type PumpedConnection } from "./pump/pump.ts";
+import { type ServedTables, storeFigures, tableFigures } from "./served_tables.ts";
+import { type Checkpointer, Service } from "./service.ts";
+import { Http1Connection, type Page, plain } from "./web/http1.ts";
+import { metricsText, metricsType } from "./web/metrics.ts";
+import { statusPage } from "./web/status_page.ts";
+
+/** What a server lets its clients take. */
+export interface ServeLimits {
+  /** Connections that are open at once; 1,024 by default. One more is closed at once, and its client tries again. */
+  readonly connections?: number;
+  /** Calls that are open at once on one connection; 256 by default. */
+  readonly calls?: number;
+  /** Bytes of one message; 256 MiB by default. A larger one ends its call by RESOURCE_EXHAUSTED. */
+  readonly messageBytes?: number;
+  /** Bytes of messages that came in part, of all connections together; 1 GiB by default. */
+  readonly bytesInFlight?: number;
+}
+
+/** The options of {@linkcode serve}. */
+export interface ServeOptions {
+  /** The tables. They stay yours: the server never disposes of them. */
+  readonly tables: ServedTables;
+  /** The address to listen on; `"127.0.0.1"` by default, so that only this machine can call. */
+  readonly hostname?: string;
+  /** The port; 0, the default, takes a free one. */
+  readonly port?: number;
+  /** Who writes checkpoints. Without one, `checkpoint()` of a client is refused, as by Reverb's server. */
+  readonly checkpointer?: Checkpointer;
+  /** What clients may take. */
+  readonly limits?: ServeLimits;
+  /** Is told of errors of the server's own, which no client caused. By default they go to `console.error`. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** How a server stops. */
+export interface StopOptions {
+  /** Milliseconds for which clients may go on with inserts that have begun; 1,000 by default. */
+  readonly graceMs?: number;
+}
+
+/** How often a server that stops looks whether its inserts have ended. */
+const stopStepMs = 20;
+
+/** Milliseconds that clients have to read the last answers of a server that stops. */
+const lastAnswersMs = 500;
+
+/** What one connection needs to count its bytes. */
+interface ByteCounts {
+  received: number;
+  sent: number;
+}
+
+/** A server that runs. {@linkcode serve} makes it. */
+export class ReverbServer implements AsyncDisposable {
+  /** The address that it listens on. */
+  readonly hostname: string;
+  readonly #tables: ServedTables;
+  readonly #service: Service;
+  readonly #rates = new RateMeter();
+  readonly #startedAt = Date.now();
+  readonly #bytes: ByteCounts = { received: 0, sent: 0 };
+  readonly #onError: (error: unknown) => void;
+  #pump: Pump | undefined;
+  #opened = 0;
+  #stopped: Promise<void> | undefined;
+
+  private constructor(hostname: string, options: ServeOptions) {
+    this.hostname = hostname;
+    this.#tables = options.tables;
+    this.#onError = options.onError ?? ((error) => console.error(error));
+    this.#service = new Service(options.tables, options.checkpointer, this.#onError);
+  }
+
+  /** {@linkcode serve} calls this. */
+  static async start(options: ServeOptions): Promise<ReverbServer> {
+    const { hostname = "127.0.0.1", port = 0, limits = {} } = options;
+    const server = new ReverbServer(hostname, options);
+    const held = new HeldBytes(limits.bytesInFlight ?? 1 << 30);
+    const settle = (): void => server.#service.settle();
+    server.#pump = await Pump.listen({
+      hostname,
+      port,
+      accept: (onOutput) => {
+        server.#opened++;
+        const connection = new GrpcConnection({
+          handler: (path) => server.#service.handler(path),
+          limits: {
+            ...limits.calls === undefined ? {} : { streamsMax: limits.calls },
+            ...limits.messageBytes === undefined ? {} : { messageMax: limits.messageBytes },
+          },
+          held,
+          onOutput,
+          onError: server.#onError,
+        });
+        return new CountedConnection(connection, server.#bytes, settle);
+      },
+      acceptOther: (onOutput) => {
+        const page = (path: string): Page => server.#page(path);
+        const isKnown = (name: string): boolean => server.#isKnownHost(name);
+        return new CountedConnection(
+          new Http1Connection(page, isKnown, onOutput),
+          server.#bytes,
+          settle,
+        );
+      },
+      afterRead: settle,
+      connectionsMax: limits.connections ?? 1024,
+      onError: server.#onError,
+    });
+    return server;
+  }
+
+  /** The port that it listens on. */
+  get port(): number {
+    return this.#pump?.port ?? 0;
+  }
+
+  /** The address as clients take it, such as `127.0.0.1:8000`. */
+  get address(): string {
+    const host = this.hostname.includes(":") ? `[${this.hostname}]` : this.hostname;
+    return `${host}:${this.port}`;
+  }
+
+  /** The figures that metrics and the status page show. */
+  figures(): ServerFigures {
+    return {
+      uptime: (Date.now() - this.#startedAt) / 1000,
+      startedAt: this.#startedAt / 1000,
+      connections: this.#pump?.connectionCount ?? 0,
+      connectionsOpened: this.#opened,
+      receivedBytes: this.#bytes.received,
+      sentBytes: this.#bytes.sent,
+      ...storeFigures(this.#tables),
+      calls: this.#service.callFigures,
+      tables: this.#tables.low.names.map((name) => tableFigures(this.#tables, name)),
+    };
+  }
+
+  /**
+   * Stops gracefully: takes no new connections and calls, ends streams of samples, and lets inserts that have begun be confirmed. Items
+   * that were confirmed are in the tables, which go on without the server. Clients see UNAVAILABLE and try again.
+   *
+   * @returns A promise that resolves once all connections are closed.
+   */
+  stop(options: StopOptions = {}): Promise<void> {
+    checkOptions("stop()", options, ["graceMs"]);
+    const graceMs = checkInteger("stop(): graceMs", options.graceMs ?? 1000, 0, 2 ** 31 - 1);
+    this.#stopped ??= this.#stop(graceMs);
+    return this.#stopped;
+  }
+
+  /** The same as `stop()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #page(path: string): Page {
+    if (path === "/metrics") {
+      return { status: 200, type: metricsType, text: metricsText(this.figures()) };
+    }
+    if (path === "/healthz") {
+      return this.#service.health.isServing ? plain(200, "serving") : plain(503, "stopping");
+    }
+    if (path !== "/") return plain(404, `there is no ${path}; there are /, /metrics and /healthz`);
+    const figures = this.figures();
+    const rates = this.#rates.measure(figures, performance.now());
+    return { status: 200, type: "text/html; charset=utf-8", text: statusPage(figures, rates) };
+  }
+
+  #isKnownHost(name: string): boolean {
+    // A name that an attacker chose can lead to this machine; an address can't be chosen.
+    return name === "localhost" || name.endsWith(".localhost") || /^[\d.]+$|:/.test(name) ||
+      name === this.hostname.toLowerCase() || !isLoopback(this.hostname);
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    this.#service.stop();
+    const stopped = this.#pump?.stop(graceMs + lastAnswersMs);
+    const end = performance.now() + graceMs;
+    // What came already is on its way through the sockets.
+    for (let left = 1; left > 0 && performance.now() < end;) {
+      await new Promise((resolve) => setTimeout(resolve, stopStepMs));
+      left = this.#service.endInserts(false);
+    }
+    this.#service.endInserts(true);
+    await stopped;
+  }
+}
+
+/** A connection whose bytes are counted. What a client's reading lets others do is sent at once. */
+class CountedConnection implements PumpedConnection {
+  readonly #connection: PumpedConnection;
+  readonly #bytes: ByteCounts;
+  readonly #settle: () => void;
+
+  constructor(connection: PumpedConnection, bytes: ByteCounts, settle: () => void) {
+    this.#connection = connection;
+    this.#bytes = bytes;
+    this.#settle = settle;
+  }
+
+  get isClosed(): boolean {
+    return this.#connection.isClosed;
+  }
+
+  get isCongested(): boolean {
+    return this.#connection.isCongested;
+  }
+
+  receive(bytes: Uint8Array): void {
+    this.#bytes.received += bytes.length;
+    this.#connection.receive(bytes);
+  }
+
+  takeOutput(): Uint8Array<ArrayBuffer> | undefined {
+    const output = this.#connection.takeOutput();
+    if (output === undefined) return undefined;
+    this.#bytes.sent += output.length;
+    this.#settle();
+    return output;
+  }
+
+  shutDown(): void {
+    this.#connection.shutDown();
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  tick(): void {
+    this.#connection.tick();
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^127\.|^::1$|^localhost$/.test(hostname);
+}
+
+/** Serves tables to Reverb's clients. */
+export function serve(options: ServeOptions): Promise<ReverbServer> {
+  checkOptions("serve()", options, [
+    "tables",
+    "hostname",
+    "port",
+    "checkpointer",
+    "limits",
+    "onError",
+  ]);
+  const { limits = {} } = options;
+  checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
+  checkOptions("serve(): limits", limits, Object.keys(limitRanges));
+  for (const [name, max] of Object.entries(limitRanges)) {
+    const value = limits[name as keyof ServeLimits];
+    if (value !== undefined) checkInteger(`serve(): limits.${name}`, value, 1, max);
+  }
+  return ReverbServer.start(options);
+}
+
+/** The largest that each limit may be. */
+const limitRanges: Readonly<Record<keyof ServeLimits, number>> = {
+  connections: 1_000_000,
+  calls: 2 ** 31 - 1,
+  messageBytes: 2 ** 32 - 1,
+  bytesInFlight: Number.MAX_SAFE_INTEGER,
+};

@@ -1,0 +1,83 @@
+/**
+ * The answer to ServerInfo: which tables there are, their rules, and how full they are.
+ *
+ * @module
+ */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  type KeyDistributionOptionsSchema,
+  ServerInfoResponseSchema,
+  type TableInfoSchema,
+} from "../reverb/messages/reverb_pb.ts";
+import { StructuredValueSchema } from "../reverb/messages/tensorflow_pb.ts";
+import { type NamedRule, rulesOf, type ServedTables, tableFigures } from "./served_tables.ts";
+
+/** What stands for "no limit" in Reverb's limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
+const limit = (value: number): number =>
+  Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
+
+/** A rule in Reverb's terms. One that Reverb lacks has no distribution there. */
+export function distribution(
+  { kind, options }: NamedRule,
+): MessageInitShape<typeof KeyDistributionOptionsSchema> {
+  switch (kind) {
+    case "uniform":
+      return { distribution: { case: "uniform", value: true } };
+    case "prioritized":
+    case "power": {
+      const priorityExponent = Number(options[kind === "power" ? "exponent" : "alpha"]);
+      return { distribution: { case: "prioritized", value: { priorityExponent } } };
+    }
+    case "oldest":
+      return { distribution: { case: "fifo", value: true }, isDeterministic: true };
+    case "newest":
+      return { distribution: { case: "lifo", value: true }, isDeterministic: true };
+    case "highestPriority":
+    case "lowestPriority":
+      return {
+        distribution: { case: "heap", value: { minHeap: kind === "lowestPriority" } },
+        isDeterministic: true,
+      };
+    default:
+      return {};
+  }
+}
+
+function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof TableInfoSchema> {
+  const { sampler, remover, signature } = rulesOf(tables, name);
+  const figures = tableFigures(tables, name);
+  const { limiter } = figures;
+  return {
+    name,
+    samplerOptions: distribution(sampler),
+    removerOptions: distribution(remover),
+    maxSize: BigInt(figures.maxSize),
+    // Reverb says -1 where an item may be sampled without end.
+    maxTimesSampled: figures.maxTimesSampled > 0 ? figures.maxTimesSampled : -1,
+    rateLimiterInfo: {
+      samplesPerInsert: limiter.samplesPerInsert,
+      minDiff: limit(limiter.minDiff),
+      maxDiff: limit(limiter.maxDiff),
+      minSizeToSample: BigInt(limiter.minSize),
+      insertStats: { completed: BigInt(figures.inserts) },
+      sampleStats: { completed: BigInt(figures.samples) },
+    },
+    ...signature === undefined ? {} : { signature: fromBinary(StructuredValueSchema, signature) },
+    currentSize: BigInt(figures.size),
+    numEpisodes: BigInt(figures.episodes),
+    numDeletedEpisodes: BigInt(figures.deletedEpisodes),
+    numUniqueSamples: BigInt(figures.uniqueSamples),
+  };
+}
+
+/** The answer's bytes. `stateId` has two random numbers of 64 bits that no other start of a server has. */
+export function serverInfo(tables: ServedTables, stateId: BigUint64Array): Uint8Array {
+  const [high = 0n, low = 0n] = stateId;
+  return toBinary(
+    ServerInfoResponseSchema,
+    create(ServerInfoResponseSchema, {
+      tablesStateId: { high, low },
+      tableInfo: tables.low.names.map((name) => tableInfo(tables, name)),
+    }),
+  );
+}

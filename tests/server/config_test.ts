@@ -1,0 +1,145 @@
+/** The configuration file: what it means, and the words for each field that is wrong. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { readConfig } from "../../server/config.ts";
+import { openTables } from "../../server/open_tables.ts";
+import { tableFigures } from "../../server/served_tables.ts";
+
+/** A file with one table of these fields. */
+function withTable(table: object, more: object = {}): string {
+  return JSON.stringify({ tables: { replay: table }, ...more });
+}
+
+Deno.test("a file with everything is read, and its tables are as it says", async () => {
+  const config = readConfig(JSON.stringify({
+    hostname: "::1",
+    port: 8000,
+    seed: 7,
+    limits: { connections: 10, calls: 20, messageBytes: 1000, bytesInFlight: 5000 },
+    tables: {
+      replay: {
+        sampler: { prioritized: { alpha: 0.6 } },
+        remover: "minHeap",
+        maxSize: 100,
+        maxBytes: 1e6,
+        maxTimesSampled: 4,
+        limiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 10, error: 32 } },
+        signature: [{ dtype: "int8", shape: [] }],
+      },
+      plain: { maxSize: 5 },
+      jobs: { queue: 3 },
+      undo: { stack: 4 },
+    },
+  }));
+  assertEquals([config.hostname, config.port, config.seed], ["::1", 8000, 7]);
+  assertEquals(config.limits.bytesInFlight, 5000);
+  const tables = await openTables(config);
+  const figures = tables.low.names.map((name) => tableFigures(tables, name));
+  assertEquals(
+    figures.map(({ name, maxSize, maxBytes, maxTimesSampled }) => [
+      ...[name, maxSize, maxBytes, maxTimesSampled],
+    ]),
+    [["replay", 100, 1e6, 4], ["plain", 5, 0, 0], ["jobs", 3, 0, 1], ["undo", 4, 0, 1]],
+  );
+  const [replay, plain, jobs, undo] = figures;
+  assert(replay?.sampler.startsWith("prioritized({ alpha: 0.6"));
+  assert(replay?.remover.startsWith("lowestPriority("));
+  assertEquals(replay?.limiter, { samplesPerInsert: 8, minSize: 10, minDiff: 48, maxDiff: 112 });
+  assertEquals([plain?.sampler, plain?.remover], ["uniform()", "oldest()"]);
+  assertEquals([jobs?.sampler, undo?.sampler, undo?.remover], ["oldest()", "newest()", "newest()"]);
+  assertEquals([jobs?.limiter.maxDiff, undo?.limiter.maxDiff], [3, 4]);
+});
+
+for (
+  const [what, text, words] of [
+    ["no JSON", "{", "the configuration is no JSON: "],
+    ["an array", "[]", "the configuration must be an object, got Array(0)"],
+    ["no tables", "{}", "tables must be an object, got undefined"],
+    ["an empty object of tables", '{"tables":{}}', "tables must have at least one table, got none"],
+    [
+      "an unknown field",
+      withTable({ maxSize: 1 }, { prot: 1 }),
+      'no option "prot"; did you mean port?',
+    ],
+    [
+      "a port out of range",
+      withTable({ maxSize: 1 }, { port: 70_000 }),
+      "port must be an integer from 0 to 65535, got 70000",
+    ],
+    [
+      "a hostname that is none",
+      withTable({ maxSize: 1 }, { hostname: 7 }),
+      "hostname must be an address",
+    ],
+    ["a negative seed", withTable({ maxSize: 1 }, { seed: -1 }), "seed must be an integer"],
+    [
+      "an unknown limit",
+      withTable({ maxSize: 1 }, { limits: { conections: 1 } }),
+      'limits has no option "conections"; did you mean connections?',
+    ],
+    [
+      "a limit of 0",
+      withTable({ maxSize: 1 }, { limits: { calls: 0 } }),
+      "limits.calls must be an integer",
+    ],
+    ["a table that is no object", withTable([]), "tables.replay must be an object, got Array(0)"],
+    ["no size", withTable({}), "tables.replay.maxSize must be an integer"],
+    [
+      "an unknown field of a table",
+      withTable({ maxSize: 1, sampeler: "uniform" }),
+      'tables.replay has no option "sampeler"; did you mean sampler?',
+    ],
+    [
+      "an unknown selector",
+      withTable({ maxSize: 1, sampler: "unifrom" }),
+      'got "unifrom"; did you mean uniform?',
+    ],
+    [
+      "two selectors",
+      withTable({ maxSize: 1, sampler: { uniform: {}, fifo: {} } }),
+      "tables.replay.sampler must be a name, or an object with one name and its options",
+    ],
+    [
+      "a wrong option of a selector",
+      withTable({ maxSize: 1, sampler: { prioritized: { alpha: -1 } } }),
+      "tables.replay.sampler: prioritized(): alpha must be",
+    ],
+    [
+      "a selector with a number",
+      withTable({ maxSize: 1, remover: { lifo: 3 } }),
+      "tables.replay.remover.lifo must be an object, got 3",
+    ],
+    [
+      "an unknown limiter",
+      withTable({ maxSize: 1, limiter: "minsize" }),
+      'tables.replay.limiter must be one of minSize, sampleToInsertRatio, queue, stack, got "minsize"; did you mean minSize?',
+    ],
+    [
+      "a narrow limiter",
+      withTable({
+        maxSize: 99,
+        limiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 1, error: 1 } },
+      }),
+      "tables.replay.limiter.sampleToInsertRatio: ",
+    ],
+    [
+      "a limiter that is larger than its table",
+      withTable({ maxSize: 9, limiter: { minSize: 10 } }),
+      "tables.replay.limiter waits for 10 items, but the table holds at most 9 (maxSize)",
+    ],
+    [
+      "a queue with a sampler",
+      withTable({ queue: 5, sampler: "uniform" }),
+      'tables.replay has no option "sampler"',
+    ],
+    ["a queue of no item", withTable({ queue: 0 }), "tables.replay.queue must be an integer"],
+    [
+      "a wrong signature",
+      withTable({ maxSize: 1, signature: { a: { dtype: "x", shape: [] } } }),
+      "tables.replay.signature.a.dtype must be one of",
+    ],
+  ] as const
+) {
+  Deno.test(`a file with ${what} is refused, and the words say where`, () => {
+    assertThrows(() => readConfig(text), Error, words);
+  });
+}

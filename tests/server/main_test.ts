@@ -1,0 +1,83 @@
+/** The program of `deno task serve`. */
+import { assert, assertEquals } from "@std/assert";
+import { inRepository } from "../../tools/_repository.ts";
+import { Connection } from "../reverb/_grpc.ts";
+import { insert, sample } from "./_served.ts";
+
+const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-net"];
+
+function program(...args: string[]): Deno.Command {
+  return new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...permissions,
+      inRepository("server", "main.ts"),
+      ...args,
+    ],
+    stdout: "piped",
+    stderr: "piped",
+  });
+}
+
+/** Writes a configuration, and removes it at the end. */
+async function withConfig(text: string, fn: (path: string) => Promise<void>): Promise<void> {
+  const path = await Deno.makeTempFile({ suffix: ".json" });
+  try {
+    await Deno.writeTextFile(path, text);
+    await fn(path);
+  } finally {
+    await Deno.remove(path);
+  }
+}
+
+Deno.test("the program serves a file's tables on a port that it prints, until SIGTERM", async () => {
+  await withConfig(
+    '{ "tables": { "replay": { "maxSize": 10 }, "jobs": { "queue": 2 } } }',
+    async (path) => {
+      const child = program("--config", path).spawn();
+      const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      let printed = "";
+      while (!printed.includes("status: ")) printed += (await reader.read()).value ?? "";
+      const [, port] = /^serving replay, jobs on 127\.0\.0\.1:(\d+)\nstatus: http:/.exec(printed) ??
+        [];
+      assert(Number(port) > 0, printed);
+      const connection = new Connection(Number(port));
+      await insert(connection, "replay", 3n);
+      assertEquals((await sample(connection, "replay", 1))[0]?.["info"].item.key, 3n);
+      connection.close();
+      child.kill("SIGTERM");
+      for (let part; (part = await reader.read()), !part.done;) printed += part.value;
+      assert(printed.endsWith("SIGTERM: stopping\nstopped\n"), printed);
+      assertEquals((await child.status).code, 0);
+      await child.stderr.cancel();
+    },
+  );
+});
+
+for (
+  const [what, args, words] of [
+    ["no file", [], "--config is needed"],
+    ["an unknown option", ["--confg=x"], "--confg=x is unknown"],
+    ["an option twice", ["--port=1", "--port=2"], "--port was given twice"],
+    ["an option without a value", ["--config"], "--config needs a value"],
+    ["a port that is none", ["--config=x", "--port=http"], "--port must be a number, got http"],
+  ] as const
+) {
+  Deno.test(`the program with ${what} says so, and how to call it`, async () => {
+    const { code, stderr } = await program(...args).output();
+    const text = new TextDecoder().decode(stderr);
+    assertEquals(code, 2);
+    assert(text.startsWith(`${words}\n`) && text.includes("deno task serve --config=FILE"), text);
+  });
+}
+
+Deno.test("the program says which field of the file is wrong, and starts nothing", async () => {
+  await withConfig('{ "tables": { "replay": { "maxSize": -1 } } }', async (path) => {
+    const { code, stdout, stderr } = await program(`--config=${path}`).output();
+    assertEquals([code, stdout.length], [1, 0]);
+    const text = new TextDecoder().decode(stderr);
+    assert(text.startsWith("serve: tables.replay.maxSize must be an integer"), text);
+  });
+});

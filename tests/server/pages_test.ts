@@ -1,0 +1,84 @@
+/** The pages of a server: metrics, health, and the status page in a browser. */
+import { assert, assertEquals } from "@std/assert";
+import axe from "axe-core";
+import { inChromium } from "../browser/_chromium.ts";
+import { insert, sample, served } from "./_served.ts";
+
+Deno.test("the pages are on the port of the calls", async () => {
+  await using site = await served();
+  const get = (path: string): Promise<Response> => fetch(`http://${site.server.address}${path}`);
+  await insert(site.connection, "u", 1n);
+  const metrics = await get("/metrics");
+  assertEquals(metrics.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  const text = await metrics.text();
+  assert(text.includes('exrp_table_items{table="u"} 1\n'), text);
+  assert(text.includes('exrp_calls_total{method="InsertStream",code="0"} 1\n'), text);
+  const healthy = await get("/healthz");
+  assertEquals([healthy.status, await healthy.text()], [200, "serving\n"]);
+  const page = await get("/");
+  assertEquals(page.status, 200);
+  assert((await page.text()).includes("<h1>Replay tables</h1>"));
+  const none = await get("/nothing");
+  assertEquals(none.status, 404);
+  await none.body?.cancel();
+});
+
+Deno.test("a page that another site asks for under its own name is refused", async () => {
+  await using site = await served();
+  const socket = await Deno.connect({ hostname: "127.0.0.1", port: site.server.port });
+  await socket.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+  const bytes = new Uint8Array(1000);
+  const count = await socket.read(bytes) ?? 0;
+  socket.close();
+  assert(new TextDecoder().decode(bytes.subarray(0, count)).startsWith("HTTP/1.1 403 "));
+});
+
+inChromium(
+  "the status page shows fill and rates, brings new ones by itself, and is accessible",
+  async ({ page, trouble, requests }) => {
+    await using site = await served();
+    await insert(site.connection, "u", 1n);
+    const url = `http://${site.server.address}/`;
+    await page.goto(url);
+    const items = (): Promise<string> =>
+      page.$eval("tbody tr:nth-child(1) td:nth-child(3)", (cell) => String(cell.textContent));
+    assertEquals(await items(), "1 / 1,000");
+    await insert(site.connection, "u", 2n);
+    await sample(site.connection, "u", 1);
+    await page.waitForFunction(
+      'document.querySelector("tbody tr td:nth-child(3)").textContent === "2 / 1,000"',
+    );
+    assertEquals(await page.$eval("#note", (note) => note.textContent), "");
+    await page.evaluate(axe.source);
+    const violations = await page.evaluate(
+      'axe.run().then(({ violations }) => violations.map(({ id, help }) => id + ": " + help))',
+    );
+    assertEquals(violations, []);
+    assertEquals(trouble, []);
+    assert(
+      requests.every((request) => request === url || request.startsWith("data:")),
+      "only itself",
+    );
+  },
+);
+
+inChromium(
+  "the status page is whole without script, and says when the server is gone",
+  async ({ page }) => {
+    const site = await served();
+    try {
+      await insert(site.connection, "u", 1n);
+      await page.setJavaScriptEnabled(false);
+      await page.goto(`http://${site.server.address}/`);
+      const html = await page.content();
+      assert(html.includes("1 / 1,000") && html.includes("inserts go in, samples go out"));
+      await page.setJavaScriptEnabled(true);
+      await page.goto(`http://${site.server.address}/`);
+    } finally {
+      await site[Symbol.asyncDispose]();
+    }
+    await page.waitForFunction(
+      'document.getElementById("note").textContent === "The server does not answer."',
+    );
+  },
+);

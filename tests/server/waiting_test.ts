@@ -1,0 +1,195 @@
+/** Limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
+import { assert, assertEquals } from "@std/assert";
+import { smallChunk, smallItem } from "../reverb/_grpc.ts";
+import type { Message } from "../reverb/_proto.ts";
+import { timeoutWords } from "../../server/calls/sample_call.ts";
+import { infoOf, insert, plainTables, sample, served, until } from "./_served.ts";
+
+Deno.test("the timeout of a limiter has the words by which Reverb's clients know it", () => {
+  assertEquals(
+    timeoutWords,
+    "Rate Limiter: Timeout exceeded before the right to insert was acquired.",
+  );
+});
+
+for (const milliseconds of [0n, 50n]) {
+  Deno.test(`a sample that may wait ${milliseconds} ms ends with DEADLINE_EXCEEDED`, async () => {
+    await using site = await served();
+    const call = site.connection.open("SampleStream");
+    const start = performance.now();
+    call.send({ table: "u", num_samples: 1n, rate_limiter_timeout: { milliseconds } });
+    assertEquals(await call.ending, { code: 4, message: timeoutWords });
+    const took = performance.now() - start;
+    assert(took >= Number(milliseconds) - 2 && took < 2000, `${took} ms`);
+    // The stream was that client's only.
+    await insert(site.connection, "u", 1n);
+    assertEquals((await sample(site.connection, "u", 1)).length, 1);
+  });
+}
+
+Deno.test("the timeout counts anew from the last sample, and what came before it is sent", async () => {
+  await using site = await served();
+  await insert(site.connection, "q", 1n);
+  const call = site.connection.open("SampleStream");
+  const start = performance.now();
+  call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 300n } });
+  assertEquals((await call.receive())?.["entries"].length, 1);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await insert(site.connection, "q", 2n);
+  assertEquals((await call.receive())?.["entries"].length, 1);
+  assertEquals((await call.ending).code, 4);
+  const took = performance.now() - start;
+  assert(took >= 490 && took < 2500, `${took} ms`);
+});
+
+for (const timeout of [{}, { rate_limiter_timeout: { milliseconds: -1n } }]) {
+  Deno.test(`a sample with ${JSON.stringify(Object.keys(timeout))} waits until another client inserts`, async () => {
+    await using site = await served();
+    const call = site.connection.open("SampleStream");
+    call.send({ table: "u", num_samples: 1n, ...timeout });
+    assertEquals(await call.receive(100), undefined);
+    await insert(site.connect(), "u", 4n);
+    assertEquals((await call.receive())?.["entries"][0].info.item.key, 4n);
+    call.end();
+    assertEquals((await call.ending).code, 0);
+  });
+}
+
+Deno.test("a full queue withholds confirmations, in order, until somebody samples", async () => {
+  await using site = await served();
+  const call = site.connection.open("InsertStream");
+  for (let key = 1n; key <= 5n; key++) {
+    call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "q", 1, key)] });
+  }
+  const keys: bigint[] = [];
+  while (keys.length < 3) keys.push(...(await call.receive())?.["keys"] ?? []);
+  assertEquals(await call.receive(100), undefined);
+  const other = site.connect();
+  const samples = await sample(other, "q", 2);
+  assertEquals(samples.map(({ info }) => info.item.key), [1n, 2n]);
+  while (keys.length < 5) keys.push(...(await call.receive())?.["keys"] ?? []);
+  assertEquals(keys, [1n, 2n, 3n, 4n, 5n]);
+  call.end();
+  assertEquals((await call.ending).code, 0);
+});
+
+Deno.test("half-closed inserts end only once all are confirmed", async () => {
+  await using site = await served();
+  const call = site.connection.open("InsertStream");
+  for (let key = 1n; key <= 4n; key++) {
+    call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "q", 1, key)] });
+  }
+  call.end();
+  let isOver = false;
+  call.ending.then(() => isOver = true);
+  await until(
+    "three are in",
+    async () => (await infoOf(site.connection, "q"))["current_size"] === 3n,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assertEquals(isOver, false);
+  await sample(site.connection, "q", 1);
+  assertEquals((await call.ending).code, 0);
+});
+
+Deno.test("items that wait when their client is cut off still go in, each once", async () => {
+  await using site = await served({ line: { queue: 30 } });
+  const client = site.connect();
+  const call = client.open("InsertStream");
+  for (let key = 1n; key <= 32n; key++) {
+    call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "line", 1, key)] });
+  }
+  const figures = () => site.server.figures().tables.find(({ name }) => name === "line");
+  await until("two wait", () => figures()?.waitingInserts === 2);
+  client.close();
+  await until("it is gone", () => site.server.figures().connections === 1);
+  const samples = await sample(site.connection, "line", 32);
+  assertEquals(
+    samples.map(({ info }) => info.item.key),
+    Array.from({ length: 32 }, (_, k) => BigInt(k + 1)),
+  );
+});
+
+Deno.test("a sampler that is cancelled takes nothing more", async () => {
+  await using site = await served();
+  const client = site.connect();
+  client.open("SampleStream").send({ table: "q", num_samples: 5n });
+  const figures = () => site.server.figures().tables.find(({ name }) => name === "q");
+  await until("it waits", () => figures()?.waitingSamplers === 1);
+  client.close();
+  await until("it waits no more", () => figures()?.waitingSamplers === 0);
+  await insert(site.connection, "q", 1n);
+  assertEquals((await infoOf(site.connection, "q"))["current_size"], 1n);
+});
+
+Deno.test("a client that never stops to write into a full queue is held back, and others are not", async () => {
+  await using site = await served({ ...plainTables, narrow: { queue: 10 } });
+  const writer = site.connect();
+  const call = writer.open("InsertStream");
+  const big = new Uint8Array(100_000);
+  const chunk = (key: bigint): Message => ({ ...smallChunk(key), data: { tensors: [big] } });
+  const count = 300n;
+  for (let key = 1n; key <= count; key++) {
+    call.send({ chunks: [chunk(key)], items: [smallItem(key, "narrow", 1, key)] });
+  }
+  await until("the queue is full", async () => {
+    return (await infoOf(site.connection, "narrow"))["current_size"] === 10n;
+  });
+  await insert(site.connection, "u", 1n);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const { receivedBytes, memoryBytes } = site.server.figures();
+  assert(receivedBytes < 5_000_000, `${receivedBytes} bytes of 30 MB came`);
+  assert(memoryBytes < 5_000_000, `${memoryBytes} bytes of memory`);
+  // All of it comes through in the end, in order.
+  const samples = await sample(site.connection, "narrow", Number(count));
+  assertEquals(
+    samples.map(({ info }) => info.item.key),
+    Array.from({ length: Number(count) }, (_, k) => BigInt(k + 1)),
+  );
+  call.cancel();
+});
+
+Deno.test("for a client that does not read, only a bounded number of samples is drawn", async () => {
+  await using site = await served();
+  const big = new Uint8Array(50_000);
+  const writer = site.connection.open("InsertStream");
+  writer.send({
+    chunks: [{ ...smallChunk(1n), data: { tensors: [big] } }],
+    items: [smallItem(1n, "u", 1, 1n)],
+  });
+  await writer.receive();
+  writer.cancel();
+  const reader = site.connect();
+  const call = reader.open("SampleStream");
+  call.isReading = false;
+  call.send({ table: "u", num_samples: 2000n });
+  const drawn = () => site.server.figures().tables.find(({ name }) => name === "u")?.samples ?? 0;
+  await until("some are drawn", () => drawn() > 0);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const held = drawn();
+  assert(held < 200, `${held} of 2,000 were drawn for a client that reads nothing`);
+  call.isReading = true;
+  let entries = 0;
+  while (entries < 2000) {
+    const message = await call.receive();
+    assert(message !== undefined, `${entries} came`);
+    entries += message["entries"].length;
+  }
+  assertEquals(drawn(), 2000);
+  call.cancel();
+});
+
+Deno.test("requests of one stream are served one after another, also of two tables", async () => {
+  await using site = await served();
+  await insert(site.connection, "u", 1n);
+  await insert(site.connection, "p", 2n);
+  const call = site.connection.open("SampleStream");
+  for (const table of ["u", "p", "u"]) call.send({ table, num_samples: 2n });
+  call.end();
+  const keys: bigint[] = [];
+  for (let message; (message = await call.receive());) {
+    for (const { info } of message["entries"]) keys.push(info.item.key);
+  }
+  assertEquals(keys, [1n, 1n, 2n, 2n, 1n, 1n]);
+  assertEquals((await call.ending).code, 0);
+});

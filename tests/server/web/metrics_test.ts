@@ -1,0 +1,35 @@
+/** The metrics are what Prometheus reads. */
+import { assert, assertEquals } from "@std/assert";
+import { metricsText } from "../../../server/web/metrics.ts";
+import { figuresOf, table } from "./_figures.ts";
+
+const odd = { ...table, name: 'a"b\\c\nd', limiter: { ...table.limiter, minDiff: -Infinity } };
+
+Deno.test("each line of the metrics is a comment or a figure, and each figure has its type before it", () => {
+  const lines = metricsText(figuresOf(table, odd)).split("\n");
+  assertEquals(lines.pop(), "");
+  const types = new Set<string>();
+  for (const line of lines) {
+    const type = /^# TYPE (\w+) (gauge|counter)$/.exec(line);
+    if (type !== null) {
+      assert(!types.has(type[1] ?? ""), `${line} comes twice`);
+      types.add(type[1] ?? "");
+    } else if (!line.startsWith("# HELP ")) {
+      const [, name = ""] =
+        /^(\w+)(?:\{(?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (?:-?[\d.]+(?:e[+-]?\d+)?|[+-]Inf)$/
+          .exec(
+            line,
+          ) ?? [];
+      assert(types.has(name), line);
+    }
+  }
+});
+
+Deno.test("the metrics of a table are under its name, with odd letters escaped", () => {
+  const text = metricsText(figuresOf(table, odd));
+  assert(text.includes('exrp_table_items{table="replay"} 250\n'));
+  assert(text.includes('exrp_table_items{table="a\\"b\\\\c\\nd"} 250\n'));
+  assert(text.includes('exrp_table_limiter_difference{table="replay"} 100\n'));
+  assert(text.includes('exrp_table_limiter_difference_min{table="a\\"b\\\\c\\nd"} -Inf\n'));
+  assert(text.includes('exrp_calls_total{method="InsertStream",code="0"} 4\n'));
+});

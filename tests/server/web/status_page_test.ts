@@ -1,0 +1,32 @@
+/** The status page, as text and in a browser. */
+import { assert, assertEquals } from "@std/assert";
+import { statusPage } from "../../../server/web/status_page.ts";
+import { figuresOf, table } from "./_figures.ts";
+
+Deno.test("the page has each table's fill, limiter and rates, and escapes names", () => {
+  const hostile = { ...table, name: "<script>alert('x')</script>" };
+  const rates = new Map([["replay", { inserts: 1234.5, samples: 0.25 }]]);
+  const page = statusPage(figuresOf(table, hostile), rates);
+  for (
+    const words of [
+      "Up for 1:02:05, 3 connections",
+      "25.0 %",
+      "250 / 1,000",
+      "3.0 MiB",
+      "1,235 /s",
+      "0.3 /s",
+      "at least 100 items; 2 samples an insert; difference 0 to ∞",
+      "inserts go in, samples go out",
+      "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;",
+    ]
+  ) assert(page.includes(words), words);
+  assert(!page.includes("<script>alert"));
+});
+
+Deno.test("a page without tables' figures says what waits", () => {
+  const empty = { ...table, size: 0, inserts: 0, samples: 0, deletes: 0 };
+  assertEquals(
+    /inserts go in, no item to sample/.test(statusPage(figuresOf(empty), new Map())),
+    true,
+  );
+});
