@@ -232,11 +232,12 @@ uint32_t Tables::takeAwake(uint32_t* streams, uint32_t count) {
 
 // ---- progress ----
 
+// In the order of Reverb's worker of a table: one insert if the limiter lets it through, then all samples, and again.
 void Tables::run(ItemTable& table) {
   bool isGoing = true;
   while (isGoing) {
     isGoing = insertOne(table);
-    isGoing = serveOne(table) || isGoing;
+    while (serveOne(table)) isGoing = true;
   }
 }
 

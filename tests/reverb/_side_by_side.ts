@@ -139,7 +139,8 @@ export class WireSubject implements Subject {
   }
 }
 
-function readInfo(info: Message): Drawn {
+/** Reads a SampleInfo. */
+export function readInfo(info: Message): Drawn {
   return {
     key: info.item.key,
     probability: info.probability ?? 0,

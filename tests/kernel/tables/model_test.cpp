@@ -250,11 +250,10 @@ class Twins {
         insert(table, item);
         isGoing = true;
       }
-      if (!table.line.empty() && table.maySample()) {
+      while (!table.line.empty() && table.maySample()) {
         const uint32_t id = table.line.front();
         ModelSampler& sampler = samplers_[id];
-        // In groups of 64, and one by one where items go by it.
-        for (int k = 0; k < (table.maxTimes > 0 ? 1 : 64) && sampler.wanted > 0 && table.maySample(); ++k) draw(table, sampler);
+        while (sampler.wanted > 0 && table.maySample()) draw(table, sampler);
         if (sampler.wanted == 0) {
           table.line.erase(table.line.begin());
           sampler.isInLine = false;

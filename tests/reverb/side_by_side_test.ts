@@ -1,0 +1,52 @@
+/**
+ * Our tables beside Reverb's server, driven by the same random calls: 700 sequences over all selectors, removers, limiters and times that
+ * an item may be sampled. `EXRP_REVERB_SEED` sets the seed.
+ */
+import { assertRejects } from "@std/assert";
+import { openKernel } from "../../ffi/library.ts";
+import { LowSubject } from "./_low_subject.ts";
+import { besideReverb, plainTable, startReal } from "./_real.ts";
+import { inParallel, limiters, runSideBySide, tablesWith, WireSubject } from "./_side_by_side.ts";
+
+const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? Date.now() % 1e6);
+const kernel = await openKernel();
+
+for (const limiter of limiters) {
+  const name = Object.values(limiter).join(" ");
+  besideReverb(`tables do what Reverb's do, with ${name}, seed ${seed}`, async () => {
+    const tables = tablesWith(limiter);
+    await using real = await startReal(tables);
+    await inParallel(
+      8,
+      tables.map((table, index) => async (): Promise<void> => {
+        const ours = new LowSubject(kernel, table, seed);
+        const theirs = new WireSubject(real.port, table.name);
+        try {
+          await runSideBySide(table, ours, theirs, seed + index);
+        } finally {
+          ours.close();
+          theirs.close();
+        }
+      }),
+    );
+  });
+}
+
+besideReverb("a table that differs in its size, or in its limiter, is found out", async () => {
+  const table = plainTable("t", { sampler: { kind: "fifo" }, max_size: 5 });
+  await using real = await startReal([table]);
+  for (
+    const other of [
+      { ...table, max_size: 6 },
+      { ...table, limiter: { kind: "min_size", min_size: 2 } } as const,
+      { ...table, remover: { kind: "lifo" } } as const,
+    ]
+  ) {
+    const ours = new LowSubject(kernel, other, 1);
+    const theirs = new WireSubject(real.port, table.name);
+    await theirs.reset();
+    await assertRejects(() => runSideBySide(table, ours, theirs, 7, 80), Error, "not equal");
+    ours.close();
+    theirs.close();
+  }
+});
