@@ -52,8 +52,7 @@ function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof 
     samplerOptions: distribution(sampler),
     removerOptions: distribution(remover),
     maxSize: BigInt(figures.maxSize),
-    // Reverb says -1 where an item may be sampled without end.
-    maxTimesSampled: figures.maxTimesSampled > 0 ? figures.maxTimesSampled : -1,
+    maxTimesSampled: figures.maxTimesSampled,
     rateLimiterInfo: {
       samplesPerInsert: limiter.samplesPerInsert,
       minDiff: limit(limiter.minDiff),

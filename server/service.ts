@@ -13,6 +13,7 @@ import { dispose } from "../base/platform.ts";
 import {
   CheckpointRequestSchema,
   CheckpointResponseSchema,
+  MutatePrioritiesRequestSchema,
   ResetRequestSchema,
   ReverbService,
   ServerInfoRequestSchema,
@@ -20,7 +21,13 @@ import {
 import { Health as HealthService } from "../reverb/messages/health_pb.ts";
 import { Health, HealthWatch } from "./calls/health_watch.ts";
 import { InsertCall, type InsertOwner } from "./calls/insert_call.ts";
-import { CallError, type MethodCall, parseMessage, tableNotFound } from "./calls/method_call.ts";
+import {
+  CallError,
+  type MethodCall,
+  namingTable,
+  parseMessage,
+  tableNotFound,
+} from "./calls/method_call.ts";
 import { SampleCall, type SampleOwner } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
@@ -199,7 +206,10 @@ export class Service implements InsertOwner, SampleOwner {
     add(reverb, "InsertStream", (call) => new InsertCall(call, this));
     add(reverb, "SampleStream", (call) => new SampleCall(call, this));
     unary("MutatePriorities", (message) => {
-      this.#low.mutate(message);
+      namingTable(
+        () => this.#low.mutate(message),
+        () => parseMessage(MutatePrioritiesRequestSchema, message).table,
+      );
       return nothing;
     });
     unary("Reset", (message) => {

@@ -7,10 +7,11 @@
  *
  * @module
  */
+import { InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
 import type { Inserter } from "../../tables/low.ts";
-import { type CallLog, MethodCall } from "./method_call.ts";
+import { type CallLog, MethodCall, namingTable, parseMessage } from "./method_call.ts";
 
 /** The most bytes of one message of keys: a key takes at most ten. */
 const messageBytesMax = 40_000;
@@ -44,7 +45,10 @@ export class InsertCall extends MethodCall {
   }
 
   protected override received(message: Uint8Array): void {
-    this.#inserter.feed(message);
+    namingTable(
+      () => this.#inserter.feed(message),
+      (item) => parseMessage(InsertStreamRequestSchema, message).items[item]?.table,
+    );
     this.#hold();
     this.#owner.touch(this);
   }

@@ -25,6 +25,16 @@ export function tableNotFound(name: string): CallError {
   return new CallError(Status.notFound, `Priority table ${name} was not found`);
 }
 
+/** Runs `act` on a message. Where it fails for a table that is not there, the error is in Reverb's words, with the name from the message. */
+export function namingTable(act: () => void, nameOf: (item: number) => string | undefined): void {
+  try {
+    act();
+  } catch (error) {
+    if (!(error instanceof ReplayError) || error.code !== "table-unknown") throw error;
+    throw tableNotFound(nameOf(error.detail[0] ?? 0) ?? "");
+  }
+}
+
 /** The status of gRPC for each error that a client can cause. */
 const statuses: Readonly<Partial<Record<ReplayErrorCode, number>>> = {
   "table-unknown": Status.notFound,

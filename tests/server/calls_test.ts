@@ -26,7 +26,7 @@ Deno.test("ServerInfo says each table's rules, limiter, fill and signature", asy
   assertEquals([p.num_episodes, p.num_unique_samples], [1n, 1n]);
   assertEquals(p.signature, encodeSignature("", signature));
   assertEquals(u.signature, undefined);
-  assertEquals(u.max_times_sampled, -1);
+  assertEquals(u.max_times_sampled, undefined);
   const limiter = p.rate_limiter_info;
   assertEquals([limiter.samples_per_insert, limiter.min_size_to_sample], [1, 1n]);
   assertEquals([limiter.min_diff, limiter.max_diff], [-Number.MAX_VALUE, Number.MAX_VALUE]);

@@ -24,6 +24,7 @@ const cases: readonly Case[] = [
     name: "MutatePriorities",
     requests: [{ table: "nobody", updates: [{ key: 1n, priority: 1 }] }],
     code: 5,
+    words: unknown,
   },
   {
     what: "a reset of an unknown table",
@@ -42,8 +43,9 @@ const cases: readonly Case[] = [
   {
     what: "an insert into an unknown table",
     name: "InsertStream",
-    requests: [{ chunks: [chunk], items: [{ ...item, table: "nobody" }] }],
+    requests: [{ chunks: [chunk], items: [item, { ...item, table: "nobody" }] }],
     code: 5,
+    words: unknown,
   },
   {
     what: "no samples",
