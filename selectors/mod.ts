@@ -1,7 +1,7 @@
 /**
  * What you need to write a selector of your own, and the option types of the library's selectors.
  *
- * The selectors themselves, from `uniform()` to `mixture()`, are in `@exrp/replay`. A selector of your own is an object with the
+ * The selectors themselves, from `uniform()` to `mixture()`, are in `@exrp/replay`. Only {@linkcode power} is here: it draws as Reverb does. A selector of your own is an object with the
  * methods of {@linkcode PickSelector}, or one that draws by means of others, {@linkcode ComposedSelector}. `conforms()` of
  * `@exrp/replay/testing` tests it.
  *
@@ -36,6 +36,8 @@
  */
 
 export type { PickSelector, Selection } from "./pick_selector.ts";
+export { power } from "./power.ts";
+export type { PowerOptions } from "./power.ts";
 export type {
   ComposedSelector,
   Composition,
