@@ -9,10 +9,11 @@ import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue } from "../pace/queue.ts";
 import { samplesPerInsert } from "../pace/samples_per_insert.ts";
-import { encodeSignature } from "../reverb/signature.ts";
+import { decodeSignature, encodeSignature, type Signature } from "../reverb/signature.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { curious } from "../selectors/curious.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
+import { power } from "../selectors/power.ts";
 import { prioritized } from "../selectors/prioritized.ts";
 import { highestPriority, lowestPriority } from "../selectors/priority_end.ts";
 import { rankBased } from "../selectors/rank_based.ts";
@@ -36,8 +37,8 @@ export interface TableConfig {
   readonly maxTimesSampled: number;
   /** Its rate limiter. */
   readonly limiter: PaceRule;
-  /** What its items look like, as the bytes of a StructuredValue. */
-  readonly signature?: Uint8Array;
+  /** What its items look like. */
+  readonly signature?: Signature;
 }
 
 /** A whole file. */
@@ -57,6 +58,7 @@ export interface ServerConfig {
 /** What makes each selector, by its name here. The names that Reverb has for some of them are known too. */
 const selectors: Readonly<Record<string, (options: never) => NativeSelector>> = {
   uniform,
+  power,
   prioritized,
   oldest,
   newest,
@@ -73,7 +75,8 @@ const selectors: Readonly<Record<string, (options: never) => NativeSelector>> = 
   minHeap: lowestPriority,
 };
 
-const limiters = ["minSize", "sampleToInsertRatio", "queue", "stack"];
+/** The limiters. The third is the second one in Reverb's words. */
+const limiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -136,12 +139,19 @@ function readLimiter(where: string, value: unknown): PaceRule {
       return within(where, () => queue(options as number));
     default: {
       const fields = fieldsOf(`${where}.${name}`, options);
-      checkOptions(`${where}.${name}`, fields, ["samplesPerInsert", "minSize", "error"]);
-      const { samplesPerInsert: ratio, minSize, error } = fields;
-      const rest = { minSize, error } as never;
-      return within(`${where}.${name}`, () => samplesPerInsert(ratio as number, rest));
+      const ratioName = name === "samplesPerInsert" ? "ratio" : "samplesPerInsert";
+      checkOptions(`${where}.${name}`, fields, [ratioName, "minSize", "error"]);
+      const { [ratioName]: ratio, ...rest } = fields;
+      return within(
+        `${where}.${name}`,
+        () => samplesPerInsert(ratio as number, rest as never),
+      );
     }
   }
+}
+
+function readSignature(where: string, value: unknown): Signature {
+  return decodeSignature(encodeSignature(where, value));
 }
 
 /** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
@@ -162,7 +172,7 @@ function readTable(where: string, value: unknown): TableConfig {
   const table = fieldsOf(where, value);
   const signature = table["signature"] === undefined
     ? {}
-    : { signature: encodeSignature(`${where}.signature`, table["signature"]) };
+    : { signature: readSignature(`${where}.signature`, table["signature"]) };
   for (const name of ["queue", "stack"] as const) {
     if (table[name] === undefined) continue;
     checkOptions(where, table, [name, "signature"]);

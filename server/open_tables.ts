@@ -6,7 +6,7 @@
 import { openKernel } from "../ffi/library.ts";
 import { LowTables } from "../tables/low.ts";
 import type { ServerConfig } from "./config.ts";
-import type { ServedTables } from "./served_tables.ts";
+import type { ServedTable, ServedTables } from "./served_tables.ts";
 
 /** Makes the tables of a configuration, in the kernel. */
 export async function openTables({ tables, seed }: ServerConfig): Promise<ServedTables> {
@@ -15,5 +15,13 @@ export async function openTables({ tables, seed }: ServerConfig): Promise<Served
     return { ...table, name, limiter: [ratio, minSize, differenceMin, differenceMax] as const };
   });
   const random = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
-  return { low: LowTables.create(await openKernel(), options, seed ?? random), rules: tables };
+  const low = LowTables.create(await openKernel(), options, seed ?? random);
+  return {
+    low,
+    table(name): ServedTable {
+      const found = tables.get(name);
+      if (found === undefined) throw new RangeError(`there is no table ${name}`);
+      return { options: found };
+    },
+  };
 }

@@ -5,6 +5,7 @@
  */
 import { ruleText } from "../base/inspect.ts";
 import * as abi from "../ffi/symbols.ts";
+import type { Signature } from "../reverb/signature.ts";
 import type { LowTables } from "../tables/low.ts";
 import type { TableFigures } from "./figures.ts";
 
@@ -16,34 +17,30 @@ export interface NamedRule {
   readonly options: Readonly<Record<string, number | string>>;
 }
 
-/** What is known of a table besides its items. */
-export interface TableRules {
-  /** How it draws. */
-  readonly sampler: NamedRule;
-  /** Which item goes when it is full. */
-  readonly remover: NamedRule;
-  /** A StructuredValue of TensorFlow, as bytes, that says what its items look like. */
-  readonly signature?: Uint8Array;
+/** A table that can be served. `Table` of `@exrp/replay/tables` is one. */
+export interface ServedTable {
+  /** Its options, with the defaults filled in. */
+  readonly options: {
+    /** How it draws. */
+    readonly sampler: NamedRule;
+    /** Which item goes when it is full. */
+    readonly remover: NamedRule;
+    /** What its items look like. */
+    readonly signature?: Signature | undefined;
+  };
 }
 
-/** A set of tables that can be served. */
+/** Tables that can be served. `Tables` of `@exrp/replay/tables` are such. */
 export interface ServedTables {
   /** The tables in the kernel. */
   readonly low: LowTables;
-  /** The rules of each table, by its name. */
-  readonly rules: ReadonlyMap<string, TableRules>;
-}
-
-/** The rules of a table. */
-export function rulesOf({ rules }: ServedTables, name: string): TableRules {
-  const found = rules.get(name);
-  if (found === undefined) throw new RangeError(`there are no rules of the table ${name}`);
-  return found;
+  /** A table by its name. */
+  table(name: string): ServedTable;
 }
 
 /** The figures of a table. */
 export function tableFigures(tables: ServedTables, name: string): TableFigures {
-  const { sampler, remover } = rulesOf(tables, name);
+  const { sampler, remover } = tables.table(name).options;
   const info = tables.low.info(tables.low.numberOf(name));
   const at = (index: number): number => info[index] ?? 0;
   const limiter = abi.EXRP_TABLES_INFO_LIMITER;

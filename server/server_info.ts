@@ -9,8 +9,9 @@ import {
   ServerInfoResponseSchema,
   type TableInfoSchema,
 } from "../reverb/messages/reverb_pb.ts";
+import { encodeSignature } from "../reverb/signature.ts";
 import { StructuredValueSchema } from "../reverb/messages/tensorflow_pb.ts";
-import { type NamedRule, rulesOf, type ServedTables, tableFigures } from "./served_tables.ts";
+import { type NamedRule, type ServedTables, tableFigures } from "./served_tables.ts";
 
 /** What stands for "no limit" in Reverb's limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
 const limit = (value: number): number =>
@@ -44,7 +45,7 @@ export function distribution(
 }
 
 function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof TableInfoSchema> {
-  const { sampler, remover, signature } = rulesOf(tables, name);
+  const { sampler, remover, signature } = tables.table(name).options;
   const figures = tableFigures(tables, name);
   const { limiter } = figures;
   return {
@@ -61,7 +62,9 @@ function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof 
       insertStats: { completed: BigInt(figures.inserts) },
       sampleStats: { completed: BigInt(figures.samples) },
     },
-    ...signature === undefined ? {} : { signature: fromBinary(StructuredValueSchema, signature) },
+    ...signature === undefined ? {} : {
+      signature: fromBinary(StructuredValueSchema, encodeSignature(name, signature)),
+    },
     currentSize: BigInt(figures.size),
     numEpisodes: BigInt(figures.episodes),
     numDeletedEpisodes: BigInt(figures.deletedEpisodes),

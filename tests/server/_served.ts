@@ -9,7 +9,7 @@ import type { Message } from "../reverb/_proto.ts";
 /** Tables for most tests: a uniform and a prioritized one, a queue, and one that samples as often as it inserts. */
 export const plainTables = {
   u: { sampler: "uniform", remover: "fifo", maxSize: 1000 },
-  p: { sampler: { prioritized: { alpha: 1, epsilon: 0, draw: "independent" } }, maxSize: 1000 },
+  p: { sampler: { power: { exponent: 1 } }, maxSize: 1000 },
   q: { queue: 3 },
 };
 

@@ -26,6 +26,10 @@ Deno.test("a file with everything is read, and its tables are as it says", async
         signature: [{ dtype: "int8", shape: [] }],
       },
       plain: { maxSize: 5 },
+      same: {
+        maxSize: 10,
+        limiter: { samplesPerInsert: { ratio: 8, minSize: 10, error: [48, 112] } },
+      },
       jobs: { queue: 3 },
       undo: { stack: 4 },
     },
@@ -38,9 +42,15 @@ Deno.test("a file with everything is read, and its tables are as it says", async
     figures.map(({ name, maxSize, maxBytes, maxTimesSampled }) => [
       ...[name, maxSize, maxBytes, maxTimesSampled],
     ]),
-    [["replay", 100, 1e6, 4], ["plain", 5, 0, 0], ["jobs", 3, 0, 1], ["undo", 4, 0, 1]],
+    [["replay", 100, 1e6, 4], ["plain", 5, 0, 0], ["same", 10, 0, 0], ["jobs", 3, 0, 1], [
+      "undo",
+      4,
+      0,
+      1,
+    ]],
   );
-  const [replay, plain, jobs, undo] = figures;
+  const [replay, plain, same, jobs, undo] = figures;
+  assertEquals(same?.limiter, replay?.limiter);
   assert(replay?.sampler.startsWith("prioritized({ alpha: 0.6"));
   assert(replay?.remover.startsWith("lowestPriority("));
   assertEquals(replay?.limiter, { samplesPerInsert: 8, minSize: 10, minDiff: 48, maxDiff: 112 });
@@ -111,7 +121,7 @@ for (
     [
       "an unknown limiter",
       withTable({ maxSize: 1, limiter: "minsize" }),
-      'tables.replay.limiter must be one of minSize, sampleToInsertRatio, queue, stack, got "minsize"; did you mean minSize?',
+      'tables.replay.limiter must be one of minSize, samplesPerInsert, sampleToInsertRatio, queue, stack, got "minsize"; did you mean minSize?',
     ],
     [
       "a narrow limiter",
