@@ -2,14 +2,21 @@
  * `server/http2` beside `node:http2`: echoes of small messages and streams of pictures, over loopback. The client is the same for both: a
  * socket, and frames that were made before. The servers run in processes of their own, take turns, and say what processor time they took.
  *
- * `deno run -A bench/http2.ts` prints a table; `--seconds=` says how long each turn takes (0.5).
+ * `deno task bench:http2` prints a table; `--seconds=` says how long each turn takes (0.5).
  *
  * @module
  */
+import { readArguments } from "../tools/_arguments.ts";
 import { encodeHeaders } from "../server/http2/hpack.ts";
 import { FrameType, preface, read32, write32 } from "../server/http2/protocol.ts";
 
-const seconds = Number(Deno.args.find((text) => text.startsWith("--seconds="))?.slice(10) ?? 0.5);
+const options = readArguments(
+  Deno.args,
+  { seconds: { type: "string", default: "0.5" } },
+  "deno task bench:http2 [--seconds=0.5]: server/http2 beside node:http2",
+);
+if (typeof options === "number") Deno.exit(options);
+const seconds = Number(options.seconds);
 
 function frame(type: number, flags: number, id: number, payload: Uint8Array): Uint8Array {
   const whole = new Uint8Array(9 + payload.length);

@@ -57,7 +57,7 @@ function listenNode(): Promise<number> {
     settings: { initialWindowSize: 1 << 20, maxFrameSize: 1 << 20 },
   });
   server.on("session", (session) => session.setLocalWindowSize(window));
-  server.on("stream", (stream, headers) => {
+  server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
     const path = headers[":path"];
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, {
       waitForTrailers: true,

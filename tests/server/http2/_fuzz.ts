@@ -8,6 +8,7 @@
 import { type GrpcCall, GrpcConnection, HeldBytes } from "../../../server/grpc/calls.ts";
 import { HpackDecoder } from "../../../server/http2/hpack.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
+import { readArguments } from "../../../tools/_arguments.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { cutFrames, frame, hello, join, requestFields, word } from "./_peer.ts";
 
@@ -334,10 +335,14 @@ export class Fuzzer {
 }
 
 if (import.meta.main) {
-  const option = (name: string, other: number): number =>
-    Number(Deno.args.find((text) => text.startsWith(`--${name}=`))?.split("=")[1] ?? other);
-  const seed = option("seed", Math.floor(Math.random() * 2 ** 32));
-  const inputs = option("inputs", 1_000_000);
+  const options = readArguments(
+    Deno.args,
+    { seed: { type: "string" }, inputs: { type: "string", default: "1000000" } },
+    "deno task fuzz:frames [--seed=N] [--inputs=1000000]",
+  );
+  if (typeof options === "number") Deno.exit(options);
+  const seed = Number(options.seed ?? Math.floor(Math.random() * 2 ** 32));
+  const inputs = Number(options.inputs);
   console.log(`seed ${seed}`);
   const fuzzer = new Fuzzer(seed);
   const start = performance.now();
