@@ -10,11 +10,18 @@ import { fileURLToPath } from "node:url";
 import { benchOptions } from "./_options.ts";
 import type { Section } from "./_section.ts";
 import { peersSection } from "./peers/_report.ts";
-import { actorsSection, limitSection, ownSection, paperSection } from "./report/sections.ts";
+import {
+  actorsSection,
+  limitSection,
+  ownSection,
+  paperSection,
+  reverbSection,
+} from "./report/sections.ts";
 
 /** All sections, in their order on the page. */
 export const sections: readonly Section[] = [
   peersSection,
+  reverbSection,
   actorsSection,
   limitSection,
   paperSection,

@@ -10,6 +10,7 @@ import { render as renderActors } from "./actors.ts";
 import { type LimitResults, render as renderLimit } from "./limit.ts";
 import { render as renderOwn } from "./own.ts";
 import { type PaperResults, render as renderPaper } from "./paper.ts";
+import { render as renderReverb } from "./reverb.ts";
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
@@ -57,3 +58,6 @@ export const ownSection: Section = section("own.json", renderOwn);
 
 /** Several threads at one replay. */
 export const actorsSection: Section = section("actors.json", renderActors);
+
+/** Our server beside Reverb's. */
+export const reverbSection: Section = section("reverb.json", renderReverb);

@@ -95,7 +95,7 @@ export class RealServer implements AsyncDisposable {
       stdout: "piped",
       stderr: "null",
     }).spawn();
-    const lines = readLines(child.stdout);
+    const lines = lineReader(child.stdout);
     const { port } = JSON.parse(await lines());
     return new RealServer(child, lines, port, checkpoint, checkpoints === undefined);
   }
@@ -136,7 +136,7 @@ export class RealServer implements AsyncDisposable {
 }
 
 /** Gives the lines of a stream one by one. The end of the stream is an error. */
-function readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): () => Promise<string> {
+export function lineReader(stream: ReadableStream<Uint8Array<ArrayBuffer>>): () => Promise<string> {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   return async (): Promise<string> => {

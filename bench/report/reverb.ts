@@ -1,0 +1,60 @@
+/**
+ * The section of `docs/benchmarks.md` on our server beside Reverb's.
+ *
+ * @module
+ */
+
+import { type Origin, originLine } from "../_results.ts";
+import { digits, table } from "../_section.ts";
+
+/** One workload on both servers. */
+export interface ReverbRow {
+  readonly name: string;
+  readonly unit: string;
+  /** So many times better ours is to be. */
+  readonly floor: number;
+  /** Less is better. */
+  readonly isCost: boolean;
+  readonly reverb: number;
+  readonly ours: number;
+}
+
+/** What `bench:reverb` saves. */
+export interface ReverbResults extends Origin {
+  /** Rounds of which the best counts. */
+  readonly rounds: number;
+  /** Seconds of a turn. */
+  readonly seconds: number;
+  /** Items that memory was measured with. */
+  readonly items: number;
+  readonly rows: readonly ReverbRow[];
+}
+
+/** Bytes a second are easier to read as MB/s. */
+function readable(value: number, unit: string): string {
+  return unit === "bytes/s" ? `${digits(value / 1e6)} MB/s` : `${digits(value)} ${unit}`;
+}
+
+/** The section as Markdown. */
+export function render(text: string): string {
+  const results = JSON.parse(text) as ReverbResults;
+  const rows = results.rows.map(({ name, unit, floor, isCost, reverb, ours }) => [
+    name,
+    readable(reverb, unit),
+    readable(ours, unit),
+    `${(isCost ? reverb / ours : ours / reverb).toFixed(2)}×`,
+    `${floor}×`,
+  ]);
+  return `## Our server beside Reverb's
+
+\`deno task bench:reverb\`, then \`deno task bench:report\`. ${originLine(results)}.
+
+The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers and samples from both. They take turns of ${results.seconds} s in one
+run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
+columns say how many times better ours is, and how many times is wanted. Memory is what the server's process grew by over ${
+    results.items.toLocaleString("en-US")
+  } items. The worst call is the longest of a turn beside two writers, and the least of the turns counts.
+
+${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "wanted"], rows)}
+`;
+}
