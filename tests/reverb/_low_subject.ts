@@ -2,14 +2,16 @@
 import type { Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { highestPriority, lowestPriority, newest, oldest, uniform } from "../../mod.ts";
-import { type Inserter, type LowLimiter, type LowRule, LowTables } from "../../tables/low.ts";
+import type { NativeSelector } from "../../selectors/native_selector.ts";
+import { power } from "../../selectors/power.ts";
+import { type Inserter, type LowLimiter, LowTables } from "../../tables/low.ts";
 import { smallChunk, smallItem } from "./_grpc.ts";
 import { decode, encode, type Message } from "./_proto.ts";
 import type { RealLimiter, RealSelector, RealTable } from "./_real.ts";
 import { type Counters, type Drawn, readInfo, type Subject } from "./_side_by_side.ts";
 
 /** Our rule for one of Reverb's selectors. */
-export function lowRule({ kind, exponent = 1 }: RealSelector): LowRule {
+export function lowRule({ kind, exponent = 1 }: RealSelector): NativeSelector {
   switch (kind) {
     case "uniform":
       return uniform();
@@ -22,7 +24,7 @@ export function lowRule({ kind, exponent = 1 }: RealSelector): LowRule {
     case "max_heap":
       return highestPriority();
     case "prioritized":
-      return { native: abi.EXRP_SELECTOR_POWER, numbers: [exponent, 1] };
+      return power({ exponent });
   }
 }
 

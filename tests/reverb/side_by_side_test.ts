@@ -5,6 +5,7 @@
 import { assertRejects } from "@std/assert";
 import { openKernel } from "../../ffi/library.ts";
 import { LowSubject } from "./_low_subject.ts";
+import { startOurs } from "./_ours.ts";
 import { besideReverb, plainTable, startReal } from "./_real.ts";
 import { inParallel, limiters, runSideBySide, tablesWith, WireSubject } from "./_side_by_side.ts";
 
@@ -13,6 +14,26 @@ const kernel = await openKernel();
 
 for (const limiter of limiters) {
   const name = Object.values(limiter).join(" ");
+  besideReverb(`our server does what Reverb's does, with ${name}, seed ${seed}`, async () => {
+    // Each fifth table: the tables themselves are compared below.
+    const tables = tablesWith(limiter).filter((_, index) => index % 5 === seed % 5);
+    await using real = await startReal(tables);
+    await using server = await startOurs(tables);
+    await inParallel(
+      8,
+      tables.map((table, index) => async (): Promise<void> => {
+        const ours = new WireSubject(server.port, table.name);
+        const theirs = new WireSubject(real.port, table.name);
+        try {
+          await runSideBySide(table, ours, theirs, seed + index);
+        } finally {
+          ours.close();
+          theirs.close();
+        }
+      }),
+    );
+  });
+
   besideReverb(`tables do what Reverb's do, with ${name}, seed ${seed}`, async () => {
     const tables = tablesWith(limiter);
     await using real = await startReal(tables);
