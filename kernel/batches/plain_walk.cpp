@@ -1,5 +1,6 @@
 #include "kernel/batches/plain_walk.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "kernel/base/cpu.hpp"
@@ -16,6 +17,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy) {
   if (copyStates_ == nullptr || !createPicks(store, policy)) return;
   constexpr Find ofLines[] = {find<0>, find<1>, find<2>, find<3>, find<4>, find<5>, find<6>};
   find_ = lines_ < sizeof ofLines / sizeof *ofLines ? ofLines[lines_] : find<0>;
+  lookUp_ = store.blockShift() == commonShift ? lookUp<commonShift> : lookUp<0>;
   for (uint32_t index = 0; index < partCount_; ++index) copyParts_[index] = copyRunsOf(parts_[index].bytes, single, avx2);
 }
 
@@ -85,8 +87,9 @@ void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) cons
   }
 }
 
-/// Names the picks' episodes by their handles, and copies what of the picks is whole; a bit is set of each that isn't.
-uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const {
+/// locate()s the picks, names their episodes by their handles, and copies what of the picks is whole. Returns how many are apart.
+uint32_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const {
+  locate(job, number, flight);
   const Episode* const episodes = &job.episodes[0];
   const uint32_t reach = reach_;
   const uint32_t count = sizeOf(job, number);
@@ -106,43 +109,104 @@ uint64_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* fligh
     if (first + laneCount <= count) __builtin_memcpy(pickEpisode + first, handles, sizeof handles);
     else memcpy(pickEpisode + first, handles, (count - first) * sizeof *handles);
   }
-  if (anyOf(anyCut)) return copyCut(job, number, cut, flight);
-  copyParts(job, flight->rows, number * flightCount, count);
+  if (!anyOf(anyCut)) {
+    copyParts(job, flight->rows, number * flightCount, count);
+    return 0;
+  }
+  uint32_t cutCount = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    flight->cuts[cutCount] = k;
+    cutCount += cut[k] & 1;
+  }
+  return copyCut(job, number, cutCount, flight);
+}
+
+/// Finds out what locate() and copyWhole() do, but pick by pick: in WebAssembly their vectors cost more than they save. Returns how many
+/// picks are cut. `shift`: of the store's blocks; 0 where that isn't known before.
+template <uint32_t shift>
+uint32_t PlainWalk::lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
+  const BlockHead* const heads = walk.store_->heads();
+  const Episode* const episodes = &job.episodes[0];
+  const uint32_t blockShift = shift == 0 ? walk.store_->blockShift() : shift;
+  const uint32_t blockLength = 1u << blockShift;
+  // A pick is cut where fewer records than this are left, in its episode or before a tear. Then one of two differences is below zero.
+  const uint32_t needed = walk.reach_ + 1;
+  const uint32_t runMin = blockLength - needed;
+  const uint32_t first = number * flightCount;
+  double* const handles = job.target.pickEpisode + job.range.first + first;
+  int32_t* const positions = job.target.pickPosition + job.range.first + first;
+  uint32_t* const picked = job.pickedEpisodes + first;
+  const uint32_t count = sizeOf(job, number);
+  uint32_t cutCount = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t slot = flight->slots[k];
+    const auto head = std::bit_cast<uint64_t>(heads[slot >> blockShift]);  // by one access
+    const auto owner = static_cast<uint32_t>(head);
+    const auto link = static_cast<uint32_t>(head >> 32);
+    const uint32_t within = slot & (blockLength - 1);
+    const uint32_t position = (link >> 1 << blockShift) + within;
+    const Episode& episode = episodes[owner];
+    picked[k] = owner;
+    positions[k] = static_cast<int32_t>(position);
+    handles[k] = static_cast<double>(static_cast<int64_t>(episode.handle));
+    const auto left = static_cast<int32_t>(episode.count - position - needed);
+    const auto run = static_cast<int32_t>(runMin - within + ((link & 1) << blockShift));
+    if ((left | run) < 0) flight->cuts[cutCount++] = k;
+  }
+  return cutCount;
+}
+
+/// The same as copyWhole(), by lookUp().
+uint32_t PlainWalk::copyLookedUp(const WalkJob& job, uint32_t number, Flight* flight) const {
+  const uint32_t cutCount = lookUp_(*this, job, number, flight);
+  if (cutCount > 0) return copyCut(job, number, cutCount, flight);
+  copyParts(job, flight->rows, number * flightCount, sizeOf(job, number));
   return 0;
 }
 
-/// copyWhole() of a flight that has picks which are torn, or so near their episodes' ends that it matters: those whose `cut` isn't 0.
-uint64_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const {
+/// copyWhole() of a flight that has `cutCount` picks which are torn, or so near their episodes' ends that it matters.
+uint32_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
   const uint32_t first = number * flightCount;
   const uint32_t count = sizeOf(job, number);
-  const auto leftOf = [&](uint32_t k) { return job.episodes[flight->episodes[k]].count - flight->positions[k]; };
-  uint64_t cuts = 0;
-  const uint8_t* whole = nullptr;
-  for (uint32_t k = 0; k < count; ++k) {
-    cuts |= uint64_t{cut[k] & 1} << k;
-    whole = cut[k] == 0 ? flight->rows[k] : whole;
-  }
-  uint64_t apart = 0;
-  for (uint64_t bits = cuts; bits != 0; bits &= bits - 1) {
+  uint32_t* const cuts = flight->cuts;
+  uint32_t* const apart = flight->apart;
+  const auto episodeOf = [&](uint32_t k) -> const Episode& { return job.episodes[job.pickedEpisodes[first + k]]; };
+  const int32_t* const positions = job.target.pickPosition + job.range.first + first;
+  const auto leftOf = [&](uint32_t k) { return episodeOf(k).count - static_cast<uint32_t>(positions[k]); };
+  uint32_t other = 0;
+  while (other < cutCount && cuts[other] == other) ++other;
+  const uint8_t* whole = other < count ? flight->rows[other] : nullptr;
+  uint32_t apartCount = 0;
+  uint32_t endCount = 0;
+  for (uint32_t at = 0; at < cutCount; ++at) {
     // Where an ended episode has all of a pick's records, the rows are there up to the final state.
-    const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
+    const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
-    const bool hasRows = left > reach_ || (left >= policy_.length && job.episodes[flight->episodes[k]].ended());
-    if (flight->torn[k] == 0 && hasRows) whole = flight->rows[k];
-    else apart |= uint64_t{1} << k;
+    const bool hasRows = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
+    if (hasRows && !isTorn(flight->slots[k])) {
+      whole = flight->rows[k];
+      cuts[endCount++] = k;
+    } else {
+      apart[apartCount++] = k;
+    }
   }
-  if (whole == nullptr) return apart;
+  if (whole == nullptr) return apartCount;
   // Another stands in for those that are copied alone afterwards.
-  for (uint64_t bits = apart; bits != 0; bits &= bits - 1) flight->rows[__builtin_ctzll(bits)] = whole;
+  for (uint32_t at = 0; at < apartCount; ++at) flight->rows[apart[at]] = whole;
   copyParts(job, flight->rows, first, count);
-  for (uint64_t bits = cuts & ~apart; bits != 0; bits &= bits - 1) {
-    const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
+  for (uint32_t at = 0; at < endCount; ++at) {
+    const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
     if (left > reach_) continue;
-    const bool terminated = job.episodes[flight->episodes[k]].state == EXRP_EPISODE_TERMINATED;
-    mendEnd(job, flight->rows[k], left, terminated, job.range.first + first + k);
+    mendEnd(job, flight->rows[k], left, episodeOf(k).state == EXRP_EPISODE_TERMINATED, job.range.first + first + k);
   }
-  return apart;
+  return apartCount;
+}
+
+/// Whether the rows of the pick that begins at a slot don't lie together.
+bool PlainWalk::isTorn(uint32_t slot) const {
+  const uint32_t run = store_->blockLength() - store_->within(slot);
+  return run + (store_->head(store_->blockOf(slot)).link & 1) * store_->blockLength() <= reach_;
 }
 
 /// Copies all parts of `count` whole picks.

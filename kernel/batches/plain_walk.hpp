@@ -9,6 +9,9 @@
 // second cache. The end of an ended episode may shorten n-step returns; these are mended after stage 3. A pick is left to the caller
 // where its rows are torn, or where records or next states are missing.
 //
+// WebAssembly can't ask for anything, and each access of memory costs more there. So it has no stage 1, and lookUp() reads heads and
+// episodes. A flight is long there: the processor reads ahead by itself, but hardly beyond the end of a loop.
+//
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
 //   1. It writes what BatchMaker's other routes would write, to the byte.
@@ -26,7 +29,7 @@ class PlainWalk : public PlainPicks {
 
   /// Asks for what run() reads first, so that it may come meanwhile.
   static void begin(const PickTable& table, const uint32_t* indices, uint32_t count) {
-    ask(table, indices, smaller(count, flightsAhead * flightCount));
+    if constexpr (canPrefetch) ask(table, indices, smaller(count, flightsAhead * flightCount));
   }
 
   /// Fills the range, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
@@ -40,31 +43,37 @@ class PlainWalk : public PlainPicks {
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
       const uint32_t asked = done + flightsAhead;
-      if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      if (canPrefetch && asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
       for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
         Flight& flight = ring[found % flightsAhead];
         find_(*this, job, found, &flight);
         for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
       }
       Flight& flight = ring[done % flightsAhead];
-      locate(job, done, &flight);
       const size_t first = job.range.first + done * flightCount;
-      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], flight.positions[k]}; };
-      const uint64_t apart = copyWhole(job, done, &flight);
-      for (uint64_t bits = apart; bits != 0; bits &= bits - 1) {
-        const auto k = static_cast<uint32_t>(__builtin_ctzll(bits));
-        copyAlone(job.episodes[flight.episodes[k]], pickAt(k), first + k);
+      const int32_t* const positions = job.target.pickPosition + first;
+      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
+      const uint32_t apartCount = canPrefetch ? copyWhole(job, done, &flight) : copyLookedUp(job, done, &flight);
+      for (uint32_t at = 0; at < apartCount; ++at) {
+        const uint32_t k = flight.apart[at];
+        copyAlone(job.episodes[job.pickedEpisodes[done * flightCount + k]], pickAt(k), first + k);
       }
-      for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) copyBeside(pickAt(k), (apart >> k & 1) == 0, first + k);
+      uint32_t at = 0;
+      for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) {
+        const bool isApart = at < apartCount && flight.apart[at] == k;
+        if (isApart) ++at;
+        copyBeside(pickAt(k), !isApart, first + k);
+      }
     }
   }
 
  private:
-  // Measured: docs/performance.md, "The plain walk".
-  static constexpr uint32_t flightCount = 32;  // picks that are worked on together
-  static constexpr uint32_t flightsAhead = 2;
-  static constexpr uint32_t laneCount = 8;     // picks that are reckoned with at once
-  static_assert(flightCount <= 64 && flightCount % laneCount == 0);
+  // Measured: docs/performance.md, "The plain walk", and docs/backends.md for WebAssembly.
+  static constexpr uint32_t flightCount = canPrefetch ? 32 : 256;  // picks that are worked on together
+  static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
+  static constexpr uint32_t commonShift = 4;  // of a store's blocks
+  static constexpr uint32_t laneCount = 8;  // picks that are reckoned with at once
+  static_assert(flightCount % laneCount == 0);
 
   typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
   /// What is known of the picks of a flight. Up to a multiple of the lanes the first stands in for those that are not there.
@@ -74,6 +83,8 @@ class PlainWalk : public PlainPicks {
     uint32_t positions[flightCount];
     uint32_t torn[flightCount];  // all bits, or none
     const uint8_t* rows[flightCount];
+    uint32_t cuts[flightCount];   // rising: picks that are torn, or so near their episodes' ends that it matters
+    uint32_t apart[flightCount];  // rising: those of them that are left to the caller
   };
   /// Picks of a flight: the last may have less than the others.
   static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.range.count - flight * flightCount); }
@@ -94,12 +105,19 @@ class PlainWalk : public PlainPicks {
   template <uint32_t lines>
   static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
   void locate(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint64_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint64_t copyCut(const WalkJob& job, uint32_t number, const uint32_t* cut, Flight* flight) const;
+  uint32_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
+  // In WebAssembly, instead of the two before it.
+  using LookUp = uint32_t (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
+  template <uint32_t shift>
+  static uint32_t lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
+  uint32_t copyLookedUp(const WalkJob& job, uint32_t number, Flight* flight) const;
+  uint32_t copyCut(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
 
+  bool isTorn(uint32_t slot) const;
   void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
 
   Find find_ = nullptr;
+  LookUp lookUp_ = nullptr;
   CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
   CopyRuns copyParts_[columnMax] = {};
