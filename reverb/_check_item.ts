@@ -13,12 +13,17 @@ import { type RowSpec, showSpec } from "./tensor.ts";
 /** What a server says of its tables: undefined where a table has no signature. */
 export type Signatures = ReadonlyMap<string, readonly TensorSpec[] | undefined>;
 
+/** Whether a priority is finite and not negative. */
+export function isPriority(priority: unknown): priority is number {
+  return typeof priority === "number" && priority >= 0 && priority < Infinity;
+}
+
 /** Throws unless a priority is finite and not negative. */
 export function checkPriority(where: string, priority: unknown): number {
   if (typeof priority !== "number") {
     throw new TypeError(`${where} must be a number, got ${show(priority)}`);
   }
-  if (!(priority >= 0 && priority < Infinity)) {
+  if (!isPriority(priority)) {
     throw new RangeError(`${where} must be finite and not negative, got ${priority}`);
   }
   return priority;

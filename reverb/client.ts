@@ -10,7 +10,13 @@ import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { MessageWriter } from "./_bytes.ts";
 import { Channel } from "./_channel.ts";
-import { checkPriority, checkTable, flatSignature, type Signatures } from "./_check_item.ts";
+import {
+  checkPriority,
+  checkTable,
+  flatSignature,
+  isPriority,
+  type Signatures,
+} from "./_check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
 import { ItemStream } from "./_item_stream.ts";
@@ -356,10 +362,19 @@ function writeUpdates(
   if (keys?.length === undefined || priorities?.length !== keys.length) {
     throw new TypeError(`${where}: updates must be a Map, or { keys, priorities } of one length`);
   }
+  // A typed array is read as pairs of 32 bits, which makes no object for a key.
+  const words = keys instanceof BigUint64Array
+    ? new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
+    : undefined;
   for (let k = 0; k < keys.length; k++) {
+    const priority = priorities[k];
+    if (!isPriority(priority)) checkPriority(`${where}: the priority of key ${keys[k]}`, priority);
+    const key = words === undefined
+      ? keyOf(checkKey(where, keys[k]))
+      : { low: words[2 * k] ?? 0, high: words[2 * k + 1] ?? 0 };
     writer.begin(2);
-    writer.key(1, keyOf(checkKey(where, keys[k])));
-    writer.double(2, checkPriority(`${where}: the priority of key ${keys[k]}`, priorities[k]));
+    writer.key(1, key);
+    writer.double(2, priority ?? 0);
     writer.end();
   }
 }
