@@ -82,9 +82,9 @@ int32_t withSeat(uint32_t id, Use use) {
 
 /// Draws what the seat ordered, waits for other seats, and calls.
 template <typename Use>
-[[gnu::noinline]] Status inTurn(Seat& seat, Use use) {
+[[gnu::noinline]] Status inTurn(Seat& seat, Use use, uint32_t patience = exrp::ShortLock::shortPatience) {
   seat.instance.finishOrders(seat);
-  const exrp::Turn turn(seat);
+  const exrp::Turn turn(seat, patience);
   return turn.status() == Status::ok ? callWith(use, seat) : turn.status();
 }
 
@@ -116,10 +116,12 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
   const auto call = onceWhole(use);
   return withSeat(id, [&](Seat& seat) {
     if (seat.gate.isOpen()) return call(seat);
-    return inTurn(seat, [&](Seat& at) {
+    const auto paced = [&](Seat& at) {
       const Status status = at.instance.checkRecords(count());
       return status == Status::ok ? call(at) : status;
-    });
+    };
+    // A learner waits for each of its calls, and writers are many.
+    return inTurn(seat, paced, exrp::ShortLock::longPatience);
   });
 }
 

@@ -10,9 +10,9 @@ Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
 
 // ---- calls, and batches ordered ahead ----
 
-Status Instance::enter(Seat& seat, bool* taken) {
+Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
   if (!seat.gate.isShared() || sharing.isHeldBy(seat)) return Status::ok;
-  Status status = sharing.take(seat);
+  Status status = sharing.take(seat, patience);
   if (status != Status::ok) return status;
   if (seat.isBarred) {
     sharing.giveBack();

@@ -24,7 +24,7 @@ class Instance {
   // ---- calls, and batches ordered ahead ----
 
   /// Waits until the seat may call. `taken` says whether leave() has to follow.
-  Status enter(Seat& seat, bool* taken);
+  Status enter(Seat& seat, bool* taken, uint32_t patience = ShortLock::shortPatience);
   /// Gives the lock back, and then does what the call left to copy.
   void leave(Seat& seat);
 
@@ -89,7 +89,8 @@ class Instance {
 /// A call of a seat. On a replay that is shared it has the lock.
 class Turn {
  public:
-  explicit Turn(Seat& seat) : seat_(seat), status_(seat.instance.enter(seat, &taken_)) {}
+  explicit Turn(Seat& seat, uint32_t patience = ShortLock::shortPatience)
+      : seat_(seat), status_(seat.instance.enter(seat, &taken_, patience)) {}
   ~Turn() {
     if (taken_) seat_.instance.leave(seat_);
   }

@@ -133,6 +133,21 @@ void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from)
   memcpy(store.keptAt(column, entry.lastBlock, entry.count), from, store.column(column).bytes);
 }
 
+/// Copies a record within a call that has the lock of a shared replay, and leaves its large rows for later. It is apart from record(), as that
+/// needs fewer registers without it.
+[[gnu::noinline]] void Recording::copyShared(uint32_t slot, const uint8_t* row) {
+  Store& store = replay_.store();
+  CopyQueue& copies = *store.copies();
+  for (uint32_t group = 0; group < store.groupCount(); ++group) {
+    uint8_t* const to = store.groupRow(group, slot);
+    const uint8_t* const from = row + rowGroups_[group];
+    const size_t bytes = store.groupStride(group);
+    const bool isLater = group >= store.firstAloneGroup() && bytes >= CopyQueue::bytesMin;
+    if (isLater && copies.add(to, nullptr, from, bytes)) copies.write();
+    else memcpy(to, from, bytes);
+  }
+}
+
 Status Recording::record(uint8_t* row, uint32_t flags) {
   double handle = 0;
   memcpy(&handle, row, sizeof handle);
@@ -160,11 +175,12 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   Store& store = replay_.store();
   const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
   tags.give(replay_, episode, 0);
-  CopyQueue* const copies = store.copies();
-  for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    const bool isLater = copies != nullptr && group >= store.firstAloneGroup() && store.groupStride(group) >= CopyQueue::bytesMin;
-    if (isLater && copies->add(store.groupRow(group, slot), nullptr, row + rowGroups_[group], store.groupStride(group))) copies->write();
-    else memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
+  if (store.copies() != nullptr) {
+    copyShared(slot, row);
+  } else {
+    for (uint32_t group = 0; group < store.groupCount(); ++group) {
+      memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
+    }
   }
   for (uint32_t kept = 0; kept < store.keptCount(); ++kept) {
     const uint32_t column = store.keptColumn(kept);

@@ -75,6 +75,7 @@ class Recording {
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
   void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
   void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
+  void copyShared(uint32_t slot, const uint8_t* row);
   void copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;

@@ -26,8 +26,8 @@ class Sharing {
   // ---- the lock ----
 
   /// Waits for the lock. Fails where the seat's own thread holds it by another seat, as that would be for ever.
-  Status take(const Seat& seat) {
-    const bool taken = lock_.lock([&] { return !isHeldByThread(seat.owner); });
+  Status take(const Seat& seat, uint32_t patience = ShortLock::shortPatience) {
+    const bool taken = lock_.lock([&] { return !isHeldByThread(seat.owner); }, patience);
     return taken ? Status::ok : fail(Status::held);
   }
   void giveBack() { lock_.unlock(); }
