@@ -118,6 +118,9 @@ function text(
     case abi.EXRP_STATUS_FULL:
       return `the store is full (${a} of ${b} records)`;
     case abi.EXRP_STATUS_ORDER:
+      if (b === c) {
+        return "the tables take the pieces of a snapshot only before anything else, all of them, and can be used after loadEnd() only";
+      }
       return `section ${a} of the snapshot needs item ${b} next, got ${c}`;
     case abi.EXRP_STATUS_RECORD_UNKNOWN:
       if (Number(d) < 0) {

@@ -281,6 +281,16 @@ export const symbols = {
     parameters: ["buffer", "u32", "buffer", "u32", "buffer", "f64"],
     result: "i32",
   },
+  /** `(tables)` */
+  exrp_tables_save_begin: { parameters: ["u32"], result: "i32" },
+  /** `(tables, piece, piece_size, info, info_count)` */
+  exrp_tables_save_read: { parameters: ["u32", "buffer", "f64", "buffer", "u32"], result: "i32" },
+  /** `(tables)` */
+  exrp_tables_save_end: { parameters: ["u32"], result: "i32" },
+  /** `(tables, piece, piece_size)` */
+  exrp_tables_load: { parameters: ["u32", "buffer", "f64"], result: "i32" },
+  /** `(tables)` */
+  exrp_tables_load_end: { parameters: ["u32"], result: "i32" },
 } as const;
 
 /** A buffer of the caller's: an array of numbers. */
@@ -798,6 +808,22 @@ export interface KernelSymbols {
     out: KernelBuffer,
     out_size: number,
   ): number;
+  /** `exrp_tables_save_begin` of kernel/exrp.h. */
+  exrp_tables_save_begin(tables: number): number;
+  /** `exrp_tables_save_read` of kernel/exrp.h. */
+  exrp_tables_save_read(
+    tables: number,
+    piece: KernelBuffer,
+    piece_size: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_tables_save_end` of kernel/exrp.h. */
+  exrp_tables_save_end(tables: number): number;
+  /** `exrp_tables_load` of kernel/exrp.h. */
+  exrp_tables_load(tables: number, piece: KernelBuffer, piece_size: number): number;
+  /** `exrp_tables_load_end` of kernel/exrp.h. */
+  exrp_tables_load_end(tables: number): number;
 }
 
 export const EXRP_ABI_VERSION = 6;
@@ -1077,6 +1103,10 @@ export const EXRP_ITEM_TIMES_SAMPLED = 1;
 export const EXRP_ITEM_INSERTED_AT = 2;
 export const EXRP_ITEM_BYTES = 3;
 export const EXRP_ITEM_COUNT = 4;
+export const EXRP_TABLES_SAVE_BYTES = 0;
+export const EXRP_TABLES_SAVE_NEEDED = 1;
+export const EXRP_TABLES_SAVE_ENDED = 2;
+export const EXRP_TABLES_SAVE_COUNT = 3;
 export const EXRP_ALLOW_INSERTS = 0;
 export const EXRP_ALLOW_SAMPLES = 1;
 export const EXRP_TENSOR_FLOAT32 = 1;

@@ -196,6 +196,24 @@ function bindAll(
   const batchRun = callOf("exrp_batch_run");
   const prioritySet = callOf("exrp_priority_set");
   const samplerRead = callOf("exrp_sampler_read");
+  const saveRead = callOf("exrp_tables_save_read");
+  /** Calls with the places of a buffer and of numbers, the first of which says how many bytes of the buffer were written. */
+  const begins = (
+    to: KernelBuffer,
+    size: number,
+    info: KernelBuffer,
+    use: (at: number, infoAt: number) => number,
+  ): number => {
+    const infoAt = aligned(size);
+    if (!arena.reserve(infoAt + aligned(info.byteLength))) return EXRP_STATUS_MEMORY;
+    const { base } = arena;
+    const status = use(base, base + infoAt);
+    arena.refresh();
+    if (status !== EXRP_STATUS_OK) return status;
+    arena.read(base + infoAt, info);
+    arena.read(base, bytesOf(to).subarray(0, arena.f64(base + infoAt)));
+    return status;
+  };
 
   return {
     ...all,
@@ -261,18 +279,17 @@ function bindAll(
       if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
       return status;
     },
-    // The kernel writes only the beginning of the message.
+    // The kernel writes only the beginning of these.
     exrp_sampler_read(tables, sampler, message, size, info, count): number {
-      const infoAt = aligned(size);
-      if (!arena.reserve(infoAt + aligned(info.byteLength))) return EXRP_STATUS_MEMORY;
-      const { base } = arena;
-      const status = samplerRead(tables, sampler, base, size, base + infoAt, count);
-      arena.refresh();
-      if (status !== EXRP_STATUS_OK) return status;
-      arena.read(base + infoAt, info);
-      const written = bytesOf(message).subarray(0, arena.f64(base + infoAt));
-      arena.read(base, written);
-      return status;
+      return begins(
+        message,
+        size,
+        info,
+        (at, infoAt) => samplerRead(tables, sampler, at, size, infoAt, count),
+      );
+    },
+    exrp_tables_save_read(tables, piece, size, info, count): number {
+      return begins(piece, size, info, (at, infoAt) => saveRead(tables, at, size, infoAt, count));
     },
     // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.
     // An order counts as drawn at the moment in which it was given: nobody can tell the difference.

@@ -184,4 +184,9 @@ export const wasmSymbols = {
     parameters: ["in u8", "u32", "in f64", "u32", "out u8", "f64"],
     result: "i32",
   },
+  exrp_tables_save_begin: { parameters: ["u32"], result: "i32" },
+  exrp_tables_save_read: { parameters: ["u32", "out u8", "f64", "out f64", "u32"], result: "i32" },
+  exrp_tables_save_end: { parameters: ["u32"], result: "i32" },
+  exrp_tables_load: { parameters: ["u32", "in u8", "f64"], result: "i32" },
+  exrp_tables_load_end: { parameters: ["u32"], result: "i32" },
 } as const;

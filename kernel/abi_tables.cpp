@@ -139,10 +139,7 @@ int32_t exrp_tables_items(uint32_t tables, uint32_t table, uint32_t first, uint3
 }
 
 int32_t exrp_tables_reset(uint32_t tables, uint32_t table) {
-  return withTable(tables, table, [&](Tables& set, ItemTable& found) {
-    set.reset(found);
-    return Status::ok;
-  });
+  return withTable(tables, table, [&](Tables& set, ItemTable& found) { return set.reset(found); });
 }
 
 int32_t exrp_tables_mutate(uint32_t tables, const uint8_t* message, uint32_t message_size) {
@@ -216,6 +213,37 @@ int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t streams_c
     *count = set.takeAwake(streams, streams_count);
     return Status::ok;
   });
+}
+
+int32_t exrp_tables_save_begin(uint32_t tables) {
+  return withTables(tables, [&](Tables& set) { return set.saveBegin(); });
+}
+
+int32_t exrp_tables_save_read(uint32_t tables, uint8_t* piece, double piece_size, double* info, uint32_t info_count) {
+  return withTables(tables, [&](Tables& set) {
+    Status status = checkSize(info_count, EXRP_TABLES_SAVE_COUNT);
+    if (status == Status::ok && !(piece_size >= 0 && piece_size < 0x1p53)) status = fail(Status::argument, 3, piece_size);
+    if (status == Status::ok && set.saver() == nullptr) status = fail(Status::order);
+    return status == Status::ok ? set.saver()->read(piece, static_cast<size_t>(piece_size), info) : status;
+  });
+}
+
+int32_t exrp_tables_save_end(uint32_t tables) {
+  return withTables(tables, [&](Tables& set) {
+    set.saveEnd();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_tables_load(uint32_t tables, const uint8_t* piece, double piece_size) {
+  return withTables(tables, [&](Tables& set) {
+    if (!(piece_size >= 0 && piece_size < 0x1p53)) return fail(Status::argument, 3, piece_size);
+    return set.load({piece, static_cast<size_t>(piece_size)});
+  });
+}
+
+int32_t exrp_tables_load_end(uint32_t tables) {
+  return withTables(tables, [&](Tables& set) { return set.loadEnd(); });
 }
 
 }  // extern "C"

@@ -405,6 +405,12 @@ extern "C" {
 #define EXRP_ITEM_BYTES 3       /* of its chunks */
 #define EXRP_ITEM_COUNT 4
 
+/* Indices into the numbers of exrp_tables_save_read. */
+#define EXRP_TABLES_SAVE_BYTES 0  /* bytes of the piece */
+#define EXRP_TABLES_SAVE_NEEDED 1 /* bytes that the next piece needs, where nothing fitted; else 0 */
+#define EXRP_TABLES_SAVE_ENDED 2  /* 1 with the last piece, else 0 */
+#define EXRP_TABLES_SAVE_COUNT 3
+
 /* What exrp_tables_allow is asked for. */
 #define EXRP_ALLOW_INSERTS 0
 #define EXRP_ALLOW_SAMPLES 1
@@ -808,6 +814,18 @@ EXRP_API int32_t exrp_samples_scan(const uint8_t* message, uint32_t message_size
 /* Decodes these samples into the places of their layout. After a failure `out` holds anything. */
 EXRP_API int32_t exrp_samples_decode(const uint8_t* message, uint32_t message_size, const double* layout, uint32_t layout_count,
                                      uint8_t* out, double out_size);
+
+/* Takes a snapshot of all tables, at one moment (kernel/tables/saving.hpp says what is in it). The set may change while it is read. */
+EXRP_API int32_t exrp_tables_save_begin(uint32_t tables);
+/* Writes the next piece of the snapshot. EXRP_STATUS_ORDER without a snapshot. */
+EXRP_API int32_t exrp_tables_save_read(uint32_t tables, uint8_t* piece, double piece_size, double* info, uint32_t info_count);
+/* Lets the snapshot go, read or not. */
+EXRP_API int32_t exrp_tables_save_end(uint32_t tables);
+/* Loads the pieces of a snapshot, each as it was read, into a set of the same names and rules, from which nothing was ever inserted.
+ * Until exrp_tables_load_end has succeeded, calls that insert, sample or change anything are EXRP_STATUS_ORDER. After a failure, the set can
+ * only be destroyed. The rate limiters keep their own numbers, and take the counts. */
+EXRP_API int32_t exrp_tables_load(uint32_t tables, const uint8_t* piece, double piece_size);
+EXRP_API int32_t exrp_tables_load_end(uint32_t tables);
 
 #ifdef __cplusplus
 }

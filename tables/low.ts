@@ -30,6 +30,10 @@ import {
   EXRP_SAMPLER_WAITS,
   EXRP_SAMPLER_WANTED,
   EXRP_TABLES_INFO_COUNT,
+  EXRP_TABLES_SAVE_BYTES,
+  EXRP_TABLES_SAVE_COUNT,
+  EXRP_TABLES_SAVE_ENDED,
+  EXRP_TABLES_SAVE_NEEDED,
   EXRP_TABLES_STORE_COUNT,
 } from "../ffi/symbols.ts";
 
@@ -262,6 +266,59 @@ export class LowTables implements Disposable {
     const { symbols } = this.kernel;
     this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, message.length));
     this.tellReady();
+  }
+
+  /**
+   * Takes a snapshot of all tables at one moment, and reads it piece by piece. The set may change between two pieces: the snapshot does not.
+   * {@linkcode load} takes the same pieces.
+   *
+   * The pieces are bytes of a buffer that is used again: write or copy each before you ask for the next.
+   *
+   * @param pieceBytes About how large a piece is; one that holds a larger chunk is larger.
+   * @throws {ReplayError} `memory`, or `order` while a snapshot is being loaded.
+   */
+  *save(pieceBytes = 1 << 20): Generator<Uint8Array<ArrayBuffer>, void, undefined> {
+    const { symbols } = this.kernel;
+    this.check("save()", symbols.exrp_tables_save_begin(this.#id));
+    try {
+      const info = new Float64Array(EXRP_TABLES_SAVE_COUNT);
+      let buffer = new Uint8Array(pieceBytes);
+      while (info[EXRP_TABLES_SAVE_ENDED] !== 1) {
+        const needed = info[EXRP_TABLES_SAVE_NEEDED] ?? 0;
+        if (needed > buffer.length) buffer = new Uint8Array(needed);
+        const status = symbols.exrp_tables_save_read(
+          this.#id,
+          buffer,
+          buffer.length,
+          info,
+          info.length,
+        );
+        this.check("save()", status);
+        const bytes = info[EXRP_TABLES_SAVE_BYTES] ?? 0;
+        if (bytes > 0) yield buffer.subarray(0, bytes);
+      }
+    } finally {
+      if (!this.isDisposed) symbols.exrp_tables_save_end(this.#id);
+    }
+  }
+
+  /**
+   * Loads one piece of a snapshot, each as {@linkcode save} gave it, into a set of the same names and rules, from which nothing was ever inserted.
+   * Until {@linkcode loadEnd}, other calls are refused. After an error, the set can only be disposed.
+   *
+   * @throws {ReplayError} `snapshot-corrupt`, `snapshot-mismatch`, `order` or `memory`.
+   */
+  load(piece: Uint8Array): void {
+    this.check("load()", this.kernel.symbols.exrp_tables_load(this.#id, piece, piece.length));
+  }
+
+  /**
+   * Ends loading.
+   *
+   * @throws {ReplayError} `order`, if pieces are missing.
+   */
+  loadEnd(): void {
+    this.check("load()", this.kernel.symbols.exrp_tables_load_end(this.#id));
   }
 
   /** Opens a stream of inserts. `onReady` is called when another call has inserted items of it that waited. */

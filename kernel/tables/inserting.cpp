@@ -3,7 +3,6 @@
 // read() changes nothing that can be seen: it adds the message's chunks to those that the inserter holds, with the message's number, and makes
 // the bodies of its items. If anything is wrong, both go again.
 #include <cmath>
-#include <cstring>
 
 #include "kernel/base/priority.hpp"
 #include "kernel/tables/tables.hpp"
@@ -21,6 +20,7 @@ Status noMessage(ByteSpan message) { return fail(Status::message, static_cast<do
 }  // namespace
 
 Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double now) {
+  if (loader_ != nullptr) return fail(Status::order);
   const uint64_t birth = inserter.held.newMark();
   const uint64_t kept = inserter.held.newMark();
   parsed_.clear();
@@ -170,7 +170,7 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
     return fail(Status::itemBytes, index, static_cast<double>(made.item.bytes), static_cast<double>(bytesMax));
   }
   if (!parsed_.prepare(1)) return fail(Status::memory, sizeof(ParsedItem));
-  made.item.body = newBody(trajectory);
+  made.item.body = newBody(*store_, chunks_, trajectory);
   if (made.item.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
   parsed_.push(made);
   return Status::ok;
@@ -209,20 +209,6 @@ Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t inde
     if (!slices.isGood()) return noMessage(trajectory);
   }
   return columns.isGood() ? Status::ok : noMessage(trajectory);
-}
-
-ItemBody* Tables::newBody(ByteSpan trajectory) {
-  const size_t count = chunks_.count();
-  Arena::Block block = {};
-  if (!store_->arena().take(sizeof(ItemBody) + count * sizeof(Chunk*) + trajectory.size, &block)) return nullptr;
-  auto* const body = reinterpret_cast<ItemBody*>(block.at);
-  *body = {0, 1, block.slab, static_cast<uint32_t>(count), static_cast<uint32_t>(trajectory.size)};
-  for (size_t k = 0; k < count; ++k) {
-    store_->keep(chunks_[k]);
-    body->chunks()[k] = chunks_[k];
-  }
-  memcpy(body->trajectory(), trajectory.data, trajectory.size);  // it names a chunk, so it is not empty
-  return body;
 }
 
 /// Takes the memory for the items that were read, in their tables and for their confirmations.

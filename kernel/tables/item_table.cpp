@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/base/prefetch.hpp"
+#include "kernel/tables/saving.hpp"
 
 namespace exrp {
 namespace {
@@ -15,6 +16,20 @@ constexpr uint32_t drawTogether = 4096;
 
 }  // namespace
 
+ItemBody* newBody(ChunkStore& store, Queue<Chunk*>& chunks, ByteSpan trajectory) {
+  const size_t count = chunks.count();
+  Arena::Block block = {};
+  if (!store.arena().take(sizeof(ItemBody) + count * sizeof(Chunk*) + trajectory.size, &block)) return nullptr;
+  auto* const body = reinterpret_cast<ItemBody*>(block.at);
+  *body = {0, 1, block.slab, static_cast<uint32_t>(count), static_cast<uint32_t>(trajectory.size)};
+  for (size_t k = 0; k < count; ++k) {
+    store.keep(chunks[k]);
+    body->chunks()[k] = chunks[k];
+  }
+  memcpy(body->trajectory(), trajectory.data, trajectory.size);  // it names a chunk, so it is not empty
+  return body;
+}
+
 ItemTable::~ItemTable() {
   for (uint32_t index = 0; index < size_; ++index) {
     disuseChunks(rows_[index].body);
@@ -23,11 +38,15 @@ ItemTable::~ItemTable() {
   for (size_t k = 0; k < waiting_.count(); ++k) release(waiting_[k].body);
 }
 
-Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover) {
+Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover,
+                         ByteSpan rules) {
   config_ = config;
+  if (!rules_.commit(rules.size)) return fail(Status::memory, static_cast<double>(rules.size));
+  memcpy(rules_.data(), rules.data, rules.size);
+  rulesBytes_ = rules.size;
   sampler_ = std::move(sampler);
   remover_ = std::move(remover);
-  return rows_.create(uint64_t{config.maxSize} + 1) ? Status::ok : fail(Status::memory, sizeof(Row) * (config.maxSize + 1.0));
+  return rows_.create(uint64_t{config.maxSize} + 1) ? Status::ok : fail(Status::memory, sizeof(ItemRow) * (config.maxSize + 1.0));
 }
 
 bool ItemTable::prepare(size_t more) {
@@ -91,7 +110,7 @@ Status ItemTable::draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn
   for (uint32_t k = 0; k < count; ++k) prefetchLine(&rows_[index[k]]);
   for (uint32_t k = 0; k < count; ++k) prefetchLineFar(rows_[index[k]].body);
   for (uint32_t k = 0; k < count; ++k) {
-    Row& row = rows_[index[k]];
+    ItemRow& row = rows_[index[k]];
     if (row.timesSampled == 0) ++uniqueSamples_;
     if (row.timesSampled < UINT32_MAX) ++row.timesSampled;
     ++row.body->references;
@@ -105,7 +124,7 @@ Status ItemTable::draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn
 }
 
 void ItemTable::setPriority(uint32_t index, double priority, double removerPriority) {
-  Row& row = rows_[index];
+  ItemRow& row = rows_[index];
   if (priority < row.priority) noteLowered(row.priority);
   row.priority = priority;
   noteRaised(priority);
@@ -114,7 +133,7 @@ void ItemTable::setPriority(uint32_t index, double priority, double removerPrior
 }
 
 void ItemTable::removeAt(uint32_t index) {
-  const Row removed = rows_[index];
+  const ItemRow removed = rows_[index];
   const uint32_t last = --size_;
   indexOf_.remove(removed.key, index);
   if (index != last) {
@@ -178,6 +197,54 @@ uint64_t ItemTable::bytesOf(const ItemBody* body) const {
   return bytes;
 }
 
+bool ItemTable::save(SavedTable* saved) {
+  const auto bytesOfRule = [this](const PickSelector& rule) { return rule.headerBytes() + size_t{size_} * rule.itemBytes(); };
+  if (!saved->rows.commit(size_) || !saved->sampler.commit(bytesOfRule(*sampler_)) || !saved->remover.commit(bytesOfRule(*remover_))) return false;
+  if (size_ > 0) memcpy(saved->rows.data(), rows_.data(), size_ * sizeof(ItemRow));
+  for (uint32_t index = 0; index < size_; ++index) ++rows_[index].body->references;
+  sampler_->saveHeader(saved->sampler.data());
+  sampler_->saveItems(0, size_, saved->sampler.data() + sampler_->headerBytes());
+  remover_->saveHeader(saved->remover.data());
+  remover_->saveItems(0, size_, saved->remover.data() + remover_->headerBytes());
+  saved->size = size_;
+  saved->counts = {limiter_.inserts(), limiter_.samples(), limiter_.deletes(), uniqueSamples_, episodesDeleted_};
+  return true;
+}
+
+Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover) {
+  if (!prepare(size)) return fail(Status::memory, 64.0 * size);
+  if (sampler.size != sampler_->headerBytes() || remover.size != remover_->headerBytes()) return Status::dataCorrupt;
+  sampler_->pushedRun(0, size);
+  remover_->pushedRun(0, size);
+  limiter_.restore(counts.inserts, counts.samples, counts.deletes);
+  uniqueSamples_ = counts.uniqueSamples;
+  episodesDeleted_ = counts.episodesDeleted;
+  const Status status = sampler_->loadHeader(sampler.data);
+  return status == Status::ok ? remover_->loadHeader(remover.data) : status;
+}
+
+Status ItemTable::loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remover) {
+  if (sampler.size != sampler_->itemBytes() || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
+  if (find(row.key) != KeyMap::none) return Status::dataCorrupt;
+  Status status = sampler_->loadItems(size_, 1, sampler.data);
+  if (status == Status::ok) status = remover_->loadItems(size_, 1, remover.data);
+  if (status != Status::ok) return status;
+  rows_[size_] = row;
+  indexOf_.add(row.key, size_++);
+  useChunks(row.body);
+  noteRaised(row.priority);
+  return Status::ok;
+}
+
+Status ItemTable::loadEnd() {
+  sizeMax_ = size_ > sizeMax_ ? size_ : sizeMax_;
+  if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) {
+    return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(bytes_));
+  }
+  const Status status = sampler_->loadEnd();
+  return status == Status::ok ? remover_->loadEnd() : status;
+}
+
 size_t ItemTable::waitingMax() const {
   const size_t tenth = config_.maxSize / 10;
   return tenth < 1 ? 1 : tenth < 1000 ? tenth : 1000;
@@ -222,7 +289,7 @@ void ItemTable::info(double* info) const {
 
 void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* numbers) const {
   for (uint32_t k = 0; k < count; ++k) {
-    const Row& row = rows_[first + k];
+    const ItemRow& row = rows_[first + k];
     memcpy(keys + size_t{8} * k, &row.key, 8);
     double* const to = numbers + size_t{EXRP_ITEM_COUNT} * k;
     to[EXRP_ITEM_PRIORITY] = row.priority;
@@ -244,7 +311,7 @@ int32_t ItemTable::check() const {
   if (waiting != waitingBytes_) return 2;
   double largest = 0;
   for (uint32_t index = 0; index < size_; ++index) {
-    const Row& row = rows_[index];
+    const ItemRow& row = rows_[index];
     if (find(row.key) != index) return 1;
     if (row.body->references == 0) return 2;
     if (row.priority > largest) largest = row.priority;

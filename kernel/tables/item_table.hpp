@@ -63,6 +63,28 @@ struct DrawnSample {
   bool isLimited;
 };
 
+/// An item in its table.
+struct ItemRow {
+  uint64_t key;
+  double priority;
+  ItemBody* body;
+  uint32_t timesSampled;
+};
+
+/// What a table counts, since the last reset.
+struct TableCounts {
+  int64_t inserts;
+  int64_t samples;
+  int64_t deletes;
+  uint64_t uniqueSamples;
+  uint64_t episodesDeleted;
+};
+
+struct SavedTable;
+
+/// A body with one reference, which refers to these chunks; null for want of memory.
+ItemBody* newBody(ChunkStore& store, Queue<Chunk*>& chunks, ByteSpan trajectory);
+
 /// The numbers that a table is made with.
 struct TableConfig {
   uint32_t maxSize;
@@ -74,7 +96,8 @@ class ItemTable {
  public:
   ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), indexOf_(secret) {}
   ~ItemTable();
-  Status create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover);
+  /// `rules` are the numbers that the two selectors were made with.
+  Status create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover, ByteSpan rules);
 
   /// Takes the memory for `more` items beside those that are there and that wait. False for want of memory.
   bool prepare(size_t more);
@@ -95,6 +118,17 @@ class ItemTable {
   void release(ItemBody* body);
   /// Whether the chunks of a body alone are more than the table may have.
   uint64_t bytesOf(const ItemBody* body) const;
+
+  /// Copies what may change, and keeps each body once more. False for want of memory: nothing has changed then.
+  bool save(SavedTable* saved);
+  /// Loads an empty table: first its counts and the headers of its selectors, then `size` items in order, then the end.
+  Status loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover);
+  /// Takes the body over, where it succeeds.
+  Status loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remover);
+  Status loadEnd();
+  const PickSelector& sampler() const { return *sampler_; }
+  const PickSelector& remover() const { return *remover_; }
+  ByteSpan rules() const { return {rules_.data(), rulesBytes_}; }
 
   uint32_t size() const { return size_; }
   const TableConfig& config() const { return config_; }
@@ -117,13 +151,6 @@ class ItemTable {
   int32_t check() const;
 
  private:
-  struct Row {
-    uint64_t key;
-    double priority;
-    ItemBody* body;
-    uint32_t timesSampled;
-  };
-
   void push(const WaitingItem& item);
   void removeOne();
   void useChunks(const ItemBody* body);
@@ -145,7 +172,7 @@ class ItemTable {
   RateLimiter limiter_;
   std::unique_ptr<PickSelector> sampler_;
   std::unique_ptr<PickSelector> remover_;
-  ReservedArray<Row> rows_;
+  ReservedArray<ItemRow> rows_;
   KeyMap indexOf_;
   uint32_t size_ = 0;
   uint32_t sizeMax_ = 0;  // most items that there ever were
@@ -162,6 +189,8 @@ class ItemTable {
   Scratch<double> drawnProbability_;
   Scratch<uint8_t> name_;
   size_t nameBytes_ = 0;
+  Scratch<uint8_t> rules_;
+  size_t rulesBytes_ = 0;
 };
 
 }  // namespace exrp

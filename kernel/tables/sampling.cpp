@@ -67,6 +67,7 @@ void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& s
 }  // namespace
 
 Status Tables::ask(uint32_t id, Sampler& sampler, uint32_t count) {
+  if (loader_ != nullptr) return fail(Status::order);
   if (count == 0) return fail(Status::argument, 3, 0);
   sampler.wanted += count;
   if (sampler.isInLine) return Status::ok;

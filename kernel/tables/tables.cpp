@@ -80,12 +80,16 @@ Status Tables::create(const double* config, uint32_t count) {
     made.reset(new (std::nothrow) ItemTable(tableCount_, secret_, *store_));
     if (made == nullptr) return fail(Status::memory, sizeof(ItemTable));
     std::unique_ptr<PickSelector> rules[2];
+    const double* const ruleNumbers = from.at;
     for (uint32_t which = 0; which < 2; ++which) {
       const Random random(static_cast<uint64_t>(seed), uint64_t{2} * tableCount_ + which + 1);
       if (const Status status = readSelector(from, random, table.maxSize + 1, &rules[which]); status != Status::ok) return status;
     }
     Status status = made->limiter().set(numbers + EXRP_TABLES_LIMITER, 1);
-    if (status == Status::ok) status = made->create(table, std::move(rules[0]), std::move(rules[1]));
+    if (status == Status::ok) {
+      const ByteSpan text = {reinterpret_cast<const uint8_t*>(ruleNumbers), static_cast<size_t>(from.at - ruleNumbers) * sizeof(double)};
+      status = made->create(table, std::move(rules[0]), std::move(rules[1]), text);
+    }
     if (status != Status::ok) return status;
   }
   return from.left == 0 ? Status::ok : fail(Status::argument, 2, count);
@@ -106,15 +110,48 @@ Status Tables::setName(ItemTable& table, ByteSpan name) {
   return table.setName(name) ? Status::ok : fail(Status::memory, static_cast<double>(name.size));
 }
 
+Status Tables::saveBegin() {
+  if (loader_ != nullptr) return fail(Status::order);
+  saver_.reset(new (std::nothrow) Saver(tables_, tableCount_, *store_, secret_));
+  if (saver_ == nullptr) return fail(Status::memory, sizeof(Saver));
+  const Status status = saver_->take();
+  if (status != Status::ok) saver_.reset();
+  return status;
+}
+
+Status Tables::load(ByteSpan piece) {
+  if (isBroken_) return fail(Status::order);
+  if (loader_ == nullptr) {
+    for (uint32_t number = 0; number < tableCount_; ++number) {
+      ItemTable& table = *tables_[number];
+      if (table.limiter().inserts() != 0 || !table.waiting().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
+    }
+    loader_.reset(new (std::nothrow) Loader(tables_, tableCount_, *store_));
+    if (loader_ == nullptr) return fail(Status::memory, sizeof(Loader));
+  }
+  const Status status = loader_->load(piece);
+  isBroken_ = status != Status::ok;
+  return status;
+}
+
+Status Tables::loadEnd() {
+  if (isBroken_ || loader_ == nullptr || !loader_->hasEnded()) return fail(Status::order);
+  if (loader_->insertedAtMax() > now_) now_ = loader_->insertedAtMax();
+  loader_.reset();
+  return Status::ok;
+}
+
 Status Tables::setLimiter(ItemTable& table, const double* numbers) {
   const Status status = table.limiter().set(numbers, 3);
   if (status == Status::ok) run(table);
   return status;
 }
 
-void Tables::reset(ItemTable& table) {
+Status Tables::reset(ItemTable& table) {
+  if (loader_ != nullptr) return fail(Status::order);
   table.reset();
   run(table);
+  return Status::ok;
 }
 
 void Tables::storeInfo(double* info) const {
@@ -126,6 +163,7 @@ void Tables::storeInfo(double* info) const {
     if (stream.inserter != nullptr) memory += sizeof(Inserter) + stream.inserter->held.memoryBytes() + stream.inserter->confirmed.memoryBytes();
     if (stream.sampler != nullptr) memory += sizeof(Sampler) + stream.sampler->drawn.memoryBytes();
   }
+  if (saver_ != nullptr) memory += saver_->memoryBytes();
   info[EXRP_TABLES_STORE_CHUNKS] = store_->chunkCount();
   info[EXRP_TABLES_STORE_CHUNK_BYTES] = store_->chunkBytes();
   info[EXRP_TABLES_STORE_MEMORY_BYTES] = memory;
@@ -322,6 +360,7 @@ Status Tables::readChanges(ByteSpan message, ItemTable** table) {
 }
 
 Status Tables::mutate(ByteSpan message) {
+  if (loader_ != nullptr) return fail(Status::order);
   changes_.clear();
   deletes_.clear();
   ItemTable* table = nullptr;

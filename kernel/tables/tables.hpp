@@ -19,6 +19,7 @@
 
 #include "kernel/tables/held_chunks.hpp"
 #include "kernel/tables/item_table.hpp"
+#include "kernel/tables/saving.hpp"
 
 namespace exrp {
 
@@ -59,7 +60,7 @@ class Tables {
   ItemTable* findTable(uint32_t number) { return number < tableCount_ ? tables_[number].get() : nullptr; }
   Status setName(ItemTable& table, ByteSpan name);
   Status setLimiter(ItemTable& table, const double* numbers);
-  void reset(ItemTable& table);
+  Status reset(ItemTable& table);
   Status mutate(ByteSpan message);
   void storeInfo(double* info) const;
 
@@ -77,6 +78,15 @@ class Tables {
   Status ask(uint32_t id, Sampler& sampler, uint32_t count);
   /// Writes what fits of a SampleStreamResponse, and draws more.
   void readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room, double* info);
+
+  /// Takes a snapshot, in the place of one that was not read to its end.
+  Status saveBegin();
+  Saver* saver() { return saver_.get(); }
+  void saveEnd() { saver_.reset(); }
+  /// Loads the pieces of a snapshot one after another. Until loadEnd() has succeeded, calls that insert, sample or change anything are refused.
+  /// After a failure, the set can only be destroyed.
+  Status load(ByteSpan piece);
+  Status loadEnd();
 
   uint32_t takeAwake(uint32_t* streams, uint32_t count);
   int32_t check();
@@ -112,7 +122,6 @@ class Tables {
   Status takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth);
   Status takeItem(Inserter& inserter, ByteSpan item);
   Status findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index);
-  ItemBody* newBody(ByteSpan trajectory);
   Status prepareItems(Inserter& inserter);
   Status readChanges(ByteSpan message, ItemTable** table);
 
@@ -125,6 +134,9 @@ class Tables {
   uint32_t tableCount_ = 0;
   std::unique_ptr<ChunkStore> store_;
   std::unique_ptr<ItemTable> tables_[tableMax];
+  std::unique_ptr<Saver> saver_;  
+  std::unique_ptr<Loader> loader_;  // while a snapshot is loaded
+  bool isBroken_ = false;           // a piece could not be loaded
   uint64_t secret_ = 0;
   double now_ = 0;
   Scratch<Stream> streams_;

@@ -12,6 +12,7 @@ import {
   EXRP_TABLES_STORE_SAMPLERS,
 } from "../../ffi/symbols.ts";
 import { highestPriority, oldest, uniform } from "../../mod.ts";
+import { power } from "../../selectors/mod.ts";
 import {
   type LowLimiter,
   type LowTableOptions,
@@ -231,6 +232,36 @@ for (const backend of ["native", "wasm"] as const) {
     const empty = tables.storeInfo();
     assertEquals([full[EXRP_TABLES_STORE_CHUNKS], empty[EXRP_TABLES_STORE_CHUNKS]], [5000, 0]);
     assertEquals(tables.info(0)[EXRP_TABLES_INFO_SIZE], 0);
+  });
+
+  Deno.test(name("a loaded snapshot goes on as the saved tables do"), () => {
+    const options = [tableOf("t", { maxSize: 100, sampler: power({ exponent: 0.5 }) })];
+    using tables = LowTables.create(kernel, options, 5);
+    using inserter = tables.inserter();
+    for (let key = 0n; key < 150n; key++) {
+      inserter.feed(single(key, "t", Number(key % 7n), Number(key)));
+    }
+    using other = LowTables.create(kernel, options, 6);
+    let count = 0;
+    for (const piece of tables.save(1000)) {
+      other.load(piece);
+      count++;
+    }
+    assert(count > 10, String(count));
+    refused(() => other.reset(0), "order", /pieces of a snapshot/);
+    other.loadEnd();
+    assertEquals(other.info(0), tables.info(0));
+    assertEquals(other.items(0, 0, 100), tables.items(0, 0, 100));
+    const drawn = [tables, other].map((each) => {
+      using sampler = each.sampler(0);
+      sampler.ask(100);
+      return readAll(sampler, 1 << 20).map(({ info }) => [info?.item?.key, info?.probability]);
+    });
+    assertEquals(drawn[0], drawn[1]);
+    using wrong = LowTables.create(kernel, [tableOf("u")], 5);
+    const [first = new Uint8Array()] = tables.save();
+    refused(() => wrong.load(first), "snapshot-mismatch", /another configuration/);
+    refused(() => wrong.loadEnd(), "order", /pieces of a snapshot/);
   });
 }
 
