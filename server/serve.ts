@@ -8,7 +8,8 @@ import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures } from "./figures.ts";
 import { GrpcConnection, HeldBytes } from "./grpc/calls.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
-import { type ServedTables, storeFigures, tableFigures } from "./served_tables.ts";
+import type { Tables } from "../tables/tables.ts";
+import { type ServedTables, servedTables, storeFigures, tableFigures } from "./served_tables.ts";
 import { type Checkpointer, Service } from "./service.ts";
 import { Http1Connection, type Page, plain } from "./web/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
@@ -29,7 +30,7 @@ export interface ServeLimits {
 /** The options of {@linkcode serve}. */
 export interface ServeOptions {
   /** The tables. They stay yours: the server never disposes of them. */
-  readonly tables: ServedTables;
+  readonly tables: Tables | ServedTables;
   /** The address to listen on; `"127.0.0.1"` by default, so that only this machine can call. */
   readonly hostname?: string;
   /** The port; 0, the default, takes a free one. */
@@ -76,9 +77,9 @@ export class ReverbServer implements AsyncDisposable {
 
   private constructor(hostname: string, options: ServeOptions) {
     this.hostname = hostname;
-    this.#tables = options.tables;
+    this.#tables = servedTables(options.tables);
     this.#onError = options.onError ?? ((error) => console.error(error));
-    this.#service = new Service(options.tables, options.checkpointer, this.#onError);
+    this.#service = new Service(this.#tables, options.checkpointer, this.#onError);
   }
 
   /** {@linkcode serve} calls this. */

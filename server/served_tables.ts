@@ -7,6 +7,7 @@ import { ruleText } from "../base/inspect.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { Signature } from "../reverb/signature.ts";
 import type { LowTables } from "../tables/low.ts";
+import { lowOf, Tables } from "../tables/tables.ts";
 import type { TableFigures } from "./figures.ts";
 
 /** A rule's name and options, as `selectors/` makes it. */
@@ -30,12 +31,18 @@ export interface ServedTable {
   };
 }
 
-/** Tables that can be served. `Tables` of `@exrp/replay/tables` are such. */
+/** Tables that can be served. {@linkcode servedTables} makes them of `Tables`. */
 export interface ServedTables {
   /** The tables in the kernel. */
   readonly low: LowTables;
   /** A table by its name. */
   table(name: string): ServedTable;
+}
+
+/** Tables as the server sees them. */
+export function servedTables(tables: Tables | ServedTables): ServedTables {
+  if (!(tables instanceof Tables)) return tables;
+  return { low: lowOf(tables), table: (name) => tables.table(name) };
 }
 
 /** The figures of a table. */

@@ -116,6 +116,8 @@ export class LowTables implements Disposable {
   readonly #awake = new Uint32Array(AWAKE_COUNT);
   readonly #awakeCount = new Uint32Array(1);
   #isTelling = false;
+  /** Called at the end of each call that may have let a rate limiter allow more. */
+  onProgress: (() => void) | undefined;
 
   private constructor(kernel: Kernel, id: number, names: readonly string[]) {
     this.kernel = kernel;
@@ -340,6 +342,11 @@ export class LowTables implements Disposable {
   tellReady(): void {
     // A call within onReady() adds to the list that is being told already.
     if (this.#isTelling) return;
+    this.#tellStreams();
+    this.onProgress?.();
+  }
+
+  #tellStreams(): void {
     const { symbols } = this.kernel;
     this.#isTelling = true;
     try {

@@ -39,7 +39,7 @@ const allowed: Record<string, readonly string[]> = {
   // Reverb's messages, and what speaks them.
   reverb: ["wire", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
-  tables: ["wire", "selectors", "ffi", "base"],
+  tables: ["reverb", "wire", "selectors", "pace", "ffi", "base"],
   // The server of Reverb's protocol; HTTP/2 and gRPC in it know nothing of tables.
   server: ["tables", "reverb", "selectors", "pace", "ffi", "base"],
   // What actors in threads of their own need stands above the library.

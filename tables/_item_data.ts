@@ -1,0 +1,248 @@
+/**
+ * Nested data as the columns of an item: each leaf with its dtype, the shape of a row, and its rows as bytes.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { bytesOf } from "../base/typed_arrays.ts";
+import { type Path, showPath } from "../reverb/_path.ts";
+import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
+import type { Signature, TensorSpec } from "../reverb/signature.ts";
+import type { Nest, StepData } from "../reverb/structure.ts";
+import {
+  isLeaf,
+  type RowSpec,
+  rowSpec,
+  sameShape,
+  showSpec,
+  specOfLeaf,
+  stringsOfLeaf,
+  writeLeaf,
+} from "../reverb/tensor.ts";
+
+/** One column of one or several items. */
+export interface ColumnData {
+  /** The way to it in the data. */
+  readonly path: Path;
+  /** The dtype, and the shape of a row. */
+  readonly spec: RowSpec;
+  /** Its rows. */
+  readonly rows: number;
+  /** Whether it is one row that stands for itself. */
+  readonly isSqueezed: boolean;
+  /** The elements, little-endian; undefined for strings. */
+  readonly bytes: Uint8Array | undefined;
+  /** The strings; undefined for numbers. */
+  readonly strings: readonly Uint8Array[] | undefined;
+}
+
+/** How the leaves of some data stand: `"step"`, each is a row; `"steps"`, each has as many rows; `"trajectory"`, each has rows of its own. */
+export type Form = "step" | "steps" | "trajectory";
+
+/** The leaves of nested data by sorted keys, each as the column that it makes. */
+export function columnsOf(
+  where: string,
+  data: StepData,
+  form: Form,
+  known: KnownColumns,
+): ColumnData[] {
+  const leaves: { readonly path: Path; readonly leaf: unknown }[] = [];
+  eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
+  if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
+  return leaves.map(({ path, leaf }, k) => columnOf(where, path, leaf, form, known.dtypeOf(k)));
+}
+
+function eachSorted(
+  where: string,
+  data: unknown,
+  path: Path,
+  found: (path: Path, leaf: unknown) => void,
+): void {
+  if (data === null || data === undefined) {
+    throw new TypeError(
+      `${where}: ${showPath(path)} is missing; an item has a value in each column`,
+    );
+  }
+  if (isLeaf(data)) return found(path, data);
+  if (Array.isArray(data)) {
+    for (const [k, part] of data.entries()) eachSorted(where, part, [...path, k], found);
+    return;
+  }
+  const prototype = Object.getPrototypeOf(data);
+  if (prototype !== null && prototype !== Object.prototype) {
+    throw new TypeError(
+      `${where}: ${showPath(path)} must be a value, an array or a plain object, got ${show(data)}`,
+    );
+  }
+  for (const key of Object.keys(data).sort()) {
+    eachSorted(where, (data as Record<string, unknown>)[key], [...path, key], found);
+  }
+}
+
+function columnOf(
+  where: string,
+  path: Path,
+  leaf: unknown,
+  form: Form,
+  dtype: DTypeInfo | undefined,
+): ColumnData {
+  const own = specOfLeaf(path, leaf);
+  const isPlain = typeof leaf !== "object" && typeof leaf !== "string";
+  const whole = isPlain && dtype !== undefined ? rowSpec(dtype, []) : own;
+  const isRow = form === "step" || (form === "trajectory" && whole.shape.length === 0);
+  const [first] = whole.shape;
+  if (!isRow && first === undefined) {
+    throw new TypeError(
+      `${where}: ${showPath(path)} needs a first dimension of steps, got ${showSpec(whole)}`,
+    );
+  }
+  const spec = isRow ? whole : rowSpec(whole.dtype, whole.shape.slice(1));
+  return {
+    path,
+    spec,
+    rows: isRow ? 1 : first ?? 0,
+    isSqueezed: form === "trajectory" && isRow,
+    ...contentOf(whole, leaf),
+  };
+}
+
+/** The elements of a leaf. Those of a typed array stay where they are. */
+function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "strings"> {
+  const { array } = spec.dtype;
+  if (array === undefined) return { bytes: undefined, strings: stringsOfLeaf(leaf) };
+  const values = ArrayBuffer.isView(leaf)
+    ? leaf
+    : (leaf as { readonly data?: unknown } | null)?.data;
+  if (ArrayBuffer.isView(values) && values.byteLength === spec.elements * array.BYTES_PER_ELEMENT) {
+    return { bytes: bytesOf(values), strings: undefined };
+  }
+  const rows = new array(spec.elements);
+  writeLeaf(spec, rows, 0, leaf);
+  return { bytes: bytesOf(rows), strings: undefined };
+}
+
+/** Where columns stand in nested data: the number of each column in its leaf's place. */
+export type ColumnNest = Nest<number>;
+
+/** The places of the columns of some data. */
+export function nestOf(data: unknown, isOneLeaf: (value: unknown) => boolean): ColumnNest {
+  let count = 0;
+  const visit = (part: unknown): ColumnNest => {
+    if (isOneLeaf(part)) return count++;
+    if (Array.isArray(part)) return part.map(visit);
+    const keys = Object.keys(part as object).sort();
+    return Object.fromEntries(
+      keys.map((key) => [key, visit((part as Record<string, unknown>)[key])]),
+    );
+  };
+  return visit(data);
+}
+
+/** True for one leaf of a signature. */
+function isSpec(value: unknown): value is TensorSpec {
+  return typeof value === "object" && value !== null && "dtype" in value && "shape" in value &&
+    typeof value.dtype === "string" && Array.isArray(value.shape);
+}
+
+/**
+ * What the columns of a table's items must be: what its signature says, or else what the first item was that this program inserted.
+ * Clients of a server may write other items.
+ */
+export class KnownColumns {
+  readonly #signature: readonly TensorSpec[] | undefined;
+  #first: readonly ColumnData[] | undefined;
+  /** Where columns stand in nested data, once it is known. */
+  nest: ColumnNest | undefined;
+
+  constructor(signature: Signature | undefined) {
+    if (signature === undefined) return;
+    const specs: TensorSpec[] = [];
+    this.nest = nestOf(signature, (part) => isSpec(part) && specs.push(part) > 0);
+    this.#signature = specs;
+  }
+
+  /** The columns of the signature; undefined where there is none. */
+  get signature(): readonly TensorSpec[] | undefined {
+    return this.#signature;
+  }
+
+  /** The dtype that plain numbers take in a column. */
+  dtypeOf(column: number): DTypeInfo | undefined {
+    const name = this.#signature?.[column]?.dtype;
+    return name === undefined ? this.#first?.[column]?.spec.dtype : dtypeOfName(name);
+  }
+
+  /** Throws unless the columns of an item are what they must be. `rows` is how many rows of them an item has, where that is not all. */
+  check(where: string, columns: readonly ColumnData[], rows?: number): void {
+    const wanted = this.#signature ?? this.#first;
+    if (wanted === undefined) return;
+    if (wanted.length !== columns.length) {
+      throw new TypeError(
+        `${where}: items of this table have ${wanted.length} columns, got ${columns.length}: ${
+          columns.map(({ path }) => showPath(path)).join(", ")
+        }`,
+      );
+    }
+    for (const [k, column] of columns.entries()) {
+      if (this.#signature === undefined) checkAlike(where, this.#first?.[k], column);
+      else checkSigned(where, this.#signature[k], column, rows);
+    }
+  }
+
+  /** Remembers the first item. */
+  learn(columns: readonly ColumnData[], data: unknown): void {
+    if (this.#first !== undefined) return;
+    this.#first = columns.map(({ path, spec, isSqueezed }) => ({
+      path,
+      spec,
+      isSqueezed,
+      rows: 0,
+      bytes: undefined,
+      strings: undefined,
+    }));
+    this.nest ??= nestOf(data, isLeaf);
+  }
+
+  /** Forgets the first item, as the table is empty. */
+  forget(): void {
+    this.#first = undefined;
+    if (this.#signature === undefined) this.nest = undefined;
+  }
+}
+
+function checkAlike(
+  where: string,
+  wanted: ColumnData | undefined,
+  { path, spec, isSqueezed }: ColumnData,
+): void {
+  if (wanted === undefined) return;
+  const isSame = wanted.spec.dtype === spec.dtype && sameShape(wanted.spec.shape, spec.shape) &&
+    showPath(wanted.path) === showPath(path) && wanted.isSqueezed === isSqueezed;
+  if (isSame) return;
+  throw new TypeError(
+    `${where}: ${showPath(wanted.path)} is a column of ${showSpec(wanted.spec)}${
+      wanted.isSqueezed ? " without steps" : ""
+    } in this table, got ${showPath(path)} as ${showSpec(spec)}${
+      isSqueezed ? " without steps" : ""
+    }; all items that you insert have the same columns`,
+  );
+}
+
+function checkSigned(
+  where: string,
+  wanted: TensorSpec | undefined,
+  { path, spec, rows, isSqueezed }: ColumnData,
+  rowsOfItem: number | undefined,
+): void {
+  if (wanted === undefined) return;
+  const shape = isSqueezed ? spec.shape : [rowsOfItem ?? rows, ...spec.shape];
+  const fits = wanted.dtype === spec.dtype.name && wanted.shape.length === shape.length &&
+    wanted.shape.every((size, k) => size === null || size === shape[k]);
+  if (fits) return;
+  throw new TypeError(
+    `${where}: the table's signature says that ${showPath(path)} is ${wanted.dtype} of shape [${
+      wanted.shape.map((size) => size ?? "any").join(", ")
+    }], got ${showSpec({ dtype: spec.dtype, shape })}`,
+  );
+}

@@ -1,0 +1,116 @@
+/**
+ * The writers of `ReverbClient` on tables of this process: what they would send goes to the kernel at once.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import { dispose } from "../base/platform.ts";
+import { PREFIX_BYTES } from "../reverb/_bytes.ts";
+import type { Call, CallEvents, Channel } from "../reverb/_channel.ts";
+import { ReverbError, type ReverbErrorCode } from "../reverb/errors.ts";
+import type { Inserter, LowTables } from "./low.ts";
+
+/** Room for the keys of some confirmed items. */
+const CONFIRMED_BYTES = 4096;
+
+const CODES: Readonly<Record<string, ReverbErrorCode>> = {
+  "table-unknown": "not-found",
+  "invalid-priority": "invalid-argument",
+  "item-bytes": "invalid-argument",
+  "memory": "resource-exhausted",
+  "disposed": "cancelled",
+};
+
+function asReverbError(error: unknown): ReverbError {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = error instanceof ReplayError ? CODES[error.code] : undefined;
+  return new ReverbError(code ?? "internal", text, { cause: error });
+}
+
+/** What stands for a connection to a server. */
+export class LocalChannel implements Pick<Channel, "open" | "isClosed"> {
+  readonly #low: LowTables;
+
+  constructor(low: LowTables) {
+    this.#low = low;
+  }
+
+  /** True once the tables are disposed. */
+  get isClosed(): boolean {
+    return this.#low.isDisposed;
+  }
+
+  /** Opens a stream of inserts. */
+  open(_name: string, events: CallEvents): Call {
+    try {
+      return new LocalCall(this.#low, events);
+    } catch (error) {
+      throw asReverbError(error);
+    }
+  }
+}
+
+class LocalCall implements Call {
+  readonly #events: CallEvents;
+  readonly #inserter: Inserter;
+  #isFull = false;
+  #isOver = false;
+
+  constructor(low: LowTables, events: CallEvents) {
+    this.#events = events;
+    this.#inserter = low.inserter(() => this.#progress());
+  }
+
+  write(framed: Uint8Array): boolean {
+    if (this.#isOver) return false;
+    try {
+      this.#inserter.feed(framed.subarray(PREFIX_BYTES));
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+    // The writer notes what it has sent once this returns.
+    queueMicrotask(() => this.#progress());
+    this.#isFull = this.#inserter.isFull;
+    return !this.#isFull;
+  }
+
+  /** Tells what was inserted, and whether there is room again. */
+  #progress(): void {
+    if (this.#isOver) return;
+    try {
+      this.#inserter.refresh();
+      while (this.#inserter.confirmed > 0) {
+        const into = new Uint8Array(CONFIRMED_BYTES);
+        const size = this.#inserter.readConfirmations(into);
+        this.#inserter.refresh();
+        this.#events.onMessage(into.subarray(0, size));
+      }
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    if (!this.#isFull || this.#inserter.isFull) return;
+    this.#isFull = false;
+    this.#events.onDrain?.();
+  }
+
+  #fail(error: unknown): void {
+    this.cancel();
+    const reason = asReverbError(error);
+    queueMicrotask(() => this.#events.onEnd(reason));
+  }
+
+  halfClose(): void {
+    if (this.#isOver) return;
+    this.#progress();
+    this.cancel();
+    this.#events.onEnd(undefined);
+  }
+
+  cancel(): void {
+    this.#isOver = true;
+    this.#inserter[dispose]();
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Samples items of a table, and waits while its rate limiter holds samples back.
+ *
+ * Invariants: 1. An idle sampler has nothing drawn and nothing asked for. 2. Whoever waits has a sampler of its own; the kernel serves
+ * samplers in the order in which they asked.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import { dispose } from "../base/platform.ts";
+import { type TableWaitOptions, waitUntil } from "./_wait.ts";
+import type { LowTables, Sampler } from "./low.ts";
+
+/** The first room for a message. It grows to what is needed. */
+const FIRST_BYTES = 2 ** 16;
+
+/** The samples of one table. */
+export class Sampling {
+  readonly #low: LowTables;
+  readonly #table: number;
+  #idle: Sampler | undefined;
+  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_BYTES);
+  readonly #waits = new Set<(error: unknown) => void>();
+
+  constructor(low: LowTables, table: number) {
+    this.#low = low;
+    this.#table = table;
+  }
+
+  /**
+   * Draws samples as one message. Fewer than `count` come only where the time was over and `isPartialAllowed`.
+   *
+   * The message is a view that the next call overwrites, unless it had to wait.
+   */
+  sample(
+    where: string,
+    count: number,
+    options: TableWaitOptions,
+    isPartialAllowed: boolean,
+  ): Uint8Array | Promise<Uint8Array> {
+    const sampler = this.#idle ?? this.#low.sampler(this.#table);
+    this.#idle = undefined;
+    let size = 0;
+    let got = 0;
+    try {
+      sampler.ask(count);
+      const read = this.#read(sampler, this.#bytes, 0);
+      this.#bytes = read.bytes;
+      size = read.size;
+      got = read.samples;
+    } catch (error) {
+      sampler[dispose]();
+      throw error;
+    }
+    if (got < count) {
+      const begun = this.#bytes.slice(0, Math.max(FIRST_BYTES, size));
+      return this.#later(where, sampler, count, options, isPartialAllowed, begun, size, got);
+    }
+    this.#giveBack(sampler);
+    return this.#bytes.subarray(0, size);
+  }
+
+  async #later(
+    where: string,
+    sampler: Sampler,
+    count: number,
+    options: TableWaitOptions,
+    isPartialAllowed: boolean,
+    begun: Uint8Array<ArrayBuffer>,
+    beginSize: number,
+    beginGot: number,
+  ): Promise<Uint8Array> {
+    let [bytes, size, got] = [begun, beginSize, beginGot];
+    const late = (): ReplayError =>
+      new ReplayError(
+        "timeout",
+        `${where}: ${got} of ${count} samples came within ${options.timeoutMs} ms, as the rate limiter of table ${
+          JSON.stringify(this.#low.names[this.#table])
+        } lets no more through`,
+      );
+    let isWhole = false;
+    try {
+      await waitUntil(options, ({ done, fail }) => {
+        this.#waits.add(fail);
+        sampler.onReady = () => {
+          try {
+            const read = this.#read(sampler, bytes, size);
+            [bytes, size] = [read.bytes, read.size];
+            got += read.samples;
+            if (got >= count) done();
+          } catch (error) {
+            fail(error);
+          }
+        };
+        return () => {
+          sampler.onReady = undefined;
+          this.#waits.delete(fail);
+        };
+      }, late);
+      isWhole = true;
+    } catch (error) {
+      const isLate = error instanceof ReplayError && error.code === "timeout";
+      if (!isLate || !isPartialAllowed || got === 0) throw error;
+    } finally {
+      if (isWhole) this.#giveBack(sampler);
+      else sampler[dispose]();
+    }
+    return bytes.subarray(0, size);
+  }
+
+  /** Reads what was drawn, behind the first `size` bytes. */
+  #read(
+    sampler: Sampler,
+    into: Uint8Array<ArrayBuffer>,
+    from: number,
+  ): { bytes: Uint8Array<ArrayBuffer>; size: number; samples: number } {
+    let [bytes, size, samples] = [into, from, 0];
+    for (;;) {
+      const written = sampler.read(bytes.subarray(size));
+      size += written;
+      samples += sampler.samples;
+      if (sampler.needed > 0) {
+        const larger = new Uint8Array(Math.max(2 * bytes.length, size + sampler.needed));
+        larger.set(bytes.subarray(0, size));
+        bytes = larger;
+      } else if (written === 0) {
+        return { bytes, size, samples };
+      }
+    }
+  }
+
+  #giveBack(sampler: Sampler): void {
+    if (this.#idle === undefined && !this.#low.isDisposed) this.#idle = sampler;
+    else sampler[dispose]();
+  }
+
+  /** Ends all waits, as the tables are no more. */
+  end(error: unknown): void {
+    for (const fail of [...this.#waits]) fail(error);
+  }
+}

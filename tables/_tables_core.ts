@@ -1,0 +1,34 @@
+/**
+ * What the tables of a set share.
+ *
+ * @module
+ */
+
+import type { KeySource } from "../reverb/_keys.ts";
+import type { SampleDecoder } from "../wire/samples.ts";
+import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { Inserting } from "./_inserting.ts";
+import type { KnownColumns } from "./_item_data.ts";
+import type { Sampling } from "./_sampling.ts";
+import type { LowTables } from "./low.ts";
+import type { FilledTableOptions } from "./table_options.ts";
+
+/** The parts of a set. */
+export interface TablesCore {
+  readonly low: LowTables;
+  readonly codec: TensorCodec;
+  readonly decoder: SampleDecoder;
+  /** Where the keys of chunks, items and episodes come from. */
+  readonly keys: KeySource;
+  readonly inserting: Inserting;
+}
+
+/** The parts of one table. */
+export interface TableCore {
+  readonly name: string;
+  /** Its number in the kernel. */
+  readonly number: number;
+  options: FilledTableOptions;
+  readonly sampling: Sampling;
+  readonly known: KnownColumns;
+}

@@ -1,0 +1,20 @@
+/**
+ * Tables of items on shared data, as those of DeepMind's Reverb: with a sampler, a remover and a rate limiter each. They live in this process, and
+ * need no server. {@linkcode Tables} has an example, and [docs/tables.md](../docs/tables.md) goes through them.
+ *
+ * @module
+ */
+
+export { Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
+export {
+  type ColumnsOf,
+  type InsertManyOptions,
+  type InsertOptions,
+  type SetPrioritiesOptions,
+  Table,
+  type TableBatch,
+  type TableInfo,
+  type TableSampleOptions,
+} from "./table.ts";
+export type { FilledTableOptions, QueueOptions, TableOptions } from "./table_options.ts";
+export type { TableWaitOptions } from "./_wait.ts";

@@ -1,0 +1,603 @@
+/**
+ * One table of a set.
+ *
+ * @module
+ */
+
+import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { checkOptions } from "../base/option_names.ts";
+import {
+  EXRP_TABLES_INFO_BYTES,
+  EXRP_TABLES_INFO_DELETES,
+  EXRP_TABLES_INFO_EPISODES,
+  EXRP_TABLES_INFO_EPISODES_DELETED,
+  EXRP_TABLES_INFO_INSERTS,
+  EXRP_TABLES_INFO_INSERTS_WAITING,
+  EXRP_TABLES_INFO_PRIORITY_MAX,
+  EXRP_TABLES_INFO_SAMPLERS_WAITING,
+  EXRP_TABLES_INFO_SAMPLES,
+  EXRP_TABLES_INFO_SIZE,
+  EXRP_TABLES_INFO_UNIQUE_SAMPLES,
+} from "../ffi/symbols.ts";
+import type { PaceRule } from "../pace/pace_rule.ts";
+import { MessageWriter } from "../reverb/_bytes.ts";
+import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
+import type { SampleBatch, SampleColumn } from "../reverb/samples.ts";
+import type { Leaf, Nest, StepData } from "../reverb/structure.ts";
+import { newest, oldest } from "../selectors/age_end.ts";
+import { batchOf } from "./_batch.ts";
+import { chunkOf } from "./_chunks.ts";
+import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
+import { type ColumnData, columnsOf } from "./_item_data.ts";
+import type { TableCore, TablesCore } from "./_tables_core.ts";
+import { checkWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
+import {
+  checkLimiter,
+  type FilledTableOptions,
+  lowLimiter,
+  onceFrom,
+  type QueueOptions,
+  type TableOptions,
+} from "./table_options.ts";
+
+/** The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode TableBatch}. */
+export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
+  : D extends Leaf ? SampleColumn
+  : D extends readonly (infer E)[] ? readonly ColumnsOf<E>[]
+  : { readonly [K in keyof D]: ColumnsOf<D[K]> };
+
+/** Sampled items of a {@linkcode Table}, as one typed array for each column. */
+export interface TableBatch<D = StepData> extends Omit<SampleBatch, "data"> {
+  /**
+   * The columns in the structure of the table's signature, or of the data that was inserted first here. They stand in `columns` where neither
+   * is known.
+   */
+  readonly data: ColumnsOf<D>;
+}
+
+/** The options of {@linkcode Table.insert}. */
+export interface InsertOptions extends TableWaitOptions {
+  /** The item's priority, finite and not negative; 1 by default. */
+  readonly priority?: number;
+  /** A priority of its own for the remover; `priority` by default. */
+  readonly removerPriority?: number;
+}
+
+/** The options of {@linkcode Table.insert} for many steps. */
+export interface InsertManyOptions extends TableWaitOptions {
+  /** The priority of each item, finite and not negative. There are as many as there are steps. */
+  readonly priorities: ArrayLike<number>;
+}
+
+/**
+ * The options of {@linkcode Table.sample}.
+ *
+ * @example As many as come within 10 ms
+ * ```ts
+ * import { Table, Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { jobs: Table.queue(100) } });
+ * const jobs = tables.table("jobs");
+ * await jobs.insert(1);
+ * const batch = await jobs.sample(32, { timeoutMs: 10, isPartialAllowed: true });
+ * assertEquals(batch.size, 1);
+ * ```
+ */
+export interface TableSampleOptions extends TableWaitOptions {
+  /** Whether fewer items may be returned, if at least one came when `timeoutMs` was over; false by default. */
+  readonly isPartialAllowed?: boolean;
+}
+
+/** The options of {@linkcode Table.setPriorities}. */
+export interface SetPrioritiesOptions {
+  /** Priorities of their own for the remover; the same priorities by default. */
+  readonly removerPriorities?: ArrayLike<number>;
+}
+
+/** What {@linkcode Table.info} says. */
+export interface TableInfo {
+  /** Items. */
+  readonly size: number;
+  /** Bytes of their data as it is stored. Data that several items share counts once. */
+  readonly bytes: number;
+  /** Items inserted since the last reset. */
+  readonly inserts: number;
+  /** Items sampled since the last reset. */
+  readonly samples: number;
+  /** Items deleted since the last reset, by whatever cause. */
+  readonly deletes: number;
+  /** Items sampled at least once, since the last reset. */
+  readonly uniqueSamples: number;
+  /** Episodes of the items. Each insert is an episode of its own; a writer says where one ends. */
+  readonly episodes: number;
+  /** Episodes that no item refers to any more, since the last reset. */
+  readonly deletedEpisodes: number;
+  /** Items that wait for the rate limiter. */
+  readonly insertsWaiting: number;
+  /** Calls and streams that wait for samples. */
+  readonly samplersWaiting: number;
+  /** The largest priority of an item; 0 without any. */
+  readonly largestPriority: number;
+}
+
+/**
+ * A table of items: each with data, a key, a priority, and how often it was sampled. {@linkcode Tables} makes it.
+ *
+ * Inserts and samples wait for the table's rate limiter. Each wait takes `timeoutMs` and a `signal`. All calls of a set of tables come from one thread.
+ *
+ * @example
+ * ```ts
+ * import { Table, Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { jobs: Table.queue(100) } });
+ * const jobs: Table<{ name: string }> = tables.table("jobs");
+ * await jobs.insert({ name: "first" });
+ * assertEquals([jobs.size, jobs.canSample(1), jobs.canSample(2)], [1, true, false]);
+ * ```
+ */
+export class Table<D = StepData> {
+  readonly #core: TablesCore;
+  readonly #table: TableCore;
+
+  /** Made by {@linkcode Tables}. */
+  constructor(core: TablesCore, table: TableCore) {
+    this.#core = core;
+    this.#table = table;
+  }
+
+  /**
+   * The options of a table that gives each item once, the oldest first. Inserts wait while it has `maxSize` items.
+   *
+   * @param maxSize Items, 1 to 2^28.
+   * @throws {RangeError} For a size out of its range.
+   * @example
+   * ```ts
+   * import { Table, Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { jobs: Table.queue(100) } });
+   * const jobs = tables.table<{ number: number }>("jobs");
+   * await jobs.insert({ number: 1 });
+   * await jobs.insert({ number: 2 });
+   * const { data } = await jobs.sample(2);
+   * assertEquals([...data.number.data], [1, 2]);
+   * assertEquals(jobs.size, 0);
+   * ```
+   */
+  static queue(maxSize: number, options: QueueOptions = {}): TableOptions {
+    return onceFrom("Table.queue()", oldest(), maxSize, options);
+  }
+
+  /**
+   * The options of a table that gives each item once, the newest first. Inserts wait while it has `maxSize` items.
+   *
+   * @param maxSize Items, 1 to 2^28.
+   * @throws {RangeError} For a size out of its range.
+   * @example
+   * ```ts
+   * import { Table, Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { jobs: Table.stack(100) } });
+   * const jobs = tables.table<{ number: number }>("jobs");
+   * await jobs.insert({ number: 1 });
+   * await jobs.insert({ number: 2 });
+   * const { data } = await jobs.sample(2);
+   * assertEquals([...data.number.data], [2, 1]);
+   * ```
+   */
+  static stack(maxSize: number, options: QueueOptions = {}): TableOptions {
+    return onceFrom("Table.stack()", newest(), maxSize, options);
+  }
+
+  /** Its name. */
+  get name(): string {
+    return this.#table.name;
+  }
+
+  /** Its options, with the defaults filled in. `setLimiter` changes the limiter here too. */
+  get options(): FilledTableOptions {
+    return this.#table.options;
+  }
+
+  /** Items in the table. */
+  get size(): number {
+    return this.#info(EXRP_TABLES_INFO_SIZE);
+  }
+
+  /** The largest priority of an item; 0 without any. */
+  get largestPriority(): number {
+    return this.#info(EXRP_TABLES_INFO_PRIORITY_MAX);
+  }
+
+  /**
+   * Inserts one step as an item, and returns its key. With `priorities`, inserts many steps, each as an item, and returns their keys.
+   *
+   * A step is nested data, whose leaves are numbers, typed arrays, texts or `tensor()`s. Each leaf is a column. For many steps, each leaf has a
+   * first dimension of steps: a typed array has a number for each step, and `tensor(values, { shape: [steps, ...] })` has more.
+   *
+   * Waits while the rate limiter holds the items back. Many items go in one by one, as the limiter lets them.
+   *
+   * @throws {TypeError} If the data does not fit the signature, or else the first item that was inserted here.
+   * @throws {RangeError} If a priority is negative, infinite or NaN.
+   * @throws {ReplayError} `timeout`: what was not let in until then is not inserted; the text says how many were. `item-bytes`: the data alone is
+   * more than `maxBytes`. `disposed`.
+   * @example
+   * ```ts
+   * import { tensor } from "@exrp/replay/reverb";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 100 } } });
+   * const steps = tables.table("steps");
+   * await steps.insert({ state: Float32Array.of(1, 2), reward: 0.5 }, { priority: 2 });
+   * const states = tensor(new Float32Array(6), { shape: [3, 2] });
+   * const keys = await steps.insert({ state: states, reward: Float64Array.of(1, 2, 3) }, {
+   *   priorities: [1, 1, 4],
+   * });
+   * assertEquals([keys.length, steps.size, steps.largestPriority], [3, 4, 4]);
+   * ```
+   */
+  insert(data: D, options?: InsertOptions): Promise<bigint>;
+  /** Inserts many steps, each as an item, as `insert` says. */
+  insert(data: StepData, options: InsertManyOptions): Promise<BigUint64Array<ArrayBuffer>>;
+  async insert(
+    data: unknown,
+    options: InsertOptions | InsertManyOptions = {},
+  ): Promise<bigint | BigUint64Array<ArrayBuffer>> {
+    const where = "insert()";
+    if ("priorities" in options) {
+      checkOptions(where, options, ["priorities", ...WAIT_NAMES]);
+      return await this.#insertMany(where, data as StepData, options);
+    }
+    checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
+    checkWait(where, options);
+    const item = this.#itemOf(where, options);
+    const { core, known } = this.#parts();
+    const columns = columnsOf(where, data as StepData, "step", known);
+    known.check(where, columns);
+    const chunk = core.keys.next();
+    const insertion: Insertion = {
+      chunks: [{ key: chunk, bytes: chunkOf(core.codec, chunk, chunk, columns) }],
+      items: [{ ...item, columns: rowsOf(chunk, columns, 0, 1) }],
+    };
+    await this.#insert(where, insertion, columns, data, options);
+    return toBigInt(item.key);
+  }
+
+  async #insertMany(
+    where: string,
+    data: StepData,
+    options: InsertManyOptions,
+  ): Promise<BigUint64Array<ArrayBuffer>> {
+    checkWait(where, options);
+    const { priorities } = options;
+    const { core, known } = this.#parts();
+    const columns = columnsOf(where, data, "steps", known);
+    const count = columns[0]?.rows ?? 0;
+    for (const { rows } of columns) {
+      if (rows !== count) {
+        throw new RangeError(`${where}: all columns need as many steps, got ${count} and ${rows}`);
+      }
+    }
+    if (typeof priorities?.length !== "number" || priorities.length !== count) {
+      throw new RangeError(
+        `${where}: priorities must have a number for each of ${count} steps, got ${
+          show(priorities)
+        }`,
+      );
+    }
+    if (count === 0) throw new RangeError(`${where} needs at least one step`);
+    known.check(where, columns, 1);
+    const chunk = core.keys.next();
+    const items = Array.from({ length: count }, (_, k): NewItem => ({
+      table: this.#table.number,
+      key: core.keys.next(),
+      priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
+      removerPriority: undefined,
+      columns: rowsOf(chunk, columns, k, 1),
+    }));
+    const bytes = chunkOf(core.codec, chunk, chunk, columns);
+    await this.#insert(where, { chunks: [{ key: chunk, bytes }], items }, columns, data, options);
+    return BigUint64Array.from(items, ({ key }) => toBigInt(key));
+  }
+
+  /**
+   * Inserts one item whose columns have numbers of steps of their own, and returns its key. Each leaf has a first dimension of steps, but for plain
+   * numbers and texts: these come back without one.
+   *
+   * @throws {TypeError} If the data does not fit the signature, or else the first item that was inserted here.
+   * @throws {RangeError} If a priority is negative, infinite or NaN.
+   * @throws {ReplayError} `timeout`, `item-bytes` or `disposed`. Then the item is not inserted.
+   * @example Sequences of different lengths
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { sequences: { maxSize: 100 } }, seed: 1 });
+   * type Sequence = { reward: Float32Array; total: number };
+   * const sequences = tables.table<Sequence>("sequences");
+   * await sequences.insertTrajectory({ reward: Float32Array.of(1, 2, 3), total: 6 });
+   * await sequences.insertTrajectory({ reward: Float32Array.of(4), total: 4 });
+   * const { reward, total } = (await sequences.sample(4)).data;
+   * assertEquals(total.shape, [4]);
+   * const lengths = [...reward.lengths ?? []]; // 3 or 1 for each item
+   * assertEquals(reward.shape, [lengths.reduce((sum, steps) => sum + steps, 0)]);
+   * ```
+   */
+  async insertTrajectory(data: D, options: InsertOptions = {}): Promise<bigint> {
+    const where = "insertTrajectory()";
+    checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
+    checkWait(where, options);
+    const item = this.#itemOf(where, options);
+    const { core, known } = this.#parts();
+    const columns = columnsOf(where, data as StepData, "trajectory", known);
+    known.check(where, columns);
+    const episode = core.keys.next();
+    const chunks: { key: Key; bytes: Uint8Array }[] = [];
+    const parts = columns.map((column): NewColumn => {
+      if (column.rows === 0) {
+        throw new RangeError(`${where}: ${column.path.join("/")} needs at least one step`);
+      }
+      const key = core.keys.next();
+      chunks.push({ key, bytes: chunkOf(core.codec, key, episode, [column]) });
+      return {
+        chunk: key,
+        offset: 0,
+        length: column.rows,
+        index: 0,
+        isSqueezed: column.isSqueezed,
+      };
+    });
+    await this.#insert(
+      where,
+      { chunks, items: [{ ...item, columns: parts }] },
+      columns,
+      data,
+      options,
+    );
+    return toBigInt(item.key);
+  }
+
+  #itemOf(
+    where: string,
+    { priority = 1, removerPriority }: InsertOptions,
+  ): Omit<NewItem, "columns"> {
+    checkPriority(`${where}: priority`, priority);
+    if (removerPriority !== undefined) checkPriority(`${where}: removerPriority`, removerPriority);
+    return { table: this.#table.number, key: this.#core.keys.next(), priority, removerPriority };
+  }
+
+  async #insert(
+    where: string,
+    insertion: Insertion,
+    columns: readonly ColumnData[],
+    data: unknown,
+    options: TableWaitOptions,
+  ): Promise<void> {
+    const { inserting } = this.#core;
+    if (inserting.mayNow(insertion)) inserting.now(insertion);
+    else await inserting.later(where, insertion, options);
+    this.#table.known.learn(columns, data);
+  }
+
+  /**
+   * Samples items as one batch. The same item may come several times, unless the sampler is one without replacement.
+   *
+   * Waits while the rate limiter holds samples back. They come one by one, as the limiter lets them through: what came before a wait ended early counts
+   * as sampled, and is lost unless `isPartialAllowed`. With `timeoutMs: 0`, nothing is drawn unless all can be.
+   *
+   * @param count Items, 1 to 2^24.
+   * @throws {ReplayError} `timeout`; `samples-differ` if the items have different columns; `disposed`.
+   * @example
+   * ```ts
+   * import { prioritized } from "@exrp/replay";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * const sampler = prioritized({ alpha: 1, epsilon: 0 });
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 100, sampler } } });
+   * const steps = tables.table<{ state: Float32Array }>("steps");
+   * await steps.insert({ state: Float32Array.of(1, 2) }, { priority: 1 });
+   * await steps.insert({ state: Float32Array.of(3, 4) }, { priority: 0 });
+   * const batch = await steps.sample(32, { timeoutMs: 1000 });
+   * const { state } = batch.data;
+   * assertEquals(state.shape, [32, 1, 2]); // items, steps, the state
+   * assertEquals([...state.data.slice(0, 2)], [1, 2]);
+   * assertEquals(batch.probabilities[0], 1);
+   * steps.setPriorities(batch.keys.slice(0, 1), [3]);
+   * assertEquals(steps.largestPriority, 3);
+   * ```
+   */
+  async sample(count: number, options: TableSampleOptions = {}): Promise<TableBatch<D>> {
+    const where = "sample()";
+    checkInteger(`${where}: count`, count, 1, 2 ** 24);
+    checkOptions(where, options, ["isPartialAllowed", ...WAIT_NAMES]);
+    checkWait(where, options);
+    const isPartialAllowed = checkBoolean(
+      `${where}: isPartialAllowed`,
+      options.isPartialAllowed ?? false,
+    );
+    const { core, sampling, known } = this.#parts();
+    if (options.timeoutMs === 0 && !isPartialAllowed && !this.canSample(count)) {
+      throw new ReplayError(
+        "timeout",
+        `${where}: the rate limiter of table ${
+          show(this.name)
+        } lets no ${count} samples through now, and timeoutMs is 0; nothing was drawn`,
+      );
+    }
+    const drawn = sampling.sample(where, count, options, isPartialAllowed);
+    const message = drawn instanceof Uint8Array ? drawn : await drawn;
+    return batchOf<D>(core.decoder, message, known.nest);
+  }
+
+  /**
+   * Sets priorities of items by their keys. Keys of items that have gone are passed over. All is checked first: a call that throws has
+   * changed nothing.
+   *
+   * @param priorities One for each key, finite and not negative.
+   * @throws {RangeError} If there is not one priority for each key, or one is negative, infinite or NaN.
+   * @throws {ReplayError} `disposed`.
+   * @example A remover with priorities of its own
+   * ```ts
+   * import { highestPriority, lowestPriority } from "@exrp/replay";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * const rules = { sampler: highestPriority(), remover: lowestPriority() };
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 2, ...rules } } });
+   * const steps = tables.table<number>("steps");
+   * const keys = [await steps.insert(10), await steps.insert(20)];
+   * steps.setPriorities(keys, [5, 1], { removerPriorities: [0, 9] });
+   * await steps.insert(30, { priority: 2 }); // 10 goes, although it is drawn first
+   * assertEquals([...(await steps.sample(1)).data.data], [30]);
+   * ```
+   */
+  setPriorities(
+    keys: ArrayLike<bigint>,
+    priorities: ArrayLike<number>,
+    options: SetPrioritiesOptions = {},
+  ): void {
+    const where = "setPriorities()";
+    checkOptions(where, options, ["removerPriorities"]);
+    const { removerPriorities } = options;
+    checkCount(where, "priorities", keys, priorities);
+    if (removerPriorities !== undefined) {
+      checkCount(where, "removerPriorities", keys, removerPriorities);
+    }
+    const writer = this.#mutation();
+    for (let k = 0; k < keys.length; k++) {
+      writer.begin(2);
+      writer.key(1, keyAt(where, keys, k));
+      writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
+      const own = removerPriorities?.[k];
+      if (own !== undefined) {
+        writer.double(100, checkPriority(`${where}: removerPriorities[${k}]`, own));
+      }
+      writer.end();
+    }
+    this.#core.low.mutate(writer.message());
+  }
+
+  /**
+   * Deletes items by their keys. Keys of items that have gone are passed over.
+   *
+   * @throws {ReplayError} `disposed`.
+   */
+  delete(keys: ArrayLike<bigint>): void {
+    const writer = this.#mutation();
+    writer.keys(3, Array.from(keys, (_, k) => keyAt("delete()", keys, k)));
+    this.#core.low.mutate(writer.message());
+  }
+
+  #mutation(): MessageWriter {
+    const writer = new MessageWriter();
+    writer.text(1, this.name);
+    return writer;
+  }
+
+  /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
+  reset(): void {
+    this.#table.known.forget();
+    this.#core.low.reset(this.#table.number);
+  }
+
+  /** What the table holds, and what it has counted. */
+  info(): TableInfo {
+    const info = this.#core.low.info(this.#table.number);
+    const at = (index: number): number => info[index] ?? 0;
+    return {
+      size: at(EXRP_TABLES_INFO_SIZE),
+      bytes: at(EXRP_TABLES_INFO_BYTES),
+      inserts: at(EXRP_TABLES_INFO_INSERTS),
+      samples: at(EXRP_TABLES_INFO_SAMPLES),
+      deletes: at(EXRP_TABLES_INFO_DELETES),
+      uniqueSamples: at(EXRP_TABLES_INFO_UNIQUE_SAMPLES),
+      episodes: at(EXRP_TABLES_INFO_EPISODES),
+      deletedEpisodes: at(EXRP_TABLES_INFO_EPISODES_DELETED),
+      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING) +
+        this.#core.inserting.waiting(this.#table.number),
+      samplersWaiting: at(EXRP_TABLES_INFO_SAMPLERS_WAITING),
+      largestPriority: at(EXRP_TABLES_INFO_PRIORITY_MAX),
+    };
+  }
+
+  /** Whether the rate limiter lets `count` items in now. */
+  canInsert(count = 1): boolean {
+    checkInteger("canInsert(): count", count, 1, 2 ** 32 - 1);
+    return this.#core.low.canInsert(this.#table.number, count);
+  }
+
+  /** Whether the rate limiter lets `count` samples through now. */
+  canSample(count = 1): boolean {
+    checkInteger("canSample(): count", count, 1, 2 ** 32 - 1);
+    return this.#core.low.canSample(this.#table.number, count);
+  }
+
+  /**
+   * Gives the table another rate limiter from now on. Counts stay, and what waits and is now allowed goes on.
+   *
+   * @example
+   * ```ts
+   * import { minSize } from "@exrp/replay";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 100, limiter: minSize(10) } } });
+   * const steps = tables.table("steps");
+   * const waiting = steps.sample(1);
+   * await steps.insert(7);
+   * steps.setLimiter(minSize(1));
+   * assertEquals((await waiting).size, 1);
+   * ```
+   */
+  setLimiter(limiter: PaceRule): void {
+    checkLimiter("setLimiter(): limiter", limiter);
+    this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));
+    this.#table.options = { ...this.#table.options, limiter };
+  }
+
+  #info(index: number): number {
+    return this.#core.low.info(this.#table.number)[index] ?? 0;
+  }
+
+  #parts(): { core: TablesCore } & Pick<TableCore, "sampling" | "known"> {
+    return { core: this.#core, sampling: this.#table.sampling, known: this.#table.known };
+  }
+}
+
+/** One row of each column of a chunk. */
+function rowsOf(
+  chunk: Key,
+  columns: readonly ColumnData[],
+  offset: number,
+  length: number,
+): NewColumn[] {
+  return columns.map((_, index) => ({ chunk, offset, length, index, isSqueezed: false }));
+}
+
+function checkPriority(where: string, priority: unknown): number {
+  return checkNumber(where, priority, 0);
+}
+
+function checkCount(
+  where: string,
+  name: string,
+  keys: ArrayLike<bigint>,
+  numbers: ArrayLike<number>,
+): void {
+  if (typeof keys?.length === "number" && numbers?.length === keys.length) return;
+  throw new RangeError(
+    `${where}: ${name} must have a number for each key, got ${show(keys)} and ${show(numbers)}`,
+  );
+}
+
+function keyAt(where: string, keys: ArrayLike<bigint>, k: number): Key {
+  const key = keys[k];
+  if (typeof key === "bigint" && key >= 0n && key < 2n ** 64n) return keyOf(key);
+  throw new TypeError(`${where}: keys[${k}] must be a bigint of 0 to 2^64 - 1, got ${show(key)}`);
+}

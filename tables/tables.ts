@@ -1,0 +1,317 @@
+/**
+ * A set of tables in this process.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { dispose } from "../base/platform.ts";
+import { openKernel } from "../ffi/library.ts";
+import {
+  EXRP_TABLES_STORE_CHUNK_BYTES,
+  EXRP_TABLES_STORE_CHUNKS,
+  EXRP_TABLES_STORE_MEMORY_BYTES,
+} from "../ffi/symbols.ts";
+import { type Key, KeySource, toBigInt } from "../reverb/_keys.ts";
+import { ItemStream } from "../reverb/_item_stream.ts";
+import type { Config } from "../reverb/patterns.ts";
+import type { StepData } from "../reverb/structure.ts";
+import { newStructuredWriter, type StructuredWriter } from "../reverb/structured_writer.ts";
+import type { WriterDoor } from "../reverb/_trajectories.ts";
+import {
+  type FlatStep,
+  newTrajectoryWriter,
+  type TrajectoryWriter,
+} from "../reverb/trajectory_writer.ts";
+import { newWriter, type Writer } from "../reverb/writer.ts";
+import type {
+  StructuredWriterOptions,
+  TrajectoryWriterOptions,
+  WriterOptions,
+} from "../reverb/writer_options.ts";
+import { SampleDecoder } from "../wire/samples.ts";
+import { TensorCodec } from "../wire/tensor_codec.ts";
+import { chunkOf } from "./_chunks.ts";
+import { Inserting, type Insertion } from "./_inserting.ts";
+import { columnsOf, KnownColumns } from "./_item_data.ts";
+import { LocalChannel } from "./_local_channel.ts";
+import { Sampling } from "./_sampling.ts";
+import type { TableCore, TablesCore } from "./_tables_core.ts";
+import { checkWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
+import { LowTables } from "./low.ts";
+import { Table } from "./table.ts";
+import { fillTableOptions, lowTable, type TableOptions } from "./table_options.ts";
+
+/** The options of {@linkcode Tables.create}. {@linkcode Tables} has an example. */
+export interface TablesOptions {
+  /** The tables by name: 1 to 64. */
+  readonly tables: Readonly<Record<string, TableOptions>>;
+  /** A whole number, 0 to 2^53: the same seed and the same calls give the same draws. Random by default. */
+  readonly seed?: number;
+  /** Which kernel runs: the native one, that of WebAssembly, or `"auto"`, the default: whichever can. */
+  readonly backend?: "auto" | "native" | "wasm";
+  /** The path of the native kernel, as in `ExperienceReplay.create`. */
+  readonly kernelPath?: string | URL;
+  /** The folder for the kernel that the package carries, as in `ExperienceReplay.create`. */
+  readonly kernelCache?: string | URL;
+}
+
+/** What {@linkcode Tables.info} says. */
+export interface TablesInfo {
+  /** Pieces of data that items, writers and samples refer to. */
+  readonly chunks: number;
+  /** Their bytes, as they are stored. */
+  readonly chunkBytes: number;
+  /** Bytes of all memory of the set in the kernel. */
+  readonly memoryBytes: number;
+}
+
+const TABLES_MAX = 64;
+
+/** The low door to the same tables: messages in, messages out. Servers use it. */
+export let lowOf: (tables: Tables) => LowTables;
+
+/**
+ * Tables of items that are inserted, sampled and removed by rules, as those of DeepMind's Reverb, in this process and without a server.
+ *
+ * A {@linkcode Table} has a sampler and a remover, each any selector that runs in the kernel, and a rate limiter. Items share their data: an item in
+ * two tables is stored once. `serve()` of `@exrp/replay/server` offers the same tables to Reverb's clients.
+ *
+ * @example
+ * ```ts
+ * import { oldest, prioritized, samplesPerInsert } from "@exrp/replay";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({
+ *   tables: {
+ *     replay: {
+ *       sampler: prioritized({ alpha: 0.8 }),
+ *       remover: oldest(),
+ *       maxSize: 100_000,
+ *       limiter: samplesPerInsert(8, { minSize: 2, error: 64 }),
+ *     },
+ *   },
+ *   seed: 1,
+ * });
+ * const replay = tables.table<{ state: Float32Array; action: number }>("replay");
+ * await replay.insert({ state: Float32Array.of(0, 1), action: 3 }, { priority: 1 });
+ * await replay.insert({ state: Float32Array.of(1, 0), action: 2 }, { priority: 2 });
+ *
+ * const { data, keys } = await replay.sample(16, { timeoutMs: 1000 });
+ * assertEquals(data.state.shape, [16, 1, 2]);
+ * assertEquals(data.action.shape, [16, 1]);
+ * replay.setPriorities(keys, new Float64Array(16).fill(0.5));
+ * ```
+ */
+export class Tables implements Disposable {
+  readonly #core: TablesCore;
+  readonly #tables = new Map<string, TableCore>();
+  #isDisposed = false;
+
+  private constructor(core: TablesCore, tables: readonly TableCore[]) {
+    this.#core = core;
+    for (const table of tables) this.#tables.set(table.name, table);
+  }
+
+  static {
+    lowOf = (tables) => tables.#core.low;
+  }
+
+  /**
+   * Makes tables.
+   *
+   * @throws {TypeError} For an option that is unknown or of the wrong kind.
+   * @throws {RangeError} For a number out of its range, or no table.
+   * @throws {ReplayError} `kernel-missing`, `memory` or `limit`.
+   */
+  static async create(options: TablesOptions): Promise<Tables> {
+    const where = "Tables.create()";
+    checkOptions(where, options, ["tables", "seed", "backend", "kernelPath", "kernelCache"]);
+    const { tables, seed = Math.floor(Math.random() * 2 ** 53), ...place } = options;
+    if (typeof tables !== "object" || tables === null) {
+      throw new TypeError(
+        `${where}: tables must be an object of tables by name, got ${show(tables)}`,
+      );
+    }
+    checkInteger(`${where}: seed`, seed, 0, 2 ** 53);
+    const filled = Object.entries(tables).map(([name, table]) => ({
+      name,
+      options: fillTableOptions(`${where}: tables.${name}`, table),
+    }));
+    checkInteger(`${where}: the number of tables`, filled.length, 1, TABLES_MAX);
+    const kernel = await openKernel(place);
+    const low = LowTables.create(
+      kernel,
+      filled.map(({ name, options }) => lowTable(name, options)),
+      seed,
+    );
+    const core: TablesCore = {
+      low,
+      codec: new TensorCodec(kernel),
+      decoder: new SampleDecoder(kernel),
+      keys: new KeySource(),
+      inserting: new Inserting(low),
+    };
+    return new Tables(
+      core,
+      filled.map(({ name, options }, number) => ({
+        name,
+        number,
+        options,
+        sampling: new Sampling(low, number),
+        known: new KnownColumns(options.signature),
+      })),
+    );
+  }
+
+  /** The names of the tables. */
+  get names(): string[] {
+    return [...this.#tables.keys()];
+  }
+
+  /**
+   * A table by its name. The type parameter is that of your data, so that TypeScript knows the columns of its batches.
+   *
+   * @throws {ReplayError} `table-unknown`.
+   */
+  table<D = StepData>(name: string): Table<D> {
+    return new Table<D>(this.#core, this.#find(name));
+  }
+
+  #find(name: string): TableCore {
+    const table = this.#tables.get(name);
+    if (table !== undefined) return table;
+    this.#core.low.numberOf(name); // throws
+    throw new ReplayError("table-unknown", `there is no table ${show(name)}`);
+  }
+
+  /**
+   * Inserts one step into several tables, each with a priority of its own, and returns the keys of the items by table. The data is stored once.
+   *
+   * @throws {TypeError} If the data does not fit a table.
+   * @throws {ReplayError} `table-unknown`, `timeout`, `item-bytes` or `disposed`. After a `timeout`, some tables may have their item; the text says how
+   * many do.
+   * @example
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { all: { maxSize: 100 }, latest: { maxSize: 2 } } });
+   * for (let k = 0; k < 4; k++) await tables.insert({ reward: k }, { all: 1, latest: 1 });
+   * assertEquals([tables.table("all").size, tables.table("latest").size], [4, 2]);
+   * assertEquals(tables.info().chunks, 4);
+   * ```
+   */
+  async insert(
+    data: StepData,
+    priorities: Readonly<Record<string, number>>,
+    options: TableWaitOptions = {},
+  ): Promise<Record<string, bigint>> {
+    const where = "insert()";
+    checkOptions(where, options, WAIT_NAMES);
+    checkWait(where, options);
+    const { codec, keys, inserting } = this.#core;
+    const places = Object.entries(priorities).map(([name, priority]) => ({
+      table: this.#find(name),
+      priority: checkNumber(`${where}: the priority for table ${show(name)}`, priority, 0),
+    }));
+    const [first] = places;
+    if (first === undefined) {
+      throw new TypeError(`${where} needs a priority for at least one table`);
+    }
+    const columns = columnsOf(where, data, "step", first.table.known);
+    for (const { table } of places) table.known.check(where, columns);
+    const chunk = keys.next();
+    const items = places.map(({ table, priority }) => ({
+      table: table.number,
+      key: keys.next(),
+      priority,
+      removerPriority: undefined,
+      columns: columns.map((_, index) => ({
+        chunk,
+        offset: 0,
+        length: 1,
+        index,
+        isSqueezed: false,
+      })),
+    }));
+    const insertion: Insertion = {
+      chunks: [{ key: chunk, bytes: chunkOf(codec, chunk, chunk, columns) }],
+      items,
+    };
+    if (inserting.mayNow(insertion)) inserting.now(insertion);
+    else await inserting.later(where, insertion, options);
+    for (const { table } of places) table.known.learn(columns, data);
+    const made = (k: number): Key => items[k]?.key ?? { low: 0, high: 0 };
+    return Object.fromEntries(places.map(({ table }, k) => [table.name, toBigInt(made(k))]));
+  }
+
+  /** A writer of items that are the latest steps: the `Writer` of `@exrp/replay/reverb`, without a server. */
+  writer(options: WriterOptions): Writer {
+    return newWriter(this.#door(), options);
+  }
+
+  /**
+   * A writer of items whose columns are any parts of the latest steps: the `TrajectoryWriter` of `@exrp/replay/reverb`, without a server. Steps that
+   * several items share are stored once.
+   *
+   * @example
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { pairs: { maxSize: 100 } } });
+   * await using writer = tables.trajectoryWriter<{ state: Float32Array }>({ numKeepAliveRefs: 2 });
+   * for (let k = 0; k < 5; k++) {
+   *   writer.append({ state: Float32Array.of(k) });
+   *   if (k > 0) await writer.createItem("pairs", 1, { states: writer.history.state.slice(-2) });
+   * }
+   * await writer.flush();
+   * const { columns } = await tables.table("pairs").sample(8);
+   * assertEquals(columns.map(({ shape }) => shape), [[8, 2, 1]]);
+   * ```
+   */
+  trajectoryWriter<D = FlatStep>(options: TrajectoryWriterOptions): TrajectoryWriter<D> {
+    return newTrajectoryWriter<D>(this.#door(), options);
+  }
+
+  /** A writer that makes items by patterns and conditions: the `StructuredWriter` of `@exrp/replay/reverb`, without a server. */
+  structuredWriter(
+    configs: readonly Config[],
+    options: StructuredWriterOptions = {},
+  ): StructuredWriter {
+    return newStructuredWriter(this.#door(), configs, options);
+  }
+
+  #door(): WriterDoor {
+    const { low, codec } = this.#core;
+    const signatures = new Map(
+      [...this.#tables].map(([name, { known }]) => [name, known.signature]),
+    );
+    return { stream: new ItemStream(new LocalChannel(low)), codec, signatures };
+  }
+
+  /** What the whole set holds. */
+  info(): TablesInfo {
+    const info = this.#core.low.storeInfo();
+    return {
+      chunks: info[EXRP_TABLES_STORE_CHUNKS] ?? 0,
+      chunkBytes: info[EXRP_TABLES_STORE_CHUNK_BYTES] ?? 0,
+      memoryBytes: info[EXRP_TABLES_STORE_MEMORY_BYTES] ?? 0,
+    };
+  }
+
+  /** Frees the tables. Calls that wait end with the error `disposed`. A second call does nothing. */
+  [dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    const { low, inserting } = this.#core;
+    low[dispose]();
+    const error = new ReplayError("disposed", "the tables were disposed while the call waited");
+    inserting.end(error);
+    for (const { sampling } of this.#tables.values()) sampling.end(error);
+  }
+}

@@ -1,0 +1,22 @@
+/** Tests of tables on both kernels. */
+import { Tables, type TablesOptions } from "../../tables/mod.ts";
+
+/** Makes tables on the kernel of a test. */
+export type Create = (options: Omit<TablesOptions, "backend">) => Promise<Tables>;
+
+/** Registers a test for each kernel. */
+export function onBoth(name: string, fn: (create: Create) => Promise<void>): void {
+  for (const backend of ["native", "wasm"] as const) {
+    Deno.test(`${name} (${backend})`, () =>
+      fn((options) => Tables.create({ ...options, backend })));
+  }
+}
+
+/** Whether a promise is settled once everything else that is ready has had its turn. */
+export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const note = (): void => void (settled = true);
+  promise.then(note, note);
+  await new Promise((done) => setTimeout(done, 0));
+  return settled;
+}

@@ -1,0 +1,69 @@
+/** Tables of this process, served: what one side inserts, the other samples. */
+import { assertEquals } from "@std/assert";
+import { oldest } from "../../mod.ts";
+import { ReverbClient, tensor } from "../../reverb/mod.ts";
+import { serve } from "../../server/serve.ts";
+import { Table } from "../../tables/mod.ts";
+import { besideReverb, runPython } from "../reverb/_real.ts";
+import { Tables } from "../../tables/mod.ts";
+import { onBoth } from "./_backends.ts";
+
+onBoth("a client of the server and the program itself see the same tables", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(2), s: { maxSize: 9 } } });
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(`localhost:${server.port}`);
+  const queue = tables.table("q");
+  await client.insert({ a: Float32Array.of(1, 2), b: 3 }, { q: 1, s: 5 });
+  assertEquals([tables.table("s").largestPriority, tables.info().chunks], [5, 1]);
+  const [here] = (await queue.sample(1)).columns;
+  assertEquals([here?.dtype, ...here?.data ?? []], ["float32", 1, 2]);
+
+  // Whoever waits on one side goes on by what the other does.
+  const waiting = client.sample("q", 1, { timeoutMs: 5000 });
+  const key = await queue.insert({ a: Float32Array.of(7, 8), b: 4 });
+  assertEquals([...(await waiting).keys], [key]);
+  await queue.insert({ a: Float32Array.of(0, 0), b: 0 });
+  await queue.insert({ a: Float32Array.of(0, 0), b: 1 });
+  const insert = queue.insert({ a: Float32Array.of(0, 0), b: 2 });
+  assertEquals((await client.sample("q", 1)).columns[1]?.data, Float64Array.of(0));
+  await insert;
+  assertEquals(queue.size, 2);
+});
+
+const SCRIPT = `
+import sys, json, numpy as np, reverb
+client = reverb.Client("localhost:" + sys.argv[1])
+rows = []
+for sample in client.sample("t", 2):
+    rows.append([np.asarray(x).tolist() for x in sample[0].data])
+with client.trajectory_writer(num_keep_alive_refs=2) as writer:
+    for k in range(2):
+        writer.append({"state": np.full(2, k, np.float32), "action": np.int32(k)})
+    writer.create_item("t", 1.0, {"state": writer.history["state"][-1:], "action": writer.history["action"][-1:]})
+    writer.flush()
+print(json.dumps(rows))
+`;
+
+besideReverb(
+  "Reverb's own client samples what this program inserted, as time steps, and the other way round",
+  async () => {
+    const signature = {
+      action: { dtype: "int32", shape: [1] },
+      state: { dtype: "float32", shape: [1, 2] },
+    };
+    using tables = await Tables.create({
+      tables: { t: { maxSize: 9, sampler: oldest(), maxTimesSampled: 1, signature } },
+    });
+    await using server = await serve({ tables });
+    const table = tables.table<{ state: Float32Array; action: number }>("t");
+    await table.insert({ state: Float32Array.of(1, 2), action: 3 });
+    const states = tensor(Float32Array.of(4, 5), { shape: [1, 2] });
+    await tables.table("t").insert({ state: states, action: Int32Array.of(6) }, {
+      priorities: [1],
+    });
+    const rows = JSON.parse(await runPython(SCRIPT, [server.port]));
+    assertEquals(rows, [[3, [1, 2]], [6, [4, 5]]]);
+    const { data } = await table.sample(1);
+    assertEquals([[...data.action.data], [...data.state.data]], [[1], [1, 1]]);
+  },
+);

@@ -1,0 +1,399 @@
+/** Tables in process: what goes in comes out, and sampler, remover and limits do what Reverb's do. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  highestPriority,
+  lowestPriority,
+  newest,
+  oldest,
+  prioritized,
+  uniform,
+  withoutReplacement,
+} from "../../mod.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { tensor } from "../../reverb/mod.ts";
+import { Table, type TableOptions } from "../../tables/mod.ts";
+import { onBoth } from "./_backends.ts";
+
+const SEED = 20261122;
+
+onBoth("one step comes back as one row of each column, in its structure", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 10 } }, seed: 1 });
+  const data = {
+    state: {
+      position: Float32Array.of(1, 2),
+      velocity: tensor(new Float64Array(6), { shape: [2, 3] }),
+    },
+    action: 3,
+    flags: [true, Uint8Array.of(7)],
+    text: "left",
+    big: 2n ** 60n,
+  };
+  const table = tables.table<typeof data>("t");
+  const key = await table.insert(data, { priority: 2.5 });
+  const batch = await table.sample(3);
+  assertEquals([...batch.keys], [key, key, key]);
+  assertEquals([...batch.priorities], [2.5, 2.5, 2.5]);
+  assertEquals([...batch.probabilities], [1, 1, 1]);
+  assertEquals([...batch.tableSizes], [1, 1, 1]);
+  assertEquals([...batch.timesSampled], [1, 2, 3]);
+  const { action, big, flags, state, text } = batch.data;
+  const described = [
+    action,
+    big,
+    flags[0],
+    flags[1],
+    state.position,
+    state.velocity,
+    text,
+  ].map((column) => [column?.dtype, column?.shape]);
+  assertEquals(described, [
+    ["float64", [3, 1]],
+    ["int64", [3, 1]],
+    ["bool", [3, 1]],
+    ["uint8", [3, 1, 1]],
+    ["float32", [3, 1, 2]],
+    ["float64", [3, 1, 2, 3]],
+    ["string", [3, 1]],
+  ]);
+  // Python's clients see the leaves in the same order: by sorted keys.
+  assertEquals(batch.columns.map(({ dtype }) => dtype), described.map(([dtype]) => dtype));
+  assertEquals([...batch.columns[4]?.data ?? []], [1, 2, 1, 2, 1, 2]);
+  assertEquals(new TextDecoder().decode(batch.columns[6]?.data[0] as Uint8Array), "left");
+});
+
+onBoth("many steps are items of their own on shared data", async (create) => {
+  using tables = await create({
+    tables: { t: { maxSize: 100, sampler: oldest(), maxTimesSampled: 1 } },
+  });
+  const table = tables.table("t");
+  const values = Float32Array.from({ length: 10 }, (_, k) => k);
+  const keys = await table.insert({ a: tensor(values, { shape: [5, 2] }), b: new Int32Array(5) }, {
+    priorities: [1, 2, 3, 4, 5],
+  });
+  assertEquals(keys.length, 5);
+  assertEquals([table.size, tables.info().chunks], [5, 1]);
+  const batch = await table.sample(5);
+  assertEquals([...batch.keys], [...keys]);
+  assertEquals([...batch.priorities], [1, 2, 3, 4, 5]);
+  assertEquals(batch.columns[0]?.shape, [5, 1, 2]);
+  assertEquals([...batch.columns[0]?.data ?? []], [...values]);
+  assertEquals([table.size, tables.info().chunks], [0, 0]);
+  await assertRejects(
+    () =>
+      table.insert({ a: tensor(values, { shape: [5, 2] }), b: new Int32Array(4) }, {
+        priorities: [1],
+      }),
+    RangeError,
+    "all columns need as many steps, got 5 and 4",
+  );
+  await assertRejects(
+    () => table.insert(Float32Array.of(1, 2), { priorities: [1] }),
+    RangeError,
+    "priorities must have a number for each of 2 steps",
+  );
+  assertEquals(table.size, 0);
+});
+
+onBoth(
+  "trajectories have lengths of their own, and plain values no dimension of steps",
+  async (create) => {
+    using tables = await create({
+      tables: { t: { maxSize: 9, sampler: oldest(), maxTimesSampled: 1 } },
+    });
+    const table = tables.table<{ x: Float32Array; y: Int32Array; z: number }>("t");
+    const y = (count: number): Int32Array<ArrayBuffer> =>
+      Int32Array.from({ length: count }, (_, k) => k);
+    await table.insertTrajectory({ x: Float32Array.of(1, 2, 3), y: y(2), z: 7 });
+    await table.insertTrajectory({ x: Float32Array.of(4), y: y(2), z: 8 });
+    const { data } = await table.sample(2);
+    assertEquals(data.x.shape, [4]);
+    assertEquals([...data.x.data], [1, 2, 3, 4]);
+    assertEquals([...data.x.lengths ?? []], [3, 1]);
+    assertEquals([data.y.shape, data.y.lengths], [[2, 2], undefined]);
+    assertEquals([data.z.shape, ...data.z.data], [[2], 7, 8]);
+    await assertRejects(
+      () => table.insertTrajectory({ x: new Float32Array(0), y: y(1), z: 1 }),
+      RangeError,
+      "x needs at least one step",
+    );
+  },
+);
+
+/** Inserts items with these priorities and these numbers as data, and returns the numbers that stay, in order. */
+async function stays(
+  create: Parameters<Parameters<typeof onBoth>[1]>[0],
+  options: TableOptions,
+  priorities: readonly number[],
+): Promise<number[]> {
+  using tables = await create({
+    tables: { t: { ...options, sampler: withoutReplacement() } },
+    seed: 3,
+  });
+  const table = tables.table("t");
+  for (const [k, priority] of priorities.entries()) await table.insert(k, { priority });
+  const { columns } = await table.sample(table.size);
+  return [...columns[0]?.data as Float64Array].sort((a, b) => a - b);
+}
+
+onBoth(
+  "the remover's choice goes once there is one item too many, and that may be the new one",
+  async (create) => {
+    const given = [5, 6, 1, 7, 7];
+    assertEquals(await stays(create, { maxSize: 2, remover: oldest() }, given), [3, 4]);
+    assertEquals(await stays(create, { maxSize: 2, remover: newest() }, given), [0, 1]);
+    assertEquals(await stays(create, { maxSize: 2, remover: lowestPriority() }, [5, 6, 1]), [0, 1]);
+    assertEquals(await stays(create, { maxSize: 2, remover: highestPriority() }, [5, 6, 1]), [
+      0,
+      2,
+    ]);
+    // Of equal priorities, the one inserted first goes.
+    assertEquals(await stays(create, { maxSize: 2, remover: lowestPriority() }, given), [3, 4]);
+  },
+);
+
+onBoth("the remover may have priorities of its own", async (create) => {
+  using tables = await create({
+    tables: { t: { maxSize: 2, sampler: highestPriority(), remover: lowestPriority() } },
+  });
+  const table = tables.table("t");
+  const first = await table.insert(1, { priority: 9, removerPriority: 1 });
+  await table.insert(2, { priority: 1, removerPriority: 5 });
+  await table.insert(3, { priority: 2, removerPriority: 5 });
+  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [3]); // 1 has gone, whatever its priority
+  const keys = (await table.sample(1)).keys;
+  table.setPriorities(keys, [2], { removerPriorities: [0] });
+  await table.insert(4, { priority: 1 });
+  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [2]);
+  table.setPriorities([first], [100]); // it is not there any more
+  assertEquals(table.largestPriority, 1);
+});
+
+onBoth("samplers: the ends, proportional draws, and draws without replacement", async (create) => {
+  using tables = await create({
+    tables: {
+      oldest: { maxSize: 9, sampler: oldest() },
+      newest: { maxSize: 9, sampler: newest() },
+      highest: { maxSize: 9, sampler: highestPriority() },
+      lowest: { maxSize: 9, sampler: lowestPriority() },
+      each: { maxSize: 9, sampler: withoutReplacement() },
+      some: { maxSize: 9, sampler: prioritized({ alpha: 1, epsilon: 0 }) },
+    },
+    seed: SEED,
+  });
+  const priorities = [3, 1, 4, 1, 5];
+  for (const [k, priority] of priorities.entries()) {
+    await tables.insert(k, Object.fromEntries(tables.names.map((name) => [name, priority])));
+  }
+  assertEquals(tables.info().chunks, 5);
+  const draw = async (
+    name: string,
+    count: number,
+  ): Promise<number[]> => [
+    ...(await tables.table(name).sample(count)).columns[0]?.data as Float64Array,
+  ];
+  assertEquals(await draw("oldest", 2), [0, 0]);
+  assertEquals(await draw("newest", 2), [4, 4]);
+  assertEquals(await draw("highest", 2), [4, 4]);
+  assertEquals(await draw("lowest", 2), [1, 1]);
+  assertEquals((await draw("each", 5)).sort(), [0, 1, 2, 3, 4]);
+  const counts = [0, 0, 0, 0, 0];
+  const batch = await tables.table("some").sample(14_000);
+  for (const value of batch.columns[0]?.data as Float64Array) {
+    counts[value] = (counts[value] ?? 0) + 1;
+  }
+  // 1,000 for each unit of priority; a sixth of the spread of the rarest is 5 standard deviations.
+  for (const [k, priority] of priorities.entries()) {
+    assert(
+      Math.abs((counts[k] ?? 0) - 1000 * priority) < 5 * Math.sqrt(1000 * priority),
+      `${counts}`,
+    );
+  }
+  assertEquals(batch.probabilities[0], (batch.priorities[0] ?? 0) / 14);
+});
+
+Deno.test("the same seed and the same calls give the same draws on both kernels, and another seed others", async () => {
+  const { Tables } = await import("../../tables/mod.ts");
+  const draws = async (backend: "native" | "wasm", seed: number): Promise<string> => {
+    using tables = await Tables.create({
+      tables: { t: { maxSize: 50, sampler: uniform() } },
+      seed,
+      backend,
+    });
+    const table = tables.table("t");
+    for (let k = 0; k < 60; k++) await table.insert(k);
+    return String((await table.sample(40)).columns[0]?.data);
+  };
+  assertEquals(await draws("native", 5), await draws("wasm", 5));
+  assert(await draws("native", 5) !== await draws("native", 6));
+});
+
+onBoth("priorities: all is checked before anything changes", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 9, sampler: highestPriority() } } });
+  const table = tables.table("t");
+  const a = await table.insert(1, { priority: 1 });
+  const b = await table.insert(2, { priority: 2 });
+  for (const wrong of [-1, NaN, Infinity]) {
+    assertThrows(
+      () => table.setPriorities([a, b], [9, wrong]),
+      RangeError,
+      "priorities[1] must be",
+    );
+    await assertRejects(() => table.insert(3, { priority: wrong }), RangeError, "priority must be");
+    await assertRejects(() => table.insert(3, { removerPriority: wrong }), RangeError);
+  }
+  assertThrows(() => table.setPriorities([a], [1, 2]), RangeError, "a number for each key");
+  assertThrows(
+    () => table.setPriorities([1 as unknown as bigint], [1]),
+    TypeError,
+    "must be a bigint",
+  );
+  assertEquals([table.largestPriority, table.size], [2, 2]);
+  table.setPriorities(BigUint64Array.of(a, 12345n), Float32Array.of(3, 4));
+  assertEquals(table.largestPriority, 3);
+  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [1]);
+  table.delete([a, 12345n]);
+  assertEquals([table.size, table.largestPriority], [1, 2]);
+});
+
+onBoth("counts are Reverb's, and reset begins them anew", async (create) => {
+  using tables = await create({
+    tables: { t: { maxSize: 3, sampler: oldest(), maxTimesSampled: 2 } },
+  });
+  const table = tables.table("t");
+  for (let k = 0; k < 4; k++) await table.insert(k);
+  await table.sample(3);
+  const info = table.info();
+  assertEquals(
+    [
+      info.size,
+      info.inserts,
+      info.samples,
+      info.deletes,
+      info.uniqueSamples,
+      info.episodes,
+      info.deletedEpisodes,
+    ],
+    [2, 4, 3, 2, 2, 2, 2],
+  );
+  assert(info.bytes > 0);
+  table.reset();
+  const empty = table.info();
+  assertEquals(
+    [empty.size, empty.inserts, empty.samples, empty.deletes, empty.uniqueSamples, empty.bytes],
+    [0, 0, 0, 0, 0, 0],
+  );
+  assertEquals(tables.info().chunks, 0);
+});
+
+onBoth("maxBytes makes items go, and refuses one that alone is more", async (create) => {
+  const random = crypto.getRandomValues(new Uint8Array(1000));
+  using tables = await create({ tables: { t: { maxSize: 100, maxBytes: 5000 } } });
+  const table = tables.table("t");
+  for (let k = 0; k < 10; k++) await table.insert(random);
+  const { size, bytes } = table.info();
+  assert(size >= 3 && size < 5 && bytes <= 5000, `${size} items of ${bytes} bytes`);
+  const large = crypto.getRandomValues(new Uint8Array(6000));
+  const error = await assertRejects(
+    () => table.insertTrajectory(tensor(large, { shape: [6, 1000] })),
+    ReplayError,
+  );
+  assertEquals(error.code, "item-bytes");
+  assertEquals(table.info().size, size);
+});
+
+onBoth(
+  "a signature says what goes in: numbers take its dtypes, and what does not fit is refused",
+  async (create) => {
+    const signature = {
+      state: { dtype: "float32", shape: [1, 2] },
+      action: { dtype: "int32", shape: [null] },
+    };
+    using tables = await create({ tables: { t: { maxSize: 9, signature } } });
+    const table = tables.table<{ state: Float32Array; action: number }>("t");
+    await table.insert({ action: 3, state: Float32Array.of(1, 2) });
+    const { data } = await table.sample(1);
+    assertEquals([data.action.dtype, ...data.action.data], ["int32", 3]);
+    await assertRejects(
+      () => table.insert({ action: 3, state: new Float32Array(3) }),
+      TypeError,
+      "signature says that state is float32 of shape [1, 2], got float32 of shape [1,3]",
+    );
+    await assertRejects(
+      () => table.insert({ action: 1.5, state: new Float32Array(2) }),
+      RangeError,
+      "int32",
+    );
+    await assertRejects(
+      () => table.insert({ state: new Float32Array(2) } as never),
+      TypeError,
+      "2 columns, got 1",
+    );
+    assertEquals(table.size, 1);
+  },
+);
+
+onBoth("without a signature, items that are inserted here are like the first", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 9 } } });
+  const table = tables.table("t");
+  await table.insert({ a: Float32Array.of(1), b: 2 });
+  await assertRejects(
+    () => table.insert({ a: Float64Array.of(1), b: 2 }),
+    TypeError,
+    "a is a column of float32 of shape [1] in this table, got a as float64 of shape [1]",
+  );
+  await assertRejects(
+    () => table.insert({ a: Float32Array.of(1), c: 2 }),
+    TypeError,
+    "b is a column",
+  );
+  await assertRejects(
+    () => table.insert({ a: Float32Array.of(1), b: null }),
+    TypeError,
+    "b is missing",
+  );
+  await assertRejects(() => table.insert({}), TypeError, "at least one value");
+  await assertRejects(() => table.insert(new Date() as never), TypeError, "must be");
+  assertEquals(table.size, 1);
+  table.reset();
+  await table.insert("now strings");
+  assertEquals((await table.sample(1)).columns[0]?.dtype, "string");
+});
+
+onBoth(
+  "misspelt options, unknown tables and wrong counts are refused with words",
+  async (create) => {
+    await assertRejects(
+      () => create({ tables: { t: { maxSise: 9 } as never } }),
+      TypeError,
+      "maxSise",
+    );
+    await assertRejects(() => create({ tables: {} }), RangeError, "the number of tables");
+    await assertRejects(
+      () => create({ tables: { t: { maxSize: 0 } } }),
+      RangeError,
+      "tables.t: maxSize",
+    );
+    await assertRejects(
+      () => create({ tables: { t: { maxSize: 1, limiter: 3 as never } } }),
+      TypeError,
+      "limiter must be minSize(), samplesPerInsert() or queue(), got 3",
+    );
+    await assertRejects(
+      () => create({ tables: { t: { maxSize: 1, sampler: {} as never } } }),
+      TypeError,
+      "sampler must be a selector",
+    );
+    using tables = await create({ tables: { t: Table.queue(4), u: { maxSize: 1 } } });
+    const error = assertThrows(
+      () => tables.table("v"),
+      ReplayError,
+      'there is no table "v"; there are "t", "u"',
+    );
+    assertEquals(error.code, "table-unknown");
+    await assertRejects(() => tables.table("t").insert(1, { prio: 1 } as never), TypeError, "prio");
+    await assertRejects(() => tables.table("t").sample(0), RangeError, "count");
+    await assertRejects(() => tables.insert(1, {}), TypeError, "at least one table");
+    await assertRejects(() => tables.insert(1, { t: 1, w: 1 }), ReplayError, "no table");
+    assertEquals(tables.table("t").size, 0);
+  },
+);

@@ -1,0 +1,266 @@
+/** Waits of tables in process: rate limiters, timeouts, signals, and the order of those who wait. No wait spins, and none leaves anything behind. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { minSize, oldest, samplesPerInsert } from "../../mod.ts";
+import { RandomStream } from "../../selectors/random_stream.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { Table, type TableBatch } from "../../tables/mod.ts";
+import { lowOf } from "../../tables/tables.ts";
+import { isSettled, onBoth } from "./_backends.ts";
+
+const SEED = 20261122;
+
+function values(batch: TableBatch): number[] {
+  return [...batch.columns[0]?.data as Float64Array];
+}
+
+function codeOf(promise: Promise<unknown>): Promise<string> {
+  return assertRejects(() => promise, ReplayError).then(({ code }) => code);
+}
+
+onBoth("inserts into a full queue wait in their order, and samples let them in", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(2) } });
+  const queue = tables.table("q");
+  await queue.insert(0);
+  await queue.insert(1);
+  const waiting = [queue.insert(2), queue.insert(3), queue.insert(4)];
+  assertEquals(await isSettled(Promise.race(waiting)), false);
+  assertEquals([queue.size, queue.info().insertsWaiting, queue.canInsert()], [2, 3, false]);
+  assertEquals(values(await queue.sample(1)), [0]);
+  await waiting[0];
+  assertEquals([queue.size, queue.info().insertsWaiting], [2, 2]);
+  assertEquals(values(await queue.sample(2)), [1, 2]);
+  await Promise.all(waiting);
+  assertEquals(values(await queue.sample(2)), [3, 4]);
+  assertEquals([queue.size, tables.info().chunks], [0, 0]);
+});
+
+onBoth(
+  "samples of an empty queue wait in their order, and inserts let them through",
+  async (create) => {
+    using tables = await create({ tables: { q: Table.queue(9) } });
+    const queue = tables.table("q");
+    const first = queue.sample(2);
+    const second = queue.sample(1);
+    assertEquals(await isSettled(first), false);
+    assertEquals(queue.info().samplersWaiting, 2);
+    await queue.insert(10);
+    await queue.insert(11);
+    await queue.insert(12);
+    assertEquals([values(await first), values(await second)], [[10, 11], [12]]);
+    assertEquals(queue.info().samplersWaiting, 0);
+  },
+);
+
+onBoth(
+  "an insert whose time is over, or that is aborted, is not inserted later",
+  async (create) => {
+    using tables = await create({ tables: { q: Table.queue(1) } });
+    const queue = tables.table("q");
+    await queue.insert(0);
+    const late = queue.insert(1, { timeoutMs: 10 });
+    const controller = new AbortController();
+    const aborted = queue.insert(2, { signal: controller.signal });
+    const kept = queue.insert(3);
+    const error = await assertRejects(() => late, ReplayError);
+    assertEquals(error.code, "timeout");
+    assertEquals(
+      error.message,
+      'insert(): the rate limiter of table "q" let 0 of 1 items in within 10 ms; the others are not inserted',
+    );
+    controller.abort(new Error("enough"));
+    await assertRejects(() => aborted, Error, "enough");
+    assertEquals([queue.info().insertsWaiting, tables.info().chunks], [1, 2]);
+    assertEquals(values(await queue.sample(1)), [0]);
+    await kept;
+    assertEquals(values(await queue.sample(1)), [3]);
+    assertEquals([queue.info().inserts, tables.info().chunks], [2, 0]);
+    await assertRejects(() => queue.insert(4, { signal: controller.signal }), Error, "enough");
+    assertEquals(await codeOf(queue.sample(1, { timeoutMs: 0 })), "timeout");
+  },
+);
+
+onBoth("many steps go in one by one, and a timeout says how many did", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(3) } });
+  const queue = tables.table("q");
+  const steps = Float64Array.of(1, 2, 3, 4, 5);
+  const options = { priorities: [1, 1, 1, 1, 1] };
+  const error = await assertRejects(
+    () => queue.insert(steps, { ...options, timeoutMs: 5 }),
+    ReplayError,
+  );
+  assert(error.message.includes("let 3 of 5 items in within 5 ms"), error.message);
+  assertEquals(values(await queue.sample(3)), [1, 2, 3]);
+  const all = queue.insert(steps, options);
+  const behind = queue.insert(6);
+  assertEquals(await isSettled(all), false);
+  assertEquals(values(await queue.sample(6)), [1, 2, 3, 4, 5, 6]);
+  assertEquals([(await all).length, typeof await behind], [5, "bigint"]);
+  assertEquals(tables.info().chunks, 0);
+});
+
+onBoth("an insert into several tables waits for each of them", async (create) => {
+  using tables = await create({
+    tables: { a: Table.queue(1), b: Table.queue(1), c: { maxSize: 9 } },
+  });
+  const [a, b, c] = [tables.table("a"), tables.table("b"), tables.table("c")];
+  await a.insert(0);
+  await b.insert(0);
+  const all = tables.insert(1, { a: 1, b: 1, c: 1 });
+  assertEquals(await isSettled(all), false);
+  assertEquals([a.size, b.size, c.size], [1, 1, 1]); // c lets it in at once
+  await b.sample(1);
+  assertEquals([a.size, b.size, await isSettled(all)], [1, 1, false]);
+  await a.sample(1);
+  assertEquals(Object.keys(await all), ["a", "b", "c"]);
+  assertEquals([a.size, b.size, c.size, tables.info().chunks], [1, 1, 1, 1]);
+});
+
+onBoth("a sample whose time is over says how many came, and may return them", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(9) } });
+  const queue = tables.table("q");
+  for (let k = 0; k < 5; k++) await queue.insert(k);
+  const none = await assertRejects(() => queue.sample(6, { timeoutMs: 0 }), ReplayError);
+  assert(none.message.includes("lets no 6 samples through now"), none.message);
+  assertEquals(queue.size, 5); // nothing was drawn
+  const part = await queue.sample(6, { timeoutMs: 5, isPartialAllowed: true });
+  assertEquals([part.size, ...values(part)], [5, 0, 1, 2, 3, 4]);
+  assertEquals(await codeOf(queue.sample(1, { timeoutMs: 5, isPartialAllowed: true })), "timeout");
+  const error = await assertRejects(() => queue.sample(2, { timeoutMs: 5 }), ReplayError);
+  assertEquals(
+    error.message,
+    'sample(): 0 of 2 samples came within 5 ms, as the rate limiter of table "q" lets no more through',
+  );
+  const controller = new AbortController();
+  const aborted = queue.sample(1, { signal: controller.signal });
+  controller.abort();
+  await assertRejects(() => aborted, DOMException);
+  await queue.insert(7);
+  assertEquals(values(await queue.sample(1)), [7]); // nobody else took it
+});
+
+onBoth("another limiter, a delete or a reset lets those through who wait", async (create) => {
+  using tables = await create({
+    tables: { t: { maxSize: 100, limiter: minSize(50), sampler: oldest() } },
+  });
+  const table = tables.table("t");
+  const waiting = table.sample(1);
+  const first = await table.insert(1);
+  assertEquals(await isSettled(waiting), false);
+  table.setLimiter(minSize(1));
+  assertEquals(values(await waiting), [1]);
+  assertEquals(table.options.limiter, minSize(1));
+  // Inserts are one ahead at most. A delete counts too, where the table then has fewer items than it must have.
+  table.setLimiter(samplesPerInsert(1, { minSize: 2, error: [-1, 1] }));
+  await table.insert(2);
+  const insert = table.insert(3);
+  assertEquals(await isSettled(insert), false);
+  table.delete([first]);
+  await insert;
+  const another = table.insert(4);
+  assertEquals(await isSettled(another), false);
+  table.reset();
+  await another;
+  assertEquals([table.size, table.info().inserts], [1, 1]);
+});
+
+onBoth("disposing tables ends all waits, and later calls say so", async (create) => {
+  const tables = await create({ tables: { q: Table.queue(1) } });
+  const queue = tables.table("q");
+  await queue.insert(1);
+  const insert = queue.insert(2);
+  await isSettled(insert);
+  const other = await create({ tables: { q: Table.queue(1) } });
+  const sample = other.table("q").sample(1);
+  tables[Symbol.dispose]();
+  other[Symbol.dispose]();
+  other[Symbol.dispose]();
+  assertEquals([await codeOf(insert), await codeOf(sample)], ["disposed", "disposed"]);
+  assertEquals(await codeOf(queue.insert(3)), "disposed");
+  assertEquals(await codeOf(queue.sample(1)), "disposed");
+  assertEquals(await codeOf(tables.insert(3, { q: 1 })), "disposed");
+});
+
+onBoth("who waits does not look again until something happens", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(1) } });
+  const queue = tables.table("q");
+  await queue.insert(1);
+  const waits = [queue.insert(2), tables.insert(3, { q: 1 })];
+  await isSettled(Promise.race(waits));
+  const low = lowOf(tables);
+  let looks = 0;
+  const canInsert = low.canInsert.bind(low);
+  low.canInsert = (table, count) => (looks++, canInsert(table, count));
+  await new Promise((done) => setTimeout(done, 30));
+  assertEquals(looks, 0);
+  assertEquals(values(await queue.sample(3)), [1, 2, 3]);
+  await Promise.all(waits);
+  assert(looks > 0);
+});
+
+/** Reverb's rules, as its documentation has them. */
+class PlainLimiter {
+  inserts = 0;
+  samples = 0;
+  deletes = 0;
+  constructor(
+    readonly ratio: number,
+    readonly least: number,
+    readonly min: number,
+    readonly max: number,
+  ) {}
+  mayInsert(): boolean {
+    return this.inserts + 1 - this.deletes <= this.least ||
+      (this.inserts + 1) * this.ratio - this.samples <= this.max;
+  }
+  maySample(): boolean {
+    return this.inserts - this.deletes >= this.least &&
+      this.inserts * this.ratio - this.samples - 1 >= this.min;
+  }
+}
+
+onBoth(`random calls are let through as Reverb's rules say (seed ${SEED})`, async (create) => {
+  const random = new RandomStream(SEED);
+  for (let round = 0; round < 60; round++) {
+    const ratio = [0.25, 0.5, 1, 1.5, 3][random.below(5)] ?? 1;
+    const least = 1 + random.below(5);
+    const width = Math.max(1, ratio) + random.below(4);
+    const plain = new PlainLimiter(ratio, least, ratio * least - width, ratio * least + width);
+    const maxSize = 1 + random.below(12);
+    const limiter = samplesPerInsert(ratio, { minSize: least, error: width });
+    using tables = await create({ tables: { t: { maxSize, limiter, sampler: oldest() } } });
+    const table = tables.table("t");
+    const keys: bigint[] = [];
+    for (let step = 0; step < 60; step++) {
+      const where = `round ${round}, step ${step}`;
+      const what = random.below(5);
+      if (what === 4 && keys.length > 0) {
+        table.delete([keys.shift() ?? 0n]);
+        plain.deletes++;
+      } else if (what % 2 === 0) {
+        const may = plain.mayInsert();
+        assertEquals(table.canInsert(), may, where);
+        const done = await table.insert(step, { timeoutMs: 0 }).then((key) => key, () => undefined);
+        assertEquals(done !== undefined, may, where);
+        if (done === undefined) continue;
+        plain.inserts++;
+        keys.push(done);
+        if (keys.length > maxSize) {
+          keys.shift();
+          plain.deletes++;
+        }
+      } else {
+        const may = plain.maySample() && keys.length > 0;
+        assertEquals(table.canSample(), plain.maySample(), where);
+        const done = await table.sample(1, { timeoutMs: 0 }).then(() => true, () => false);
+        assertEquals(done, may, where);
+        if (done) plain.samples++;
+      }
+      const { size, inserts, samples, deletes } = table.info();
+      assertEquals(
+        [size, inserts, samples, deletes],
+        [keys.length, plain.inserts, plain.samples, plain.deletes],
+        where,
+      );
+    }
+  }
+});

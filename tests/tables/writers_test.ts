@@ -1,0 +1,103 @@
+/** The writers of ReverbClient, on tables of this process. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { oldest } from "../../mod.ts";
+import { createConfig, ReverbError } from "../../reverb/mod.ts";
+import { Table } from "../../tables/mod.ts";
+import { isSettled, onBoth } from "./_backends.ts";
+
+const once = { maxSize: 100, sampler: oldest(), maxTimesSampled: 1 };
+
+onBoth(
+  "a trajectory writer's items share their steps, and what nobody needs goes",
+  async (create) => {
+    using tables = await create({ tables: { t: once } });
+    const writer = tables.trajectoryWriter<{ a: Float32Array; b: number }>({
+      numKeepAliveRefs: 3,
+      chunkLength: 1,
+    });
+    for (let k = 0; k < 6; k++) {
+      writer.append({ a: Float32Array.of(k, -k), b: k });
+      if (k < 2) continue;
+      const { a, b } = writer.history;
+      await writer.createItem("t", k, { states: a.slice(-3), last: b.at(-1) });
+    }
+    await writer.flush();
+    assertEquals(writer.pendingItems, 0);
+    assertEquals([tables.table("t").size, tables.info().chunks], [4, 6 + 4]);
+    const batch = await tables.table("t").sample(4);
+    const [last, states] = batch.columns; // by sorted keys
+    assertEquals([last?.shape, ...last?.data ?? []], [[4], 2, 3, 4, 5]);
+    assertEquals(states?.shape, [4, 3, 2]);
+    assertEquals([...states?.data.slice(0, 6) ?? []], [0, -0, 1, -1, 2, -2]);
+    assertEquals([...batch.priorities], [2, 3, 4, 5]);
+    await writer.endEpisode();
+    await writer.close();
+    assertEquals([tables.table("t").size, tables.info().chunks], [0, 0]);
+  },
+);
+
+onBoth("a writer waits for the rate limiter", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(2) } });
+  const queue = tables.table("q");
+  await using writer = tables.writer({ maxSequenceLength: 2 });
+  for (let k = 0; k < 4; k++) {
+    writer.append({ x: k });
+    await writer.createItem("q", 1, 1);
+  }
+  const flushed = writer.flush();
+  assertEquals(await isSettled(flushed), false);
+  assertEquals([queue.size, queue.info().insertsWaiting], [2, 2]);
+  const error = await assertRejects(() => writer.flush({ timeoutMs: 5 }), ReverbError);
+  assertEquals(error.code, "deadline-exceeded");
+  assertEquals([...(await queue.sample(3)).columns[0]?.data ?? []], [0, 1, 2]);
+  await flushed;
+  assertEquals([...(await queue.sample(1)).columns[0]?.data ?? []], [3]);
+});
+
+onBoth("a structured writer makes items by patterns", async (create) => {
+  using tables = await create({ tables: { t: once } });
+  const config = createConfig<{ x: number }>({ table: "t", pattern: (step) => [step.x.slice(-2)] });
+  const writer = tables.structuredWriter([config]);
+  for (let k = 0; k < 4; k++) await writer.append({ x: k });
+  await writer.endEpisode();
+  await writer.close();
+  const { columns } = await tables.table("t").sample(3);
+  assertEquals([columns[0]?.shape, ...columns[0]?.data ?? []], [[3, 2], 0, 1, 1, 2, 2, 3]);
+});
+
+onBoth(
+  "a writer's item for a table that is not there, or that does not fit a signature, is refused",
+  async (create) => {
+    const signature = [{ dtype: "float32", shape: [1, 2] }];
+    using tables = await create({ tables: { t: { maxSize: 9, signature } } });
+    const writer = tables.writer({ maxSequenceLength: 1 });
+    writer.append([Float32Array.of(1, 2)]);
+    await assertRejects(() => writer.createItem("u", 1, 1), ReverbError, "no table");
+    await writer.createItem("t", 1, 1);
+    writer.append([Float32Array.of(3, 4)]);
+    await writer.createItem("t", 1, 1);
+    await writer.close();
+    assertEquals(tables.table("t").size, 2);
+    const wrong = tables.writer({ maxSequenceLength: 1 });
+    wrong.append([Float32Array.of(1, 2, 3)]);
+    await assertRejects(() => wrong.createItem("t", 1, 1), TypeError, "shape [3]");
+    await wrong.close();
+    assertEquals(tables.table("t").size, 2);
+  },
+);
+
+onBoth("a writer whose tables are disposed says so", async (create) => {
+  const tables = await create({ tables: { t: once } });
+  const writer = tables.writer({ maxSequenceLength: 1 });
+  writer.append([1]);
+  await writer.createItem("t", 1, 1);
+  await writer.flush();
+  tables[Symbol.dispose]();
+  writer.append([2]);
+  const error = await assertRejects(async () => {
+    await writer.createItem("t", 1, 1);
+    await writer.flush({ timeoutMs: 1000 });
+  }, ReverbError);
+  assert(error.message.includes("disposed") || error.message.includes("closed"), error.message);
+  await writer.close().catch(() => {});
+});
