@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "kernel/base/memory.hpp"
 #include "tests/kernel/tables/messages.hpp"
 
 using namespace exrp::test;
@@ -354,6 +355,34 @@ void aBadMessageChangesNothing() {
   CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_SIZE), 1.0);
 }
 
+/// Each request for memory is refused in turn, until the call needs no more.
+void aCallWithoutMemoryChangesNothing() {
+  TablesUnderTest tables(oneTable(3000, {1, 1, -1e9, 1200}, power(0.5), minHeap), {"t"});
+  const uint32_t inserter = tables.inserter();
+  int refused = 0;
+  for (uint64_t key = 1; key < 1500; key += 25) {
+    Insert insert;
+    for (uint64_t k = key; k < key + 25; ++k) {
+      insert.chunks.push_back(chunkOf(k, k, 3000));
+      insert.items.push_back({k, "t", 1.0, {k}});
+    }
+    const Message message = insert.message();
+    const std::vector<double> before = shown(tables, inserter);
+    for (uint64_t granted = 0;; ++granted) {
+      exrp::grantMemory(granted);
+      const int32_t status = tables.feed(inserter, message);
+      exrp::grantMemory(UINT64_MAX);
+      if (status == EXRP_STATUS_OK) break;
+      ++refused;
+      CHECK_EQUAL(status, EXRP_STATUS_MEMORY);
+      CHECK((shown(tables, inserter) == before));
+      CHECK_EQUAL(tables.check(), 0);
+    }
+  }
+  CHECK(refused > 50);
+  CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING), 300.0);
+}
+
 void deletesComeBeforeUpdates() {
   TablesUnderTest tables(oneTable(5, minSize(1), maxHeap, fifo), {"t"});
   const uint32_t inserter = tables.inserter();
@@ -448,6 +477,7 @@ int main() {
   chunksLiveAsLongAsTheyAreKeptOrUsed();
   maxBytesHoldsDistinctChunks();
   aBadMessageChangesNothing();
+  aCallWithoutMemoryChangesNothing();
   deletesComeBeforeUpdates();
   resetClearsItemsAndCountsAndLetsWaitersIn();
   theRemoverMayHavePrioritiesOfItsOwn();
