@@ -77,8 +77,6 @@ function fillEntries(children: Int32Array): void {
   }
 }
 
-fillEntries(buildTree());
-
 /**
  * Decodes `source[from..to)` into `target[at..)`, which needs room for 8/5 of it. Returns where it ended, or -1 if the code is wrong: an end
  * of text within it, or padding that is longer than 7 bits or not all ones.
@@ -90,6 +88,8 @@ export function decodeHuffman(
   target: Uint8Array,
   at: number,
 ): number {
+  // The table is made for the first text that needs it: gRPC's own clients send none.
+  if (mayEnd[0] === 0) fillEntries(buildTree());
   let node = 0;
   for (let k = from; k < to; k++) {
     const byte = source[k] as number;

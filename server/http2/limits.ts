@@ -1,8 +1,7 @@
 /**
  * What a client may cost the server: the limits of an HTTP/2 connection, and the counter that keeps a rate.
  *
- * Each limit answers an attack that is known. A client that keeps to the protocol reaches none of them: the figures of Reverb's client
- * are in `docs/reverb.md`.
+ * Each limit answers an attack that is known. A client that keeps to the protocol reaches none of them.
  *
  * @module
  */
