@@ -12,7 +12,9 @@ import {
   tensor,
 } from "../../reverb/mod.ts";
 import type { Config, ConfigOptions, Leaf, ReverbDType } from "../../reverb/mod.ts";
-import { dtypeOfName } from "../../reverb/dtypes.ts";
+import { dtypeOfName, DTYPES } from "../../reverb/dtypes.ts";
+import { asConfig } from "../server/_as_config.ts";
+import { served } from "../server/_served.ts";
 import { besideReverb, plainTable, type RealTable, runPython, startReal } from "./_real.ts";
 
 const PYTHON = new URL("client.py", import.meta.url);
@@ -28,6 +30,24 @@ function line(name: string): RealTable {
 
 function connect(server: { readonly port: number }): Promise<ReverbClient> {
   return ReverbClient.connect(`localhost:${server.port}`);
+}
+
+/** Runs a test on our own server, and on the real one where it is installed. */
+function onBothServers(
+  what: string,
+  tables: readonly RealTable[],
+  fn: (client: ReverbClient) => Promise<void>,
+): void {
+  besideReverb(`${what}: the real server`, async () => {
+    await using server = await startReal(tables);
+    await using client = await connect(server);
+    await fn(client);
+  });
+  Deno.test(`${what}: our server`, async () => {
+    await using own = await served(asConfig(tables));
+    await using client = await connect(own.server);
+    await fn(client);
+  });
 }
 
 /** A column in the form that the script of Python prints. */
@@ -59,25 +79,23 @@ function shownItem(batch: SampleBatch): Shown[] {
 
 const numbers = (column: SampleColumn | undefined): unknown[] => [...column?.data ?? []];
 
-besideReverb("every call of ReverbClient works on the real server", async () => {
-  await using server = await startReal([
-    plainTable("plain", { sampler: { kind: "prioritized", exponent: 1 }, max_size: 50 }),
-    line("line"),
-    plainTable("signed", {
-      signature: {
-        state: { dtype: "float32", shape: [null, 2] },
-        reward: { dtype: "float64", shape: [null] },
-      },
-      remover: { kind: "min_heap" },
-      limiter: {
-        kind: "sample_to_insert_ratio",
-        samples_per_insert: 2,
-        min_size: 1,
-        error_buffer: 100,
-      },
-    }),
-  ]);
-  await using client = await connect(server);
+onBothServers("every call of ReverbClient works", [
+  plainTable("plain", { sampler: { kind: "prioritized", exponent: 1 }, max_size: 50 }),
+  line("line"),
+  plainTable("signed", {
+    signature: {
+      state: { dtype: "float32", shape: [null, 2] },
+      reward: { dtype: "float64", shape: [null] },
+    },
+    remover: { kind: "min_heap" },
+    limiter: {
+      kind: "sample_to_insert_ratio",
+      samples_per_insert: 2,
+      min_size: 1,
+      error_buffer: 100,
+    },
+  }),
+], async (client) => {
   const info = await client.serverInfo();
   assertEquals(Object.keys(info).sort(), ["line", "plain", "signed"]);
   assertEquals(info.plain?.sampler, { kind: "prioritized", exponent: 1 });
@@ -121,69 +139,62 @@ besideReverb("every call of ReverbClient works on the real server", async () => 
 
   assertEquals(numbers((await client.sample("line", 3)).columns[0]), [0, 1, 2]);
   assertEquals((await client.serverInfo()).line?.currentSize, 0);
-  const path = await client.checkpoint();
-  assert((await Deno.stat(path)).isDirectory);
   await client.reset("plain");
   assertEquals((await client.serverInfo()).plain?.currentSize, 0);
 });
 
-besideReverb(
-  "errors of the real server have their code and words, and nothing waits without an end",
-  async () => {
-    await using server = await startReal([
-      plainTable("plain"),
-      plainTable("full", {
-        limiter: { kind: "queue", size: 1 },
-        max_times_sampled: 1,
-      }),
-    ]);
-    await using client = await connect(server);
-    const code = async (call: () => Promise<unknown>, words: string): Promise<string> =>
-      (await assertRejects(call, ReverbError, words)).code;
-    assertEquals(await code(() => client.sample("none", 1), "none"), "not-found");
-    assertEquals(await code(() => client.reset("none"), "none"), "not-found");
-    assertEquals(await code(() => client.mutatePriorities("none", {}), "none"), "not-found");
-    assertEquals(
-      await code(() => client.insert([1], { none: 1 }), 'it has "plain", "full"'),
-      "not-found",
-    );
-    const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
-    assertEquals(
-      await code(late, "0 came; the table's limiter lets no more through"),
-      "deadline-exceeded",
-    );
-    const abort = new AbortController();
-    setTimeout(() => abort.abort(new Error("enough")), 30);
-    await assertRejects(() => client.sample("plain", 1, { signal: abort.signal }), Error, "enough");
-    await assertRejects(
-      () => client.insert([1], { plain: NaN }),
-      RangeError,
-      "finite and not negative",
-    );
-    await assertRejects(
-      () => client.mutatePriorities("plain", { updates: new Map([[1n, -1]]) }),
-      RangeError,
-      "the priority of key 1",
-    );
-    await client.insert([1], { full: 1 });
-    assertEquals(
-      await code(() => client.insert([2], { full: 1 }, { timeoutMs: 50 }), "to be confirmed"),
-      "deadline-exceeded",
-    );
-    // The second item waits on the server still; a sample lets it in.
-    assertEquals(numbers((await client.sample("full", 1, { timeoutMs: 1000 })).columns[0]), [1]);
-    const partly = await client.sample("full", 5, { timeoutMs: 300, isPartialAllowed: true });
-    assertEquals(numbers(partly.columns[0]), [2]);
-    // After all that the client works as before.
-    await client.insert([3], { plain: 1 });
-    assertEquals(numbers((await client.sample("plain", 2)).columns[0]), [3, 3]);
-    await assertRejects(() => ReverbClient.connect("localhost"), TypeError, "host:port");
-    assertEquals(
-      await code(() => ReverbClient.connect("127.0.0.1:9", { timeoutMs: 2000 }), "127.0.0.1:9"),
-      "unavailable",
-    );
-  },
-);
+onBothServers("errors of a server have their code and words, and nothing waits without an end", [
+  plainTable("plain"),
+  plainTable("full", {
+    limiter: { kind: "queue", size: 1 },
+    max_times_sampled: 1,
+  }),
+], async (client) => {
+  const code = async (call: () => Promise<unknown>, words: string): Promise<string> =>
+    (await assertRejects(call, ReverbError, words)).code;
+  assertEquals(await code(() => client.sample("none", 1), "none"), "not-found");
+  assertEquals(await code(() => client.reset("none"), "none"), "not-found");
+  assertEquals(await code(() => client.mutatePriorities("none", {}), "none"), "not-found");
+  assertEquals(
+    await code(() => client.insert([1], { none: 1 }), 'it has "plain", "full"'),
+    "not-found",
+  );
+  const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
+  assertEquals(
+    await code(late, "0 came; the table's limiter lets no more through"),
+    "deadline-exceeded",
+  );
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(new Error("enough")), 30);
+  await assertRejects(() => client.sample("plain", 1, { signal: abort.signal }), Error, "enough");
+  await assertRejects(
+    () => client.insert([1], { plain: NaN }),
+    RangeError,
+    "finite and not negative",
+  );
+  await assertRejects(
+    () => client.mutatePriorities("plain", { updates: new Map([[1n, -1]]) }),
+    RangeError,
+    "the priority of key 1",
+  );
+  await client.insert([1], { full: 1 });
+  assertEquals(
+    await code(() => client.insert([2], { full: 1 }, { timeoutMs: 50 }), "to be confirmed"),
+    "deadline-exceeded",
+  );
+  // The second item waits on the server still; a sample lets it in.
+  assertEquals(numbers((await client.sample("full", 1, { timeoutMs: 1000 })).columns[0]), [1]);
+  const partly = await client.sample("full", 5, { timeoutMs: 300, isPartialAllowed: true });
+  assertEquals(numbers(partly.columns[0]), [2]);
+  // After all that the client works as before.
+  await client.insert([3], { plain: 1 });
+  assertEquals(numbers((await client.sample("plain", 2)).columns[0]), [3, 3]);
+  await assertRejects(() => ReverbClient.connect("localhost"), TypeError, "host:port");
+  assertEquals(
+    await code(() => ReverbClient.connect("127.0.0.1:9", { timeoutMs: 2000 }), "127.0.0.1:9"),
+    "unavailable",
+  );
+});
 
 /** Values of all dtypes that numpy has, of shape [2, 3]. */
 function everyDType(step: number): Record<string, Leaf> {
@@ -205,6 +216,12 @@ const NUMPY: readonly ReverbDType[] = [
   ...["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"] as const,
   ...["float16", "float32", "float64", "complex64", "complex128"] as const,
 ];
+
+besideReverb("the real server saves its tables, and says where", async () => {
+  await using server = await startReal([line("line")]);
+  await using client = await connect(server);
+  assert((await Deno.stat(await client.checkpoint())).isDirectory);
+});
 
 besideReverb(
   "every dtype that TypeScript writes is read by Reverb's client, to the bit",
@@ -478,13 +495,13 @@ besideReverb(
   },
 );
 
-besideReverb("a queue that is full lets createItem wait, and a sample lets it go on", async () => {
-  await using server = await startReal([plainTable("queue", {
+onBothServers("a queue that is full lets createItem wait, and a sample lets it go on", [
+  plainTable("queue", {
     sampler: { kind: "fifo" },
     max_times_sampled: 1,
     limiter: { kind: "queue", size: 3 },
-  })]);
-  await using client = await connect(server);
+  }),
+], async (client) => {
   const writer = client.trajectoryWriter<{ a: number }>({
     numKeepAliveRefs: 1,
     maxPendingItems: 4,
@@ -508,55 +525,52 @@ besideReverb("a queue that is full lets createItem wait, and a sample lets it go
   assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
 });
 
-besideReverb(
-  "batches are asked for ahead, end by count, by time or by signal, and lose nothing",
-  async () => {
-    await using server = await startReal([line("line"), plainTable("plain")]);
-    await using client = await connect(server);
-    const writer = client.writer({ maxSequenceLength: 1 });
-    const write = async (from: number, to: number): Promise<void> => {
-      for (let k = from; k < to; k++) {
-        writer.append([k]);
-        await writer.createItem("line", 1, 1);
-      }
-      await writer.flush();
-    };
-    await write(0, 100);
-    const values: unknown[] = [];
-    for await (const batch of client.batches("line", { batchSize: 8, maxBatches: 5 })) {
-      values.push(
-        ...numbers(batch.columns[0]),
-      );
+onBothServers("batches are asked for ahead, end by count, by time or by signal, and lose nothing", [
+  line("line"),
+  plainTable("plain"),
+], async (client) => {
+  const writer = client.writer({ maxSequenceLength: 1 });
+  const write = async (from: number, to: number): Promise<void> => {
+    for (let k = from; k < to; k++) {
+      writer.append([k]);
+      await writer.createItem("line", 1, 1);
     }
-    assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
-    assertEquals((await client.serverInfo()).line?.currentSize, 60);
-    const sizes: number[] = [];
-    for await (
-      const batch of client.batches("line", { batchSize: 16, timeoutMs: 200, prefetch: 3 })
-    ) sizes.push(batch.size);
-    assertEquals(sizes, [16, 16, 16, 12]);
-    // A time that is over while nobody waits counts for nothing.
-    await write(100, 110);
-    const slow = client.batches("line", { batchSize: 4, timeoutMs: 100 });
-    const first = await slow.next();
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    await write(110, 120);
-    const rest: unknown[] = numbers(first.value?.columns[0]);
-    for await (const batch of slow) rest.push(...numbers(batch.columns[0]));
-    assertEquals(rest, Array.from({ length: 20 }, (_, k) => 100 + k));
-    const abort = new AbortController();
-    setTimeout(() => abort.abort(new Error("enough")), 50);
-    const waiting = client.batches("plain", { batchSize: 1, signal: abort.signal });
-    await assertRejects(() => waiting.next(), Error, "enough");
-    await writer.close();
-  },
-);
+    await writer.flush();
+  };
+  await write(0, 100);
+  const values: unknown[] = [];
+  for await (const batch of client.batches("line", { batchSize: 8, maxBatches: 5 })) {
+    values.push(
+      ...numbers(batch.columns[0]),
+    );
+  }
+  assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
+  assertEquals((await client.serverInfo()).line?.currentSize, 60);
+  const sizes: number[] = [];
+  for await (
+    const batch of client.batches("line", { batchSize: 16, timeoutMs: 200, prefetch: 3 })
+  ) sizes.push(batch.size);
+  assertEquals(sizes, [16, 16, 16, 12]);
+  // A time that is over while nobody waits counts for nothing.
+  await write(100, 110);
+  const slow = client.batches("line", { batchSize: 4, timeoutMs: 100 });
+  const first = await slow.next();
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await write(110, 120);
+  const rest: unknown[] = numbers(first.value?.columns[0]);
+  for await (const batch of slow) rest.push(...numbers(batch.columns[0]));
+  assertEquals(rest, Array.from({ length: 20 }, (_, k) => 100 + k));
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(new Error("enough")), 50);
+  const waiting = client.batches("plain", { batchSize: 1, signal: abort.signal });
+  await assertRejects(() => waiting.next(), Error, "enough");
+  await writer.close();
+});
 
-besideReverb(
+onBothServers(
   "items of different lengths come together with their lengths, and mixed items are refused",
-  async () => {
-    await using server = await startReal([line("line")]);
-    await using client = await connect(server);
+  [line("line")],
+  async (client) => {
     await using writer = client.trajectoryWriter<{ a: Float32Array }>({ numKeepAliveRefs: 3 });
     for (let k = 0; k < 3; k++) {
       writer.append({ a: Float32Array.of(k, k) });
@@ -602,5 +616,60 @@ besideReverb("a server that is killed and comes back gets every item, in order",
   await writer.flush({ timeoutMs: 10_000 });
   const batch = await client.sample("line", 30, { timeoutMs: 5000 });
   assertEquals(numbers(batch.columns[0]), Array.from({ length: 30 }, (_, k) => 10 + k));
+  await writer.close();
+});
+
+Deno.test("every dtype of TensorFlow goes through our server and back, to the bit", async () => {
+  await using own = await served(asConfig([line("line")]));
+  await using client = await connect(own.server);
+  const steps = [0, 1, 2].map((step) =>
+    DTYPES.map(({ name, array, parts }) => {
+      if (array === undefined) return tensor([`text ${step}`, ""], { dtype: name });
+      const bytes = new Uint8Array(2 * parts * array.BYTES_PER_ELEMENT);
+      for (let at = 0; at < bytes.length; at++) {
+        bytes[at] = name === "bool" ? step & 1 : at * 7 + step;
+      }
+      return tensor(new array(bytes.buffer), { dtype: name });
+    })
+  );
+  for (const deltaEncoded of [false, true]) {
+    await using writer = client.trajectoryWriter<Tensor[]>({ numKeepAliveRefs: 3, deltaEncoded });
+    for (const step of steps) writer.append(step);
+    await writer.createItem("line", 1, writer.history.map((column) => column.slice(-3)));
+    await writer.flush();
+    const { columns } = await client.sample("line", 1);
+    assertEquals(columns.map(({ dtype }) => dtype), DTYPES.map(({ name }) => name));
+    for (const [k, { dtype, shape, data }] of columns.entries()) {
+      assertEquals(shape, [1, 3, 2], dtype);
+      assertEquals([...data], steps.flatMap((step) => [...step[k]?.data ?? []]), dtype);
+    }
+  }
+});
+
+Deno.test("our server stops and comes back: a writer sends what was not confirmed, and batches go on", async () => {
+  const tables = asConfig([line("line")]);
+  const first = await served(tables);
+  const { port } = first.server;
+  await using client = await connect({ port });
+  const writer = client.writer({ maxSequenceLength: 1, maxInFlightItems: 100 });
+  const write = async (from: number, to: number): Promise<void> => {
+    for (let k = from; k < to; k++) {
+      writer.append([k]);
+      await writer.createItem("line", 1, 1);
+    }
+  };
+  await write(0, 4);
+  await writer.flush();
+  const batches = client.batches("line", { batchSize: 2 });
+  const values = numbers((await batches.next()).value?.columns[0]);
+  await first[Symbol.asyncDispose]();
+  await write(10, 20);
+  await using second = await served(tables, { port });
+  assertEquals(second.server.port, port);
+  await writer.flush({ timeoutMs: 10_000 });
+  for (let k = 0; k < 6; k++) values.push(...numbers((await batches.next()).value?.columns[0]));
+  await batches.return();
+  // Two had been asked for ahead, and so had come before the server stopped.
+  assertEquals(values, [0, 1, 2, 3, ...Array.from({ length: 10 }, (_, k) => 10 + k)]);
   await writer.close();
 });
