@@ -166,6 +166,85 @@ void refusesAnotherMessage(SampleMaker& maker) {
   CHECK_EQUAL(detail[1], EXRP_SAMPLES_HEAD + double(EXRP_SAMPLES_COLUMN) * static_cast<double>(kinds.size()));
 }
 
+/// A message of one column, whose samples have these numbers of rows of one byte.
+Data messageOf(const std::vector<uint32_t>& lengths) {
+  Data message;
+  for (const uint32_t length : lengths) {
+    Data tensors;
+    putBytes(tensors, 1, encodeRows({EXRP_TENSOR_UINT8, 1, {}}, length, Data(length, 7), 0));
+    Data chunk;
+    putVarint(chunk, 1, 5);
+    putBytes(chunk, 5, tensors);
+    Data slice;
+    putVarint(slice, 1, 5);
+    putVarint(slice, 3, length);
+    Data parts;
+    putBytes(parts, 1, slice);
+    Data trajectory;
+    putBytes(trajectory, 1, parts);
+    Data item;
+    putBytes(item, 8, trajectory);
+    Data info;
+    putBytes(info, 1, item);
+    Data entry;
+    putBytes(entry, 1, info);
+    putBytes(entry, 2, chunk);
+    putVarint(entry, 3, 1);
+    putBytes(message, 1, entry);
+  }
+  return message;
+}
+
+/// Under a sanitizer, a write beyond the buffer is found.
+void staysInsideTheColumns() {
+  std::vector<double> layout;
+  CHECK_EQUAL(scan(messageOf({1, 2}), layout), 0);
+  CHECK_EQUAL(column(layout, 0)[EXRP_SAMPLES_LENGTH], double(EXRP_SAMPLES_RAGGED));
+  Data out(static_cast<size_t>(layout[EXRP_SAMPLES_OUT_BYTES]));
+  CHECK_EQUAL(decode(messageOf({2, 1}), layout, out), 0);
+  CHECK_EQUAL(decode(messageOf({1, 200}), layout, out), EXRP_STATUS_DAMAGED);
+  CHECK_EQUAL(decode(messageOf({1, 1}), layout, out), EXRP_STATUS_DAMAGED);
+}
+
+/// Rows out of the middle of one chunk, several times, forwards and backwards.
+void slicesOfOneChunk() {
+  Data rows(10);
+  for (uint8_t k = 0; k < 10; ++k) rows[k] = k;
+  Data tensors;
+  putBytes(tensors, 1, encodeRows({EXRP_TENSOR_UINT8, 1, {}}, 10, rows, 0));
+  Data chunk;
+  putVarint(chunk, 1, 5);
+  putBytes(chunk, 5, tensors);
+  Data parts;
+  const uint32_t slices[][2] = {{2, 1}, {7, 3}, {1, 2}, {0, 4}, {8, 2}};
+  for (const auto& [offset, length] : slices) {
+    Data slice;
+    putVarint(slice, 1, 5);
+    putVarint(slice, 2, offset);
+    putVarint(slice, 3, length);
+    putBytes(parts, 1, slice);
+  }
+  Data trajectory;
+  putBytes(trajectory, 1, parts);
+  Data item;
+  putBytes(item, 8, trajectory);
+  Data info;
+  putBytes(info, 1, item);
+  Data entry;
+  putBytes(entry, 1, info);
+  putBytes(entry, 2, chunk);
+  putVarint(entry, 3, 1);
+  Data message;
+  putBytes(message, 1, entry);
+  std::vector<double> layout;
+  CHECK_EQUAL(scan(message, layout), 0);
+  Data out(static_cast<size_t>(layout[EXRP_SAMPLES_OUT_BYTES]));
+  CHECK_EQUAL(decode(message, layout, out), 0);
+  const uint8_t wanted[] = {2, 7, 8, 9, 1, 2, 0, 1, 2, 3, 8, 9};
+  CHECK_EQUAL(column(layout, 0)[EXRP_SAMPLES_BYTES], 12.0);
+  CHECK_EQUAL(memcmp(out.data() + static_cast<size_t>(column(layout, 0)[EXRP_SAMPLES_OFFSET]), wanted, 12), 0);
+}
+
 /// Each call may fail or not; under a sanitizer it shows that it touches nothing else.
 void survivesDamage(SampleMaker& maker, uint32_t count) {
   std::vector<double> layout;
@@ -218,6 +297,8 @@ int main() {
   countsWholeSamplesOnly(maker);
   saysWhatDiffers(maker);
   refusesAnotherMessage(maker);
+  staysInsideTheColumns();
+  slicesOfOneChunk();
   const char* const wanted = std::getenv("EXRP_FUZZ_COUNT");
   survivesDamage(maker, wanted == nullptr ? 30000 : static_cast<uint32_t>(std::atol(wanted)));
   return checkResult("samples");
