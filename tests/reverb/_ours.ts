@@ -1,4 +1,5 @@
 /** Our server with tables that are described as Reverb's are, for tests beside Reverb. */
+import { assertEquals } from "@std/assert";
 import { openKernel } from "../../ffi/library.ts";
 import type { ServedTable } from "../../server/served_tables.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
@@ -6,11 +7,39 @@ import { LowTables } from "../../tables/low.ts";
 import { lowLimiter, lowRule } from "./_low_subject.ts";
 import type { RealTable } from "./_real.ts";
 
+/** A server and its tables. */
+export interface Ours extends AsyncDisposable {
+  readonly port: number;
+  readonly low: LowTables;
+}
+
 /** Serves such tables on a free port. */
 export async function startOurs(
   tables: readonly RealTable[],
   options: Partial<ServeOptions> = {},
 ): Promise<ReverbServer> {
+  return (await start(tables, options)).server;
+}
+
+/** Serves such tables, and gives the tables too. At the end they are freed, and the server must have had no errors of its own. */
+export async function startTables(tables: readonly RealTable[]): Promise<Ours> {
+  const errors: unknown[] = [];
+  const { server, low } = await start(tables, { onError: (error) => errors.push(error) });
+  return {
+    port: server.port,
+    low,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await server.stop({ graceMs: 0 });
+      low[Symbol.dispose]();
+      assertEquals(errors, [], "the server had errors of its own");
+    },
+  };
+}
+
+async function start(
+  tables: readonly RealTable[],
+  options: Partial<ServeOptions>,
+): Promise<{ server: ReverbServer; low: LowTables }> {
   const lows = tables.map((table) => ({
     name: table.name,
     maxSize: table.max_size,
@@ -31,5 +60,5 @@ export async function startOurs(
     if (found === undefined) throw new RangeError(`there is no table ${name}`);
     return found;
   };
-  return await serve({ tables: { low, table }, ...options });
+  return { low, server: await serve({ tables: { low, table }, ...options }) };
 }

@@ -1,0 +1,195 @@
+/** What goes wrong with one client goes unnoticed by the others, and its memory comes back. `EXRP_REVERB_SEED` sets the seed. */
+import { assert, assertEquals } from "@std/assert";
+import * as abi from "../../ffi/symbols.ts";
+import { greeting, joined, message, opening, Socket } from "./_bad_clients.ts";
+import { Connection, smallChunk, smallItem } from "./_grpc.ts";
+import { type Ours, startTables } from "./_ours.ts";
+import { plainTable } from "./_real.ts";
+import { randomOf } from "./_side_by_side.ts";
+
+const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? Date.now() % 1e6);
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+async function until(what: () => boolean, why: string): Promise<void> {
+  for (const end = Date.now() + 20_000; !what();) {
+    if (Date.now() > end) throw new Error(`it never came to this: ${why}`);
+    await sleep(10);
+  }
+}
+
+/** A client that behaves well: it inserts and samples, and each call must be answered soon. */
+class Citizen {
+  /** The longest call, in ms. */
+  longest = 0;
+  calls = 0;
+  readonly #connection: Connection;
+  readonly #table: string;
+  readonly #random: (n: number) => number;
+  #goes = true;
+  readonly #work: Promise<void>;
+
+  constructor(port: number, table: string, number: number) {
+    this.#connection = new Connection(port);
+    this.#table = table;
+    this.#random = randomOf(seed + number);
+    this.#work = this.#run();
+    // Whoever waits for it gets the error; until then it is nobody's.
+    this.#work.catch(() => {});
+  }
+
+  async #run(): Promise<void> {
+    const inserts = this.#connection.open("InsertStream");
+    const samples = this.#connection.open("SampleStream");
+    while (this.#goes) {
+      const key = BigInt(this.#random(2 ** 32)) << 32n | BigInt(this.#random(2 ** 32));
+      const begin = performance.now();
+      inserts.send({ chunks: [smallChunk(key)] });
+      inserts.send({ items: [smallItem(key, this.#table, 1, key)] });
+      assertEquals((await inserts.receive())?.["keys"], [key]);
+      samples.send({ table: this.#table, num_samples: 4n });
+      for (let left = 4; left > 0;) {
+        const entries = (await samples.receive())?.["entries"];
+        assert(entries !== undefined, "samples came to an end");
+        left -= entries.length;
+      }
+      this.longest = Math.max(this.longest, performance.now() - begin);
+      this.calls += 2;
+      await sleep(1);
+    }
+  }
+
+  /** Ends it. An error of its is thrown. */
+  async stop(): Promise<void> {
+    this.#goes = false;
+    await this.#work;
+    this.#connection.close();
+  }
+}
+
+/** Streams, chunks and bytes of the server's tables. */
+function usage({ low }: Ours): { streams: number; chunks: number; bytes: number } {
+  const info = low.storeInfo();
+  const at = (index: number): number => info[index] ?? NaN;
+  return {
+    streams: at(abi.EXRP_TABLES_STORE_INSERTERS) + at(abi.EXRP_TABLES_STORE_SAMPLERS),
+    chunks: at(abi.EXRP_TABLES_STORE_CHUNKS),
+    bytes: at(abi.EXRP_TABLES_STORE_CHUNK_BYTES),
+  };
+}
+
+const tables = [plainTable("small", { max_size: 200 }), plainTable("large", { max_size: 2000 })];
+
+Deno.test(`64 clients at once: each gets its own confirmations and samples, seed ${seed}`, async () => {
+  await using ours = await startTables(tables);
+  const citizens = Array.from({ length: 64 }, (_, k) => new Citizen(ours.port, "small", k));
+  await sleep(1500);
+  for (const one of citizens) await one.stop();
+  assert(citizens.every(({ calls }) => calls > 20), `${citizens.map(({ calls }) => calls)}`);
+  await until(() => usage(ours).streams === 0, "all streams are closed");
+  assertEquals(usage(ours).chunks, 200);
+});
+
+Deno.test(`a client that is killed in the middle of an item, 240 times, is noticed by nobody, seed ${seed}`, async () => {
+  await using ours = await startTables(tables);
+  const random = randomOf(seed);
+  const citizens = [0, 1].map((k) => new Citizen(ours.port, "small", k));
+  // The citizens fill their table first, so that the counts below are steady.
+  await until(() => usage(ours).chunks === 200, "the table is full");
+  for (let kill = 0; kill < 240; kill++) {
+    using socket = await Socket.open(ours.port);
+    const key = BigInt(kill + 1);
+    // A whole item first, then one that is cut anywhere: within a frame, within a message, or between the chunk and its item.
+    const whole = joined([
+      greeting(),
+      opening(1, "InsertStream"),
+      message(1, "InsertStreamRequest", { chunks: [smallChunk(key << 8n)] }),
+      message(1, "InsertStreamRequest", {
+        items: [smallItem(key << 8n, "large", 1, key << 8n)],
+        keep_chunk_keys: [key << 8n],
+      }),
+    ]);
+    const rest = joined([
+      message(1, "InsertStreamRequest", { chunks: [smallChunk(key << 8n | 1n)] }),
+      message(1, "InsertStreamRequest", {
+        items: [smallItem(key << 8n | 1n, "large", 1, key << 8n | 1n)],
+      }),
+    ]);
+    await socket.write(joined([whole, rest.subarray(0, 1 + random(rest.length - 1))]));
+    if (random(2) === 0) await socket.read();
+  }
+  // Whole items went in, the cut ones did not, and what only their clients kept is gone.
+  await until(() => ours.low.info(1)[abi.EXRP_TABLES_INFO_SIZE] === 240, "240 whole items are in");
+  await until(() => usage(ours).streams === 4, "only the citizens' streams are open");
+  assertEquals(usage(ours).chunks, 200 + 240);
+  for (const one of citizens) await one.stop();
+  for (const { longest } of citizens) assert(longest < 2000, `a call took ${longest} ms`);
+});
+
+Deno.test("clients that read nothing, or say nothing more, hold up themselves only", async () => {
+  await using ours = await startTables(tables);
+  const before = new Connection(ours.port);
+  const inserts = before.open("InsertStream");
+  const big = { ...smallChunk(7n), data: { tensors: [new Uint8Array(100_000)] } };
+  inserts.send({ chunks: [big] });
+  inserts.send({ items: [smallItem(7n, "large", 1, 7n)] });
+  assertEquals((await inserts.receive())?.["keys"], [7n]);
+  const sockets: Socket[] = [];
+  const memory = Deno.memoryUsage().rss;
+  for (let k = 0; k < 20; k++) {
+    // It asks for 100 GB with the largest windows, and reads nothing.
+    const slow = await Socket.open(ours.port);
+    const window = new Uint8Array([0x7f, 0, 0, 0]);
+    await slow.write(joined([
+      greeting(0x7fff_ffff),
+      new Uint8Array([0, 0, 4, 8, 0, 0, 0, 0, 0, ...window]),
+      opening(1, "SampleStream"),
+      message(1, "SampleStreamRequest", { table: "large", num_samples: 1_000_000n }),
+    ]));
+    // It says hello, or half of a frame, and nothing more.
+    const silent = await Socket.open(ours.port);
+    await silent.write(greeting().subarray(0, 10 + k));
+    const half = await Socket.open(ours.port);
+    await half.write(joined([greeting(), opening(1, "InsertStream"), new Uint8Array([0, 0, 99])]));
+    sockets.push(slow, silent, half);
+  }
+  const citizens = [0, 1].map((k) => new Citizen(ours.port, "small", k));
+  await sleep(1500);
+  for (const one of citizens) await one.stop();
+  for (const { longest, calls } of citizens) assert(longest < 2000 && calls > 50, `${longest} ms`);
+  // 20 of them may have some megabytes each on the way, and not the 100 GB.
+  const grown = Deno.memoryUsage().rss - memory;
+  assert(grown < 400e6, `memory grew by ${grown} bytes`);
+  for (const socket of sockets) socket[Symbol.dispose]();
+  before.close();
+  await until(() => usage(ours).streams === 0, "all streams are closed");
+});
+
+Deno.test("a writer whose inserts wait is held back, and others go on", async () => {
+  const queue = plainTable("queue", { limiter: { kind: "queue", size: 10 }, max_size: 100 });
+  await using ours = await startTables([...tables, queue]);
+  using greedy = await Socket.open(ours.port);
+  // 60 MB of items that the limiter refuses, as fast as they are taken. Frames have at most 16 KiB.
+  const large = { tensors: [crypto.getRandomValues(new Uint8Array(15_000))] };
+  const pieces: Uint8Array[] = [greeting(), opening(1, "InsertStream")];
+  for (let key = 1n; key <= 4000n; key++) {
+    const chunk = key << 40n;
+    pieces.push(
+      message(1, "InsertStreamRequest", { chunks: [{ ...smallChunk(chunk), data: large }] }),
+      message(1, "InsertStreamRequest", { items: [smallItem(key, "queue", 1, chunk)] }),
+    );
+  }
+  const all = joined(pieces);
+  const citizens = [0, 1].map((k) => new Citizen(ours.port, "small", k));
+  await until(() => usage(ours).chunks >= 200, "the table is full");
+  // What is beyond its windows ends its connection, as HTTP/2 says. What had come until then may wait.
+  await greedy.writeSome(all, 1500);
+  const info = ours.low.info(2);
+  const waiting = info[abi.EXRP_TABLES_INFO_INSERTS_WAITING] ?? NaN;
+  const bytes = info[abi.EXRP_TABLES_INFO_BYTES_WAITING] ?? NaN;
+  assert(waiting > 0 && waiting < 1000 && bytes < 16e6, `${waiting} items wait, ${bytes} bytes`);
+  for (const one of citizens) await one.stop();
+  for (const { longest, calls } of citizens) assert(longest < 2000 && calls > 20, `${longest} ms`);
+});
