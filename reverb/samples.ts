@@ -10,7 +10,7 @@ import { isSpec } from "./_check_item.ts";
 import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtypes.ts";
 import { ReverbError } from "./errors.ts";
 import type { Signature } from "./signature.ts";
-import { mapNest, type Nest } from "./structure.ts";
+import type { Nest } from "./structure.ts";
 
 /**
  * One column of sampled items.
@@ -131,28 +131,20 @@ function columnOf(column: WireColumn, k: number, count: number): SampleColumn {
   return { dtype: dtype.name, shape, data, ...(lengths === undefined ? {} : { lengths }) };
 }
 
+/** The columns in the signature's structure. They come by its sorted keys, which is not always the order of an object's own. */
 function nested(
   columns: readonly SampleColumn[],
   signature: Signature | undefined,
 ): Nest<SampleColumn> {
   if (signature === undefined) return columns;
   let count = 0;
-  const data = mapNest<unknown, SampleColumn | undefined>(
-    sorted(signature) as Nest<unknown>,
-    isSpec,
-    () => columns[count++],
-  );
+  const visit = (part: Signature): Nest<SampleColumn | undefined> => {
+    if (isSpec(part)) return columns[count++];
+    if (Array.isArray(part)) return part.map(visit);
+    const parts = part as Readonly<Record<string, Signature>>;
+    const keys = Object.keys(parts).sort();
+    return Object.fromEntries(keys.map((key) => [key, visit(parts[key] as Signature)]));
+  };
+  const data = visit(signature);
   return count === columns.length ? data as Nest<SampleColumn> : columns;
-}
-
-/** A signature whose objects have their keys in order. */
-function sorted(signature: Signature): Signature {
-  if (isSpec(signature)) return signature;
-  if (Array.isArray(signature)) return signature.map(sorted);
-  const entries = Object.entries(signature as Readonly<Record<string, Signature>>);
-  return Object.fromEntries(
-    entries.sort(([one], [other]) => one < other ? -1 : 1).map((
-      [key, value],
-    ) => [key, sorted(value)]),
-  );
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions, nearestName } from "../base/option_names.ts";
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
@@ -21,6 +21,7 @@ import { recent } from "../selectors/recent.ts";
 import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
+import { checkTableNames } from "../tables/table_names.ts";
 import type { ServeLimits } from "./serve.ts";
 
 /** A table, as the file describes it. */
@@ -198,7 +199,7 @@ function readTable(where: string, value: unknown): TableConfig {
     sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
     remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
     maxSize,
-    maxBytes: checkNumber(`${where}.maxBytes`, table["maxBytes"] ?? 0, 0),
+    maxBytes: checkInteger(`${where}.maxBytes`, table["maxBytes"] ?? 0, 0, 2 ** 53),
     maxTimesSampled: checkInteger(
       `${where}.maxTimesSampled`,
       table["maxTimesSampled"] ?? 0,
@@ -220,7 +221,8 @@ function readTable(where: string, value: unknown): TableConfig {
 export function readConfig(text: string): ServerConfig {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // Some editors begin a file with a mark of UTF-8, which is no JSON.
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     throw new TypeError(`the configuration is no JSON: ${(error as Error).message}`);
   }
@@ -230,12 +232,17 @@ export function readConfig(text: string): ServerConfig {
   if (typeof hostname !== "string" || hostname === "") {
     throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
   }
-  checkOptions("limits", limits, ["connections", "calls", "messageBytes", "bytesInFlight"]);
+  checkOptions("limits", fieldsOf("limits", limits), [
+    "connections",
+    "calls",
+    "messageBytes",
+    "bytesInFlight",
+  ]);
   for (const [name, limit] of Object.entries(limits as Fields)) {
     checkInteger(`limits.${name}`, limit, 1, Number.MAX_SAFE_INTEGER);
   }
   const tables = Object.entries(fieldsOf("tables", config["tables"]));
-  if (tables.length === 0) throw new RangeError("tables must have at least one table, got none");
+  checkTableNames("tables", tables.map(([name]) => name));
   return {
     hostname,
     port: checkInteger("port", port, 0, 65_535),

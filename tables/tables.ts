@@ -41,6 +41,7 @@ import { Sampling } from "./_sampling.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { checkWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import { LowTables } from "./low.ts";
+import { checkTableNames } from "./table_names.ts";
 import { Table } from "./table.ts";
 import { fillTableOptions, lowTable, type TableOptions } from "./table_options.ts";
 
@@ -67,8 +68,6 @@ export interface TablesInfo {
   /** Bytes of all memory of the set in the kernel. */
   readonly memoryBytes: number;
 }
-
-const TABLES_MAX = 64;
 
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
@@ -141,7 +140,7 @@ export class Tables implements Disposable {
       name,
       options: fillTableOptions(`${where}: tables.${name}`, table),
     }));
-    checkInteger(`${where}: the number of tables`, filled.length, 1, TABLES_MAX);
+    checkTableNames("tables", filled.map(({ name }) => name));
     const kernel = await openKernel(place);
     const low = LowTables.create(
       kernel,

@@ -16,7 +16,6 @@ constexpr uint32_t itemKey = 1;
 constexpr uint32_t itemPriority = 5;
 constexpr uint32_t itemTimesSampled = 6;
 constexpr uint32_t itemTrajectory = 8;
-constexpr uint32_t columnSqueeze = 2;
 constexpr uint32_t chunkKey = 1;
 constexpr uint32_t chunkDelta = 4;
 constexpr uint32_t chunkData = 5;
@@ -142,7 +141,7 @@ Damage SampleReader::readColumn(ByteSpan message, ItemColumn* column) {
       if (!readSlice(fields.bytes(), &slice)) return EXRP_DAMAGE_SLICE;
       ++column->sliceCount;
       column->rows += slice.length;
-    } else if (fields.is(columnSqueeze, Wire::varint)) {
+    } else if (fields.is(squeezeField, Wire::varint)) {
       column->isSqueezed = fields.varint() != 0;
     } else {
       fields.skip();

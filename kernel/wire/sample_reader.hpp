@@ -51,11 +51,15 @@ class SampleReader {
 
   /// Reads a column of the trajectory.
   static Damage readColumn(ByteSpan message, ItemColumn* column);
-  /// Calls use(slice) for each slice of a column, until it returns damage.
+  /// Calls use(slice) for each slice of a column, until it returns damage. Notes whether the column is squeezed.
   template <typename Use>
-  static Damage forSlices(const ItemColumn& column, Use use) {
+  static Damage forSlices(ItemColumn& column, Use use) {
     ProtoReader fields(column.message);
     while (fields.next()) {
+      if (fields.is(squeezeField, Wire::varint)) {
+        column.isSqueezed = fields.varint() != 0;
+        continue;
+      }
       if (!fields.is(slicesField, Wire::bytes)) {
         fields.skip();
         continue;
@@ -73,6 +77,7 @@ class SampleReader {
 
  private:
   static constexpr uint32_t slicesField = 1;
+  static constexpr uint32_t squeezeField = 2;
 
   struct Chunk {
     uint64_t key;

@@ -81,13 +81,18 @@ void describe(const Shape& shape, double* out) {
   for (uint32_t k = 1; k < tensor.rank; ++k) out[EXRP_SAMPLES_DIMS + k - 1] = static_cast<double>(tensor.dims[k]);
 }
 
+/// Whether a tensor has rows as a column of the layout says.
+bool hasRowsOf(const double* column, const Tensor& tensor) {
+  bool agrees = column[EXRP_SAMPLES_DTYPE] == tensor.dtype && column[EXRP_SAMPLES_RANK] == tensor.rank - 1;
+  for (uint32_t k = 1; agrees && k < tensor.rank; ++k) agrees = column[EXRP_SAMPLES_DIMS + k - 1] == static_cast<double>(tensor.dims[k]);
+  return agrees;
+}
+
 /// Adds a column of a later sample.
 void add(const Shape& shape, double* out) {
   const Tensor& tensor = shape.tensor;
   const auto rows = static_cast<double>(shape.column.rows);
-  bool agrees = out[EXRP_SAMPLES_DTYPE] == tensor.dtype && out[EXRP_SAMPLES_RANK] == tensor.rank - 1 &&
-                (out[EXRP_SAMPLES_SQUEEZED] != 0) == shape.column.isSqueezed;
-  for (uint32_t k = 1; agrees && k < tensor.rank; ++k) agrees = out[EXRP_SAMPLES_DIMS + k - 1] == static_cast<double>(tensor.dims[k]);
+  const bool agrees = hasRowsOf(out, tensor) && (out[EXRP_SAMPLES_SQUEEZED] != 0) == shape.column.isSqueezed;
   if (!agrees) out[EXRP_SAMPLES_AGREES] = 0;
   if (out[EXRP_SAMPLES_LENGTH] != rows) out[EXRP_SAMPLES_LENGTH] = EXRP_SAMPLES_RAGGED;
   out[EXRP_SAMPLES_ROWS] += rows;
@@ -207,14 +212,13 @@ class Decoder {
     uint64_t& place = places_[number];
     const auto end = static_cast<uint64_t>(column[EXRP_SAMPLES_OFFSET] + column[EXRP_SAMPLES_BYTES]);
     uint32_t rows = 0;
-    const Damage damage = SampleReader::forSlices({message}, [&](const Slice& slice) -> Damage {
+    ItemColumn read = {message, false, 0, 0};
+    const Damage damage = SampleReader::forSlices(read, [&](const Slice& slice) -> Damage {
       Tensor tensor;
       bool isDelta = false;
       const Damage found = sample.readSlicedTensor(slice, &tensor, &isDelta);
       if (found != 0) return found;
-      if (column[EXRP_SAMPLES_DTYPE] != tensor.dtype || column[EXRP_SAMPLES_ROW_BYTES] != static_cast<double>(tensor.rowBytes)) {
-        return EXRP_DAMAGE_LAYOUT;
-      }
+      if (!hasRowsOf(column, tensor)) return EXRP_DAMAGE_LAYOUT;
       rows += slice.length;
       const uint64_t bytes = slice.length * tensor.rowBytes;
       if (bytes == 0) return 0;
@@ -224,6 +228,7 @@ class Decoder {
       return putRows(slice, tensor, isDelta, to);
     });
     if (damage != 0) return damage;
+    if ((column[EXRP_SAMPLES_SQUEEZED] != 0) != read.isSqueezed) return EXRP_DAMAGE_LAYOUT;
     if (column[EXRP_SAMPLES_LENGTH] == EXRP_SAMPLES_RAGGED) {
       put(column[EXRP_SAMPLES_LENGTHS], index, &rows, sizeof rows);
     } else if (column[EXRP_SAMPLES_LENGTH] != rows) {

@@ -9,6 +9,10 @@ function withTable(table: object, more: object = {}): string {
   return JSON.stringify({ tables: { replay: table }, ...more });
 }
 
+Deno.test("a file may begin with a mark of UTF-8", () => {
+  assertEquals([...readConfig(`\uFEFF${withTable({ maxSize: 3 })}`).tables.keys()], ["replay"]);
+});
+
 Deno.test("a file with everything is read, and its tables are as it says", async () => {
   const config = readConfig(JSON.stringify({
     hostname: "::1",
@@ -64,7 +68,11 @@ for (
     ["no JSON", "{", "the configuration is no JSON: "],
     ["an array", "[]", "the configuration must be an object, got Array(0)"],
     ["no tables", "{}", "tables must be an object, got undefined"],
-    ["an empty object of tables", '{"tables":{}}', "tables must have at least one table, got none"],
+    [
+      "an empty object of tables",
+      '{"tables":{}}',
+      "the number of tables must be an integer from 1 to 64, got 0",
+    ],
     [
       "an unknown field",
       withTable({ maxSize: 1 }, { prot: 1 }),
@@ -140,6 +148,36 @@ for (
       "a queue with a sampler",
       withTable({ queue: 5, sampler: "uniform" }),
       'tables.replay has no option "sampler"',
+    ],
+    [
+      "a table without a name",
+      JSON.stringify({ tables: { "": { maxSize: 1 } } }),
+      "a name of tables must have 1 to 65536 bytes in UTF-8, got 0",
+    ],
+    [
+      "a name that is too long",
+      JSON.stringify({ tables: { ["é".repeat(40_000)]: { maxSize: 1 } } }),
+      "a name of tables must have 1 to 65536 bytes in UTF-8, got 80000",
+    ],
+    [
+      "a name that is no text",
+      '{ "tables": { "\\ud800": { "maxSize": 1 } } }',
+      'a name of tables must be well-formed text, got "\\ud800"',
+    ],
+    [
+      "too many tables",
+      JSON.stringify({ tables: Object.fromEntries(Array.from({ length: 65 }, (_, k) => [k, {}])) }),
+      "the number of tables must be an integer from 1 to 64, got 65",
+    ],
+    [
+      "a part of a byte",
+      withTable({ maxSize: 1, maxBytes: 1.5 }),
+      "tables.replay.maxBytes must be an integer of at least 0, got 1.5",
+    ],
+    [
+      "a list of limits",
+      withTable({ maxSize: 1 }, { limits: [] }),
+      "limits must be an object, got Array(0)",
     ],
     ["a queue of no item", withTable({ queue: 0 }), "tables.replay.queue must be an integer"],
     [

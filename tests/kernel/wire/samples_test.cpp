@@ -135,6 +135,12 @@ void saysWhatDiffers(SampleMaker& maker) {
     CHECK_EQUAL(column(layout, 0)[EXRP_SAMPLES_AGREES], 0.0);
     Data out(4096);
     CHECK_EQUAL(decode(message, layout, out), EXRP_STATUS_DAMAGED);
+    // A quick look does not see it, but decoding does.
+    CHECK_EQUAL(scan(message, layout, UINT32_MAX, EXRP_SCAN_ALIKE), 0);
+    CHECK_EQUAL(decode(message, layout, out), EXRP_STATUS_DAMAGED);
+    double detail[1] = {};
+    CHECK_EQUAL(exrp_error_detail(detail, 1), 0);
+    CHECK_EQUAL(detail[0], double(EXRP_DAMAGE_LAYOUT));
     // Alone, each decodes.
     CHECK_EQUAL(scan(other, layout), 0);
     CHECK_EQUAL(layout[EXRP_SAMPLES_ALL_AGREE], 1.0);
