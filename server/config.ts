@@ -22,27 +22,10 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
+import type { TableOptions } from "../tables/table_options.ts";
 import type { ServeLimits } from "./serve.ts";
 
-/** A table, as the file describes it. */
-export interface TableConfig {
-  /** How it draws. */
-  readonly sampler: NativeSelector;
-  /** Which item goes when it is full. */
-  readonly remover: NativeSelector;
-  /** Items that it holds at most. */
-  readonly maxSize: number;
-  /** Bytes of chunks that it holds at most; 0 without a limit. */
-  readonly maxBytes: number;
-  /** How often an item is sampled before it goes; 0 without a limit. */
-  readonly maxTimesSampled: number;
-  /** Its rate limiter. */
-  readonly limiter: PaceRule;
-  /** What its items look like. */
-  readonly signature?: Signature;
-}
-
-/** A whole file. */
+/** A whole file, as {@linkcode readConfig} reads it. */
 export interface ServerConfig {
   /** The address to listen on. */
   readonly hostname: string;
@@ -53,7 +36,7 @@ export interface ServerConfig {
   /** What clients may take. */
   readonly limits: ServeLimits;
   /** The tables by name. */
-  readonly tables: ReadonlyMap<string, TableConfig>;
+  readonly tables: Readonly<Record<string, TableOptions>>;
 }
 
 /** What makes each selector, by its name here. The names that Reverb has for some of them are known too. */
@@ -156,20 +139,29 @@ function readSignature(where: string, value: unknown): Signature {
 }
 
 /** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
-function readLine(where: string, name: "queue" | "stack", size: unknown): TableConfig {
+function readLine(where: string, name: "queue" | "stack", size: unknown): TableOptions {
   const maxSize = checkInteger(`${where}.${name}`, size, 1, 2 ** 28);
   const end = name === "queue" ? oldest() : newest();
   return {
     sampler: end,
     remover: end,
     maxSize,
-    maxBytes: 0,
     maxTimesSampled: 1,
     limiter: queue(maxSize),
   };
 }
 
-function readTable(where: string, value: unknown): TableConfig {
+/** A limit from 1 on; 0 and nothing stand for none. */
+function readLimit(
+  where: string,
+  name: "maxBytes" | "maxTimesSampled",
+  value: unknown = 0,
+): Partial<TableOptions> {
+  const limit = checkInteger(`${where}.${name}`, value, 0, 2 ** 53 - 1);
+  return limit === 0 ? {} : { [name]: limit };
+}
+
+function readTable(where: string, value: unknown): TableOptions {
   const table = fieldsOf(where, value);
   const signature = table["signature"] === undefined
     ? {}
@@ -199,24 +191,28 @@ function readTable(where: string, value: unknown): TableConfig {
     sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
     remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
     maxSize,
-    maxBytes: checkInteger(`${where}.maxBytes`, table["maxBytes"] ?? 0, 0, 2 ** 53),
-    maxTimesSampled: checkInteger(
-      `${where}.maxTimesSampled`,
-      table["maxTimesSampled"] ?? 0,
-      0,
-      2 ** 31 - 1,
-    ),
+    ...readLimit(where, "maxBytes", table["maxBytes"]),
+    ...readLimit(where, "maxTimesSampled", table["maxTimesSampled"]),
     limiter,
     ...signature,
   };
 }
 
 /**
- * Reads a configuration.
+ * Reads a configuration. `Tables.create` takes its `tables` and `seed`, and {@linkcode serve} the rest. docs/reverb.md has all its fields.
  *
  * @param text The text of the file: JSON.
  * @throws {TypeError} If it is no JSON, or a field is unknown or of the wrong kind. The words name the field.
  * @throws {RangeError} If a number is out of its range.
+ * @example
+ * ```ts
+ * import { readConfig } from "@exrp/replay/server";
+ * import { assertEquals, assertThrows } from "@std/assert";
+ *
+ * const { hostname, tables } = readConfig(`{ "tables": { "replay": { "maxSize": 1000 } } }`);
+ * assertEquals([hostname, tables["replay"]?.maxSize], ["127.0.0.1", 1000]);
+ * assertThrows(() => readConfig(`{ "tables": { "replay": { "maxSise": 1000 } } }`), TypeError);
+ * ```
  */
 export function readConfig(text: string): ServerConfig {
   let value: unknown;
@@ -248,6 +244,8 @@ export function readConfig(text: string): ServerConfig {
     port: checkInteger("port", port, 0, 65_535),
     ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
     limits: limits as ServeLimits,
-    tables: new Map(tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)])),
+    tables: Object.fromEntries(
+      tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)]),
+    ),
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** The figures of one table. */
+/** The figures of one table, among those of {@linkcode ReverbServer}. */
 export interface TableFigures {
   /** Its name. */
   readonly name: string;
@@ -44,7 +44,7 @@ export interface TableFigures {
   readonly limiter: LimiterFigures;
 }
 
-/** The numbers of a rate limiter. */
+/** The numbers of a rate limiter, among the figures of {@linkcode ReverbServer}. */
 export interface LimiterFigures {
   /** How many draws are wanted for each insert. */
   readonly samplesPerInsert: number;
@@ -56,7 +56,7 @@ export interface LimiterFigures {
   readonly maxDiff: number;
 }
 
-/** The figures of a server. */
+/** The figures of a server. {@linkcode ReverbServer} gives them. */
 export interface ServerFigures {
   /** Seconds since it started. */
   readonly uptime: number;
@@ -82,7 +82,7 @@ export interface ServerFigures {
   readonly tables: readonly TableFigures[];
 }
 
-/** How many calls of a method ended with a status. */
+/** How many calls of a method ended with a status, among the figures of {@linkcode ReverbServer}. */
 export interface CallFigures {
   /** The method's name, such as `InsertStream`. */
   readonly method: string;

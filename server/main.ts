@@ -5,7 +5,7 @@
  */
 import { deno } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
-import { openTables } from "./open_tables.ts";
+import { Tables } from "../tables/tables.ts";
 import { type ReverbServer, serve } from "./serve.ts";
 
 const usage = `deno task serve --config=FILE [OPTION]
@@ -65,7 +65,8 @@ function untilSignal(platform: typeof Deno): Promise<string> {
 }
 
 async function start(config: ServerConfig, args: Arguments): Promise<ReverbServer> {
-  const tables = await openTables(config);
+  const { tables: options, seed } = config;
+  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
   return await serve({
     tables,
     hostname: args.hostname ?? config.hostname,
@@ -94,7 +95,7 @@ export async function main(platform: typeof Deno): Promise<number> {
     console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   }
-  console.log(`serving ${[...config.tables.keys()].join(", ")} on ${server.address}`);
+  console.log(`serving ${Object.keys(config.tables).join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
   const signal = await untilSignal(platform);
   console.log(`${signal}: stopping`);

@@ -3,19 +3,19 @@
  *
  * @module
  */
-import { checkInteger } from "../base/checks.ts";
+import { checkInteger, showUnlike } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures } from "./figures.ts";
 import { GrpcConnection, HeldBytes } from "./grpc/calls.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
-import type { Tables } from "../tables/tables.ts";
-import { type ServedTables, servedTables, storeFigures, tableFigures } from "./served_tables.ts";
+import { Tables } from "../tables/tables.ts";
+import { storeFigures, tableFigures } from "./table_figures.ts";
 import { type Checkpointer, Service } from "./service.ts";
 import { Http1Connection, type Page, plain } from "./web/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
 import { statusPage } from "./web/status_page.ts";
 
-/** What a server lets its clients take. */
+/** What a server lets its clients take. {@linkcode serve} takes it. */
 export interface ServeLimits {
   /** Connections that are open at once; 1,024 by default. One more is closed at once, and its client tries again. */
   readonly connections?: number;
@@ -30,7 +30,7 @@ export interface ServeLimits {
 /** The options of {@linkcode serve}. */
 export interface ServeOptions {
   /** The tables. They stay yours: the server never disposes of them. */
-  readonly tables: Tables | ServedTables;
+  readonly tables: Tables;
   /** The address to listen on; `"127.0.0.1"` by default, so that only this machine can call. */
   readonly hostname?: string;
   /** The port; 0, the default, takes a free one. */
@@ -43,7 +43,7 @@ export interface ServeOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** How a server stops. */
+/** How a server stops: {@linkcode ReverbServer.stop} takes it. {@linkcode ReverbServer} has an example. */
 export interface StopOptions {
   /** Milliseconds for which clients may go on with inserts that have begun; 1,000 by default. */
   readonly graceMs?: number;
@@ -61,11 +61,26 @@ interface ByteCounts {
   sent: number;
 }
 
-/** A server that runs. {@linkcode serve} makes it. */
+/**
+ * A server that runs. {@linkcode serve} makes it.
+ *
+ * @example
+ * ```ts
+ * import { type ReverbServer, serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assert, assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 9 } } });
+ * const server: ReverbServer = await serve({ tables });
+ * assert(server.port > 0);
+ * assertEquals(server.figures().tables.map(({ name, maxSize }) => [name, maxSize]), [["replay", 9]]);
+ * await server.stop({ graceMs: 100 });
+ * ```
+ */
 export class ReverbServer implements AsyncDisposable {
   /** The address that it listens on. */
   readonly hostname: string;
-  readonly #tables: ServedTables;
+  readonly #tables: Tables;
   readonly #service: Service;
   readonly #rates = new RateMeter();
   readonly #startedAt = Date.now();
@@ -77,7 +92,7 @@ export class ReverbServer implements AsyncDisposable {
 
   private constructor(hostname: string, options: ServeOptions) {
     this.hostname = hostname;
-    this.#tables = servedTables(options.tables);
+    this.#tables = options.tables;
     this.#onError = options.onError ?? ((error) => console.error(error));
     this.#service = new Service(this.#tables, options.checkpointer, this.#onError);
   }
@@ -143,7 +158,7 @@ export class ReverbServer implements AsyncDisposable {
       sentBytes: this.#bytes.sent,
       ...storeFigures(this.#tables),
       calls: this.#service.callFigures,
-      tables: this.#tables.low.names.map((name) => tableFigures(this.#tables, name)),
+      tables: this.#tables.names.map((name) => tableFigures(this.#tables, name)),
     };
   }
 
@@ -248,7 +263,27 @@ function isLoopback(hostname: string): boolean {
   return /^127\.|^::1$|^localhost$/.test(hostname);
 }
 
-/** Serves tables to Reverb's clients. */
+/**
+ * Serves tables to Reverb's clients, the one in Python and {@linkcode ReverbClient}.
+ *
+ * The same port has a status page at `/`, metrics for Prometheus at `/metrics`, and `/healthz`.
+ *
+ * @returns The server, once it listens. Dispose of it to stop it; the tables stay.
+ * @throws {TypeError} For an option that is unknown or of the wrong kind.
+ * @throws {RangeError} For a port or a limit out of its range.
+ * @throws {Error} Where the system refuses: the address is in use, or may not be listened on.
+ * @example
+ * ```ts
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { jobs: { maxSize: 10 } } });
+ * await using server = await serve({ tables, limits: { connections: 16 } });
+ * const answer = await fetch(`http://${server.address}/healthz`);
+ * assertEquals(await answer.text(), "serving\n");
+ * ```
+ */
 export function serve(options: ServeOptions): Promise<ReverbServer> {
   checkOptions("serve()", options, [
     "tables",
@@ -258,7 +293,10 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     "limits",
     "onError",
   ]);
-  const { limits = {} } = options;
+  const { tables, limits = {} } = options;
+  if (!(tables instanceof Tables)) {
+    throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
+  }
   checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
   checkOptions("serve(): limits", limits, Object.keys(limitRanges));
   for (const [name, max] of Object.entries(limitRanges)) {

@@ -11,7 +11,8 @@ import {
 } from "../reverb/messages/reverb_pb.ts";
 import { encodeSignature } from "../reverb/signature.ts";
 import { StructuredValueSchema } from "../reverb/messages/tensorflow_pb.ts";
-import { type NamedRule, type ServedTables, tableFigures } from "./served_tables.ts";
+import type { Tables } from "../tables/tables.ts";
+import { type NamedRule, tableFigures } from "./table_figures.ts";
 
 /** What stands for "no limit" in Reverb's limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
 const limit = (value: number): number =>
@@ -44,7 +45,7 @@ export function distribution(
   }
 }
 
-function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof TableInfoSchema> {
+function tableInfo(tables: Tables, name: string): MessageInitShape<typeof TableInfoSchema> {
   const { sampler, remover, signature } = tables.table(name).options;
   const figures = tableFigures(tables, name);
   const { limiter } = figures;
@@ -73,13 +74,13 @@ function tableInfo(tables: ServedTables, name: string): MessageInitShape<typeof 
 }
 
 /** The answer's bytes. `stateId` has two random numbers of 64 bits that no other start of a server has. */
-export function serverInfo(tables: ServedTables, stateId: BigUint64Array): Uint8Array {
+export function serverInfo(tables: Tables, stateId: BigUint64Array): Uint8Array {
   const [high = 0n, low = 0n] = stateId;
   return toBinary(
     ServerInfoResponseSchema,
     create(ServerInfoResponseSchema, {
       tablesStateId: { high, low },
-      tableInfo: tables.low.names.map((name) => tableInfo(tables, name)),
+      tableInfo: tables.names.map((name) => tableInfo(tables, name)),
     }),
   );
 }

@@ -34,7 +34,7 @@ import type { CallFigures } from "./figures.ts";
 import type { CallHandler, StartCall } from "./grpc/calls.ts";
 import { Status } from "./grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
-import type { ServedTables } from "./served_tables.ts";
+import { lowOf, type Tables } from "../tables/tables.ts";
 import { serverInfo } from "./server_info.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
@@ -50,7 +50,7 @@ const nothing = new Uint8Array(0);
 export class Service implements InsertOwner, SampleOwner {
   /** How it is, for whoever asks by gRPC's health service. */
   readonly health: Health = new Health();
-  readonly #tables: ServedTables;
+  readonly #tables: Tables;
   readonly #low: LowTables;
   readonly #checkpointer: Checkpointer | undefined;
   readonly #onError: (error: unknown) => void;
@@ -68,15 +68,15 @@ export class Service implements InsertOwner, SampleOwner {
 
   /** Serves these tables. */
   constructor(
-    tables: ServedTables,
+    tables: Tables,
     checkpointer: Checkpointer | undefined,
     onError: (error: unknown) => void,
   ) {
     this.#tables = tables;
     this.#checkpointer = checkpointer;
     this.#onError = onError;
-    this.#low = tables.low;
-    this.#names = new Set(tables.low.names);
+    this.#low = lowOf(tables);
+    this.#names = new Set(tables.names);
     this.#starts = this.#makeStarts();
   }
 

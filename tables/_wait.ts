@@ -47,7 +47,10 @@ export function waitUntil(
   begin: (settle: Settle) => () => void,
   late: () => ReplayError,
 ): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  // Node 20 has no Promise.withResolvers.
+  let resolve = (): void => {};
+  let reject = (_: unknown): void => {};
+  const promise = new Promise<void>((done, fail) => [resolve, reject] = [done, fail]);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let leave = (): void => {};
   let isOver = false;

@@ -37,6 +37,8 @@ const compilerOptions = {
     "es2023",
     // Atomics.waitAsync, which Node 20 has, too.
     "es2024.sharedmemory",
+    // String.isWellFormed, which it has as well.
+    "es2024.string",
     "esnext.disposable",
     "esnext.float16",
     "dom",

@@ -1,20 +1,66 @@
 /**
- * The sockets of `node:net`, for the pump where there is no Deno.
+ * The sockets of `node:net`, for the pump where there is no Deno. The module is not imported, because bundlers for browsers would look
+ * for it.
  *
  * @module
  */
-import { createServer, type Socket as NodeSocket } from "node:net";
 import type { Socket, SocketServer } from "./socket.ts";
+
+/** What is used of a socket of `node:net`. The library has its own types for it, so that its users need not have those of Node. */
+interface NodeSocket {
+  on(event: "data", listener: (bytes: Uint8Array) => void): void;
+  on(event: "end", listener: () => void): void;
+  on(event: "close", listener: () => void): void;
+  on(event: "error", listener: (error: Error) => void): void;
+  once(event: "close", listener: () => void): void;
+  off(event: "close", listener: () => void): void;
+  pause(): void;
+  resume(): void;
+  write(bytes: Uint8Array, done: (error?: Error | null) => void): boolean;
+  end(): void;
+  destroy(): void;
+}
+
+/** What is used of a server of `node:net`. */
+interface NodeServer {
+  once(event: "error", listener: (error: Error) => void): void;
+  listen(port: number, hostname: string, listener: () => void): void;
+  address(): { readonly port: number } | string | null;
+  close(): void;
+}
+
+/** What is used of `node:net`. */
+interface NodeNet {
+  createServer(
+    options: Readonly<Record<string, boolean>>,
+    listener: (socket: NodeSocket) => void,
+  ): NodeServer;
+}
+
+/** What Node, Bun and Deno have, and browsers have not. */
+interface Process {
+  getBuiltinModule?: (name: string) => unknown;
+}
+
+function findNet(): NodeNet {
+  const { process } = globalThis as { process?: Process };
+  const net = process?.getBuiltinModule?.("node:net") as NodeNet | undefined;
+  if (net === undefined) throw new Error("serve() needs sockets, which Deno, Node and Bun have");
+  return net;
+}
 
 /** Listens by the sockets of Node. */
 export async function listenByNode(hostname: string, port: number): Promise<SocketServer> {
   const accepted: Socket[] = [];
   let wake: (() => void) | undefined;
   let isClosed = false;
-  const server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) => {
-    accepted.push(new NetSocket(socket));
-    wake?.();
-  });
+  const server = findNet().createServer(
+    { allowHalfOpen: true, noDelay: true, keepAlive: true },
+    (socket) => {
+      accepted.push(new NetSocket(socket));
+      wake?.();
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, hostname, resolve);

@@ -1,7 +1,7 @@
 /** The quickstart as one program that `deno compile` makes: it runs with an empty PATH, and its kernel is inside. */
 import { assert } from "@std/assert";
 import { join } from "node:path";
-import { compileQuickstart, ENTRY, stageQuickstart } from "../../tools/compile_quickstart.ts";
+import { compileProgram, programs, stageProgram } from "../../tools/compile_program.ts";
 import { run } from "../../tools/_repository.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 
@@ -25,6 +25,19 @@ async function whyNoRuntime(): Promise<string | undefined> {
   return "deno compile can't download its runtime, denort, here; DENORT_BIN may name one";
 }
 
+let stage: Promise<string> | undefined;
+
+/** What programs are made of, in a folder of its own; it is put there once. */
+function staged(): Promise<string> {
+  stage ??= (async () => {
+    const folder = await Deno.makeTempDir({ prefix: "exrp_stage_" });
+    addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+    await stageProgram(join(folder, "source"));
+    return join(folder, "source");
+  })();
+  return stage;
+}
+
 const missing = await whyNoRuntime();
 
 Deno.test({
@@ -34,7 +47,7 @@ Deno.test({
   ignore: missing !== undefined,
   fn: async () => {
     await using folder = await FreshFolder.make();
-    const program = await compileQuickstart(folder.at("made"));
+    const program = await compileProgram("quickstart", folder.at("made"));
     await Deno.remove(folder.at("made", "source"), { recursive: true });
     ended("the program", await folder.run(program, ["--steps", "30"], { PATH: "" }));
   },
@@ -42,14 +55,13 @@ Deno.test({
 
 Deno.test("what the quickstart's program is made of runs with an empty PATH, by its own kernel", async () => {
   await using folder = await FreshFolder.make({ DENO_DIR: await cacheOfDeno() });
-  const source = folder.at("source");
-  await stageQuickstart(source);
+  const source = await staged();
   const args = [
     "run",
     "--no-prompt",
     "--cached-only",
     "-A",
-    join(source, ENTRY),
+    join(source, programs.quickstart.entry),
     "--steps",
     "1010",
   ];
@@ -57,4 +69,35 @@ Deno.test("what the quickstart's program is made of runs with an empty PATH, by 
   // The kernel was unpacked, and no other one was there.
   const [kernel] = await Array.fromAsync(Deno.readDir(folder.at("home", "cache", "exrp")));
   assert(/^exrp-.*\.(so|dylib|dll)$/.test(kernel?.name ?? ""), kernel?.name);
+});
+
+Deno.test("what the server's program is made of serves with an empty PATH, by its own kernel", async () => {
+  await using folder = await FreshFolder.make({ DENO_DIR: await cacheOfDeno() });
+  const source = await staged();
+  await folder.write("tables.json", '{ "tables": { "replay": { "maxSize": 10 } } }');
+  const { entry, permissions } = programs.reverb_server;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--no-prompt",
+      "--cached-only",
+      ...permissions,
+      join(source, entry),
+      "--config=tables.json",
+    ],
+    cwd: folder.path,
+    clearEnv: true,
+    env: { PATH: "", HOME: folder.at("home"), DENO_DIR: await cacheOfDeno() },
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let printed = "";
+  for (let part; !printed.includes("status: ") && !(part = await reader.read()).done;) {
+    printed += part.value;
+  }
+  assert(printed.startsWith("serving replay on 127.0.0.1:"), printed);
+  child.kill("SIGTERM");
+  await reader.cancel();
+  assert((await child.status).success);
 });

@@ -1,10 +1,10 @@
 /** Our server with tables that are described as Reverb's are, for tests beside Reverb. */
 import { assertEquals } from "@std/assert";
-import { openKernel } from "../../ffi/library.ts";
-import type { ServedTable } from "../../server/served_tables.ts";
+import { readConfig } from "../../server/config.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
-import { LowTables } from "../../tables/low.ts";
-import { lowLimiter, lowRule } from "./_low_subject.ts";
+import type { LowTables } from "../../tables/low.ts";
+import { lowOf, Tables } from "../../tables/tables.ts";
+import { asConfig } from "../server/_as_config.ts";
 import type { RealTable } from "./_real.ts";
 
 /** A server and its tables. */
@@ -40,25 +40,12 @@ async function start(
   tables: readonly RealTable[],
   options: Partial<ServeOptions>,
 ): Promise<{ server: ReverbServer; low: LowTables }> {
-  const lows = tables.map((table) => ({
-    name: table.name,
-    maxSize: table.max_size,
-    maxTimesSampled: table.max_times_sampled ?? 0,
-    sampler: lowRule(table.sampler),
-    remover: lowRule(table.remover),
-    limiter: lowLimiter(table.limiter),
-  }));
-  const rules = new Map(
-    tables.map(({ name, sampler, remover, signature }): [string, ServedTable] => [
-      name,
-      { options: { sampler: lowRule(sampler), remover: lowRule(remover), signature } },
-    ]),
+  // A file may not describe a table that is smaller than its limiter waits for; Reverb has such tables.
+  const large = tables.map((table) => ({ ...table, max_size: 1_000_000 }));
+  const { tables: read } = readConfig(JSON.stringify({ tables: asConfig(large) }));
+  const own = Object.fromEntries(
+    tables.map(({ name, max_size: maxSize }) => [name, { ...read[name], maxSize }]),
   );
-  const low = LowTables.create(await openKernel(), lows, 1);
-  const table = (name: string): ServedTable => {
-    const found = rules.get(name);
-    if (found === undefined) throw new RangeError(`there is no table ${name}`);
-    return found;
-  };
-  return { low, server: await serve({ tables: { low, table }, ...options }) };
+  const made = await Tables.create({ tables: own, seed: 1 });
+  return { low: lowOf(made), server: await serve({ tables: made, ...options }) };
 }

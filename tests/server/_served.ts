@@ -1,7 +1,7 @@
 /** A server of tables for tests, and what a test of it needs again and again. */
 import { assertEquals } from "@std/assert";
 import { readConfig } from "../../server/config.ts";
-import { openTables } from "../../server/open_tables.ts";
+import { Tables } from "../../tables/tables.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
 import { Connection, smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
@@ -30,7 +30,7 @@ export async function served(
 ): Promise<Served> {
   const errors: unknown[] = [];
   const server = await serve({
-    tables: await openTables(readConfig(JSON.stringify({ tables, seed: 1 }))),
+    tables: await Tables.create({ tables: readConfig(JSON.stringify({ tables })).tables, seed: 1 }),
     onError: (error) => errors.push(error),
     ...options,
   });

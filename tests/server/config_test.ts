@@ -1,8 +1,8 @@
 /** The configuration file: what it means, and the words for each field that is wrong. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readConfig } from "../../server/config.ts";
-import { openTables } from "../../server/open_tables.ts";
-import { tableFigures } from "../../server/served_tables.ts";
+import { tableFigures } from "../../server/table_figures.ts";
+import { Tables } from "../../tables/tables.ts";
 
 /** A file with one table of these fields. */
 function withTable(table: object, more: object = {}): string {
@@ -10,7 +10,7 @@ function withTable(table: object, more: object = {}): string {
 }
 
 Deno.test("a file may begin with a mark of UTF-8", () => {
-  assertEquals([...readConfig(`\uFEFF${withTable({ maxSize: 3 })}`).tables.keys()], ["replay"]);
+  assertEquals(Object.keys(readConfig(`\uFEFF${withTable({ maxSize: 3 })}`).tables), ["replay"]);
 });
 
 Deno.test("a file with everything is read, and its tables are as it says", async () => {
@@ -40,8 +40,8 @@ Deno.test("a file with everything is read, and its tables are as it says", async
   }));
   assertEquals([config.hostname, config.port, config.seed], ["::1", 8000, 7]);
   assertEquals(config.limits.bytesInFlight, 5000);
-  const tables = await openTables(config);
-  const figures = tables.low.names.map((name) => tableFigures(tables, name));
+  using tables = await Tables.create({ tables: config.tables });
+  const figures = tables.names.map((name) => tableFigures(tables, name));
   assertEquals(
     figures.map(({ name, maxSize, maxBytes, maxTimesSampled }) => [
       ...[name, maxSize, maxBytes, maxTimesSampled],

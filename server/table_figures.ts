@@ -1,13 +1,11 @@
 /**
- * Tables as the server sees them: the low door, by which messages go in and out, and the rules of each table.
+ * What a server says of its tables: their figures.
  *
  * @module
  */
 import { ruleText } from "../base/inspect.ts";
 import * as abi from "../ffi/symbols.ts";
-import type { Signature } from "../reverb/signature.ts";
-import type { LowTables } from "../tables/low.ts";
-import { lowOf, Tables } from "../tables/tables.ts";
+import { lowOf, type Tables } from "../tables/tables.ts";
 import type { TableFigures } from "./figures.ts";
 
 /** A rule's name and options, as `selectors/` makes it. */
@@ -18,37 +16,11 @@ export interface NamedRule {
   readonly options: Readonly<Record<string, number | string>>;
 }
 
-/** A table that can be served. `Table` of `@exrp/replay/tables` is one. */
-export interface ServedTable {
-  /** Its options, with the defaults filled in. */
-  readonly options: {
-    /** How it draws. */
-    readonly sampler: NamedRule;
-    /** Which item goes when it is full. */
-    readonly remover: NamedRule;
-    /** What its items look like. */
-    readonly signature?: Signature | undefined;
-  };
-}
-
-/** Tables that can be served. {@linkcode servedTables} makes them of `Tables`. */
-export interface ServedTables {
-  /** The tables in the kernel. */
-  readonly low: LowTables;
-  /** A table by its name. */
-  table(name: string): ServedTable;
-}
-
-/** Tables as the server sees them. */
-export function servedTables(tables: Tables | ServedTables): ServedTables {
-  if (!(tables instanceof Tables)) return tables;
-  return { low: lowOf(tables), table: (name) => tables.table(name) };
-}
-
 /** The figures of a table. */
-export function tableFigures(tables: ServedTables, name: string): TableFigures {
+export function tableFigures(tables: Tables, name: string): TableFigures {
   const { sampler, remover } = tables.table(name).options;
-  const info = tables.low.info(tables.low.numberOf(name));
+  const low = lowOf(tables);
+  const info = low.info(low.numberOf(name));
   const at = (index: number): number => info[index] ?? 0;
   const limiter = abi.EXRP_TABLES_INFO_LIMITER;
   return {
@@ -80,9 +52,9 @@ export function tableFigures(tables: ServedTables, name: string): TableFigures {
 
 /** The figures of what all tables share. */
 export function storeFigures(
-  { low }: ServedTables,
+  tables: Tables,
 ): { chunks: number; chunkBytes: number; memoryBytes: number } {
-  const info = low.storeInfo();
+  const info = lowOf(tables).storeInfo();
   return {
     chunks: info[abi.EXRP_TABLES_STORE_CHUNKS] ?? 0,
     chunkBytes: info[abi.EXRP_TABLES_STORE_CHUNK_BYTES] ?? 0,

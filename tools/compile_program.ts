@@ -1,7 +1,8 @@
 /**
- * Makes one program of the quickstart, with its kernel inside: `deno task compile`. `--help` says where it goes.
+ * Makes one program of the quickstart, or of the server for Reverb's clients, with the kernel inside: `deno task compile`. `--help` says
+ * where it goes.
  *
- * The program is compiled from a folder that has what the package has, with the kernel of this machine alone, and the example. So the
+ * The program is compiled from a folder that has what the package has, with the kernel of this machine alone, and the examples. So the
  * program unpacks its kernel as any program with the package does. `deno compile` downloads the runtime of such programs once.
  *
  * @module
@@ -14,16 +15,22 @@ import { ToolError } from "./_zig.ts";
 
 const usage = `deno task compile [OPTION]
 
-Makes one program of the quickstart, which runs where there is no Deno.
+Makes one program, which runs where there is no Deno.
 
-  --out=DIR   where it goes: build/quickstart by default, with the program in DIR/quickstart
-  --help      prints this`;
+  --program=NAME   quickstart (the default), or reverb_server: \`deno task serve\` as a program
+  --out=DIR        where it goes: build/NAME by default, with the program in DIR/NAME
+  --help           prints this`;
 
-/** What the program may do. It asks for nothing else. */
-const permissions = ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-sys"];
+const files = ["--allow-ffi", "--allow-read", "--allow-write", "--allow-env"];
 
-/** The file that the program begins with, in the folder of {@linkcode stageQuickstart}. */
-export const ENTRY = "examples/dqn_cartpole.ts";
+/** The file that each program begins with, in the folder of {@linkcode stageProgram}, and what it may do. It asks for nothing else. */
+export const programs = {
+  quickstart: { entry: "examples/dqn_cartpole.ts", permissions: [...files, "--allow-sys"] },
+  reverb_server: { entry: "server/main.ts", permissions: [...files, "--allow-net"] },
+} as const;
+
+/** One of the programs. */
+export type ProgramName = keyof typeof programs;
 
 /** This machine's target, as tools/prebuild.ts names it. */
 function ownTarget(): string {
@@ -37,13 +44,14 @@ async function must(what: string, command: readonly string[]): Promise<void> {
   if (!success) throw new ToolError(`${what} failed:\n${stdout}${stderr}`.trimEnd());
 }
 
-/** Puts what the program is made of into a folder: the package, the kernel of this machine, and the example. */
-export async function stageQuickstart(folder: string): Promise<void> {
+/** Puts what the program is made of into a folder: the package, the kernel of this machine, and the examples. */
+export async function stageProgram(folder: string): Promise<void> {
   if (await exists(folder)) await Deno.remove(folder, { recursive: true });
   const published = await listPublished({ check: false });
   const files = [
     ...published.filter((file) => !file.startsWith("prebuilt/")),
     ...await listFiles("examples", ".ts"),
+    "server/main.ts",
     "deno.lock",
   ];
   for (const file of files) {
@@ -59,29 +67,37 @@ export async function stageQuickstart(folder: string): Promise<void> {
 }
 
 /**
- * Makes the program in `out`, and returns its path.
+ * Makes a program in `out`, and returns its path.
  *
  * @throws {ToolError} When a step fails; its text says which, and what was printed.
  */
-export async function compileQuickstart(out: string): Promise<string> {
+export async function compileProgram(name: ProgramName, out: string): Promise<string> {
   const folder = join(out, "source");
-  await stageQuickstart(folder);
-  const program = join(out, Deno.build.os === "windows" ? "quickstart.exe" : "quickstart");
+  await stageProgram(folder);
+  const { entry, permissions } = programs[name];
+  const program = join(out, Deno.build.os === "windows" ? `${name}.exe` : name);
   await must("deno compile", [
     ...[Deno.execPath(), "compile", "--quiet", "--no-check", ...permissions],
     ...["--config", join(folder, "deno.json"), "--exclude-unused-npm"],
-    ...["--include", join(folder, "prebuilt"), "--output", program, join(folder, ENTRY)],
+    ...["--include", join(folder, "prebuilt"), "--output", program, join(folder, entry)],
   ]);
   return program;
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const options = readArguments(args, { out: { type: "string" } }, usage);
+  const options = readArguments(
+    args,
+    { program: { type: "string" }, out: { type: "string" } },
+    usage,
+  );
   if (typeof options === "number") return options;
+  const { program: name = "quickstart" } = options;
+  if (name !== "quickstart" && name !== "reverb_server") {
+    console.error(`--program=${name} is unknown: it is quickstart or reverb_server`);
+    return 2;
+  }
   try {
-    const program = await compileQuickstart(
-      resolve(options.out ?? inRepository("build", "quickstart")),
-    );
+    const program = await compileProgram(name, resolve(options.out ?? inRepository("build", name)));
     console.log(`compile: ${program} is ready`);
     return 0;
   } catch (error) {
