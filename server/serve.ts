@@ -195,7 +195,8 @@ export class ReverbServer implements AsyncDisposable {
 
   #isKnownHost(name: string): boolean {
     // A name that an attacker chose can lead to this machine; an address can't be chosen.
-    return name === "localhost" || name.endsWith(".localhost") || /^[\d.]+$|:/.test(name) ||
+    const isAddress = /^(?:[\d.]+|[\da-f.]*:[\da-f:.]*)$/.test(name);
+    return name === "localhost" || name.endsWith(".localhost") || isAddress ||
       name === this.hostname.toLowerCase() || !isLoopback(this.hostname);
   }
 

@@ -25,12 +25,21 @@ Deno.test("the pages are on the port of the calls", async () => {
 
 Deno.test("a page that another site asks for under its own name is refused", async () => {
   await using site = await served();
-  const socket = await Deno.connect({ hostname: "127.0.0.1", port: site.server.port });
-  await socket.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
-  const bytes = new Uint8Array(1000);
-  const count = await socket.read(bytes) ?? 0;
-  socket.close();
-  assert(new TextDecoder().decode(bytes.subarray(0, count)).startsWith("HTTP/1.1 403 "));
+  const { port } = site.server;
+  for (
+    const [host, status] of [
+      ...[["evil.example", 403], ["evil.example:80:1", 403], [`evil.example:x`, 403]] as const,
+      ...[[`127.0.0.1:${port}`, 200], [`[::1]:${port}`, 200], ["LocalHost", 200]] as const,
+    ]
+  ) {
+    const socket = await Deno.connect({ hostname: "127.0.0.1", port });
+    await socket.write(new TextEncoder().encode(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`));
+    const bytes = new Uint8Array(1000);
+    const count = await socket.read(bytes) ?? 0;
+    socket.close();
+    const line = new TextDecoder().decode(bytes.subarray(0, count)).slice(0, 13);
+    assertEquals(line, `HTTP/1.1 ${status} `, host);
+  }
 });
 
 inChromium(
