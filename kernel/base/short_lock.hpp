@@ -31,7 +31,7 @@ class ShortLock {
   /// Takes the lock where it is free, and nobody has reserved it.
   bool tryLock() { return !isReserved() && take(); }
   // Sleeps before a thread reserves its turn: some 0.6 ms for callers that hurry, and twice as long for the others. With less, many threads take
-  // turns like a queue: each turn then waits for a sleeper, and four writers and a learner do a quarter less.
+  // turns like a queue: each turn then waits for a sleeper, and four writers and a learner did less in the few runs that were made.
   static constexpr uint32_t shortPatience = 10;
   static constexpr uint32_t longPatience = 20;
 
