@@ -49,8 +49,15 @@ const made: Record<string, (() => unknown) | null> = {
   ...Object.fromEntries(
     [
       ...["uniform", "prioritized", "rankBased", "pser", "curious", "ucb", "newest", "oldest"],
-      ...["highestPriority", "lowestPriority", "withoutReplacement", "fifo", "secondChance", "lru"],
-      ...["lfu", "lowestPriorityFirst", "reservoir"],
+      ...[
+        "highestPriority",
+        "lowestPriority",
+        "withoutReplacement",
+        "power",
+        "fifo",
+        "secondChance",
+      ],
+      ...["lru", "lfu", "lowestPriorityFirst", "reservoir"],
     ].map((name) => [name, () => (everyday as unknown as Record<string, () => unknown>)[name]?.()]),
   ),
   recent: () => everyday.recent({ newest: 10 }),

@@ -17,16 +17,30 @@ async function hexOfSha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
+/** A module as JSR publishes it: what `deno.json` says of a bare import stands in the import itself. */
+function withWholeImports(text: string, imports: Manifest["imports"]): string {
+  return text.replaceAll(
+    /(?<=^(?:import|export)\b[^"]*|^\} from )"(@[^"/]+\/[^"/]+)(\/[^"]*)?"/gm,
+    (
+      whole,
+      name: string,
+      path = "",
+    ) => imports[name] === undefined ? whole : `"${imports[name]}${path}"`,
+  );
+}
+
 /** Serves these files as the only version of the only package. Each has its name in the package, and where it lies. */
 export async function serveJsr(
-  { name, version, exports }: Manifest,
+  { name, version, exports, imports }: Manifest,
   files: ReadonlyMap<string, string>,
 ): Promise<JsrServer> {
   const [scope, bare] = name.replace("@", "").split("/");
   const answers = new Map<string, string | Uint8Array<ArrayBuffer>>();
   const manifest: Record<string, { size: number; checksum: string }> = {};
   for (const [file, path] of files) {
-    const bytes = await Deno.readFile(path);
+    const bytes = file.endsWith(".ts")
+      ? new TextEncoder().encode(withWholeImports(await Deno.readTextFile(path), imports))
+      : await Deno.readFile(path);
     manifest[`/${file}`] = {
       size: bytes.length,
       checksum: `sha256-${await hexOfSha256(bytes)}`,

@@ -12,6 +12,12 @@ const files = (await listPublished({ check: false })).filter((file) =>
   !file.startsWith("prebuilt")
 );
 
+/** The variables that say how npm's registry is reached. */
+const REACH = [
+  ...["NPM_CONFIG_REGISTRY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "DENO_CERT"],
+  ...["DENO_TLS_CA_STORE", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+];
+
 /** The files of the package with the kernel of this machine alone, which is made in `folder`. */
 async function withKernel(folder: string): Promise<Map<string, string>> {
   await prebuild([ownTarget], folder);
@@ -54,14 +60,19 @@ Deno.test("deno add, ten lines, a second run with no network and fewer permissio
   await using folder = await FreshFolder.make();
   await folder.write("main.ts", PROGRAM);
   const cache = folder.at("cache");
-  const env = { EXRP_CACHE: cache, JSR_URL: "", NPM_CONFIG_REGISTRY: "" };
+  // The server's entry points need a package of npm's.
+  const reach = REACH.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const env = { ...Object.fromEntries(reach), EXRP_CACHE: cache, JSR_URL: "" };
   const deno = (...args: string[]): Promise<Ran> => folder.run(Deno.execPath(), args, env);
   const granted = ["--no-prompt", "--allow-env=EXRP_CACHE", `--allow-read=${cache}`];
   let firstMs: number;
   let printed: string;
   {
     await using server = await serveJsr(manifest, await withKernel(folder.at("kernels")));
-    Object.assign(env, { JSR_URL: server.url, NPM_CONFIG_REGISTRY: server.url });
+    env.JSR_URL = server.url;
     const added = await deno("add", "--jsr", manifest.name);
     ended("deno add", added);
     const { imports } = JSON.parse(await Deno.readTextFile(folder.at("deno.json")));
