@@ -1,5 +1,6 @@
 /** Our server with tables that are described as Reverb's are, for tests beside Reverb. */
 import { assertEquals } from "@std/assert";
+import * as abi from "../../ffi/symbols.ts";
 import { readConfig } from "../../server/config.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
 import type { LowTables } from "../../tables/low.ts";
@@ -11,6 +12,14 @@ import type { RealTable } from "./_real.ts";
 export interface Ours extends AsyncDisposable {
   readonly port: number;
   readonly low: LowTables;
+  /** How many streams clients have open. The tables have some of their own. */
+  clientStreams(): number;
+}
+
+function streamsOf(low: LowTables): number {
+  const info = low.storeInfo();
+  return (info[abi.EXRP_TABLES_STORE_INSERTERS] ?? NaN) +
+    (info[abi.EXRP_TABLES_STORE_SAMPLERS] ?? NaN);
 }
 
 /** Serves such tables on a free port. */
@@ -25,9 +34,11 @@ export async function startOurs(
 export async function startTables(tables: readonly RealTable[]): Promise<Ours> {
   const errors: unknown[] = [];
   const { server, low } = await start(tables, { onError: (error) => errors.push(error) });
+  const own = streamsOf(low);
   return {
     port: server.port,
     low,
+    clientStreams: () => streamsOf(low) - own,
     async [Symbol.asyncDispose](): Promise<void> {
       await server.stop({ graceMs: 0 });
       low[Symbol.dispose]();

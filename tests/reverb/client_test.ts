@@ -29,7 +29,7 @@ function line(name: string): RealTable {
 }
 
 function connect(server: { readonly port: number }): Promise<ReverbClient> {
-  return ReverbClient.connect(`localhost:${server.port}`);
+  return ReverbClient.connect(`127.0.0.1:${server.port}`);
 }
 
 /** Runs a test on our own server, and on the real one where it is installed. */

@@ -69,12 +69,12 @@ class Citizen {
   }
 }
 
-/** Streams, chunks and bytes of the server's tables. */
-function usage({ low }: Ours): { streams: number; chunks: number; bytes: number } {
+/** Streams of clients, and chunks and bytes of the server's tables. */
+function usage({ low, clientStreams }: Ours): { streams: number; chunks: number; bytes: number } {
   const info = low.storeInfo();
   const at = (index: number): number => info[index] ?? NaN;
   return {
-    streams: at(abi.EXRP_TABLES_STORE_INSERTERS) + at(abi.EXRP_TABLES_STORE_SAMPLERS),
+    streams: clientStreams(),
     chunks: at(abi.EXRP_TABLES_STORE_CHUNKS),
     bytes: at(abi.EXRP_TABLES_STORE_CHUNK_BYTES),
   };

@@ -11,7 +11,7 @@ import { onBoth } from "./_backends.ts";
 onBoth("a client of the server and the program itself see the same tables", async (create) => {
   using tables = await create({ tables: { q: Table.queue(2), s: { maxSize: 9 } } });
   await using server = await serve({ tables });
-  await using client = await ReverbClient.connect(`localhost:${server.port}`);
+  await using client = await ReverbClient.connect(`127.0.0.1:${server.port}`);
   const queue = tables.table("q");
   await client.insert({ a: Float32Array.of(1, 2), b: 3 }, { q: 1, s: 5 });
   assertEquals([tables.table("s").largestPriority, tables.info().chunks], [5, 1]);
