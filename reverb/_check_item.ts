@@ -57,7 +57,7 @@ export function checkAgainst(
   fits: (wanted: TensorSpec, got: RowSpec) => boolean = fitsWhole,
 ): void {
   if (!signatures.has(table)) {
-    const names = [...signatures.keys()].map(show).join(", ");
+    const names = [...signatures.keys()].sort().map(show).join(", ");
     throw new ReverbError(
       "not-found",
       `${where}: the server has no table ${show(table)}; it has ${names}`,

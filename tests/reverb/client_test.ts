@@ -156,7 +156,7 @@ onBothServers("errors of a server have their code and words, and nothing waits w
   assertEquals(await code(() => client.reset("none"), "none"), "not-found");
   assertEquals(await code(() => client.mutatePriorities("none", {}), "none"), "not-found");
   assertEquals(
-    await code(() => client.insert([1], { none: 1 }), 'it has "plain", "full"'),
+    await code(() => client.insert([1], { none: 1 }), 'it has "full", "plain"'),
     "not-found",
   );
   const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });

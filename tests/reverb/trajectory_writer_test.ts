@@ -475,7 +475,7 @@ Deno.test("items are compared with the table's signature", async () => {
   await assertRejects(
     () => writer.createItem("x", 1, [reward.at(-1)]),
     ReverbError,
-    'no table "x"; it has "t", "free"',
+    'no table "x"; it has "free", "t"',
   );
   await writer.flush();
   assertEquals(channel.items.length, 2);
