@@ -5,10 +5,11 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import type { SampleColumn as WireColumn, SampleDecoder, Samples } from "../wire/samples.ts";
+import type { SampleDecoder, Samples } from "../wire/samples.ts";
 import { isSpec } from "./_check_item.ts";
-import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtypes.ts";
+import type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 import { ReverbError } from "./errors.ts";
+import { sampleColumn } from "./sample_column.ts";
 import type { Signature } from "./signature.ts";
 import type { Nest } from "./structure.ts";
 
@@ -78,7 +79,13 @@ export function decodeSamples(
 ): SampleBatch {
   const samples = decode(decoder, table, message, countMax);
   const { count } = samples;
-  const columns = samples.columns.map((column, k) => columnOf(column, k, count));
+  const columns = samples.columns.map((column, k) =>
+    sampleColumn(column, count, (dtype) =>
+      new ReverbError(
+        "unimplemented",
+        `column ${k} has the unknown dtype ${dtype} of TensorFlow`,
+      ))
+  );
   const { keys, probabilities, tableSizes, priorities, timesSampled } = samples;
   return {
     size: count,
@@ -111,24 +118,6 @@ function decode(
       { cause: error },
     );
   }
-}
-
-function columnOf(column: WireColumn, k: number, count: number): SampleColumn {
-  const dtype = dtypeOfNumber(column.dtype);
-  if (dtype === undefined) {
-    throw new ReverbError(
-      "unimplemented",
-      `column ${k} has the unknown dtype ${column.dtype} of TensorFlow`,
-    );
-  }
-  const { rowShape, length, lengths, isSqueezed, bytes, strings } = column;
-  const data = dtype.array === undefined
-    ? strings ?? []
-    : new dtype.array(bytes.buffer, bytes.byteOffset, bytes.length / dtype.array.BYTES_PER_ELEMENT);
-  const rows = lengths?.reduce((sum, rows) => sum + rows, 0) ?? 0;
-  const head = isSqueezed ? [count] : lengths === undefined ? [count, length] : [rows];
-  const shape = [...head, ...rowShape];
-  return { dtype: dtype.name, shape, data, ...(lengths === undefined ? {} : { lengths }) };
 }
 
 /** The columns in the signature's structure. They come by its sorted keys, which is not always the order of an object's own. */

@@ -4,10 +4,10 @@
  * @module
  */
 
-import { dtypeOfNumber } from "../reverb/dtypes.ts";
 import { ReplayError } from "../base/errors.ts";
+import { sampleColumn } from "../reverb/sample_column.ts";
 import type { SampleColumn } from "../reverb/samples.ts";
-import type { SampleColumn as WireColumn, SampleDecoder } from "../wire/samples.ts";
+import type { SampleDecoder } from "../wire/samples.ts";
 import type { ColumnNest } from "./_item_data.ts";
 import type { ColumnsOf, TableBatch } from "./table.ts";
 
@@ -19,7 +19,7 @@ export function batchOf<D>(
 ): TableBatch<D> {
   const samples = decoder.decode(message);
   const { count, keys, probabilities, tableSizes, priorities, timesSampled } = samples;
-  const columns = samples.columns.map((column) => columnOf(column, count));
+  const columns = samples.columns.map((column) => sampleColumn(column, count, unknownDType));
   const data = nest === undefined ? columns : nested(nest, columns) ?? columns;
   return {
     size: count,
@@ -48,24 +48,9 @@ function nested(nest: ColumnNest, columns: readonly SampleColumn[]): unknown {
   return count === columns.length ? made : undefined;
 }
 
-function columnOf(column: WireColumn, count: number): SampleColumn {
-  const dtype = dtypeOfNumber(column.dtype);
-  if (dtype === undefined) {
-    throw new ReplayError(
-      "message-damaged",
-      `sample(): a column has the dtype ${column.dtype} of TensorFlow, which is not known here`,
-    );
-  }
-  const { rowShape, length, lengths, isSqueezed, bytes, strings } = column;
-  const data = dtype.array === undefined
-    ? strings ?? []
-    : new dtype.array(bytes.buffer, bytes.byteOffset, bytes.length / dtype.array.BYTES_PER_ELEMENT);
-  const all = lengths?.reduce((sum, steps) => sum + steps, 0);
-  const head = isSqueezed ? [count] : all === undefined ? [count, length] : [all];
-  return {
-    dtype: dtype.name,
-    shape: [...head, ...rowShape],
-    data,
-    ...(lengths === undefined ? {} : { lengths }),
-  };
+function unknownDType(dtype: number): ReplayError {
+  return new ReplayError(
+    "message-damaged",
+    `sample(): a column has the dtype ${dtype} of TensorFlow, which is not known here`,
+  );
 }

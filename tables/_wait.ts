@@ -4,8 +4,8 @@
  * @module
  */
 
-import { checkNumber, show } from "../base/checks.ts";
 import type { ReplayError } from "../base/errors.ts";
+import { checkWait } from "../base/waits.ts";
 
 /** How long a call such as {@linkcode Table.sample} may wait, and what ends it early. */
 export interface TableWaitOptions {
@@ -18,16 +18,10 @@ export interface TableWaitOptions {
 /** The names of the options. */
 export const WAIT_NAMES = ["timeoutMs", "signal"] as const;
 
-const TIMEOUT_MAX = 2 ** 31 - 1;
-
-/** Checks how long to wait. An aborted signal is thrown. */
-export function checkWait(where: string, { timeoutMs, signal }: TableWaitOptions): void {
-  if (timeoutMs !== undefined) checkNumber(`${where}: timeoutMs`, timeoutMs, 0, TIMEOUT_MAX);
-  if (signal === undefined) return;
-  if (!(signal instanceof AbortSignal)) {
-    throw new TypeError(`${where}: signal must be an AbortSignal, got ${show(signal)}`);
-  }
-  signal.throwIfAborted();
+/** Checks how long to wait. The reason of an aborted signal is thrown. */
+export function beginWait(where: string, options: TableWaitOptions): void {
+  checkWait(where, options);
+  options.signal?.throwIfAborted();
 }
 
 /** How a wait ends. */

@@ -31,7 +31,7 @@ import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
-import { checkWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
+import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
   checkLimiter,
   type FilledTableOptions,
@@ -254,7 +254,7 @@ export class Table<D = StepData> {
       return await this.#insertMany(where, data as StepData, options);
     }
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
-    checkWait(where, options);
+    beginWait(where, options);
     const item = this.#itemOf(where, options);
     const { core, known } = this.#parts();
     const columns = columnsOf(where, data as StepData, "step", known);
@@ -273,7 +273,7 @@ export class Table<D = StepData> {
     data: StepData,
     options: InsertManyOptions,
   ): Promise<BigUint64Array<ArrayBuffer>> {
-    checkWait(where, options);
+    beginWait(where, options);
     const { priorities } = options;
     const { core, known } = this.#parts();
     const columns = columnsOf(where, data, "steps", known);
@@ -331,7 +331,7 @@ export class Table<D = StepData> {
   async insertTrajectory(data: D, options: InsertOptions = {}): Promise<bigint> {
     const where = "insertTrajectory()";
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
-    checkWait(where, options);
+    beginWait(where, options);
     const item = this.#itemOf(where, options);
     const { core, known } = this.#parts();
     const columns = columnsOf(where, data as StepData, "trajectory", known);
@@ -416,7 +416,7 @@ export class Table<D = StepData> {
     const where = "sample()";
     checkInteger(`${where}: count`, count, 1, 2 ** 24);
     checkOptions(where, options, ["isPartialAllowed", ...WAIT_NAMES]);
-    checkWait(where, options);
+    beginWait(where, options);
     const isPartialAllowed = checkBoolean(
       `${where}: isPartialAllowed`,
       options.isPartialAllowed ?? false,

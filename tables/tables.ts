@@ -39,7 +39,7 @@ import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
-import { checkWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
+import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import { LowTables } from "./low.ts";
 import { checkTableNames } from "./table_names.ts";
 import { Table } from "./table.ts";
@@ -211,7 +211,7 @@ export class Tables implements Disposable {
   ): Promise<Record<string, bigint>> {
     const where = "insert()";
     checkOptions(where, options, WAIT_NAMES);
-    checkWait(where, options);
+    beginWait(where, options);
     const { codec, keys, inserting } = this.#core;
     const places = Object.entries(priorities).map(([name, priority]) => ({
       table: this.#find(name),

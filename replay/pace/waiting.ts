@@ -4,9 +4,10 @@
  * @module
  */
 
-import { checkInteger, checkNumber, show } from "../../base/checks.ts";
+import { checkInteger, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { checkWait } from "../../base/waits.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_PICK_COUNT,
@@ -38,9 +39,6 @@ export interface WaitForOptions extends WaitOptions {
 /** What an attempt returns if it has to be made again. */
 const NOT_YET = Symbol("not yet");
 
-/** The largest time that timers take. */
-const TIMEOUT_MAX = 2 ** 31 - 1;
-
 const WAIT_FOR = "waitFor()";
 const WHEN_READY = "whenReady()";
 const COUNTS = {
@@ -55,14 +53,6 @@ const COUNTS = {
 } as const;
 const COUNT_NAMES = ["records", "recorded", "picks", "episodes"] as const;
 const WAIT_NAMES = ["signal", "timeoutMs"] as const;
-
-/** Checks how long to wait. */
-export function checkWait(operation: string, { signal, timeoutMs }: WaitOptions): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError(`${operation}: signal must be an AbortSignal, got ${show(signal)}`);
-  }
-  if (timeoutMs !== undefined) checkNumber(`${operation}: timeoutMs`, timeoutMs, 0, TIMEOUT_MAX);
-}
 
 /** Waits until the replay of `core` has at least so many of something; returns how many it has. */
 export async function waitFor(core: ReplayCore, options: WaitForOptions): Promise<number> {
