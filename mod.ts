@@ -80,7 +80,7 @@ export type {
   RelabelledRows,
   StateSlice,
 } from "./replay/read/hindsight_options.ts";
-export type { SerializeTarget, UnserializeSource } from "./replay/snapshot/snapshot_io.ts";
+export type { SerializeTarget, UnserializeSource } from "./snapshot/io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,

@@ -14,6 +14,9 @@ import { deno, dispose } from "./platform.ts";
 interface NodeFs {
   openSync(path: string, flags: "r" | "r+" | "wx"): number;
   writeSync(file: number, bytes: Uint8Array): number;
+  write(file: number, bytes: Uint8Array, done: (error: unknown, count: number) => void): void;
+  fsync(file: number, done: (error: unknown) => void): void;
+  mkdirSync(folder: string, options: { recursive: true }): void;
   readSync(file: number, into: Uint8Array): number;
   fsyncSync(file: number): void;
   futimesSync(file: number, accessed: Date, changed: Date): void;
@@ -45,8 +48,12 @@ export interface OpenFile extends Disposable {
   write(bytes: Uint8Array): number;
   /** Reads at most as many bytes as fit. Returns how many, 0 at the end of the file. */
   read(into: Uint8Array): number;
+  /** The same as `write()`, while the program goes on. */
+  writeLater(bytes: Uint8Array): Promise<number>;
   /** Waits until everything is on the disk. */
   sync(): void;
+  /** The same, while the program goes on. */
+  syncLater(): Promise<void>;
   /** Says that the file was changed now. */
   touch(): void;
   /** When the file was changed, in milliseconds since 1970. Undefined where the system does not say. */
@@ -67,7 +74,9 @@ export interface Files {
   fromUrl(url: URL): string;
   /** Makes a file that is not there yet, to write to it. */
   create(path: string): OpenFile;
-  /** Opens a file to read it, or also to write to it. */
+  /** Makes a folder, and those that it is in. One that is there already stays. */
+  makeFolder(path: string): void;
+  /** Opens a file to read it, or also to write to it. Most systems open a folder too, which can then be synced. */
   open(path: string, forWriting?: boolean): OpenFile;
   /** Gives a file another name. What had that name before is gone. */
   rename(from: string, to: string): void;
@@ -115,7 +124,9 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
   const opened = (file: Deno.FsFile): OpenFile => ({
     write: (bytes) => file.writeSync(bytes),
     read: (into) => file.readSync(into) ?? 0,
+    writeLater: (bytes) => file.write(bytes),
     sync: () => file.syncSync(),
+    syncLater: () => file.sync(),
     touch: () => file.utimeSync(new Date(), new Date()),
     changedMs: () => file.statSync().mtime?.getTime(),
     lock: () => file.lockSync(true),
@@ -125,6 +136,7 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
   return {
     hasLocks: true,
     create: (path) => opened(deno.openSync(path, { write: true, createNew: true })),
+    makeFolder: (path) => deno.mkdirSync(path, { recursive: true }),
     open: (path, write = false) => opened(deno.openSync(path, { read: true, write })),
     rename: (from, to) => deno.renameSync(from, to),
     remove: (path) => deno.removeSync(path),
@@ -138,11 +150,20 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
   };
 }
 
+/** What a call of `node:fs` comes to. */
+function settled<T>(call: (done: (error: unknown, result: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) =>
+    call((error, result) => error ? reject(error) : resolve(result))
+  );
+}
+
 function filesOfNode(fs: NodeFs): Omit<Files, Named> {
   const opened = (file: number): OpenFile => ({
     write: (bytes) => fs.writeSync(file, bytes),
     read: (into) => fs.readSync(file, into),
+    writeLater: (bytes) => settled((done) => fs.write(file, bytes, done)),
     sync: () => fs.fsyncSync(file),
+    syncLater: () => settled((done) => fs.fsync(file, done)),
     touch: () => fs.futimesSync(file, new Date(), new Date()),
     changedMs: () => fs.fstatSync(file).mtimeMs,
     lock: () => {},
@@ -152,6 +173,7 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
   return {
     hasLocks: false,
     create: (path) => opened(fs.openSync(path, "wx")),
+    makeFolder: (path) => fs.mkdirSync(path, { recursive: true }),
     open: (path, forWriting = false) => opened(fs.openSync(path, forWriting ? "r+" : "r")),
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => fs.unlinkSync(path),

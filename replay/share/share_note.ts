@@ -13,7 +13,7 @@ import { Column, type DType, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../../base/version.ts";
 
 /** A selector in the note: a rule of the kernel, or one that draws by means of the selectors of these numbers. */
 export interface NotedSelector {

@@ -28,7 +28,7 @@ import type { Register, SelectorEntry } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
 import { configOf, type NotedSelector, plainConfig, readNote, writeNote } from "./share_note.ts";
 import { checkTicket, type ShareTicket, TICKET_VERSION } from "./share_ticket.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../../base/version.ts";
 
 const SHARE = "share()";
 const ATTACH = "ExperienceReplay.attach()";

@@ -20,7 +20,7 @@ import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../../base/version.ts";
 import type { ExtraState } from "./extra_state.ts";
 import {
   type LoadedSnapshot,
@@ -28,8 +28,8 @@ import {
   type SnapshotTarget,
   writeSnapshot,
 } from "./snapshot.ts";
-import type { SnapshotWriting } from "./snapshot.ts";
-import { readFromFile, writeToFile } from "./snapshot_file.ts";
+import type { SnapshotWriting } from "../../snapshot/container.ts";
+import { readFromFile, writeToFile } from "../../snapshot/file.ts";
 import {
   readFromBytes,
   readFromStream,
@@ -37,7 +37,7 @@ import {
   type UnserializeSource,
   writeToBytes,
   writeToStream,
-} from "./snapshot_io.ts";
+} from "../../snapshot/io.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 
 /** Saves and loads one replay. */

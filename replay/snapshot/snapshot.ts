@@ -12,15 +12,19 @@ import { kernelPolicy } from "../../schema/pick_options.ts";
 import { type DType, DTYPES } from "../../schema/columns.ts";
 import {
   corrupt,
+  encodeEnd,
   encodeFrame,
   encodeHeader,
+  END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
   FrameReader,
   HEADER_BYTES,
   PIECE_BYTES_MAX,
   type Reading,
   SCHEMA_BYTES_MAX,
-} from "./snapshot_format.ts";
+  type SnapshotKind,
+  type SnapshotWriting,
+} from "../../snapshot/container.ts";
 import {
   checkFits,
   parseSchema,
@@ -28,7 +32,7 @@ import {
   type SnapshotSchema,
 } from "./snapshot_schema.ts";
 
-const END_BYTES = 16;
+const KIND: SnapshotKind = { magic: "EXRPSNAP", version: 2, of: "a replay" };
 
 /** What a snapshot is written from. */
 export interface SnapshotSource {
@@ -46,15 +50,7 @@ export interface SnapshotSource {
   readonly side: Uint8Array;
 }
 
-/** A snapshot that is about to be written. Its size is known in advance. */
-export interface SnapshotWriting {
-  /** The bytes of the whole snapshot. */
-  readonly bytes: number;
-  /** The whole snapshot in pieces of at most 1 MiB, each with its own memory. The replay must not change until the last piece. */
-  readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
-}
-
-/** Plans a snapshot. */
+/** Plans a snapshot. Its size is known in advance, and its pieces have at most 1 MiB. */
 export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const { kernel, id } = source;
   const sections = kernelSections(source);
@@ -68,7 +64,7 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
       `serialize(): a schema of ${schema.length} bytes is too large`,
     );
   }
-  let bytes = HEADER_BYTES + schema.length + END_BYTES + 2 * FRAME_OVERHEAD_BYTES;
+  let bytes = HEADER_BYTES + FRAME_OVERHEAD_BYTES + schema.length + END_FRAME_BYTES;
   let frameCount = 1;
   const plan = (items: number, itemBytes: number): void => {
     const frames = Math.ceil(items / itemsPerFrame(itemBytes));
@@ -81,17 +77,13 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   plan(source.side.length, 1);
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
-    yield encodeHeader(kernel);
+    yield encodeHeader(kernel, KIND);
     yield encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema));
     for (const section of sections) yield* sectionFrames(kernel, id, section);
     for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
     if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
     yield* ownFrames(kernel, "SIDE", 0, source.side);
-    yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
-      const view = new DataView(payload.buffer, payload.byteOffset);
-      view.setUint32(0, frameCount, true);
-      view.setFloat64(8, bytes, true);
-    });
+    yield encodeEnd(kernel, frameCount, bytes);
   }
   return { bytes, pieces: split(frames()) };
 }
@@ -204,7 +196,7 @@ export interface LoadedSnapshot {
 /** Reads a snapshot into a new replay of the kernel. */
 export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
   const { kernel } = target;
-  const reader = new FrameReader(kernel);
+  const reader = new FrameReader(kernel, KIND);
   yield* reader.header();
   const schema = parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX));
   checkFits({ ...target.schema, sections: [] }, schema);
@@ -225,7 +217,7 @@ export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
       ? undefined
       : yield* readOwn(reader, "EVIC", 0, schema.eviction.bytes);
     const side = yield* readOwn(reader, "SIDE", 0, schema.side.bytes);
-    yield* readEnd(reader);
+    yield* reader.end();
     loadStatus(kernel, "the whole", kernel.symbols.exrp_snapshot_end(handle.id));
     done = true;
     return { handle, schema, rules, eviction, side };
@@ -341,17 +333,6 @@ function* readOwn(
     at += part.length;
   }
   return own;
-}
-
-function* readEnd(reader: FrameReader): Reading<void> {
-  const { frameCount } = reader;
-  const payload = yield* reader.frame("END ", 0, END_BYTES);
-  if (payload.length !== END_BYTES) throw corrupt(`its end has ${payload.length} bytes`);
-  const view = new DataView(payload.buffer, payload.byteOffset);
-  if (view.getUint32(0, true) !== frameCount || view.getFloat64(8, true) !== reader.offset) {
-    throw corrupt(`its end counts ${view.getUint32(0, true)} sections, it has ${frameCount}`);
-  }
-  yield* reader.end();
 }
 
 /** The error for a status while loading: the snapshot is wrong, unless memory ran out. */

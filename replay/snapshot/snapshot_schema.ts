@@ -8,7 +8,7 @@ import { ReplayError } from "../../base/errors.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
 import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
-import { corrupt } from "./snapshot_format.ts";
+import { corrupt } from "../../snapshot/container.ts";
 
 /** A rule's name, and where it runs. */
 export interface RuleSchema {

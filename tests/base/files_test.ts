@@ -19,15 +19,19 @@ for (const [name, files] of Object.entries(platforms)) {
         using file = files.create(path);
         file.lock();
         const bytes = Uint8Array.of(1, 2, 3, 4, 5);
-        for (let at = 0; at < 5;) at += file.write(bytes.subarray(at));
+        for (let at = 0; at < 3;) at += file.write(bytes.subarray(at, 3));
+        for (let at = 3; at < 5;) at += await file.writeLater(bytes.subarray(at));
         file.sync();
+        await file.syncLater();
         file.touch();
         const age = Date.now() - (file.changedMs() ?? 0);
         assert(age > -2_000 && age < 10_000, `${age} ms`);
       }
       assertThrows(() => files.create(path), Error);
       assertEquals(files.list(folder), ["a#b.bin"]);
-      await Deno.mkdir(files.path.join(folder, "folder"));
+      files.makeFolder(files.path.join(folder, "folder", "inner"));
+      files.makeFolder(files.path.join(folder, "folder"));
+      assertEquals(files.list(files.path.join(folder, "folder")), []);
       assertEquals(files.list(folder), ["a#b.bin"]);
       const moved = files.path.join(files.path.dirname(path), "moved");
       files.rename(path, moved);
@@ -57,7 +61,7 @@ for (const [name, files] of Object.entries(platforms)) {
 Deno.test("a platform without Deno and node:fs has no files, and says so in words", async () => {
   assertStrictEquals(filesOf(), undefined);
   assertStrictEquals(filesOf(undefined, {}), undefined);
-  const main = new URL("../../replay/snapshot/snapshot_file.ts", import.meta.url).href;
+  const main = new URL("../../snapshot/file.ts", import.meta.url).href;
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       "eval",

@@ -18,9 +18,9 @@ import {
 
 /** The parts that each part may import, besides itself. */
 const allowed: Record<string, readonly string[]> = {
-  "mod.ts": ["replay", "schema", "selectors", "eviction", "pace", "base"],
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "pace", "snapshot", "base"],
   "types.ts": ["replay", "schema", "pace"],
-  replay: ["schema", "selectors", "eviction", "pace", "stats", "ffi", "base"],
+  replay: ["schema", "selectors", "eviction", "pace", "stats", "snapshot", "ffi", "base"],
   schema: ["selectors", "eviction", "pace", "ffi", "base"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi", "base"],
@@ -34,14 +34,16 @@ const allowed: Record<string, readonly string[]> = {
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
+  // The bytes, files and streams of snapshots, whatever they are of.
+  snapshot: ["ffi", "base"],
   // Tensors and samples, which the kernel packs and unpacks.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
   reverb: ["wire", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
-  tables: ["reverb", "wire", "selectors", "pace", "ffi", "base"],
+  tables: ["reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
   // The server of Reverb's protocol; HTTP/2 and gRPC in it know nothing of tables.
-  server: ["tables", "reverb", "selectors", "pace", "ffi", "base"],
+  server: ["tables", "reverb", "selectors", "pace", "snapshot", "ffi", "base"],
   // What actors in threads of their own need stands above the library.
   actors: ["mod.ts", "replay", "schema", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
@@ -76,7 +78,7 @@ for (const [part, others] of Object.entries(allowed)) {
 
 /**
  * What each room of replay/ may import of the others, the highest floor first. A room of one floor knows only rooms of lower floors;
- * `core.ts` and `version.ts` are the ground.
+ * `core.ts` is the ground.
  */
 const rooms: Record<string, readonly string[]> = {
   "experience_replay.ts": [
@@ -96,8 +98,8 @@ const rooms: Record<string, readonly string[]> = {
   "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
   "describe.ts": ["register", "pace", "core.ts"],
   stats: ["register", "rules", "pace", "core.ts"],
-  share: ["read", "register", "core.ts", "version.ts"],
-  snapshot: ["read", "register", "rules", "pace", "core.ts", "version.ts"],
+  share: ["read", "register", "core.ts"],
+  snapshot: ["read", "register", "rules", "pace", "core.ts"],
   read: ["draw", "record", "rules", "core.ts"],
   draw: ["register", "rules", "pace", "core.ts"],
   record: ["rules", "core.ts"],
@@ -105,7 +107,6 @@ const rooms: Record<string, readonly string[]> = {
   rules: ["core.ts"],
   pace: ["core.ts"],
   "core.ts": [],
-  "version.ts": [],
 };
 
 /** The room of a file of replay/; undefined for a file elsewhere. */

@@ -14,6 +14,7 @@ const library = [
     "returns",
     "stats",
     "replay",
+    "snapshot",
   ],
   "actors",
   "testing",

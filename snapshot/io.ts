@@ -1,13 +1,12 @@
 /**
- * Writes snapshots to bytes and streams, and reads them from there. `snapshot_file.ts` does the same with files.
+ * Writes snapshots to bytes and streams, and reads them from there. `file.ts` does the same with files.
  *
  * @module
  */
 
-import { show } from "../../base/checks.ts";
-import { checkHonest, isKind, lengthOf } from "../../base/typed_arrays.ts";
-import type { Reading } from "./snapshot_format.ts";
-import type { SnapshotWriting } from "./snapshot.ts";
+import { show } from "../base/checks.ts";
+import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
+import type { Reading, SnapshotWriting } from "./container.ts";
 
 /** Where {@linkcode ExperienceReplay.serialize} writes a snapshot: a file (path or URL), or a stream, which is closed at the end. */
 export type SerializeTarget =
@@ -23,6 +22,10 @@ export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8
 
 /** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
+  if (bytes === undefined) {
+    const all = [...pieces];
+    return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));
+  }
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const piece of pieces) {

@@ -1,17 +1,25 @@
 /**
- * The container of a snapshot: a header and a row of frames, each with its checksum. See docs/snapshot_format.md.
+ * The container of a snapshot: a header and a row of frames, each with its checksum. Snapshots of replays and of tables have it.
+ * See docs/snapshot_format.md.
  *
  * Reading is done by generators that yield how many bytes they need next. So the same code reads bytes, files and streams;
- * snapshot_io.ts and snapshot_file.ts drive it.
+ * io.ts and file.ts drive it.
  *
  * @module
  */
 
-import { ReplayError } from "../../base/errors.ts";
-import type { Kernel } from "../../ffi/library.ts";
+import { ReplayError } from "../base/errors.ts";
+import type { Kernel } from "../ffi/library.ts";
 
-/** The version of the format that this library writes. It reads no newer one. */
-export const SNAPSHOT_VERSION = 2;
+/** What a snapshot is of. */
+export interface SnapshotKind {
+  /** Its first 8 bytes, as ASCII. */
+  readonly magic: string;
+  /** The version of the format that this library writes. It reads no newer one. */
+  readonly version: number;
+  /** What it is a snapshot of, in the words of an error. */
+  readonly of: string;
+}
 
 /** The largest piece that is handed to a stream at once. */
 export const PIECE_BYTES_MAX = 2 ** 20;
@@ -29,12 +37,23 @@ export const FRAME_HEADER_BYTES = 20;
 export const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 4;
 
 /** What a frame holds. */
-export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "END ";
+export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "TABL" | "END ";
 
 /** A reading of bytes. It yields how many it needs, and gets as many, or fewer if the source ends. 0 asks for at most one byte. */
 export type Reading<T> = Generator<number, T, Uint8Array>;
 
-const MAGIC = new TextEncoder().encode("EXRPSNAP");
+/** A snapshot that is about to be written. */
+export interface SnapshotWriting {
+  /** The bytes of the whole snapshot, if they are known in advance. */
+  readonly bytes?: number;
+  /** The whole snapshot in pieces, each with its own memory. What is saved must not change until the last piece, unless its maker says so. */
+  readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
+}
+
+const END_BYTES = 16;
+
+/** The bytes of the last frame. */
+export const END_FRAME_BYTES = FRAME_OVERHEAD_BYTES + END_BYTES;
 
 /** CRC-32C, by the kernel. */
 export function checksum(kernel: Kernel, bytes: Uint8Array<ArrayBuffer>, seed = 0): number {
@@ -42,11 +61,14 @@ export function checksum(kernel: Kernel, bytes: Uint8Array<ArrayBuffer>, seed = 
 }
 
 /** The head of a snapshot. */
-export function encodeHeader(kernel: Kernel): Uint8Array<ArrayBuffer> {
+export function encodeHeader(
+  kernel: Kernel,
+  { magic, version }: SnapshotKind,
+): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES);
-  bytes.set(MAGIC);
+  bytes.set(new TextEncoder().encode(magic));
   const view = new DataView(bytes.buffer);
-  view.setUint32(8, SNAPSHOT_VERSION, true);
+  view.setUint32(8, version, true);
   view.setUint32(12, checksum(kernel, bytes.subarray(0, 12)), true);
   return bytes;
 }
@@ -71,15 +93,30 @@ export function encodeFrame(
   return bytes;
 }
 
+/** The last frame, which says how many frames came before it, and how many bytes the whole snapshot has with it. */
+export function encodeEnd(
+  kernel: Kernel,
+  frameCount: number,
+  bytes: number,
+): Uint8Array<ArrayBuffer> {
+  return encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
+    const view = new DataView(payload.buffer, payload.byteOffset);
+    view.setUint32(0, frameCount, true);
+    view.setFloat64(8, bytes, true);
+  });
+}
+
 /** Reads a snapshot frame by frame, and checks each checksum before anything else. */
 export class FrameReader {
   readonly #kernel: Kernel;
+  readonly #kind: SnapshotKind;
   #offset = 0;
   #frameCount = 0;
 
-  /** Reads with the kernel's checksum. */
-  constructor(kernel: Kernel) {
+  /** Reads a snapshot of this kind with the kernel's checksum. */
+  constructor(kernel: Kernel, kind: SnapshotKind) {
     this.#kernel = kernel;
+    this.#kind = kind;
   }
 
   /** Bytes read so far. */
@@ -94,11 +131,12 @@ export class FrameReader {
 
   /** Reads the head: checks that this is a snapshot, and its version. */
   *header(): Reading<void> {
+    const { magic, version: known, of } = this.#kind;
     const bytes = copy(yield HEADER_BYTES);
-    if (!bytes.subarray(0, 8).every((byte, k) => byte === MAGIC[k])) {
+    if (!bytes.subarray(0, 8).every((byte, k) => byte === magic.charCodeAt(k))) {
       throw new ReplayError(
         "snapshot-foreign",
-        "unserialize(): this is no snapshot of a replay: it does not begin with EXRPSNAP",
+        `unserialize(): this is no snapshot of ${of}: it does not begin with ${magic}`,
       );
     }
     if (bytes.length < HEADER_BYTES) {
@@ -109,13 +147,13 @@ export class FrameReader {
       throw corrupt("the header's checksum is wrong");
     }
     const version = view.getUint32(8, true);
-    if (version !== SNAPSHOT_VERSION) {
+    if (version !== known) {
       throw new ReplayError(
         "snapshot-version",
-        `unserialize(): the snapshot has version ${version} of the format, this library reads ${SNAPSHOT_VERSION}: ${
-          version > SNAPSHOT_VERSION ? "use a newer library" : "there was no such version"
+        `unserialize(): the snapshot has version ${version} of the format, this library reads ${known}: ${
+          version > known ? "use a newer library" : "there was no such version"
         }`,
-        { detail: [version, SNAPSHOT_VERSION] },
+        { detail: [version, known] },
       );
     }
     this.#offset = HEADER_BYTES;
@@ -158,8 +196,15 @@ export class FrameReader {
     return payload;
   }
 
-  /** Checks that nothing follows. */
+  /** Reads the last frame, and checks that nothing follows. */
   *end(): Reading<void> {
+    const frameCount = this.#frameCount;
+    const payload = yield* this.frame("END ", 0, END_BYTES);
+    if (payload.length !== END_BYTES) throw corrupt(`its end has ${payload.length} bytes`);
+    const view = new DataView(payload.buffer, payload.byteOffset);
+    if (view.getUint32(0, true) !== frameCount || view.getFloat64(8, true) !== this.#offset) {
+      throw corrupt(`its end counts ${view.getUint32(0, true)} sections, it has ${frameCount}`);
+    }
     const rest = yield 0;
     if (rest.length > 0) throw corrupt(`it goes on after its end, at byte ${this.#offset}`);
   }

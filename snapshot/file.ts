@@ -9,12 +9,12 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
-import { ReplayError } from "../../base/errors.ts";
-import { type Files, type OpenFile, platformFiles } from "../../base/files.ts";
-import type { SnapshotWriting } from "./snapshot.ts";
-import type { Reading } from "./snapshot_format.ts";
-import { drive, joinPieces } from "./snapshot_io.ts";
+import { show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { type Files, type OpenFile, platformFiles } from "../base/files.ts";
+import { dispose } from "../base/platform.ts";
+import type { Reading, SnapshotWriting } from "./container.ts";
+import { drive, joinPieces } from "./io.ts";
 
 /** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
 const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
@@ -29,29 +29,122 @@ export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): 
   const path = pathOf(operation, target, files);
   checkPermitted(path, files);
   removeAbandoned(path, files);
-  const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
-  const end = files.hasLocks ? "tmp" : "part";
-  const temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
-  const attempt = <T>(call: () => T): T => attemptOn(operation, "write", path, files, call);
-  const file = attempt(() => files.create(temporary));
-  let isDone = false;
-  try {
+  using file = new NewFile(operation, path, files);
+  for (const piece of pieces) file.write(piece);
+  file.sync();
+  file.rename();
+  syncFolder(path, files);
+}
+
+/** The same, while the program goes on between two pieces, and while the system writes. */
+export async function writeToFileLater(
+  operation: string,
+  path: string,
+  files: Files,
+  pieces: Iterable<Uint8Array>,
+): Promise<void> {
+  using file = new NewFile(operation, path, files);
+  for (const piece of pieces) await file.writeLater(piece);
+  await file.syncLater();
+  file.rename();
+  await syncFolderLater(path, files);
+}
+
+/**
+ * A new file that is to take the place of another one. Unless it was renamed, it is removed when it is disposed.
+ *
+ * What the system refuses becomes an error with a code.
+ */
+class NewFile implements Disposable {
+  readonly #operation: string;
+  readonly #path: string;
+  readonly #temporary: string;
+  readonly #files: Files;
+  readonly #file: OpenFile;
+  #isOpen = true;
+  #isRenamed = false;
+
+  constructor(operation: string, path: string, files: Files) {
+    this.#operation = operation;
+    this.#path = path;
+    this.#files = files;
+    const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
+    const end = files.hasLocks ? "tmp" : "part";
+    this.#temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
+    this.#file = this.#attempt(() => files.create(this.#temporary));
+    // Where the file system has no locks, nobody can remove the file either.
+    ignoreErrors(() => this.#file.lock());
+  }
+
+  write(piece: Uint8Array): void {
+    this.#attempt(() => {
+      for (let at = 0; at < piece.length;) at += this.#file.write(piece.subarray(at));
+    });
+  }
+
+  async writeLater(piece: Uint8Array): Promise<void> {
     try {
-      // Where the file system has no locks, nobody can remove the file either.
-      ignoreErrors(() => file.lock());
-      for (const piece of pieces) attempt(() => writeWhole(file, piece));
-      attempt(() => {
-        file.sync();
-        // A sync may take minutes; the file is young again when it is renamed.
-        file.touch();
-      });
-    } finally {
-      file[Symbol.dispose]();
+      for (let at = 0; at < piece.length;) at += await this.#file.writeLater(piece.subarray(at));
+    } catch (error) {
+      this.#attempt(() => rethrow(error));
     }
-    attempt(() => files.rename(temporary, path));
-    isDone = true;
-  } finally {
-    if (!isDone) ignoreErrors(() => files.remove(temporary));
+  }
+
+  sync(): void {
+    this.#attempt(() => this.#file.sync());
+  }
+
+  async syncLater(): Promise<void> {
+    try {
+      await this.#file.syncLater();
+    } catch (error) {
+      this.#attempt(() => rethrow(error));
+    }
+  }
+
+  rename(): void {
+    this.#attempt(() => {
+      // A sync may take minutes; the file is young again when it is renamed.
+      this.#file.touch();
+      this.#close();
+      this.#files.rename(this.#temporary, this.#path);
+    });
+    this.#isRenamed = true;
+  }
+
+  #close(): void {
+    if (this.#isOpen) this.#file[dispose]();
+    this.#isOpen = false;
+  }
+
+  #attempt<T>(call: () => T): T {
+    return attemptOn(this.#operation, "write", this.#path, this.#files, call);
+  }
+
+  [dispose](): void {
+    ignoreErrors(() => this.#close());
+    if (!this.#isRenamed) ignoreErrors(() => this.#files.remove(this.#temporary));
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** Puts the new name of a file on the disk. Some systems can't do that for a folder; they do it by themselves, sooner or later. */
+function syncFolder(path: string, files: Files): void {
+  ignoreErrors(() => {
+    using folder = files.open(files.path.dirname(path));
+    folder.sync();
+  });
+}
+
+async function syncFolderLater(path: string, files: Files): Promise<void> {
+  try {
+    using folder = files.open(files.path.dirname(path));
+    await folder.syncLater();
+  } catch {
+    // As above.
   }
 }
 
@@ -79,7 +172,7 @@ export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
 }
 
 /** The files of this platform. */
-function filesFor(operation: string): Files {
+export function filesFor(operation: string): Files {
   const files = platformFiles();
   if (files !== undefined) return files;
   throw new ReplayError(
@@ -89,14 +182,14 @@ function filesFor(operation: string): Files {
 }
 
 /** The path that a file URL stands for: what follows `#` or `?` is no part of it. */
-function pathOf(operation: string, target: string | URL, files: Files): string {
+export function pathOf(operation: string, target: string | URL, files: Files): string {
   if (typeof target === "string") return target;
   if (target.protocol === "file:") return files.fromUrl(target);
   throw new TypeError(`${operation} takes a URL that begins with file:, got ${show(target.href)}`);
 }
 
 /** Asks for all that is needed before anything is written. */
-function checkPermitted(path: string, files: Files): void {
+export function checkPermitted(path: string, files: Files): void {
   const folder = files.path.dirname(path);
   const lacking = files.lacking(folder);
   if (lacking.length === 0) return;
@@ -129,20 +222,17 @@ function removeUnlocked(path: string, files: Files): void {
   if (Date.now() - changed > ABANDONED_AGE_MS && file.tryLock()) files.remove(path);
 }
 
-function writeWhole(file: OpenFile, piece: Uint8Array): void {
-  for (let at = 0; at < piece.length;) at += file.write(piece.subarray(at));
-}
-
-function ignoreErrors(call: () => void): void {
+/** Calls, and goes on without where that fails. */
+export function ignoreErrors(call: () => void): void {
   try {
     call();
   } catch {
-    // Whoever calls this goes on without.
+    // Goes on.
   }
 }
 
 /** Does something with a file: what the system refuses becomes an error with a code. */
-function attemptOn<T>(
+export function attemptOn<T>(
   operation: string,
   verb: "read" | "write",
   path: string,

@@ -1,6 +1,6 @@
 import { assertStrictEquals } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
-import { VERSION } from "../../replay/version.ts";
+import { VERSION } from "../../base/version.ts";
 
 Deno.test("the version in the code is that of deno.json", () => {
   assertStrictEquals(VERSION, config.version);
