@@ -5,7 +5,7 @@
  */
 
 /**
- * Reads the command line and runs the example. Returns the exit status: 2 if the command line is wrong.
+ * Reads the command line and runs the example. Returns the exit status: 2 if the command line is wrong, else what `run` gives, or 0.
  *
  * @param parse Reads the command line. It returns `"help"` for `--help`, and throws a `TypeError` for what is wrong.
  * @param help What `--help` prints.
@@ -14,7 +14,7 @@ export async function runExample<Options>(
   args: string[],
   parse: (args: string[]) => Options | "help",
   help: string,
-  run: (options: Options) => Promise<void>,
+  run: (options: Options) => Promise<number | void>,
 ): Promise<number> {
   let options: Options | "help";
   try {
@@ -23,8 +23,8 @@ export async function runExample<Options>(
     console.error(`${error instanceof Error ? error.message : error}\nTry --help.`);
     return 2;
   }
-  if (options === "help") console.log(help);
-  else await run(options);
+  if (options !== "help") return await run(options) ?? 0;
+  console.log(help);
   return 0;
 }
 

@@ -16,12 +16,17 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
   "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
+  "reverb/main.ts": ["--actors=typescript", "--learner=typescript", "--steps=1000"],
   "r2d2_memory/main.ts": ["--steps", "1200", "--seed", "1"],
 };
 
 /** Programs that need other permissions than the rest. */
 const PERMISSIONS: Readonly<Record<string, readonly string[]>> = {
   "actor_processes.ts": ["--allow-ffi", "--allow-read", "--allow-run"],
+  "reverb/main.ts": [
+    ...["--allow-ffi", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
+    "--allow-net=127.0.0.1",
+  ],
 };
 
 /** A program is a file of the folder, or `main.ts` of a folder in it. */
