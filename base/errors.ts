@@ -92,7 +92,7 @@ export interface ReplayErrorOptions {
  * | `episode-twice` | two environments of `recordBatch` name the same open episode |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
- * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream |
+ * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream; tables are being saved, or in use while others are to take their place |
  * | `timeout` | a wait took longer than its `timeoutMs` |
  * | `rule` | a selector or eviction policy of your own broke its contract |
  * | `not-savable` | a selector or eviction policy of your own has no `save()` |

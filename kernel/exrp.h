@@ -821,7 +821,8 @@ EXRP_API int32_t exrp_tables_save_begin(uint32_t tables);
 EXRP_API int32_t exrp_tables_save_read(uint32_t tables, uint8_t* piece, double piece_size, double* info, uint32_t info_count);
 /* Lets the snapshot go, read or not. */
 EXRP_API int32_t exrp_tables_save_end(uint32_t tables);
-/* Loads the pieces of a snapshot, each as it was read, into a set of the same names and rules, from which nothing was ever inserted.
+/* Loads the pieces of a snapshot, each as it was read, into a set that has tables of the same names and rules, and into which nothing was ever
+ * inserted. Its tables may have another order, and those that the snapshot lacks stay empty.
  * Until exrp_tables_load_end has succeeded, calls that insert, sample or change anything are EXRP_STATUS_ORDER. After a failure, the set can
  * only be destroyed. The rate limiters keep their own numbers, and take the counts. */
 EXRP_API int32_t exrp_tables_load(uint32_t tables, const uint8_t* piece, double piece_size);

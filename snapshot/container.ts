@@ -106,12 +106,28 @@ export function encodeEnd(
   });
 }
 
+/** Frames in pieces of at most 1 MiB. */
+export function* split(
+  frames: Iterable<Uint8Array<ArrayBuffer>>,
+): Generator<Uint8Array<ArrayBuffer>> {
+  for (const frame of frames) {
+    if (frame.length <= PIECE_BYTES_MAX) yield frame;
+    else {
+      for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
+        yield frame.slice(at, at + PIECE_BYTES_MAX);
+      }
+    }
+  }
+}
+
 /** Reads a snapshot frame by frame, and checks each checksum before anything else. */
 export class FrameReader {
   readonly #kernel: Kernel;
   readonly #kind: SnapshotKind;
   #offset = 0;
   #frameCount = 0;
+  /** The header of the next frame, if it was read already. */
+  #header: Uint8Array<ArrayBuffer> | undefined;
 
   /** Reads a snapshot of this kind with the kernel's checksum. */
   constructor(kernel: Kernel, kind: SnapshotKind) {
@@ -161,16 +177,11 @@ export class FrameReader {
 
   /** Reads the frame that must come next; returns its payload, whose checksum is right. */
   *frame(tag: FrameTag, index: number, payloadBytesMax: number): Reading<Uint8Array<ArrayBuffer>> {
-    const name = `section ${tag.trim()} ${index}`;
-    const header = copy(yield FRAME_HEADER_BYTES);
-    if (header.length < FRAME_HEADER_BYTES) {
-      throw this.#truncated(name, header.length, FRAME_HEADER_BYTES);
-    }
+    const name = nameOf(tag, index);
+    const header = yield* this.#frameHeader(name);
+    this.#header = undefined;
     const view = new DataView(header.buffer);
-    if (view.getUint32(16, true) !== checksum(this.#kernel, header.subarray(0, 16))) {
-      throw corrupt(`the checksum of the header of ${name} (byte ${this.#offset}) is wrong`);
-    }
-    const foundTag = String.fromCharCode(...header.subarray(0, 4));
+    const foundTag = tagOf(header);
     const foundIndex = view.getUint32(4, true);
     if (foundTag !== tag || foundIndex !== index) {
       throw corrupt(
@@ -196,6 +207,25 @@ export class FrameReader {
     return payload;
   }
 
+  /** Whether the frame that comes next has this tag. */
+  *isNext(tag: FrameTag, index: number): Reading<boolean> {
+    return tagOf(yield* this.#frameHeader(nameOf(tag, index))) === tag;
+  }
+
+  *#frameHeader(name: string): Reading<Uint8Array<ArrayBuffer>> {
+    if (this.#header !== undefined) return this.#header;
+    const header = copy(yield FRAME_HEADER_BYTES);
+    if (header.length < FRAME_HEADER_BYTES) {
+      throw this.#truncated(name, header.length, FRAME_HEADER_BYTES);
+    }
+    const found = new DataView(header.buffer).getUint32(16, true);
+    if (found !== checksum(this.#kernel, header.subarray(0, 16))) {
+      throw corrupt(`the checksum of the header of ${name} (byte ${this.#offset}) is wrong`);
+    }
+    this.#header = header;
+    return header;
+  }
+
   /** Reads the last frame, and checks that nothing follows. */
   *end(): Reading<void> {
     const frameCount = this.#frameCount;
@@ -218,6 +248,14 @@ export class FrameReader {
       { detail: [this.#offset + found] },
     );
   }
+}
+
+function tagOf(header: Uint8Array): string {
+  return String.fromCharCode(...header.subarray(0, 4));
+}
+
+function nameOf(tag: FrameTag, index: number): string {
+  return `section ${tag.trim()} ${index}`;
 }
 
 /** The error for a snapshot that contradicts itself. */

@@ -38,6 +38,19 @@ export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): 
 
 /** The same, while the program goes on between two pieces, and while the system writes. */
 export async function writeToFileLater(
+  target: string | URL,
+  { pieces }: SnapshotWriting,
+): Promise<void> {
+  const operation = "serialize()";
+  const files = filesFor(operation);
+  const path = pathOf(operation, target, files);
+  checkPermitted(path, files);
+  removeAbandoned(path, files);
+  await writeNewFile(operation, path, files, pieces);
+}
+
+/** Writes a new file at `path`, in the place of one that may be there, while the program goes on. */
+export async function writeNewFile(
   operation: string,
   path: string,
   files: Files,

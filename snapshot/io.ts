@@ -8,7 +8,7 @@ import { show } from "../base/checks.ts";
 import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
 import type { Reading, SnapshotWriting } from "./container.ts";
 
-/** Where {@linkcode ExperienceReplay.serialize} writes a snapshot: a file (path or URL), or a stream, which is closed at the end. */
+/** Where {@linkcode ExperienceReplay.serialize} and that of tables write a snapshot: a file (path or URL), or a stream, which is closed at the end. */
 export type SerializeTarget =
   | string
   | URL
@@ -16,12 +16,16 @@ export type SerializeTarget =
   | WritableStream<BufferSource>;
 
 /**
- * Where {@linkcode ExperienceReplay.unserialize} reads a snapshot: its bytes, a file (path or URL), or a stream, which is read to its end.
+ * Where {@linkcode ExperienceReplay.unserialize} and that of tables read a snapshot: its bytes, a file (path or URL), or a stream, which is read to its end.
  */
 export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
 
 /** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
+  if (bytes === undefined) {
+    const all = [...pieces];
+    return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));
+  }
   if (bytes === undefined) {
     const all = [...pieces];
     return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));

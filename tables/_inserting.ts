@@ -55,7 +55,7 @@ interface Waiter {
 /** The inserts of a set of tables. */
 export class Inserting {
   readonly #low: LowTables;
-  readonly #shared: Inserter;
+  #shared: Inserter;
   readonly #writer = new MessageWriter();
   readonly #confirmed = new Uint8Array(4096);
   /** Those who wait, by table. */
@@ -67,6 +67,16 @@ export class Inserting {
     this.#low = low;
     this.#shared = low.inserter();
     low.onProgress = () => this.#move();
+  }
+
+  /** Streams that are always open. */
+  readonly ownStreams = 1;
+
+  /** Opens the stream of its own anew, on tables that took the place of those before. */
+  reopen(replace: () => void): void {
+    this.#shared[dispose]();
+    replace();
+    this.#shared = this.#low.inserter();
   }
 
   /** How many items wait here for a table. */

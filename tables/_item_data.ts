@@ -139,10 +139,37 @@ export function nestOf(data: unknown, isOneLeaf: (value: unknown) => boolean): C
   return visit(data);
 }
 
+/** The same by the ways to the columns. */
+function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
+  if ((paths[0]?.length ?? 0) <= depth) return first;
+  const parts = new Map<string | number, { readonly first: number; readonly paths: Path[] }>();
+  for (const [k, path] of paths.entries()) {
+    const step = path[depth] ?? "";
+    const part = parts.get(step);
+    if (part === undefined) parts.set(step, { first: first + k, paths: [path] });
+    else part.paths.push(path);
+  }
+  const nests = [...parts].map(([step, part]) =>
+    [step, nestOfPaths(part.paths, depth + 1, part.first)] as const
+  );
+  return typeof nests[0]?.[0] === "number"
+    ? nests.map(([, nest]) => nest)
+    : Object.fromEntries(nests);
+}
+
 /** True for one leaf of a signature. */
 function isSpec(value: unknown): value is TensorSpec {
   return typeof value === "object" && value !== null && "dtype" in value && "shape" in value &&
     typeof value.dtype === "string" && Array.isArray(value.shape);
+}
+
+/** A column of the first item, as it is saved. */
+export interface KnownColumn {
+  readonly path: Path;
+  readonly dtype: DTypeInfo;
+  /** The shape of a row. */
+  readonly shape: readonly number[];
+  readonly isSqueezed: boolean;
 }
 
 /**
@@ -202,6 +229,31 @@ export class KnownColumns {
       strings: undefined,
     }));
     this.nest ??= nestOf(data, isLeaf);
+  }
+
+  /** What is known of the first item, to be saved; undefined if nothing is. */
+  save(): readonly KnownColumn[] | undefined {
+    return this.#first?.map(({ path, spec, isSqueezed }) => ({
+      path,
+      dtype: spec.dtype,
+      shape: spec.shape,
+      isSqueezed,
+    }));
+  }
+
+  /** Knows what was saved, instead of what it knew. */
+  load(saved: readonly KnownColumn[] | undefined): void {
+    this.forget();
+    if (saved === undefined) return;
+    this.#first = saved.map(({ path, dtype, shape, isSqueezed }) => ({
+      path,
+      spec: rowSpec(dtype, shape),
+      isSqueezed,
+      rows: 0,
+      bytes: undefined,
+      strings: undefined,
+    }));
+    this.nest ??= nestOfPaths(saved.map(({ path }) => path));
   }
 
   /** Forgets the first item, as the table is empty. */

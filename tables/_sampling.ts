@@ -135,6 +135,17 @@ export class Sampling {
     else sampler[dispose]();
   }
 
+  /** Whether it keeps a stream for the next call. */
+  get isIdle(): boolean {
+    return this.#idle !== undefined;
+  }
+
+  /** Closes the stream that it keeps for the next call. */
+  close(): void {
+    this.#idle?.[dispose]();
+    this.#idle = undefined;
+  }
+
   /** Ends all waits, as the tables are no more. */
   end(error: unknown): void {
     for (const fail of [...this.#waits]) fail(error);

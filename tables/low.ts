@@ -115,15 +115,25 @@ export class LowTables implements Disposable {
   readonly #streams = new Map<number, { readonly onReady: (() => void) | undefined }>();
   readonly #awake = new Uint32Array(AWAKE_COUNT);
   readonly #awakeCount = new Uint32Array(1);
+  readonly #options: LowTableOptions[];
+  readonly #seed: number;
   #isTelling = false;
+  #isSaving = false;
   /** Called at the end of each call that may have let a rate limiter allow more. */
   onProgress: (() => void) | undefined;
 
-  private constructor(kernel: Kernel, id: number, names: readonly string[]) {
+  private constructor(
+    kernel: Kernel,
+    id: number,
+    options: readonly LowTableOptions[],
+    seed: number,
+  ) {
     this.kernel = kernel;
     this.#id = id;
-    this.names = names;
-    for (const [table, name] of names.entries()) this.#numbers.set(name, table);
+    this.#options = [...options];
+    this.#seed = seed;
+    this.names = options.map(({ name }) => name);
+    for (const [table, name] of this.names.entries()) this.#numbers.set(name, table);
     registry.register(this, { kernel, id }, this);
   }
 
@@ -142,7 +152,7 @@ export class LowTables implements Disposable {
       operation,
       kernel.symbols.exrp_tables_create(config, config.length, id),
     );
-    const made = new LowTables(kernel, id[0] ?? 0, tables.map(({ name }) => name));
+    const made = new LowTables(kernel, id[0] ?? 0, tables, seed);
     try {
       for (const [table, { name }] of tables.entries()) {
         const bytes = encoder.encode(name);
@@ -157,6 +167,31 @@ export class LowTables implements Disposable {
       throw error;
     }
     return made;
+  }
+
+  /** An empty set of the same names, rules and seed, with the rate limiters that this one has now. */
+  fresh(): LowTables {
+    return LowTables.create(this.kernel, this.#options, this.#seed);
+  }
+
+  /** Takes over all that another set of the same tables has, which is disposed then. No stream may be open, and nothing may be saved, in either. */
+  takeOver(other: LowTables): void {
+    registry.unregister(this);
+    registry.unregister(other);
+    destroy({ kernel: this.kernel, id: this.#id });
+    this.#id = other.#id;
+    other.#id = NO_ID;
+    registry.register(this, { kernel: this.kernel, id: this.#id }, this);
+  }
+
+  /** How many streams are open. */
+  get streamCount(): number {
+    return this.#streams.size;
+  }
+
+  /** Whether a snapshot is being read. */
+  get isSaving(): boolean {
+    return this.#isSaving;
   }
 
   /** The id for calls of the kernel. */
@@ -250,6 +285,8 @@ export class LowTables implements Disposable {
       "setLimiter()",
       symbols.exrp_tables_limiter_set(this.#id, table, numbers, numbers.length),
     );
+    const options = this.#options[table];
+    if (options !== undefined) this.#options[table] = { ...options, limiter };
     this.tellReady();
   }
 
@@ -277,11 +314,15 @@ export class LowTables implements Disposable {
    * The pieces are bytes of a buffer that is used again: write or copy each before you ask for the next.
    *
    * @param pieceBytes About how large a piece is; one that holds a larger chunk is larger.
-   * @throws {ReplayError} `memory`, or `order` while a snapshot is being loaded.
+   * @throws {ReplayError} `memory`, `busy` while another snapshot is being read, or `order` while one is being loaded.
    */
   *save(pieceBytes = 1 << 20): Generator<Uint8Array<ArrayBuffer>, void, undefined> {
+    if (this.#isSaving) {
+      throw new ReplayError("busy", "save(): another snapshot of these tables is being written");
+    }
     const { symbols } = this.kernel;
     this.check("save()", symbols.exrp_tables_save_begin(this.#id));
+    this.#isSaving = true;
     try {
       const info = new Float64Array(EXRP_TABLES_SAVE_COUNT);
       let buffer = new Uint8Array(pieceBytes);
@@ -300,12 +341,14 @@ export class LowTables implements Disposable {
         if (bytes > 0) yield buffer.subarray(0, bytes);
       }
     } finally {
+      this.#isSaving = false;
       if (!this.isDisposed) symbols.exrp_tables_save_end(this.#id);
     }
   }
 
   /**
-   * Loads one piece of a snapshot, each as {@linkcode save} gave it, into a set of the same names and rules, from which nothing was ever inserted.
+   * Loads one piece of a snapshot, each as {@linkcode save} gave it, into a set that has tables of the same names and rules, and into which nothing
+   * was ever inserted.
    * Until {@linkcode loadEnd}, other calls are refused. After an error, the set can only be disposed.
    *
    * @throws {ReplayError} `snapshot-corrupt`, `snapshot-mismatch`, `order` or `memory`.

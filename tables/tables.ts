@@ -5,6 +5,8 @@
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
+import { bytesOf, checkHonest, isKind } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
@@ -31,6 +33,15 @@ import type {
   TrajectoryWriterOptions,
   WriterOptions,
 } from "../reverb/writer_options.ts";
+import { readFromFile, writeToFileLater } from "../snapshot/file.ts";
+import {
+  readFromBytes,
+  readFromStream,
+  type SerializeTarget,
+  type UnserializeSource,
+  writeToBytes,
+  writeToStream,
+} from "../snapshot/io.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
 import { chunkOf } from "./_chunks.ts";
@@ -38,6 +49,7 @@ import { Inserting, type Insertion } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
+import { type CheckpointMark, type LoadedTables, readTables, writeTables } from "./_saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import { LowTables } from "./low.ts";
@@ -71,6 +83,23 @@ export interface TablesInfo {
 
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
+
+/** The pieces of a snapshot with the mark of a checkpoint. */
+export let writeCheckpoint: (
+  tables: Tables,
+  mark: CheckpointMark,
+) => Generator<Uint8Array<ArrayBuffer>>;
+
+/**
+ * Fills an empty set of the same tables, which then takes the place of what there is. Where `fill` throws, the tables are as they were.
+ *
+ * @throws {ReplayError} `busy` while a writer, a client's call or a call that waits is open, or while a snapshot is being written. `disposed`.
+ */
+export let replaceContents: (
+  tables: Tables,
+  operation: string,
+  fill: (fresh: LowTables) => void | Promise<void>,
+) => Promise<void>;
 
 /**
  * Tables of items that are inserted, sampled and removed by rules, as those of DeepMind's Reverb, in this process and without a server.
@@ -117,6 +146,19 @@ export class Tables implements Disposable {
 
   static {
     lowOf = (tables) => tables.#core.low;
+    writeCheckpoint = (tables, mark) =>
+      writeTables(tables.#core.low, [...tables.#tables.values()], mark);
+    replaceContents = async (tables, operation, fill) => {
+      tables.#checkQuiet(operation);
+      const fresh = tables.#core.low.fresh();
+      try {
+        await fill(fresh);
+        tables.#adopt(operation, { low: fresh, columns: new Map() });
+      } catch (error) {
+        fresh[dispose]();
+        throw error;
+      }
+    };
   }
 
   /**
@@ -301,6 +343,135 @@ export class Tables implements Disposable {
       chunkBytes: info[EXRP_TABLES_STORE_CHUNK_BYTES] ?? 0,
       memoryBytes: info[EXRP_TABLES_STORE_MEMORY_BYTES] ?? 0,
     };
+  }
+
+  /**
+   * Writes all tables as one snapshot of this moment, and returns it as bytes. You may use the tables while a file or a stream is written: the snapshot
+   * does not change.
+   *
+   * A snapshot has the items with their keys, priorities and counts, what the selectors and rate limiters know, and the random numbers. It has no
+   * calls that wait.
+   *
+   * @throws {ReplayError} `busy` while another snapshot of these tables is being written; `memory`; `disposed`.
+   */
+  serialize(): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * Writes all tables as one snapshot of this moment.
+   *
+   * @param target A path or file URL: the file is replaced once everything is on the disk. Or a stream, which gets pieces of at most 1 MiB and is
+   * closed at the end.
+   * @throws {ReplayError} `busy` while another snapshot of these tables is being written; `memory`; `disposed`. `permission` or `file` if the file
+   * can't be written, with the system's error as `cause`: the old file is as it was.
+   * @example
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * const path = await Deno.makeTempFile();
+   * const options = { tables: { steps: { maxSize: 100 } }, seed: 1 };
+   * using tables = await Tables.create(options);
+   * await tables.insert({ reward: 7 }, { steps: 1 });
+   * await tables.serialize(path);
+   *
+   * using copy = await Tables.create(options);
+   * await copy.unserialize(path);
+   * const { data } = await copy.table<{ reward: number }>("steps").sample(1);
+   * assertEquals([...data.reward.data], [7]);
+   * await Deno.remove(path);
+   * ```
+   */
+  serialize(target: SerializeTarget): Promise<void>;
+  async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | void> {
+    const { low } = this.#core;
+    const pieces = writeTables(low, [...this.#tables.values()]);
+    if (target === undefined) return writeToBytes({ pieces });
+    if (typeof target === "string" || target instanceof URL) {
+      await writeToFileLater(target, { pieces });
+    } else if (target instanceof WritableStream) {
+      await writeToStream(target, { pieces });
+    } else {
+      throw new TypeError(
+        `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
+      );
+    }
+  }
+
+  /**
+   * Replaces all items by those of a snapshot. Everything goes on as in the tables that were saved: the next draws are the same.
+   *
+   * These tables must have all tables of the snapshot by name, with the same sampler, remover and signature. Tables that the snapshot lacks are empty
+   * afterwards. Limits and rate limiters stay as they are here, and may differ from those that were saved, if the items have room.
+   *
+   * @param source The bytes, a path, a file URL, or a stream, which is read to its end.
+   * @throws {ReplayError} `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt` or `snapshot-mismatch`. `busy` while a
+   * writer, a client's call or a call that waits is open, or while a snapshot is being written. `permission` or `file` if the file can't be read;
+   * `memory`; `disposed`. The tables are then as they were.
+   * @example
+   * ```ts
+   * import { ReplayError } from "@exrp/replay";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals, assertRejects } from "@std/assert";
+   *
+   * using small = await Tables.create({ tables: { steps: { maxSize: 1 } } });
+   * using large = await Tables.create({ tables: { steps: { maxSize: 9 }, more: { maxSize: 9 } } });
+   * await small.insert(5, { steps: 1 });
+   * await large.unserialize(await small.serialize());
+   * assertEquals([large.table("steps").size, large.table("more").size], [1, 0]);
+   *
+   * await large.insert(6, { steps: 1 });
+   * const bytes = await large.serialize();
+   * await assertRejects(() => small.unserialize(bytes), ReplayError, "which is not here");
+   * assertEquals(small.table("steps").size, 1);
+   * ```
+   */
+  async unserialize(source: UnserializeSource): Promise<void> {
+    const operation = "unserialize()";
+    this.#checkQuiet(operation);
+    checkHonest(`${operation}: the snapshot`, source);
+    const reading = readTables(this.#core.low, [...this.#tables.values()]);
+    let loaded: LoadedTables;
+    if (isKind("Uint8Array", source)) loaded = readFromBytes(bytesOf(source), reading);
+    else if (typeof source === "string" || source instanceof URL) {
+      loaded = readFromFile(source, reading);
+    } else if (source instanceof ReadableStream) loaded = await readFromStream(source, reading);
+    else {
+      throw new TypeError(
+        `${operation} takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
+      );
+    }
+    try {
+      this.#adopt(operation, loaded);
+    } catch (error) {
+      loaded.low[dispose]();
+      throw error;
+    }
+  }
+
+  /** Throws unless nobody would lose tables that take the place of these. */
+  #checkQuiet(operation: string): void {
+    const { low, inserting } = this.#core;
+    if (low.isDisposed) throw new ReplayError("disposed", `${operation}: the tables are disposed`);
+    if (low.isSaving) {
+      throw new ReplayError("busy", `${operation}: a snapshot of these tables is being written`);
+    }
+    const idle = [...this.#tables.values()].filter(({ sampling }) => sampling.isIdle).length;
+    const open = low.streamCount - idle - inserting.ownStreams;
+    if (open === 0) return;
+    throw new ReplayError(
+      "busy",
+      `${operation}: ${
+        numberOf(open, "stream")
+      } of writers, clients or calls that wait must be closed first`,
+    );
+  }
+
+  /** Puts loaded tables in the place of what there is. */
+  #adopt(operation: string, { low: loaded, columns }: LoadedTables): void {
+    this.#checkQuiet(operation);
+    const { low, inserting } = this.#core;
+    for (const { sampling } of this.#tables.values()) sampling.close();
+    inserting.reopen(() => low.takeOver(loaded));
+    for (const { name, known } of this.#tables.values()) known.load(columns.get(name));
   }
 
   /** Frees the tables. Calls that wait end with the error `disposed`. A second call does nothing. */

@@ -197,7 +197,8 @@ Status Loader::load(ByteSpan piece) {
       }
       if (hasBegun_ || from.field() != beginField || !begin.isGood()) return corrupt(beginField, 1);
       if (found != version) return fail(Status::dataMismatch, beginField, version, static_cast<double>(found));
-      if (tableCount != tableCount_) return fail(Status::dataMismatch, beginField, tableCount_, static_cast<double>(tableCount));
+      if (tableCount > tableCount_) return fail(Status::dataMismatch, beginField, tableCount_, static_cast<double>(tableCount));
+      tablesInSnapshot_ = static_cast<uint32_t>(tableCount);
       hasBegun_ = true;
     } else if (from.field() == tableField) {
       status = endTable();
@@ -217,7 +218,7 @@ Status Loader::load(ByteSpan piece) {
       }
       status = endTable();
       if (status != Status::ok) return status;
-      if (!end.isGood() || tableNext_ != tableCount_ || chunkCount != chunks_.count() || itemCount != itemCount_) return corrupt(endField, 2);
+      if (!end.isGood() || tablesBegun_ != tablesInSnapshot_ || chunkCount != chunks_.count() || itemCount != itemCount_) return corrupt(endField, 2);
       hasEnded_ = true;
     } else {
       return corrupt(from.field(), 1);
@@ -228,8 +229,7 @@ Status Loader::load(ByteSpan piece) {
 }
 
 Status Loader::loadTable(ByteSpan message) {
-  if (tableNext_ == tableCount_) return corrupt(tableField, 1);
-  ItemTable& table = *tables_[tableNext_];
+  if (tablesBegun_ == tablesInSnapshot_) return corrupt(tableField, 1);
   ByteSpan name;
   ByteSpan rules;
   ByteSpan sampler;
@@ -245,11 +245,15 @@ Status Loader::loadTable(ByteSpan message) {
     else from.skip();
   }
   if (!from.isGood()) return corrupt(tableField, 1);
-  if (!(name == table.name())) return fail(Status::dataMismatch, tableField, tableNext_, 1);
-  if (!(rules == table.rules())) return fail(Status::dataMismatch, tableField, tableNext_, 2);
+  uint32_t number = 0;
+  while (number < tableCount_ && !(name == tables_[number]->name())) ++number;
+  if (number == tableCount_) return fail(Status::dataMismatch, tableField, tablesBegun_, 1);
+  if ((isBegun_ >> number & 1) != 0) return corrupt(tableField, 7);
+  ItemTable& table = *tables_[number];
+  if (!(rules == table.rules())) return fail(Status::dataMismatch, tableField, number, 2);
   if (numbers[0] > table.config().maxSize) return fail(Status::dataMismatch, tableField, table.config().maxSize, static_cast<double>(numbers[0]));
-  for (const uint64_t number : numbers) {
-    if (number > uint64_t{1} << 53) return corrupt(tableField, 2);
+  for (const uint64_t count : numbers) {
+    if (count > uint64_t{1} << 53) return corrupt(tableField, 2);
   }
   if (numbers[1] - numbers[3] != numbers[0]) return corrupt(tableField, 3);
   size_ = static_cast<uint32_t>(numbers[0]);
@@ -257,7 +261,8 @@ Status Loader::loadTable(ByteSpan message) {
   const Status status = table.loadBegin(size_, counts, sampler, remover);
   if (status == Status::dataCorrupt) return corrupt(tableField, 4);
   table_ = &table;
-  ++tableNext_;
+  isBegun_ |= uint64_t{1} << number;
+  ++tablesBegun_;
   return status;
 }
 

@@ -10,7 +10,8 @@
 //   3 chunk {1 episode, 2 bytes}: before the first item that refers to it; chunks are numbered 0, 1, ... in this order
 //   4 item  {1 key, 2 priority, 3 times sampled, 4 inserted at, 5 chunks, 6 trajectory, 7 sampler, 8 remover}
 //   5 end   {1 chunks, 2 items}
-// It is loaded into a set of the same names and rules, whose tables are empty and have room for the items.
+// It is loaded into a set that has tables of these names and rules, in any order, which are empty and have room for the items. Tables that
+// the snapshot lacks stay empty.
 //
 // Thread safety: none of its own.
 // Cost: taking it copies 32 bytes an item and what the selectors keep; reading and loading some 100 ns an item and chunk, and their bytes.
@@ -84,7 +85,9 @@ class Loader {
   ChunkStore& store_;
   bool hasBegun_ = false;
   bool hasEnded_ = false;
-  uint32_t tableNext_ = 0;
+  uint32_t tablesInSnapshot_ = 0;
+  uint32_t tablesBegun_ = 0;
+  uint64_t isBegun_ = 0;  // a bit for each table
   ItemTable* table_ = nullptr;
   uint32_t size_ = 0;  // items that the table has in the snapshot
   uint64_t itemCount_ = 0;

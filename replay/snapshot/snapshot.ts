@@ -24,6 +24,7 @@ import {
   SCHEMA_BYTES_MAX,
   type SnapshotKind,
   type SnapshotWriting,
+  split,
 } from "../../snapshot/container.ts";
 import {
   checkFits,
@@ -86,18 +87,6 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
     yield encodeEnd(kernel, frameCount, bytes);
   }
   return { bytes, pieces: split(frames()) };
-}
-
-/** Frames in pieces of at most 1 MiB. */
-function* split(frames: Generator<Uint8Array<ArrayBuffer>>): Generator<Uint8Array<ArrayBuffer>> {
-  for (const frame of frames) {
-    if (frame.length <= PIECE_BYTES_MAX) yield frame;
-    else {
-      for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
-        yield frame.slice(at, at + PIECE_BYTES_MAX);
-      }
-    }
-  }
 }
 
 function itemsPerFrame(itemBytes: number): number {

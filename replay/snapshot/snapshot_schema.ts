@@ -8,7 +8,17 @@ import { ReplayError } from "../../base/errors.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
 import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
-import { corrupt } from "../../snapshot/container.ts";
+import {
+  array,
+  count,
+  malformed,
+  number,
+  NUMBER_MAX,
+  object,
+  options,
+  parseJson,
+  string,
+} from "../../snapshot/fields.ts";
 
 /** A rule's name, and where it runs. */
 export interface RuleSchema {
@@ -93,13 +103,7 @@ export interface SnapshotSchema {
 
 /** Reads the JSON and checks all of it. */
 export function parseSchema(bytes: Uint8Array): SnapshotSchema {
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    throw corrupt("its schema is no JSON", error);
-  }
-  const root = object("schema", json);
+  const root = parseJson(bytes);
   const eviction = object("eviction", root.eviction);
   return {
     library: string("library", root.library),
@@ -158,36 +162,6 @@ export function parseSchema(bytes: Uint8Array): SnapshotSchema {
   };
 }
 
-function malformed(where: string): ReplayError {
-  return corrupt(`its schema has no sense at ${where}`);
-}
-
-function object(where: string, value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed(where);
-  return value as Readonly<Record<string, unknown>>;
-}
-
-function options(where: string, value: unknown): Readonly<Record<string, SelectorOption>> {
-  const checked: [string, SelectorOption][] = [];
-  for (const [name, option] of Object.entries(object(where, value))) {
-    if (typeof option !== "number" && typeof option !== "string") {
-      throw malformed(`${where}.${name}`);
-    }
-    checked.push([name, option]);
-  }
-  return Object.fromEntries(checked);
-}
-
-function array(where: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw malformed(where);
-  return value;
-}
-
-function string(where: string, value: unknown): string {
-  if (typeof value !== "string") throw malformed(where);
-  return value;
-}
-
 /** A whole pick policy: its own check must accept it, and no field may be missing. */
 function policy(where: string, value: unknown): PickPolicy {
   const given = object(where, value);
@@ -201,21 +175,6 @@ function policy(where: string, value: unknown): PickPolicy {
     if (given[name] === undefined) throw malformed(`${where}.${name}`);
   }
   return checked;
-}
-
-function number(where: string, value: unknown): number {
-  if (typeof value !== "number") throw malformed(where);
-  return value;
-}
-
-/** A number that the kernel takes as an unsigned integer. */
-const NUMBER_MAX = 2 ** 32 - 1;
-
-function count(where: string, value: unknown, largest = Number.MAX_SAFE_INTEGER): number {
-  const isCount = Number.isSafeInteger(value) && (value as number) >= 0 &&
-    (value as number) <= largest;
-  if (!isCount) throw malformed(where);
-  return value as number;
 }
 
 function runs(where: string, value: unknown): RuleSchema["runs"] {

@@ -187,6 +187,41 @@ void otherTablesAreRefused() {
   CHECK_EQUAL(exrp_tables_save_read(half.id, &byte, 1, info, EXRP_TABLES_SAVE_COUNT), EXRP_STATUS_ORDER);
 }
 
+void tablesAreFoundByTheirNames() {
+  Random random(6, 0);
+  TablesUnderTest tables(config(), names);
+  feedSome(tables, tables.inserter(), random, 30);
+  const std::vector<Message> pieces = save(tables, 1000);
+  std::vector<double> other = {11, 4};
+  addTable(other, 40, minSize(2), uniform, minHeap, 0, 5000);
+  addTable(other, 7, minSize(1), fifo, lifo);
+  addTable(other, 40, minSize(1), power(0.6), fifo);
+  addTable(other, 40, {2, 3, 0, 40}, {EXRP_SELECTOR_RANK_BASED, 0.7, 1, 0, 0}, lifo, 3);
+  TablesUnderTest second(other, {"c", "new", "a", "b"});
+  CHECK_EQUAL(load(second, pieces), EXRP_STATUS_OK);
+  CHECK_EQUAL(second.check(), 0);
+  const uint32_t places[] = {2, 3, 0};
+  for (uint32_t t = 0; t < 3; ++t) {
+    for (const uint32_t what : {EXRP_TABLES_INFO_SIZE, EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_INSERTS}) {
+      CHECK_EQUAL(second.info(places[t], what), tables.info(t, what));
+    }
+  }
+  CHECK_EQUAL(second.info(1, EXRP_TABLES_INFO_SIZE), 0.0);
+
+  std::vector<double> one = {11, 1};
+  addTable(one, 40, minSize(1), power(0.6), fifo);
+  TablesUnderTest fewer(one, {"a"});
+  CHECK_EQUAL(load(fewer, pieces), EXRP_STATUS_DATA_MISMATCH);
+
+  // A table that comes twice, in place of another one.
+  TablesUnderTest empty(config(), names);
+  std::vector<Message> parts = save(empty, 1);
+  CHECK_EQUAL(parts.size(), size_t{10});  // each part comes after an empty piece that says how much it needs
+  parts[5] = parts[3];
+  TablesUnderTest third(config(), names);
+  CHECK_EQUAL(load(third, parts), EXRP_STATUS_DATA_CORRUPT);
+}
+
 void damagedPiecesAreRefusedOrGiveATableThatHolds(uint64_t seed, int rounds) {
   Random random(seed, 2);
   TablesUnderTest tables(config(), names);
@@ -227,6 +262,7 @@ int main(int argc, char** argv) {
   for (uint64_t k = 0; k < 12; ++k) aLoadedSetGoesOnAsTheSavedOne(seed + k);
   theSetMayChangeWhileItIsRead();
   otherTablesAreRefused();
+  tablesAreFoundByTheirNames();
   damagedPiecesAreRefusedOrGiveATableThatHolds(seed, rounds);
   CHECK_EQUAL(exrp_tables_count(), 0u);
   return checkResult("tables/saving");
