@@ -23,7 +23,7 @@ import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
 import type { TableOptions } from "../tables/table_options.ts";
-import type { ServeLimits } from "./serve.ts";
+import { checkLimits, type ServeLimits } from "./serve_limits.ts";
 
 /** A whole file, as {@linkcode readConfig} reads it. */
 export interface ServerConfig {
@@ -228,22 +228,15 @@ export function readConfig(text: string): ServerConfig {
   if (typeof hostname !== "string" || hostname === "") {
     throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
   }
-  checkOptions("limits", fieldsOf("limits", limits), [
-    "connections",
-    "calls",
-    "messageBytes",
-    "bytesInFlight",
-  ]);
-  for (const [name, limit] of Object.entries(limits as Fields)) {
-    checkInteger(`limits.${name}`, limit, 1, Number.MAX_SAFE_INTEGER);
-  }
+  const checked = fieldsOf("limits", limits);
+  checkLimits("limits", checked);
   const tables = Object.entries(fieldsOf("tables", config["tables"]));
   checkTableNames("tables", tables.map(([name]) => name));
   return {
     hostname,
     port: checkInteger("port", port, 0, 65_535),
     ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
-    limits: limits as ServeLimits,
+    limits: checked,
     tables: Object.fromEntries(
       tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)]),
     ),

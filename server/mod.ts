@@ -21,7 +21,8 @@
  * @module
  */
 export { ReverbServer, serve } from "./serve.ts";
-export type { ServeLimits, ServeOptions, StopOptions } from "./serve.ts";
+export type { ServeOptions, StopOptions } from "./serve.ts";
+export type { ServeLimits } from "./serve_limits.ts";
 export type { Checkpointer } from "./service.ts";
 export { readConfig } from "./config.ts";
 export type { ServerConfig } from "./config.ts";

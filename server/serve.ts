@@ -6,26 +6,16 @@
 import { checkInteger, showUnlike } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures } from "./figures.ts";
-import { GrpcConnection, HeldBytes } from "./grpc/calls.ts";
+import { GrpcConnection } from "./grpc/calls.ts";
+import { HeldBytes } from "./grpc/held_bytes.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
+import { checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
 import { type Checkpointer, Service } from "./service.ts";
 import { Http1Connection, type Page, plain } from "./web/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
 import { statusPage } from "./web/status_page.ts";
-
-/** What a server lets its clients take. {@linkcode serve} takes it. */
-export interface ServeLimits {
-  /** Connections that are open at once; 1,024 by default. One more is closed at once, and its client tries again. */
-  readonly connections?: number;
-  /** Calls that are open at once on one connection; 256 by default. */
-  readonly calls?: number;
-  /** Bytes of one message; 256 MiB by default. A larger one ends its call by RESOURCE_EXHAUSTED. */
-  readonly messageBytes?: number;
-  /** Bytes of messages that came in part, of all connections together; 1 GiB by default. */
-  readonly bytesInFlight?: number;
-}
 
 /** The options of {@linkcode serve}. */
 export interface ServeOptions {
@@ -99,9 +89,11 @@ export class ReverbServer implements AsyncDisposable {
 
   /** {@linkcode serve} calls this. */
   static async start(options: ServeOptions): Promise<ReverbServer> {
-    const { hostname = "127.0.0.1", port = 0, limits = {} } = options;
+    const { hostname = "127.0.0.1", port = 0 } = options;
+    const limits = fillLimits(options.limits ?? {});
+    const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
     const server = new ReverbServer(hostname, options);
-    const held = new HeldBytes(limits.bytesInFlight ?? 1 << 30);
+    const held = new HeldBytes(limits.bytesInFlight);
     const settle = (): void => server.#service.settle();
     server.#pump = await Pump.listen({
       hostname,
@@ -111,8 +103,12 @@ export class ReverbServer implements AsyncDisposable {
         const connection = new GrpcConnection({
           handler: (path) => server.#service.handler(path),
           limits: {
-            ...limits.calls === undefined ? {} : { streamsMax: limits.calls },
-            ...limits.messageBytes === undefined ? {} : { messageMax: limits.messageBytes },
+            streamsMax: limits.calls,
+            messageMax: limits.messageBytes,
+            messageStallMs,
+            keepaliveMs,
+            keepaliveTimeoutMs,
+            idleMs,
           },
           held,
           onOutput,
@@ -130,7 +126,9 @@ export class ReverbServer implements AsyncDisposable {
         );
       },
       afterRead: settle,
-      connectionsMax: limits.connections ?? 1024,
+      connectionsMax: limits.connections,
+      stallMs: keepaliveMs + keepaliveTimeoutMs,
+      tickMs: tickOf(keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs),
       onError: server.#onError,
     });
     return server;
@@ -255,9 +253,14 @@ class CountedConnection implements PumpedConnection {
     this.#connection.close();
   }
 
-  tick(): void {
-    this.#connection.tick();
+  tick(ms: number): void {
+    this.#connection.tick(ms);
   }
+}
+
+/** How often connections are looked at: some times within the shortest of these times, and every two seconds at least. */
+function tickOf(...times: readonly number[]): number {
+  return Math.max(5, Math.min(2000, Math.floor(Math.min(...times) / 8)));
 }
 
 function isLoopback(hostname: string): boolean {
@@ -299,18 +302,6 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
   }
   checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
-  checkOptions("serve(): limits", limits, Object.keys(limitRanges));
-  for (const [name, max] of Object.entries(limitRanges)) {
-    const value = limits[name as keyof ServeLimits];
-    if (value !== undefined) checkInteger(`serve(): limits.${name}`, value, 1, max);
-  }
+  checkLimits("serve(): limits", limits);
   return ReverbServer.start(options);
 }
-
-/** The largest that each limit may be. */
-const limitRanges: Readonly<Record<keyof ServeLimits, number>> = {
-  connections: 1_000_000,
-  calls: 2 ** 31 - 1,
-  messageBytes: 2 ** 32 - 1,
-  bytesInFlight: Number.MAX_SAFE_INTEGER,
-};

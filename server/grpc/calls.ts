@@ -15,6 +15,7 @@ import { type ConnectionOptions, ServerConnection } from "../http2/connection.ts
 import { encodeHeaders } from "../http2/hpack.ts";
 import type { Http2Limits } from "../http2/limits.ts";
 import { read32, write32 } from "../http2/protocol.ts";
+import { HeldBytes, HeldShare, type Holder } from "./held_bytes.ts";
 import { type Http2Stream, ignoredEvents, type StreamEvents } from "../http2/stream.ts";
 import { answerBlock, parseTimeout, Status, statusBlock } from "./status.ts";
 
@@ -37,19 +38,11 @@ export type StartCall = (call: GrpcCall) => CallHandler;
 export interface GrpcLimits {
   /** Bytes of a message. A larger one ends its call by RESOURCE_EXHAUSTED. Default 256 MiB. */
   readonly messageMax: number;
-}
-
-/** Bytes of unfinished and withheld messages that several connections hold together. */
-export class HeldBytes {
-  /** Bytes that are held now. */
-  count = 0;
-  /** At most so many. */
-  readonly max: number;
-
-  /** Nothing is held yet. */
-  constructor(max: number = 1 << 30) {
-    this.max = max;
-  }
+  /**
+   * Milliseconds in which 16 KiB more of a message must come, or all of it. A slower one ends its call by UNAVAILABLE, so that a client that
+   * comes back sends it again. Default 30 seconds.
+   */
+  readonly messageStallMs: number;
 }
 
 /** The options of a connection. */
@@ -95,6 +88,9 @@ const prefixBytes = 5;
 const methodBlock = encodeHeaders([[":status", "405"], ["allow", "POST"]]);
 const typeBlock = encodeHeaders([[":status", "415"]]);
 
+/** So many bytes of a message within `messageStallMs` are progress. */
+const progressBytes = 1 << 14;
+
 /** The longest that a timer of JavaScript waits. */
 const timerMax = 0x7fff_ffff;
 
@@ -102,14 +98,14 @@ const timerMax = 0x7fff_ffff;
 export class GrpcConnection {
   readonly #connection: ServerConnection;
   readonly #options: GrpcOptions;
-  readonly #messageMax: number;
-  readonly #held: HeldBytes;
+  readonly #limits: GrpcLimits;
+  readonly #held: HeldShare;
 
   /** A connection that has just begun. */
   constructor(options: GrpcOptions) {
     this.#options = options;
-    this.#messageMax = options.limits?.messageMax ?? 256 << 20;
-    this.#held = options.held ?? new HeldBytes();
+    this.#limits = { messageMax: 256 << 20, messageStallMs: 30_000, ...options.limits };
+    this.#held = new HeldShare(options.held ?? new HeldBytes());
     this.#connection = new ServerConnection({
       ...options,
       onStream: (stream) => this.#start(stream),
@@ -152,8 +148,11 @@ export class GrpcConnection {
   }
 
   /** To be called every few seconds: ends what takes too long. */
-  tick(): void {
-    this.#connection.tick();
+  tick(ms: number): void {
+    this.#connection.tick(ms);
+    // A client that the server does not read from can't send the rest of a message.
+    if (this.isCongested) return;
+    for (const holder of [...this.#held.holders]) holder.tick(ms);
   }
 
   #start(stream: Http2Stream): StreamEvents {
@@ -161,7 +160,7 @@ export class GrpcConnection {
     const type = fields.get("content-type") ?? "";
     if (method !== "POST") return refuse(stream, methodBlock);
     if (!/^application\/grpc(?:$|[+;])/.test(type)) return refuse(stream, typeBlock);
-    const call = new Call(stream, this.#messageMax, this.#held, this.#options.onError);
+    const call = new Call(stream, this.#limits, this.#held, this.#options.onError);
     const start = this.#options.handler(path, fields);
     if (start === undefined) {
       call.finish(Status.unimplemented, `there is no method ${path}`);
@@ -178,10 +177,10 @@ function refuse(stream: Http2Stream, block: Uint8Array): StreamEvents {
 }
 
 /** One call: it puts messages together, and hands them to its handler. */
-class Call implements GrpcCall, StreamEvents {
+class Call implements GrpcCall, StreamEvents, Holder {
   readonly #stream: Http2Stream;
-  readonly #messageMax: number;
-  readonly #held: HeldBytes;
+  readonly #limits: GrpcLimits;
+  readonly #held: HeldShare;
   readonly #onError: ((error: unknown) => void) | undefined;
   #handler: CallHandler | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -189,6 +188,11 @@ class Call implements GrpcCall, StreamEvents {
   #rest: ByteQueue | undefined;
   /** Bytes of it that the client has no new window for. */
   #withheld = 0;
+  /** For its share to change only. */
+  heldBytes = 0;
+  /** Milliseconds without progress of the message that came in part, and what came of it in them. */
+  #stalledMs = 0;
+  #arrived = 0;
   #isPaused = false;
   #isHalfClosed = false;
   #isFeeding = false;
@@ -197,12 +201,12 @@ class Call implements GrpcCall, StreamEvents {
 
   constructor(
     stream: Http2Stream,
-    messageMax: number,
-    held: HeldBytes,
+    limits: GrpcLimits,
+    held: HeldShare,
     onError: ((error: unknown) => void) | undefined,
   ) {
     this.#stream = stream;
-    this.#messageMax = messageMax;
+    this.#limits = limits;
     this.#held = held;
     this.#onError = onError;
   }
@@ -323,7 +327,7 @@ class Call implements GrpcCall, StreamEvents {
     this.#isHalfClosed = true;
     if (this.isOver || this.#isPaused) return;
     if (this.#rest !== undefined && this.#rest.length > 0) {
-      this.finish(Status.internal, "the request ends within a message");
+      this.#fail(Status.internal, "the request ends within a message");
       return;
     }
     this.#isHalfClosed = false;
@@ -345,38 +349,63 @@ class Call implements GrpcCall, StreamEvents {
   }
 
   #expire(): void {
+    this.#fail(Status.deadlineExceeded, "the call's deadline has passed");
+  }
+
+  #broke(error: unknown): void {
+    this.#onError?.(error);
+    this.#fail(Status.internal, "the server could not serve this call");
+  }
+
+  /** Ends the call by what its handler does not know of, and tells it. */
+  #fail(status: number, message: string): void {
     if (this.isOver) return;
     try {
       this.#handler?.onCancel();
     } catch (error) {
       this.#onError?.(error);
     }
-    this.finish(Status.deadlineExceeded, "the call's deadline has passed");
+    this.finish(status, message);
   }
 
-  #broke(error: unknown): void {
-    this.#onError?.(error);
-    this.finish(Status.internal, "the server could not serve this call");
+  // What its share of the held bytes tells.
+
+  giveWay(): void {
+    this.#fail(
+      Status.resourceExhausted,
+      `the server holds too many bytes of messages that came in part, and this call held most: ${this.heldBytes}`,
+    );
+  }
+
+  tick(ms: number): void {
+    if (this.#isPaused || this.#arrived >= progressBytes) {
+      this.#arrived = 0;
+      this.#stalledMs = 0;
+      return;
+    }
+    this.#stalledMs += ms;
+    const { messageStallMs } = this.#limits;
+    if (this.#stalledMs <= messageStallMs) return;
+    const words =
+      `${this.#arrived} bytes of a message came in ${this.#stalledMs} ms, where ${progressBytes} are needed, or its end`;
+    this.#fail(Status.unavailable, words);
   }
 
   /** The call is over: it holds nothing any more. */
   #end(): void {
     this.isOver = true;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
-    if (this.#rest !== undefined) this.#held.count -= this.#rest.length;
+    if (this.heldBytes > 0) this.#held.give(this, this.heldBytes);
     this.#rest = undefined;
   }
 
   /** Keeps `bytes[from..]` until it can be handed on. */
   #hold(bytes: Uint8Array, from: number): void {
     const count = bytes.length - from;
-    if (this.#held.count + count > this.#held.max) {
-      this.finish(Status.resourceExhausted, "the server holds too many bytes of messages");
-      return;
-    }
+    if (!this.#held.take(this, count)) return;
+    this.#arrived += count;
     this.#rest ??= new ByteQueue();
     this.#rest.push(bytes, from, bytes.length);
-    this.#held.count += count;
   }
 
   #feedRest(): void {
@@ -387,9 +416,11 @@ class Call implements GrpcCall, StreamEvents {
     this.#isFeeding = true;
     const at = this.#feed(rest.bytes, head, rest.tail);
     this.#isFeeding = false;
-    if (this.isOver) return;
-    this.#held.count -= at - head;
+    if (this.isOver || at === head) return;
+    this.#held.give(this, at - head);
     rest.drop(at - head);
+    // The end of a message is progress, however small it is.
+    this.#arrived = progressBytes;
   }
 
   /** Hands on all whole messages of `bytes[from..to)`, until there is a pause; returns where it stopped. */
@@ -400,7 +431,7 @@ class Call implements GrpcCall, StreamEvents {
       const length = read32(bytes, at + 1);
       if (flag !== 0) {
         const isCompressed = flag === 1;
-        this.finish(
+        this.#fail(
           isCompressed ? Status.unimplemented : Status.internal,
           isCompressed
             ? "compressed messages are not served: use grpc-encoding identity"
@@ -408,10 +439,10 @@ class Call implements GrpcCall, StreamEvents {
         );
         return at;
       }
-      if (length > this.#messageMax) {
-        this.finish(
+      if (length > this.#limits.messageMax) {
+        this.#fail(
           Status.resourceExhausted,
-          `a message of ${length} bytes, where ${this.#messageMax} are allowed`,
+          `a message of ${length} bytes, where ${this.#limits.messageMax} are allowed`,
         );
         return at;
       }

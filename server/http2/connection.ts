@@ -42,6 +42,9 @@ export interface ConnectionOptions {
 /** What the output may exceed `outputMax` by, in answers other than DATA. */
 const outputSlack = 1 << 20;
 
+/** The payload of the PING that asks whether a silent client is there. */
+const keepalivePing = new TextEncoder().encode("are you?");
+
 /** The payload of the PING that separates the two GOAWAYs of `shutDown()`. */
 const lastPing = new TextEncoder().encode("shutdown");
 
@@ -51,14 +54,23 @@ const tooLargeBlock = encodeHeaders([[":status", "431"]]);
 export class ServerConnection implements StreamOwner, FrameSink {
   readonly #limits: Http2Limits;
   readonly #options: ConnectionOptions;
-  readonly #now: () => number;
   readonly #reader: FrameReader;
   readonly #decoder: HpackDecoder;
   readonly #sender: Sender;
   readonly #streams = new Map<number, Http2Stream>();
   readonly #idleFrames: Rate;
   readonly #resets: Rate;
-  readonly #openedAt: number;
+  /** Milliseconds as the ticks count them: without the first SETTINGS, without any byte, without any stream, and since `shutDown()`. */
+  #openMs = 0;
+  #quietMs = 0;
+  #idleMs = 0;
+  #shutDownMs = 0;
+  /** Whether bytes came since the last tick. */
+  #isHeard = false;
+  /** Whether a PING for a silent client waits for any bytes. */
+  #isPinged = false;
+  /** `#lastId` at the last tick. */
+  #lastIdBefore = 0;
 
   /** The largest stream that was opened; 0 before the first. */
   #lastId = 0;
@@ -82,13 +94,12 @@ export class ServerConnection implements StreamOwner, FrameSink {
     this.#options = options;
     this.#limits = { ...http2Limits, ...options.limits };
     const { headerListMax, idleFramesBurst, resetsBurst } = this.#limits;
-    this.#now = options.now ?? (() => performance.now());
-    this.#openedAt = this.#now();
+    const now = options.now ?? (() => performance.now());
     this.#reader = new FrameReader(this.#limits, this);
     this.#decoder = new HpackDecoder(headerListMax);
     this.#sender = new Sender(this.#limits, (stream) => this.#sentEnd(stream));
-    this.#idleFrames = new Rate(idleFramesBurst, this.#limits.idleFramesPerSecond, this.#now);
-    this.#resets = new Rate(resetsBurst, this.#limits.resetsPerSecond, this.#now);
+    this.#idleFrames = new Rate(idleFramesBurst, this.#limits.idleFramesPerSecond, now);
+    this.#resets = new Rate(resetsBurst, this.#limits.resetsPerSecond, now);
     writeSettings(this.#sender, this.#limits);
   }
 
@@ -120,6 +131,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
   /** Takes bytes that came from the peer. They may be cut anywhere. */
   receive(bytes: Uint8Array): void {
     this.#depth++;
+    this.#isHeard = true;
     this.#reader.read(bytes);
     this.#depth--;
   }
@@ -154,8 +166,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
     this.#depth++;
     this.#isShuttingDown = true;
     this.#goAway(windowMax, ErrorCode.noError, "");
-    const at = this.#sender.frame(FrameType.ping, 0, 0, 8);
-    this.#sender.output.bytes.set(lastPing, at);
+    this.#ping(lastPing);
     this.#depth--;
     this.#announce();
   }
@@ -169,24 +180,62 @@ export class ServerConnection implements StreamOwner, FrameSink {
     this.#announce();
   }
 
-  /** To be called every few seconds: ends what takes too long. */
-  tick(): void {
+  /**
+   * To be called every few seconds: ends what takes too long. `ms` is the time from call to call. It is counted here, and no clock is
+   * asked: a process that stood still for minutes must not blame its clients for them.
+   */
+  tick(ms: number): void {
     if (this.#isClosed) return;
     this.#depth++;
-    const now = this.#now();
-    if (!this.#reader.hasSettings && now - this.#openedAt > this.#limits.handshakeMs) {
+    this.#openMs += ms;
+    if (!this.#reader.hasSettings && this.#openMs > this.#limits.handshakeMs) {
       this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
     }
-    for (const stream of this.#streams.values()) {
-      const isHeld = stream.buffered > 0 && Math.min(stream.sendWindow, this.#sender.window) <= 0;
-      if (!isHeld) stream.stalledAt = 0;
-      else if (stream.stalledAt === 0) stream.stalledAt = now;
-      else if (now - stream.stalledAt > this.#limits.stallMs) {
-        this.#endStream(stream, ErrorCode.cancel);
-      }
-    }
+    this.#tickStreams(ms);
+    this.#keepAlive(ms);
+    this.#endIdle(ms);
     this.#depth--;
     this.#announce();
+  }
+
+  #tickStreams(ms: number): void {
+    for (const stream of this.#streams.values()) {
+      const isHeld = stream.buffered > 0 && Math.min(stream.sendWindow, this.#sender.window) <= 0;
+      stream.stalledMs = isHeld ? stream.stalledMs + ms : 0;
+      if (stream.stalledMs > this.#limits.stallMs) this.#endStream(stream, ErrorCode.cancel);
+    }
+  }
+
+  /** Asks a silent client whether it is there, and ends the connection of one that does not answer. */
+  #keepAlive(ms: number): void {
+    const { keepaliveMs, keepaliveTimeoutMs } = this.#limits;
+    if (this.#isHeard) {
+      this.#isHeard = false;
+      this.#isPinged = false;
+      this.#quietMs = 0;
+      return;
+    }
+    // Nothing is received from a client whose output waits: whether it reads is the business of who has the socket.
+    if (this.#isClosed || this.isCongested) return;
+    this.#quietMs += ms;
+    if (!this.#isPinged && this.#quietMs >= keepaliveMs) {
+      this.#isPinged = true;
+      this.#quietMs = 0;
+      this.#ping(keepalivePing);
+    } else if (this.#isPinged && this.#quietMs > keepaliveTimeoutMs) {
+      this.fail(ErrorCode.noError, "no answer to a PING");
+    }
+  }
+
+  /** Ends a connection gracefully that has had no stream for long, and finishes a `shutDown()` whose PING is not answered. */
+  #endIdle(ms: number): void {
+    const isIdle = this.#streams.size === 0 && this.#lastId === this.#lastIdBefore;
+    this.#lastIdBefore = this.#lastId;
+    this.#idleMs = isIdle ? this.#idleMs + ms : 0;
+    if (this.#idleMs >= this.#limits.idleMs) this.shutDown();
+    if (this.#isClosed || !this.#isShuttingDown || this.#lastServed < windowMax) return;
+    this.#shutDownMs += ms;
+    if (this.#shutDownMs > this.#limits.keepaliveTimeoutMs) this.#serveNoMore();
   }
 
   // What streams ask for.
@@ -253,6 +302,11 @@ export class ServerConnection implements StreamOwner, FrameSink {
     write32(bytes, at, lastId);
     write32(bytes, at + 4, code);
     for (let k = 0; k < why.length; k++) bytes[at + 8 + k] = why.charCodeAt(k);
+  }
+
+  #ping(payload: Uint8Array): void {
+    const at = this.#sender.frame(FrameType.ping, 0, 0, 8);
+    this.#sender.output.bytes.set(payload, at);
   }
 
   /** Ends the connection with a GOAWAY. */

@@ -45,6 +45,15 @@ export interface Http2Limits {
   readonly stallMs: number;
   /** Milliseconds until the preface and the first SETTINGS must be there. Default 10,000. */
   readonly handshakeMs: number;
+  /** Milliseconds without any byte of the client after which it gets a PING. Default a minute. */
+  readonly keepaliveMs: number;
+  /** Milliseconds that it has to answer the PING, by any bytes; then the connection ends. Default 20 seconds. */
+  readonly keepaliveTimeoutMs: number;
+  /**
+   * Milliseconds without any stream after which the connection is ended gracefully. By default never: Reverb's client in Python takes seconds
+   * to come back.
+   */
+  readonly idleMs: number;
 }
 
 /** The defaults. */
@@ -63,6 +72,9 @@ export const http2Limits: Http2Limits = {
   outputMax: 1 << 20,
   stallMs: 600_000,
   handshakeMs: 10_000,
+  keepaliveMs: 60_000,
+  keepaliveTimeoutMs: 20_000,
+  idleMs: Number.MAX_SAFE_INTEGER,
 };
 
 /** Says when something comes too often: a bucket of `burst` tokens, which fills again by `perSecond`. */

@@ -7,7 +7,9 @@
  * browsers and Prometheus.
  *
  * While more than `outputMax` bytes wait for a socket, nothing is read from it. So a client that does not read its answers holds up itself
- * only, and costs a bounded amount of memory.
+ * only, and costs a bounded amount of memory. One that reads nothing for long is closed.
+ *
+ * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
  *
  * @module
  */
@@ -23,7 +25,8 @@ export interface PumpedConnection {
   takeOutput(): Uint8Array<ArrayBuffer> | undefined;
   shutDown(): void;
   close(): void;
-  tick(): void;
+  /** Called every so many milliseconds. */
+  tick(ms: number): void;
 }
 
 /** The options of a pump. */
@@ -42,6 +45,12 @@ export interface PumpOptions {
   readonly connectionsMax?: number;
   /** Milliseconds until the first bytes of a connection must say what it speaks. Default 10,000. */
   readonly handshakeMs?: number;
+  /**
+   * Milliseconds that a client may read nothing while output waits for its socket; then the connection is closed at once. Default 80,000.
+   */
+  readonly stallMs?: number;
+  /** Milliseconds from tick to tick: how exact all times are. Default 2,000. */
+  readonly tickMs?: number;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
   readonly onError?: (error: unknown) => void;
 }
@@ -49,9 +58,6 @@ export interface PumpOptions {
 /** Bytes of a connection's first buffer, and of its largest. */
 const bufferMin = 1 << 14;
 const bufferMax = 1 << 18;
-
-/** How often connections are looked at, in milliseconds. */
-const tickMs = 2000;
 
 /** How long a connection that has ended goes on to read, so that the client gets the last frames. */
 const lingerMs = 500;
@@ -61,6 +67,7 @@ export class Pump {
   readonly #server: SocketServer;
   readonly #options: PumpOptions;
   readonly #links = new Set<Link>();
+  /** The only timer of all connections. */
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #accepting: Promise<void>;
   #isStopping = false;
@@ -69,7 +76,10 @@ export class Pump {
   constructor(server: SocketServer, options: PumpOptions) {
     this.#server = server;
     this.#options = options;
-    this.#timer = setInterval(() => this.#tick(), tickMs);
+    const { tickMs = 2000 } = options;
+    this.#timer = setInterval(() => {
+      for (const link of this.#links) link.tick(tickMs);
+    }, tickMs);
     this.#accepting = this.#accept();
   }
 
@@ -126,10 +136,6 @@ export class Pump {
       if (!this.#isStopping) this.#options.onError?.(error);
     }
   }
-
-  #tick(): void {
-    for (const link of this.#links) link.tick();
-  }
 }
 
 /** One socket with its connection. */
@@ -138,9 +144,13 @@ class Link {
   readonly done: Promise<void>;
   readonly #socket: Socket;
   readonly #options: PumpOptions;
-  readonly #openedAt = performance.now();
+  /** Milliseconds, as the ticks count them: since the socket opened, and without any byte that could be written. */
+  #openMs = 0;
+  #stalledMs = 0;
   #connection: PumpedConnection | undefined;
   #isWriting = false;
+  /** Whether bytes were written since the last tick. */
+  #hasWritten = false;
   #isFlushPlanned = false;
   #isClosed = false;
   #isShuttingDown = false;
@@ -171,10 +181,16 @@ class Link {
     this.#wake();
   }
 
-  tick(): void {
-    const { handshakeMs = 10_000 } = this.#options;
-    if (this.#connection !== undefined) this.#connection.tick();
-    else if (performance.now() - this.#openedAt > handshakeMs) this.close();
+  tick(ms: number): void {
+    const { handshakeMs = 10_000, stallMs = 80_000 } = this.#options;
+    this.#openMs += ms;
+    if (this.#connection !== undefined) this.#connection.tick(ms);
+    else if (this.#openMs > handshakeMs) this.close();
+    // A client that is gone, or that never reads, would let the last words wait for ever.
+    this.#stalledMs = this.#isWriting && !this.#hasWritten ? this.#stalledMs + ms : 0;
+    this.#hasWritten = false;
+    const isOver = this.#connection?.isClosed ?? false;
+    if (this.#stalledMs > (isOver ? Math.min(handshakeMs, stallMs) : stallMs)) this.close();
   }
 
   async #serve(): Promise<void> {
@@ -261,8 +277,10 @@ class Link {
     for (;;) {
       const output = this.#connection?.takeOutput();
       if (output === undefined || this.#isClosed) break;
-      let at = await this.#socket.write(output);
-      while (at < output.length) at += await this.#socket.write(output.subarray(at));
+      for (let at = 0; at < output.length;) {
+        at += await this.#socket.write(at === 0 ? output : output.subarray(at));
+        this.#hasWritten = true;
+      }
     }
     this.#isWriting = false;
     this.#wake();

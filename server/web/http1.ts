@@ -44,7 +44,7 @@ export class Http1Connection {
   readonly #answer: (path: string) => Page;
   readonly #isKnownHost: (name: string) => boolean;
   readonly #onOutput: () => void;
-  readonly #openedAt = performance.now();
+  #openMs = 0;
   /** Whether the request was answered, or nobody waits for an answer. */
   isClosed = false;
   /** Never: an answer is small. */
@@ -101,8 +101,9 @@ export class Http1Connection {
   }
 
   /** Ends a request that does not become whole. */
-  tick(): void {
-    if (this.isClosed || performance.now() - this.#openedAt <= requestMs) return;
+  tick(ms: number): void {
+    this.#openMs += ms;
+    if (this.isClosed || this.#openMs <= requestMs) return;
     this.isClosed = true;
     this.#onOutput();
   }

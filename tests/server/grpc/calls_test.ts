@@ -5,9 +5,10 @@ import {
   type GrpcCall,
   GrpcConnection,
   type GrpcOptions,
-  HeldBytes,
 } from "../../../server/grpc/calls.ts";
+import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
 import { encodeMessage, parseTimeout, Status } from "../../../server/grpc/status.ts";
+import { RandomStream } from "../../../selectors/random_stream.ts";
 import { HpackDecoder, HpackFault } from "../../../server/http2/hpack.ts";
 import { ErrorCode, FrameType, read32 } from "../../../server/http2/protocol.ts";
 import {
@@ -409,19 +410,121 @@ Deno.test("pause() and resume() within a message change nothing", () => {
   assertEquals(client.log, ["message 1", "message 2", "half"]);
 });
 
-Deno.test("what unfinished and paused messages hold is bounded over all connections", () => {
+/** The first bytes of a message of so many. */
+function begun(count: number, of = 1 << 20): Uint8Array<ArrayBuffer> {
+  return join(new Uint8Array(1), word(of), new Uint8Array(count - 5));
+}
+
+Deno.test("what unfinished and paused messages hold is bounded: the call that holds most gives way", () => {
   const held = new HeldBytes(1000);
   const one = new Client(undefined, { held });
   const other = new Client(undefined, { held });
-  one.send(headers(1), data(1, message(Array(800).fill(1)).slice(0, 700)));
+  one.send(headers(1), data(1, begun(300)), headers(3), data(3, begun(400)));
   assertEquals(held.count, 700);
-  other.send(headers(1), data(1, message(Array(800).fill(1)).slice(0, 400)));
-  assertEquals([other.status()[0], held.count], ["8", 700]);
-  one.send(data(1, message(Array(800).fill(1)).slice(700)));
-  assertEquals([one.log.length, held.count], [1, 0]);
-  one.send(data(1, "00"), frame(3, 0, 1, word(8)));
+  // Its connection holds most, and of its calls the second one.
+  other.send(headers(1), data(1, begun(400, 800)));
+  one.take();
+  assertEquals([one.status(3)[0], one.log, held.count], ["8", ["cancel"], 700]);
+  assertEquals([one.status(1)[0], other.status()[0]], [undefined, undefined]);
+  // What alone is too much gives way itself.
+  one.send(headers(5), data(5, begun(990)));
+  assertEquals([one.status(5)[0], held.count], ["8", 700]);
+  other.send(data(1, new Uint8Array(405)));
+  assertEquals([other.log.length, held.count], [1, 300]);
+  one.send(frame(3, 0, 1, word(8)));
   assertEquals(held.count, 0);
 });
+
+Deno.test("of n connections, one that holds no more than the n-th part never gives way", () => {
+  const seed = Math.floor(Math.random() * 2 ** 32);
+  console.log(`seed ${seed}`);
+  const random = new RandomStream(seed);
+  let ended = 0;
+  for (let round = 0; round < 20; round++) {
+    const held = new HeldBytes(10_000);
+    const count = 2 + random.below(6);
+    const fair = Math.floor(held.max / count);
+    const modest = new Client(undefined, { held });
+    modest.send(headers(1), headers(3));
+    const greedy = Array.from({ length: count - 1 }, () => new Client(undefined, { held }));
+    for (const [k, client] of greedy.entries()) {
+      for (let id = 1; id < 40; id += 2) {
+        client.send(headers(id), data(id, begun(5 + random.below(fair * (k % 2 + 1)))));
+      }
+      const half = Math.floor(fair / count / 2);
+      if (half > 5) modest.send(data(1, begun(half)), data(3, begun(half)));
+      ended += client.frames.filter(({ type }) => type === FrameType.rstStream).length;
+    }
+    assertEquals([modest.status(1)[0], modest.status(3)[0]], [undefined, undefined]);
+    assert(held.count <= held.max, `${held.count} bytes`);
+    for (const client of [modest, ...greedy]) client.connection.close();
+    assertEquals([held.count, held.shares.size], [0, 0]);
+  }
+  assert(ended > 50, `${ended} calls gave way`);
+});
+
+Deno.test("a message that makes no progress for 30 seconds ends its call by UNAVAILABLE", () => {
+  const held = new HeldBytes();
+  const client = new Client(undefined, { held });
+  client.send(headers(1), data(1, begun(1000)));
+  client.connection.tick(1000);
+  client.connection.tick(29_000);
+  client.take();
+  assertEquals(client.status()[0], undefined);
+  client.connection.tick(1);
+  client.take();
+  assertEquals(client.status()[0], "14");
+  assertEquals([client.log, held.count], [["cancel"], 0]);
+});
+
+Deno.test("a message that trickles ends, and one that comes at half a KiB a second does not", () => {
+  for (const [bytes, status] of [[500, "14"], [600, undefined]] as const) {
+    const client = new Client();
+    client.send(headers(1), data(1, begun(5, 1 << 20)));
+    for (let second = 0; second < 300; second++) {
+      if (client.status()[0] === undefined) client.send(data(1, new Uint8Array(bytes)));
+      client.connection.tick(1000);
+      client.take();
+    }
+    assertEquals(client.status()[0], status, `${bytes} bytes a second`);
+  }
+});
+
+Deno.test("whole messages are progress, however small they are and wherever they are cut", () => {
+  const client = new Client();
+  const stream = join(...Array.from({ length: 200 }, () => message([1, 2, 3])));
+  client.send(headers(1));
+  for (let second = 0; second < 190; second++) {
+    client.send(data(1, stream.subarray(8 * second + (second && 3), 8 * second + 11)));
+    client.connection.tick(1000);
+  }
+  client.take();
+  assertEquals([client.status()[0], client.log.length], [undefined, 190]);
+});
+
+Deno.test("a call that is paused may hold its messages for hours", () => {
+  const client = new Client((call) => ({ onMessage: () => call.pause() }));
+  client.send(headers(1), data(1, join(message([1]), message([2]), begun(100))));
+  for (let minute = 0; minute < 300; minute++) {
+    client.connection.tick(60_000);
+    client.send(frame(FrameType.ping, 1, 0, "0000000000000000"));
+  }
+  assertEquals(client.status()[0], undefined);
+});
+
+for (
+  const [what, bytes, isEnd] of [
+    ["that is too large", join(new Uint8Array(1), word(2000)), false],
+    ["that is compressed", message([1], 1), false],
+    ["that ends too early", begun(20), true],
+  ] as const
+) {
+  Deno.test(`a handler is told of a message ${what}, so that it lets go of what it holds`, () => {
+    const client = new Client(undefined, { limits: { messageMax: 1000 } });
+    client.send(headers(1), data(1, message([7])), data(1, bytes, isEnd));
+    assertEquals(client.log, ["message 7", "cancel"]);
+  });
+}
 
 Deno.test("a call's buffered bytes are those that the client does not take, and onDrain says when they are gone", () => {
   const client = new Client((call, log) => ({

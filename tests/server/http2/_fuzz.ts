@@ -5,7 +5,8 @@
  * An input is a conversation of frames, some of them damaged. After each piece, `receive()` must have thrown nothing, the invariants must
  * hold, the output must be whole frames of a bounded size, and what is held must be bounded.
  */
-import { type GrpcCall, GrpcConnection, HeldBytes } from "../../../server/grpc/calls.ts";
+import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
+import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
 import { HpackDecoder } from "../../../server/http2/hpack.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { readArguments } from "../../../tools/_arguments.ts";
@@ -235,7 +236,7 @@ export class Fuzzer {
       else if (act === 2) connection.shutDown();
       else if (act === 3) {
         this.#now += 10_000;
-        connection.tick();
+        connection.tick(10_000);
       }
       this.#take(connection);
     }

@@ -271,7 +271,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
       close(): void {
         this.isClosed = true;
       }
-      tick(): void {}
+      tick(_ms: number): void {}
     }
     const pump = await listen(platform, { acceptOther: () => new Other() });
     for (

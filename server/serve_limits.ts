@@ -1,0 +1,80 @@
+/**
+ * What a server lets its clients take: the limits by name, with their defaults and ranges.
+ *
+ * @module
+ */
+import { checkInteger } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+
+/** What a server lets its clients take. {@linkcode serve} takes it. */
+export interface ServeLimits {
+  /** Connections that are open at once; 1,024 by default. One more is closed at once, and its client tries again. */
+  readonly connections?: number;
+  /** Calls that are open at once on one connection; 256 by default. */
+  readonly calls?: number;
+  /** Bytes of one message; 256 MiB by default. A larger one ends its call by RESOURCE_EXHAUSTED. */
+  readonly messageBytes?: number;
+  /**
+   * Bytes of messages that came in part, of all connections together; 1 GiB by default. When they are too many, the call that holds most, of
+   * the connection that holds most, ends by RESOURCE_EXHAUSTED.
+   */
+  readonly bytesInFlight?: number;
+  /**
+   * Milliseconds in which 16 KiB more of a message must come, or all of it; 30,000 by default. A slower message ends its call by UNAVAILABLE,
+   * and Reverb's writers send it again.
+   */
+  readonly messageStallMs?: number;
+  /** Milliseconds without any byte of a client after which it gets a PING; 60,000 by default. Clients of gRPC answer by themselves. */
+  readonly keepaliveMs?: number;
+  /** Milliseconds that a client has to answer a PING, by any bytes; 20,000 by default. Then its connection is closed. */
+  readonly keepaliveTimeoutMs?: number;
+  /**
+   * Milliseconds without any call after which a connection is ended gracefully; never by default. Clients of gRPC connect again by themselves
+   * at their next call, but Reverb's client in Python takes some seconds for it.
+   */
+  readonly idleMs?: number;
+}
+
+/** The largest that each limit may be. The smallest is 1. */
+const limitRanges: Readonly<Record<keyof ServeLimits, number>> = {
+  connections: 1_000_000,
+  calls: 2 ** 31 - 1,
+  messageBytes: 2 ** 32 - 1,
+  bytesInFlight: Number.MAX_SAFE_INTEGER,
+  messageStallMs: Number.MAX_SAFE_INTEGER,
+  keepaliveMs: Number.MAX_SAFE_INTEGER,
+  keepaliveTimeoutMs: Number.MAX_SAFE_INTEGER,
+  idleMs: Number.MAX_SAFE_INTEGER,
+};
+
+/** The defaults. */
+const serveLimits: Readonly<Required<ServeLimits>> = {
+  connections: 1024,
+  calls: 256,
+  messageBytes: 256 << 20,
+  bytesInFlight: 1 << 30,
+  messageStallMs: 30_000,
+  keepaliveMs: 60_000,
+  keepaliveTimeoutMs: 20_000,
+  idleMs: Number.MAX_SAFE_INTEGER,
+};
+
+/** All limits: those that are given, and the defaults. */
+export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  return { ...serveLimits, ...Object.fromEntries(given) };
+}
+
+/**
+ * Checks limits; `where` names them.
+ *
+ * @throws {TypeError} For an unknown name.
+ * @throws {RangeError} For a limit that is no whole number in its range.
+ */
+export function checkLimits(where: string, limits: object): asserts limits is ServeLimits {
+  checkOptions(where, limits, Object.keys(limitRanges));
+  for (const [name, max] of Object.entries(limitRanges)) {
+    const value = (limits as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checkInteger(`${where}.${name}`, value, 1, max);
+  }
+}

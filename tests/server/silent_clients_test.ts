@@ -1,0 +1,207 @@
+/** Clients that say nothing, stop in the middle, or do not read: they lose their places, and others never notice. */
+import { assert, assertEquals } from "@std/assert";
+import { ReverbClient } from "../../reverb/mod.ts";
+import { besideReverb, runPython } from "../reverb/_real.ts";
+import { smallChunk, smallItem } from "../reverb/_grpc.ts";
+import { encode } from "../reverb/_proto.ts";
+import { data, headers, hello, join, settings, word } from "./http2/_peer.ts";
+import { insert, plainTables, served, until } from "./_served.ts";
+
+type Site = Awaited<ReturnType<typeof served>>;
+
+/** A connection of bytes, without a library that answers a PING. */
+async function raw(site: Site, ...bytes: readonly Uint8Array[]): Promise<Deno.TcpConn> {
+  const socket = await Deno.connect({ hostname: "127.0.0.1", port: site.server.port });
+  await socket.write(join(...bytes));
+  return socket;
+}
+
+/** The headers of a call of Reverb's. */
+function begin(id: number, method: string): Uint8Array<ArrayBuffer> {
+  return headers(id, false, [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", `/deepmind.reverb.ReverbService/${method}`],
+    [":authority", "localhost"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+  ]);
+}
+
+const quick = { keepaliveMs: 100, keepaliveTimeoutMs: 100 };
+
+Deno.test("silent connections do not keep their places: with all taken, a client gets in after the timeout", async () => {
+  await using site = await served(plainTables, { limits: { ...quick, connections: 5 } });
+  await insert(site.connection, "u", 1n);
+  const silent = await Promise.all(
+    Array.from({ length: 4 }, () => raw(site, hello, begin(1, "SampleStream"))),
+  );
+  await until("all places are taken", () => site.server.figures().connections === 5);
+  // The client of `node:http2` answers each PING, so it alone is left.
+  await until("the silent ones are gone", () => site.server.figures().connections === 1);
+  await insert(site.connection, "u", 2n);
+  await insert(site.connect(), "u", 3n);
+  for (const socket of silent) socket.close();
+});
+
+Deno.test("a client that waits for a sample for long answers PINGs, and gets the sample", async () => {
+  await using site = await served(plainTables, {
+    limits: { keepaliveMs: 20, keepaliveTimeoutMs: 400 },
+  });
+  const client = await ReverbClient.connect(site.server.address);
+  const waits = client.sample("u", 1);
+  const call = site.connection.open("SampleStream");
+  call.send({ table: "u", num_samples: 1n });
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await insert(site.connect(), "u", 5n);
+  assertEquals((await call.receive())?.["entries"][0].info.item.key, 5n);
+  assertEquals([...(await waits).keys], [5n]);
+  call.cancel();
+  await client.close();
+});
+
+Deno.test("a connection without calls ends gracefully, and ReverbClient connects again by itself", async () => {
+  await using site = await served(plainTables, { limits: { idleMs: 100 } });
+  const client = await ReverbClient.connect(site.server.address);
+  for (let k = 0; k < 3; k++) {
+    await client.serverInfo();
+    const opened = site.server.figures().connectionsOpened;
+    await until("its connection ended", () => site.server.figures().connections === 0);
+    await client.mutatePriorities("u", { deletes: [1n] });
+    assertEquals(site.server.figures().connectionsOpened, opened + 1);
+  }
+  // A stream that waits, and nothing else, is a call.
+  await client.insert(1, { u: 1 });
+  assertEquals((await client.sample("u", 1)).keys.length, 1);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assertEquals(site.server.figures().connections, 1);
+  await client.close();
+});
+
+Deno.test("a client that never reads its samples is closed, and what waited for it is free", async () => {
+  await using site = await served(plainTables, { limits: quick });
+  const big = new Uint8Array(1 << 20);
+  const writer = site.connection.open("InsertStream");
+  writer.send({
+    chunks: [{ ...smallChunk(1n), data: { tensors: [big] } }],
+    items: [smallItem(1n, "u", 1, 1n)],
+  });
+  await writer.receive();
+  writer.end();
+  await writer.ending;
+  const request = encode("SampleStreamRequest", { table: "u", num_samples: 1000n });
+  const windows = join(settings([4, 0x7fff_ffff]), windowOf(0x7000_0000));
+  const reader = await raw(
+    site,
+    hello,
+    windows,
+    begin(1, "SampleStream"),
+    data(1, join(new Uint8Array(1), word(request.length), request)),
+  );
+  await until("it is served", () => site.server.figures().connections === 2);
+  const drawn = (): number => site.server.figures().tables[0]?.samples ?? 0;
+  await until("some are drawn", () => drawn() > 0);
+  await until("it is gone", () => site.server.figures().connections === 1);
+  assert(drawn() < 100, `${drawn()} were drawn for a client that reads nothing`);
+  await insert(site.connection, "u", 2n);
+  reader.close();
+});
+
+function windowOf(more: number): Uint8Array<ArrayBuffer> {
+  return join(new Uint8Array([0, 0, 4, 8, 0, 0, 0, 0, 0]), word(more));
+}
+
+Deno.test("a client that stops within a large message starves nobody, and its bytes come back", async () => {
+  const limits = { bytesInFlight: 4 << 20, messageBytes: 8 << 20, messageStallMs: 300 };
+  await using site = await served(plainTables, { limits });
+  const prefix = join(new Uint8Array(1), word(8 << 20));
+  const greedy = site.connect().open("InsertStream");
+  greedy.sendBytes(join(prefix, new Uint8Array((4 << 20) - 100)));
+  await until("it came", () => site.server.figures().receivedBytes > (4 << 20) - 100);
+  // A message that comes in parts, of a client that holds far less.
+  const chunk = { ...smallChunk(1n), data: { tensors: [new Uint8Array(400_000)] } };
+  const good = site.connect().open("InsertStream");
+  good.send({ chunks: [chunk], items: [smallItem(1n, "u", 1, 1n)] });
+  assertEquals((await good.receive(3000))?.["keys"], [1n]);
+  assertEquals((await greedy.ending).code, 8);
+  // One that stops gets UNAVAILABLE, and its connection stays.
+  const stuck = site.connection.open("InsertStream");
+  stuck.sendBytes(join(prefix, new Uint8Array(1000)));
+  const { code, message } = await stuck.ending;
+  assertEquals(code, 14);
+  assert(message.includes("bytes of a message came in"), message);
+  await insert(site.connection, "u", 2n);
+  good.cancel();
+});
+
+Deno.test("a call that ends by a message that is too large lets go of its chunks", async () => {
+  await using site = await served(plainTables, { limits: { messageBytes: 1000 } });
+  const call = site.connection.open("InsertStream");
+  call.send({ chunks: [smallChunk(1n)] });
+  await until("the chunk is there", () => site.server.figures().chunks === 1);
+  call.sendBytes(join(new Uint8Array(1), word(2000)));
+  assertEquals((await call.ending).code, 8);
+  assertEquals(site.server.figures().chunks, 0);
+});
+
+Deno.test("a request of HTTP/1.1 that trickles, and a preface that does, are closed after ten seconds", async () => {
+  await using site = await served();
+  const start = performance.now();
+  const sockets = await Promise.all(
+    ["GET / HTTP/1.1\r\nHost: ", "PRI * HTTP/2.0", ""].map((text) =>
+      raw(site, new TextEncoder().encode(text))
+    ),
+  );
+  const trickle = setInterval(
+    () => void sockets[0]?.write(new Uint8Array([97])).catch(() => {}),
+    500,
+  );
+  await until("all are there", () => site.server.figures().connections === 4);
+  const isLeft = (): boolean => site.server.figures().connections > 1;
+  for (let k = 0; k < 150 && isLeft(); k++) await new Promise((done) => setTimeout(done, 100));
+  assertEquals(site.server.figures().connections, 1);
+  clearInterval(trickle);
+  assert(performance.now() - start > 9000);
+  for (const socket of sockets) socket.close();
+});
+
+besideReverb(
+  "Reverb's Python client answers PINGs by itself, also while it does nothing",
+  async () => {
+    await using site = await served(
+      { u: { maxSize: 100 }, e: { maxSize: 100 } },
+      // A client of gRPC that makes no call looks at its socket every five seconds.
+      { limits: { keepaliveMs: 500, keepaliveTimeoutMs: 8000 } },
+    );
+    const said = await runPython(
+      `
+import sys, threading, time
+import numpy as np, reverb
+client = reverb.Client("localhost:" + sys.argv[1])
+client.insert([np.float32(1)], {"u": 1.0})
+time.sleep(12)
+got = []
+waits = threading.Thread(target=lambda: got.extend(client.sample("e", 2)))
+waits.start()
+writer = client.trajectory_writer(num_keep_alive_refs=2)
+for k in range(3):
+  client.insert([np.float32(k)], {"u": 1.0})
+  writer.append([np.float32(k)])
+  writer.create_item("u", 1.0, [writer.history[0][-1:]])
+  writer.flush()
+  assert len(list(client.sample("u", 3))) == 3
+  time.sleep(1)
+assert not got
+client.insert([np.float32(7)], {"e": 1.0})
+waits.join(10)
+assert len(got) == 2, got
+writer.close()
+print(client.server_info()["u"].current_size)
+`,
+      [site.server.port],
+      90_000,
+    );
+    assertEquals(said.trim(), "7");
+    assertEquals(site.server.figures().connectionsOpened, 2);
+  },
+);
