@@ -83,11 +83,22 @@ const CONNECT_MS = 10_000;
  * next call.
  *
  * @example
- * ```ts ignore
- * await using client = await ReverbClient.connect("localhost:8000", { backend: "native" });
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ * await using client = await ReverbClient.connect(server.address);
+ *
  * await client.insert({ state: Float32Array.of(1, 2), reward: 0.5 }, { replay: 1 });
- * const { columns, keys } = await client.sample("replay", 32);
- * await client.mutatePriorities("replay", { updates: new Map([[keys[0], 2]]) });
+ * const { columns, keys, priorities } = await client.sample("replay", 32);
+ * assertEquals(columns.map(({ shape }) => shape), [[32, 1], [32, 1, 2]]); // reward, state: items, steps, the rest
+ * assertEquals(priorities[0], 1);
+ * await client.mutatePriorities("replay", { updates: { keys, priorities: new Float64Array(32).fill(2) } });
+ * assertEquals(tables.table("replay").largestPriority, 2);
  * ```
  */
 export class ReverbClient {
@@ -271,11 +282,22 @@ export class ReverbClient {
    * Samples batch after batch, and asks for some ahead. What was asked for ahead counts as sampled, also if you stop before you took it.
    *
    * @example
-   * ```ts ignore
-   * for await (const batch of client.batches("replay", { batchSize: 256 })) {
-   *   learn(batch);
-   *   if (isDone()) break;
+   * ```ts
+   * import { ReverbClient } from "@exrp/replay/reverb";
+   * import { serve } from "@exrp/replay/server";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+   * await using server = await serve({ tables }); // yours runs elsewhere
+   * await using client = await ReverbClient.connect(server.address);
+   *
+   * await client.insert({ state: Float32Array.of(1, 2) }, { replay: 1 });
+   * let count = 0;
+   * for await (const batch of client.batches("replay", { batchSize: 256, maxBatches: 4 })) {
+   *   count += batch.size; // here you learn from the batch
    * }
+   * assertEquals(count, 1024);
    * ```
    */
   batches(table: string, options: SampleBatchesOptions): AsyncGenerator<SampleBatch, void> {

@@ -38,9 +38,17 @@ export let newColumnHistory: (source: HistorySource) => ColumnHistory;
  * The rows stay as they are, even if the history forgets them.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ *
+ * await using writer = tables.trajectoryWriter<{ state: number }>({ numKeepAliveRefs: 5 });
+ * for (let t = 0; t < 8; t++) writer.append({ state: t });
  * const states = writer.history.state.slice(-5); // the last five
- * await writer.createItem("table", 1, { states, last: states.at(-1) });
+ * await writer.createItem("replay", 1, { states, last: states.at(-1) });
+ * assertEquals([...states.values()], [3, 4, 5, 6, 7]);
  * ```
  */
 export class TrajectoryColumn {
@@ -130,10 +138,18 @@ export class TrajectoryColumn {
  * the newest step. Steps that are too old, or that had no value in this column, can't be read.
  *
  * @example
- * ```ts ignore
- * writer.history.reward.slice(-4); // x[-4:] in Python
- * writer.history.reward.at(-1); // x[-1], without a dimension for rows
- * writer.history.reward.pick([0, -1]); // x[[0, -1]]
+ * ```ts
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ *
+ * await using writer = tables.trajectoryWriter<{ reward: number }>({ numKeepAliveRefs: 5 });
+ * for (let t = 0; t < 8; t++) writer.append({ reward: t });
+ * const { reward } = writer.history;
+ * assertEquals([...reward.slice(-4).values()], [4, 5, 6, 7]); // x[-4:] in Python
+ * assertEquals([...reward.at(-1).values()], [7]); // x[-1], without a dimension for rows
+ * assertEquals([...reward.pick([-5, -1]).values()], [3, 7]); // x[[-5, -1]]
  * ```
  */
 export class ColumnHistory {

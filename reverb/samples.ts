@@ -17,9 +17,21 @@ import type { Nest } from "./structure.ts";
  * One column of sampled items.
  *
  * @example
- * ```ts ignore
- * const batch = await client.sample("table", 256);
- * const [state] = batch.columns; // of items with one step: state.shape is [256, 1, 4]
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ * await using client = await ReverbClient.connect(server.address);
+ *
+ * await client.insert({ state: Float32Array.of(1, 2, 3, 4) }, { replay: 1 });
+ * const batch = await client.sample("replay", 256);
+ * const [state] = batch.columns;
+ * assertEquals(state?.shape, [256, 1, 4]); // of items with one step
+ * assertEquals(state?.data instanceof Float32Array, true);
  * ```
  */
 export interface SampleColumn<D extends ReverbDType = ReverbDType> {
@@ -40,10 +52,21 @@ export interface SampleColumn<D extends ReverbDType = ReverbDType> {
  * Sampled items. `client.sample()` and `client.batches()` return them.
  *
  * @example
- * ```ts ignore
- * const batch = await client.sample("table", 256, { timeoutMs: 1000, isPartialAllowed: true });
- * const errors = learn(batch.columns);
- * await client.mutatePriorities("table", { updates: { keys: batch.keys, priorities: errors } });
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ * await using client = await ReverbClient.connect(server.address);
+ *
+ * await client.insert({ reward: 1 }, { replay: 1 });
+ * const batch = await client.sample("replay", 256, { timeoutMs: 1000, isPartialAllowed: true });
+ * assertEquals([batch.size, batch.probabilities[0], batch.tableSizes[0]], [256, 1, 1]);
+ * const errors = new Float32Array(batch.size).fill(0.5); // what your learner says
+ * await client.mutatePriorities("replay", { updates: { keys: batch.keys, priorities: errors } });
  * ```
  */
 export interface SampleBatch {

@@ -42,15 +42,26 @@ export let newStructuredWriter: (
  * Await `append`: it waits while too many items are unconfirmed.
  *
  * @example
- * ```ts ignore
+ * ```ts
+ * import { Condition, createConfig } from "@exrp/replay/reverb";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ *
+ * interface Step {
+ *   readonly state: Float32Array;
+ *   readonly action: number;
+ * }
  * const config = createConfig<Step>({
  *   table: "replay",
  *   pattern: (step) => ({ states: step.state.slice(-5), actions: step.action.slice(-5, -1) }),
  *   conditions: [Condition.stepsSinceApplied().ge(2)],
  * });
- * await using writer = client.structuredWriter([config], { chunkLength: 5 });
- * for (const step of episode) await writer.append(step);
+ * await using writer = tables.structuredWriter([config], { chunkLength: 5 });
+ * for (let t = 0; t < 10; t++) await writer.append({ state: Float32Array.of(t), action: 0 });
  * await writer.endEpisode();
+ * assertEquals(tables.table("replay").size, 3); // after steps 5, 7 and 9
  * ```
  */
 export class StructuredWriter {

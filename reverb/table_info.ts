@@ -42,9 +42,19 @@ export interface LimiterInfo {
  * A table of a server. {@linkcode ReverbClient.serverInfo} returns them.
  *
  * @example
- * ```ts ignore
- * const { table } = await client.serverInfo();
- * console.log(table?.currentSize, table?.limiter.samples);
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ * await using client = await ReverbClient.connect(server.address);
+ *
+ * await client.insert({ reward: 1 }, { replay: 1 });
+ * const { replay } = await client.serverInfo();
+ * assertEquals([replay?.currentSize, replay?.maxSize, replay?.limiter.inserts], [1, 1000, 1]);
  * ```
  */
 export interface ServerTable {

@@ -48,20 +48,24 @@ export let newTrajectoryWriter: <D>(
  * One task uses a writer: calls must not overlap.
  *
  * @example
- * ```ts ignore
- * const writer = client.trajectoryWriter<{ state: Float32Array; reward?: number }>({ numKeepAliveRefs: 5 });
- * writer.append({ state: env.reset() });
- * for (;;) {
- *   const { state, reward, isDone } = env.step(policy(state));
- *   writer.append({ state, reward });
- *   if (writer.episodeSteps >= 5) {
- *     const { state, reward } = writer.history;
- *     await writer.createItem("table", 1, { states: state.slice(-5), rewards: reward.slice(-4) });
- *   }
- *   await writer.flush({ blockUntilItems: 5 }); // not needed, but the server then lags five items behind at most
- *   if (isDone) break;
+ * ```ts
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ *
+ * // client.trajectoryWriter() of a ReverbClient is the same, on a server.
+ * await using writer = tables.trajectoryWriter<{ state: Float32Array; reward?: number }>({ numKeepAliveRefs: 5 });
+ * writer.append({ state: Float32Array.of(0) });
+ * for (let t = 1; t <= 10; t++) {
+ *   writer.append({ state: Float32Array.of(t), reward: 1 });
+ *   if (writer.episodeSteps < 5) continue;
+ *   const { state, reward } = writer.history;
+ *   await writer.createItem("replay", 1, { states: state.slice(-5), rewards: reward.slice(-4) });
+ *   await writer.flush({ blockUntilItems: 5 }); // not needed, but the tables then lag five items behind at most
  * }
  * await writer.endEpisode({ clearBuffers: true });
+ * assertEquals(tables.table("replay").size, 7);
  * ```
  */
 export class TrajectoryWriter<D = FlatStep> {

@@ -20,12 +20,19 @@ export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
  * all columns. {@linkcode TrajectoryWriter} can do more.
  *
  * @example
- * ```ts ignore
- * await using writer = client.writer({ maxSequenceLength: 10 });
- * for (const step of episode) {
- *   writer.append(step);
- *   if (isTenth) await writer.createItem("table", 10, 1); // the last ten steps
+ * ```ts
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ *
+ * await using writer = tables.writer({ maxSequenceLength: 10 }); // client.writer() is the same, on a server
+ * for (let t = 1; t <= 30; t++) {
+ *   writer.append({ state: Float32Array.of(t), reward: 1 });
+ *   if (t % 10 === 0) await writer.createItem("replay", 10, 1); // the last ten steps
  * }
+ * await writer.flush();
+ * assertEquals(tables.table("replay").size, 3);
  * ```
  */
 export class Writer {
