@@ -1,0 +1,25 @@
+/** The guide from Reverb: its Python runs, its JSON makes the same tables, and the whole program also runs on our server. */
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import { readConfig, serve } from "../../server/mod.ts";
+import { Tables } from "../../tables/mod.ts";
+import { inRepository } from "../../tools/_repository.ts";
+import { besideReverb, runPython } from "../reverb/_real.ts";
+
+const page = inRepository("docs", "from_reverb.md");
+const [, json = ""] = /```json\n([^]*?)```/.exec(await Deno.readTextFile(page)) ?? [];
+
+Deno.test("the configuration of the guide from Reverb has two tables, and port 8000", () => {
+  const { port, tables } = readConfig(json);
+  assertEquals([port, Object.keys(tables)], [8000, ["replay", "episodes"]]);
+});
+
+besideReverb(
+  "the Python of the guide from Reverb runs on Reverb's server and on ours",
+  async () => {
+    using tables = await Tables.create({ tables: readConfig(json).tables });
+    await using server = await serve({ tables });
+    const script = new URL("from_reverb.py", import.meta.url);
+    assertStrictEquals((await runPython(script, [page, server.port])).trim(), "5 blocks");
+    assertStrictEquals(tables.table("replay").size, 148);
+  },
+);
