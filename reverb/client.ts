@@ -91,7 +91,7 @@ const CONNECT_MS = 10_000;
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // yours runs elsewhere
- * await using client = await ReverbClient.connect(server.address);
+ * await using client = await ReverbClient.connect(server.address, { backend: "auto" });
  *
  * await client.insert({ state: Float32Array.of(1, 2), reward: 0.5 }, { replay: 1 });
  * const { columns, keys, priorities } = await client.sample("replay", 32);
