@@ -27,6 +27,7 @@ interface NodeFs {
   readdirSync(folder: string, options: { withFileTypes: true }): {
     readonly name: string;
     isFile(): boolean;
+    isDirectory(): boolean;
   }[];
 }
 
@@ -84,6 +85,8 @@ export interface Files {
   remove(path: string): void;
   /** The names of the files in a folder. */
   list(folder: string): string[];
+  /** The names of the folders in a folder. */
+  listFolders(folder: string): string[];
   /** The permissions that the program lacks for a folder. The user is asked for them. */
   lacking(folder: string): ("write" | "read")[];
   /** Whether an error says that the program has no permission. */
@@ -142,6 +145,9 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     remove: (path) => deno.removeSync(path),
     list: (folder) =>
       [...deno.readDirSync(folder)].filter(({ isFile }) => isFile).map(({ name }) => name),
+    listFolders: (folder) =>
+      [...deno.readDirSync(folder)].filter(({ isDirectory }) => isDirectory)
+        .map(({ name }) => name),
     lacking: (path) =>
       (["write", "read"] as const).filter((name) =>
         deno.permissions.requestSync({ name, path }).state !== "granted"
@@ -179,6 +185,9 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     remove: (path) => fs.unlinkSync(path),
     list: (folder) =>
       fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+        .map(({ name }) => name),
+    listFolders: (folder) =>
+      fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
         .map(({ name }) => name),
     lacking: () => [],
     isRefusal: (error) =>

@@ -118,7 +118,8 @@ function signatureOf({ signature }: TableInfoMessage): Signature | undefined {
   }
 }
 
-function selectorOf(options: KeyDistributionOptions | undefined): SelectorInfo {
+/** A rule as an object of this library. */
+export function selectorOf(options: KeyDistributionOptions | undefined): SelectorInfo {
   const distribution = options?.distribution;
   switch (distribution?.case) {
     case "fifo":

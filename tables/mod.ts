@@ -17,4 +17,10 @@ export {
   type TableSampleOptions,
 } from "./table.ts";
 export type { FilledTableOptions, QueueOptions, TableOptions } from "./table_options.ts";
+export {
+  loadReverbCheckpoint,
+  readReverbCheckpoint,
+  type ReverbCheckpointCounts,
+  type ReverbCheckpointOptions,
+} from "./reverb_checkpoint.ts";
 export type { TableWaitOptions } from "./_wait.ts";

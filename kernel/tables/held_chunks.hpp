@@ -12,10 +12,33 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernel/base/queue.hpp"
 #include "kernel/base/scratch.hpp"
 #include "kernel/tables/chunk_store.hpp"
+#include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {
+
+/// Reads what is needed of a ChunkData. False where it is damaged.
+inline bool readChunkHead(ByteSpan chunk, uint64_t* key, uint64_t* episode) {
+  *key = *episode = 0;
+  ProtoReader from(chunk);
+  while (from.next()) {
+    if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
+      *key = from.varint();
+    } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
+      ProtoReader range(from.bytes());
+      while (range.next()) {
+        if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) *episode = range.varint();
+        else range.skip();
+      }
+      if (!range.isGood()) return false;
+    } else {
+      from.skip();
+    }
+  }
+  return from.isGood() && chunk.size <= UINT32_MAX;
+}
 
 class HeldChunks {
  public:
@@ -58,6 +81,42 @@ class HeldChunks {
   void add(uint64_t key, uint64_t born, Chunk* chunk) { put({key, 0, born, chunk}); }
   /// A number that no chunk has for its mark or its birth.
   uint64_t newMark() { return ++mark_; }
+
+  /// Collects the chunks that a FlatTrajectory names, each once, in the order in which it names them. Status::message where it is damaged,
+  /// chunkUnknown for a chunk that is not here, whose key `lacking` gets, or memory.
+  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* lacking) {
+    chunks.clear();
+    const uint64_t mark = newMark();
+    ProtoReader columns(trajectory);
+    while (columns.next()) {
+      if (!columns.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
+        columns.skip();
+        continue;
+      }
+      ProtoReader slices(columns.bytes());
+      while (slices.next()) {
+        if (!slices.is(reverb::Column::chunkSlices, Wire::bytes)) {
+          slices.skip();
+          continue;
+        }
+        uint64_t key = 0;
+        ProtoReader slice(slices.bytes());
+        while (slice.next()) {
+          if (slice.is(reverb::ChunkSlice::chunkKey, Wire::varint)) key = slice.varint();
+          else slice.skip();
+        }
+        if (!slice.isGood()) return Status::message;
+        Held* const held = find(key);
+        if (held == nullptr) return *lacking = key, Status::chunkUnknown;
+        if (held->mark == mark) continue;
+        held->mark = mark;
+        if (!chunks.prepare(1)) return Status::memory;
+        chunks.push(held->chunk);
+      }
+      if (!slices.isGood()) return Status::message;
+    }
+    return columns.isGood() ? Status::ok : Status::message;
+  }
 
   /// Takes out what `goes(held)` says, and tells `gone(chunk)` of it.
   template <typename Goes, typename Gone>

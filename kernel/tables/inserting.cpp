@@ -110,22 +110,7 @@ Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64
 Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth) {
   uint64_t key = 0;
   uint64_t episode = 0;
-  ProtoReader from(chunk);
-  while (from.next()) {
-    if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
-      key = from.varint();
-    } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
-      ProtoReader range(from.bytes());
-      while (range.next()) {
-        if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) episode = range.varint();
-        else range.skip();
-      }
-      if (!range.isGood()) return noMessage(chunk);
-    } else {
-      from.skip();
-    }
-  }
-  if (!from.isGood() || chunk.size > UINT32_MAX) return noMessage(chunk);
+  if (!readChunkHead(chunk, &key, &episode)) return noMessage(chunk);
   if (inserter.held.find(key) != nullptr) return Status::ok;  // sent again
   if (!inserter.held.prepare(1)) return fail(Status::memory, inserter.held.memoryBytes());
   Chunk* const added = store_->add(chunk, episode);
@@ -176,39 +161,15 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
   return Status::ok;
 }
 
-/// Collects the chunks of the trajectory of item `index`, each once, in the order in which it names them.
+/// Collects the chunks of the trajectory of item `index`.
 Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index) {
-  chunks_.clear();
-  const uint64_t mark = inserter.held.newMark();
-  ProtoReader columns(trajectory);
-  while (columns.next()) {
-    if (!columns.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
-      columns.skip();
-      continue;
-    }
-    ProtoReader slices(columns.bytes());
-    while (slices.next()) {
-      if (!slices.is(reverb::Column::chunkSlices, Wire::bytes)) {
-        slices.skip();
-        continue;
-      }
-      uint64_t key = 0;
-      ProtoReader slice(slices.bytes());
-      while (slice.next()) {
-        if (slice.is(reverb::ChunkSlice::chunkKey, Wire::varint)) key = slice.varint();
-        else slice.skip();
-      }
-      if (!slice.isGood()) return noMessage(trajectory);
-      HeldChunks::Held* const held = inserter.held.find(key);
-      if (held == nullptr) return fail(Status::chunkUnknown, index, high(key), low(key));
-      if (held->mark == mark) continue;
-      held->mark = mark;
-      if (!chunks_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
-      chunks_.push(held->chunk);
-    }
-    if (!slices.isGood()) return noMessage(trajectory);
+  uint64_t lacking = 0;
+  switch (const Status status = inserter.held.collect(trajectory, chunks_, &lacking)) {
+    case Status::chunkUnknown: return fail(status, index, high(lacking), low(lacking));
+    case Status::memory: return fail(status, chunks_.memoryBytes());
+    case Status::message: return noMessage(trajectory);
+    default: return status;
   }
-  return columns.isGood() ? Status::ok : noMessage(trajectory);
 }
 
 /// Takes the memory for the items that were read, in their tables and for their confirmations.

@@ -216,9 +216,7 @@ Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan s
   if (sampler.size != sampler_->headerBytes() || remover.size != remover_->headerBytes()) return Status::dataCorrupt;
   sampler_->pushedRun(0, size);
   remover_->pushedRun(0, size);
-  limiter_.restore(counts.inserts, counts.samples, counts.deletes);
-  uniqueSamples_ = counts.uniqueSamples;
-  episodesDeleted_ = counts.episodesDeleted;
+  restoreCounts(counts);
   const Status status = sampler_->loadHeader(sampler.data);
   return status == Status::ok ? remover_->loadHeader(remover.data) : status;
 }
@@ -238,11 +236,25 @@ Status ItemTable::loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remove
 
 Status ItemTable::loadEnd() {
   sizeMax_ = size_ > sizeMax_ ? size_ : sizeMax_;
-  if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) {
-    return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(bytes_));
-  }
-  const Status status = sampler_->loadEnd();
+  Status status = checkBytes();
+  if (status == Status::ok) status = sampler_->loadEnd();
   return status == Status::ok ? remover_->loadEnd() : status;
+}
+
+Status ItemTable::checkBytes() const {
+  if (config_.maxBytes == 0 || bytes_ <= config_.maxBytes) return Status::ok;
+  return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(bytes_));
+}
+
+void ItemTable::restoreCounts(const TableCounts& counts) {
+  limiter_.restore(counts.inserts, counts.samples, counts.deletes);
+  uniqueSamples_ = counts.uniqueSamples;
+  episodesDeleted_ = counts.episodesDeleted;
+}
+
+void ItemTable::restoreItem(const ItemRow& row) {
+  push({row.key, row.priority, row.priority, row.body, 0, 0});
+  rows_[size_ - 1].timesSampled = row.timesSampled;
 }
 
 size_t ItemTable::waitingMax() const {

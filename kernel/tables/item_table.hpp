@@ -126,6 +126,12 @@ class ItemTable {
   /// Takes the body over, where it succeeds.
   Status loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remover);
   Status loadEnd();
+  /// Restores an empty table of which the selectors know nothing: its counts, and then one item after another, as if each came now. Nothing is
+  /// removed. prepare() has made room for the item, and its key is not there. Takes the body over.
+  void restoreCounts(const TableCounts& counts);
+  void restoreItem(const ItemRow& row);
+  /// Whether the chunks are as few as the table may have.
+  Status checkBytes() const;
   const PickSelector& sampler() const { return *sampler_; }
   const PickSelector& remover() const { return *remover_; }
   ByteSpan rules() const { return {rules_.data(), rulesBytes_}; }

@@ -200,6 +200,13 @@ Status Loader::load(ByteSpan piece) {
       if (tableCount > tableCount_) return fail(Status::dataMismatch, beginField, tableCount_, static_cast<double>(tableCount));
       tablesInSnapshot_ = static_cast<uint32_t>(tableCount);
       hasBegun_ = true;
+    } else if (Restorer::takes(from.field())) {
+      if (tablesBegun_ > 0 || chunks_.count() > 0) return corrupt(from.field(), 1);
+      status = restorer_.take(from.field(), message);
+    } else if (restorer_.hasBegun()) {
+      if (from.field() != endField) return corrupt(from.field(), 1);
+      status = restorer_.end();
+      hasEnded_ = status == Status::ok;
     } else if (from.field() == tableField) {
       status = endTable();
       if (status == Status::ok) status = loadTable(message);

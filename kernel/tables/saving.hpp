@@ -12,12 +12,14 @@
 //   5 end   {1 chunks, 2 items}
 // It is loaded into a set that has tables of these names and rules, in any order, which are empty and have room for the items. Tables that
 // the snapshot lacks stay empty.
+// In the place of 2, 3 and 4 there may be the records of a checkpoint of Reverb's (restoring.hpp).
 //
 // Thread safety: none of its own.
 // Cost: taking it copies 32 bytes an item and what the selectors keep; reading and loading some 100 ns an item and chunk, and their bytes.
 #pragma once
 
 #include "kernel/tables/item_table.hpp"
+#include "kernel/tables/restoring.hpp"
 
 namespace exrp {
 
@@ -64,14 +66,15 @@ class Saver {
 
 class Loader {
  public:
-  Loader(std::unique_ptr<ItemTable>* tables, uint32_t tableCount, ChunkStore& store) : tables_(tables), tableCount_(tableCount), store_(store) {}
+  Loader(std::unique_ptr<ItemTable>* tables, uint32_t tableCount, ChunkStore& store, uint64_t secret)
+      : tables_(tables), tableCount_(tableCount), store_(store), restorer_(tables, tableCount, store, secret) {}
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   ~Loader();
 
   Status load(ByteSpan piece);
   bool hasEnded() const { return hasEnded_; }
-  double insertedAtMax() const { return insertedAtMax_; }
+  double insertedAtMax() const { return restorer_.hasBegun() ? restorer_.insertedAtMax() : insertedAtMax_; }
 
  private:
   Status corrupt(uint32_t field, uint32_t rule) const;
@@ -94,6 +97,7 @@ class Loader {
   double insertedAtMax_ = 0;
   Queue<Chunk*> chunks_;  // by number; each is kept
   Queue<Chunk*> own_;     // of the item that is being loaded
+  Restorer restorer_;
 };
 
 }  // namespace exrp

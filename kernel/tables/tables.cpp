@@ -126,7 +126,7 @@ Status Tables::load(ByteSpan piece) {
       ItemTable& table = *tables_[number];
       if (table.limiter().inserts() != 0 || !table.waiting().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
     }
-    loader_.reset(new (std::nothrow) Loader(tables_, tableCount_, *store_));
+    loader_.reset(new (std::nothrow) Loader(tables_, tableCount_, *store_, secret_));
     if (loader_ == nullptr) return fail(Status::memory, sizeof(Loader));
   }
   const Status status = loader_->load(piece);

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  */
 export const file_reverb_reverb: GenFile = /*@__PURE__*/
   fileDesc(
-    "ChNyZXZlcmIvcmV2ZXJiLnByb3RvEg9kZWVwbWluZC5yZXZlcmIiXQobSW5pdGlhbGl6ZUNvbm5lY3Rpb25SZXF1ZXN0EgsKA3BpZBgBIAEoAxISCgp0YWJsZV9uYW1lGAIgASgJEh0KFW93bmVyc2hpcF90cmFuc2ZlcnJlZBgDIAEoCCIvChxJbml0aWFsaXplQ29ubmVjdGlvblJlc3BvbnNlEg8KB2FkZHJlc3MYASABKAMiEwoRQ2hlY2twb2ludFJlcXVlc3QiLQoSQ2hlY2twb2ludFJlc3BvbnNlEhcKD2NoZWNrcG9pbnRfcGF0aBgBIAEoCSKLAQoTSW5zZXJ0U3RyZWFtUmVxdWVzdBIqCgZjaHVua3MYASADKAsyGi5kZWVwbWluZC5yZXZlcmIuQ2h1bmtEYXRhEi8KBWl0ZW1zGAIgAygLMiAuZGVlcG1pbmQucmV2ZXJiLlByaW9yaXRpemVkSXRlbRIXCg9rZWVwX2NodW5rX2tleXMYAyADKAQiJAoUSW5zZXJ0U3RyZWFtUmVzcG9uc2USDAoEa2V5cxgBIAMoBCJwChdNdXRhdGVQcmlvcml0aWVzUmVxdWVzdBINCgV0YWJsZRgBIAEoCRIxCgd1cGRhdGVzGAIgAygLMiAuZGVlcG1pbmQucmV2ZXJiLktleVdpdGhQcmlvcml0eRITCgtkZWxldGVfa2V5cxgDIAMoBCIaChhNdXRhdGVQcmlvcml0aWVzUmVzcG9uc2UiEwoRU2VydmVySW5mb1JlcXVlc3QidwoSU2VydmVySW5mb1Jlc3BvbnNlEjEKD3RhYmxlc19zdGF0ZV9pZBgBIAEoCzIYLmRlZXBtaW5kLnJldmVyYi5VaW50MTI4Ei4KCnRhYmxlX2luZm8YAiADKAsyGi5kZWVwbWluZC5yZXZlcmIuVGFibGVJbmZvInEKE1NhbXBsZVN0cmVhbVJlcXVlc3QSDQoFdGFibGUYASABKAkSEwoLbnVtX3NhbXBsZXMYAiABKAMSNgoUcmF0ZV9saW1pdGVyX3RpbWVvdXQYAyABKAsyGC5kZWVwbWluZC5yZXZlcmIuVGltZW91dCLXAQoUU2FtcGxlU3RyZWFtUmVzcG9uc2USQgoHZW50cmllcxgBIAMoCzIxLmRlZXBtaW5kLnJldmVyYi5TYW1wbGVTdHJlYW1SZXNwb25zZS5TYW1wbGVFbnRyeRp7CgtTYW1wbGVFbnRyeRIpCgRpbmZvGAEgASgLMhsuZGVlcG1pbmQucmV2ZXJiLlNhbXBsZUluZm8SKAoEZGF0YRgCIAMoCzIaLmRlZXBtaW5kLnJldmVyYi5DaHVua0RhdGESFwoPZW5kX29mX3NlcXVlbmNlGAMgASgIIh0KDFJlc2V0UmVxdWVzdBINCgV0YWJsZRgBIAEoCSIPCg1SZXNldFJlc3BvbnNlIh8KB1RpbWVvdXQSFAoMbWlsbGlzZWNvbmRzGAEgASgDIogCCglDaHVua0RhdGESEQoJY2h1bmtfa2V5GAEgASgEEjYKDnNlcXVlbmNlX3JhbmdlGAIgASgLMh4uZGVlcG1pbmQucmV2ZXJiLlNlcXVlbmNlUmFuZ2USFQoNZGVsdGFfZW5jb2RlZBgEIAEoCBItCgRkYXRhGAUgASgLMh8uZGVlcG1pbmQucmV2ZXJiLkNodW5rRGF0YS5EYXRhEhgKEGRhdGFfdGVuc29yc19sZW4YBiABKAUSHgoWZGF0YV91bmNvbXByZXNzZWRfc2l6ZRgHIAEoAxowCgREYXRhEigKB3RlbnNvcnMYASADKAsyFy50ZW5zb3JmbG93LlRlbnNvclByb3RvIk8KDVNlcXVlbmNlUmFuZ2USEgoKZXBpc29kZV9pZBgBIAEoBBINCgVzdGFydBgCIAEoBRILCgNlbmQYAyABKAUSDgoGc3BhcnNlGAQgASgIIvYBCg5GbGF0VHJhamVjdG9yeRI3Cgdjb2x1bW5zGAEgAygLMiYuZGVlcG1pbmQucmV2ZXJiLkZsYXRUcmFqZWN0b3J5LkNvbHVtbhpOCgpDaHVua1NsaWNlEhEKCWNodW5rX2tleRgBIAEoBBIOCgZvZmZzZXQYAiABKAUSDgoGbGVuZ3RoGAMgASgFEg0KBWluZGV4GAQgASgFGlsKBkNvbHVtbhJACgxjaHVua19zbGljZXMYASADKAsyKi5kZWVwbWluZC5yZXZlcmIuRmxhdFRyYWplY3RvcnkuQ2h1bmtTbGljZRIPCgdzcXVlZXplGAIgASgIIsEBCg9Qcmlvcml0aXplZEl0ZW0SCwoDa2V5GAEgASgEEg0KBXRhYmxlGAIgASgJEhAKCHByaW9yaXR5GAUgASgBEhUKDXRpbWVzX3NhbXBsZWQYBiABKAUSLwoLaW5zZXJ0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKD2ZsYXRfdHJhamVjdG9yeRgIIAEoCzIfLmRlZXBtaW5kLnJldmVyYi5GbGF0VHJhamVjdG9yeSIwCg9LZXlXaXRoUHJpb3JpdHkSCwoDa2V5GAEgASgEEhAKCHByaW9yaXR5GAIgASgBInsKClNhbXBsZUluZm8SLgoEaXRlbRgBIAEoCzIgLmRlZXBtaW5kLnJldmVyYi5Qcmlvcml0aXplZEl0ZW0SEwoLcHJvYmFiaWxpdHkYAiABKAESEgoKdGFibGVfc2l6ZRgDIAEoAxIUCgxyYXRlX2xpbWl0ZWQYBCABKAgi2gMKCVRhYmxlSW5mbxIMCgRuYW1lGAggASgJEkAKD3NhbXBsZXJfb3B0aW9ucxgBIAEoCzInLmRlZXBtaW5kLnJldmVyYi5LZXlEaXN0cmlidXRpb25PcHRpb25zEkAKD3JlbW92ZXJfb3B0aW9ucxgCIAEoCzInLmRlZXBtaW5kLnJldmVyYi5LZXlEaXN0cmlidXRpb25PcHRpb25zEhAKCG1heF9zaXplGAMgASgDEhkKEW1heF90aW1lc19zYW1wbGVkGAQgASgFEjsKEXJhdGVfbGltaXRlcl9pbmZvGAUgASgLMiAuZGVlcG1pbmQucmV2ZXJiLlJhdGVMaW1pdGVySW5mbxIuCglzaWduYXR1cmUYBiABKAsyGy50ZW5zb3JmbG93LlN0cnVjdHVyZWRWYWx1ZRIUCgxjdXJyZW50X3NpemUYByABKAMSFAoMbnVtX2VwaXNvZGVzGAkgASgDEhwKFG51bV9kZWxldGVkX2VwaXNvZGVzGAogASgDEhoKEm51bV91bmlxdWVfc2FtcGxlcxgLIAEoAxI7ChF0YWJsZV93b3JrZXJfdGltZRgMIAEoCzIgLmRlZXBtaW5kLnJldmVyYi5UYWJsZVdvcmtlclRpbWUipgEKD1RhYmxlV29ya2VyVGltZRISCgpydW5uaW5nX21zGAEgASgDEhMKC3NhbXBsaW5nX21zGAIgASgDEhQKDGluc2VydGluZ19tcxgDIAEoAxITCgtzbGVlcGluZ19tcxgEIAEoAxIfChd3YWl0aW5nX2Zvcl9zYW1wbGluZ19tcxgFIAEoAxIeChZ3YWl0aW5nX2Zvcl9pbnNlcnRzX21zGAYgASgDIucBCg9SYXRlTGltaXRlckluZm8SGgoSc2FtcGxlc19wZXJfaW5zZXJ0GAEgASgBEhAKCG1pbl9kaWZmGAIgASgBEhAKCG1heF9kaWZmGAMgASgBEhoKEm1pbl9zaXplX3RvX3NhbXBsZRgEIAEoAxI7CgxpbnNlcnRfc3RhdHMYBSABKAsyJS5kZWVwbWluZC5yZXZlcmIuUmF0ZUxpbWl0ZXJDYWxsU3RhdHMSOwoMc2FtcGxlX3N0YXRzGAYgASgLMiUuZGVlcG1pbmQucmV2ZXJiLlJhdGVMaW1pdGVyQ2FsbFN0YXRzIikKFFJhdGVMaW1pdGVyQ2FsbFN0YXRzEhEKCWNvbXBsZXRlZBgCIAEoAyLDAgoWS2V5RGlzdHJpYnV0aW9uT3B0aW9ucxIOCgRmaWZvGAEgASgISAASEQoHdW5pZm9ybRgCIAEoCEgAEkoKC3ByaW9yaXRpemVkGAMgASgLMjMuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMuUHJpb3JpdGl6ZWRIABI8CgRoZWFwGAQgASgLMiwuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMuSGVhcEgAEg4KBGxpZm8YBiABKAhIABIYChBpc19kZXRlcm1pbmlzdGljGAcgASgIGigKC1ByaW9yaXRpemVkEhkKEXByaW9yaXR5X2V4cG9uZW50GAEgASgBGhgKBEhlYXASEAoIbWluX2hlYXAYASABKAhCDgoMZGlzdHJpYnV0aW9uIiQKB1VpbnQxMjgSDAoEaGlnaBgBIAEoBBILCgNsb3cYAiABKAQi9gIKF1ByaW9yaXR5VGFibGVDaGVja3BvaW50EhIKCnRhYmxlX25hbWUYASABKAkSEAoIbWF4X3NpemUYBiABKAMSGQoRbWF4X3RpbWVzX3NhbXBsZWQYByABKAUSPAoMcmF0ZV9saW1pdGVyGAMgASgLMiYuZGVlcG1pbmQucmV2ZXJiLlJhdGVMaW1pdGVyQ2hlY2twb2ludBI4CgdzYW1wbGVyGAQgASgLMicuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMSOAoHcmVtb3ZlchgFIAEoCzInLmRlZXBtaW5kLnJldmVyYi5LZXlEaXN0cmlidXRpb25PcHRpb25zEhwKFG51bV9kZWxldGVkX2VwaXNvZGVzGAggASgDEi4KCXNpZ25hdHVyZRgJIAEoCzIbLnRlbnNvcmZsb3cuU3RydWN0dXJlZFZhbHVlEhoKEm51bV91bmlxdWVfc2FtcGxlcxgKIAEoAyK1AQoVUmF0ZUxpbWl0ZXJDaGVja3BvaW50EhoKEnNhbXBsZXNfcGVyX2luc2VydBgCIAEoARIQCghtaW5fZGlmZhgDIAEoARIQCghtYXhfZGlmZhgEIAEoARIaChJtaW5fc2l6ZV90b19zYW1wbGUYBSABKAMSFAoMc2FtcGxlX2NvdW50GAYgASgDEhQKDGluc2VydF9jb3VudBgHIAEoAxIUCgxkZWxldGVfY291bnQYCCABKAMyqQUKDVJldmVyYlNlcnZpY2USVQoKQ2hlY2twb2ludBIiLmRlZXBtaW5kLnJldmVyYi5DaGVja3BvaW50UmVxdWVzdBojLmRlZXBtaW5kLnJldmVyYi5DaGVja3BvaW50UmVzcG9uc2USXwoMSW5zZXJ0U3RyZWFtEiQuZGVlcG1pbmQucmV2ZXJiLkluc2VydFN0cmVhbVJlcXVlc3QaJS5kZWVwbWluZC5yZXZlcmIuSW5zZXJ0U3RyZWFtUmVzcG9uc2UoATABEmcKEE11dGF0ZVByaW9yaXRpZXMSKC5kZWVwbWluZC5yZXZlcmIuTXV0YXRlUHJpb3JpdGllc1JlcXVlc3QaKS5kZWVwbWluZC5yZXZlcmIuTXV0YXRlUHJpb3JpdGllc1Jlc3BvbnNlEkYKBVJlc2V0Eh0uZGVlcG1pbmQucmV2ZXJiLlJlc2V0UmVxdWVzdBoeLmRlZXBtaW5kLnJldmVyYi5SZXNldFJlc3BvbnNlEl8KDFNhbXBsZVN0cmVhbRIkLmRlZXBtaW5kLnJldmVyYi5TYW1wbGVTdHJlYW1SZXF1ZXN0GiUuZGVlcG1pbmQucmV2ZXJiLlNhbXBsZVN0cmVhbVJlc3BvbnNlKAEwARJVCgpTZXJ2ZXJJbmZvEiIuZGVlcG1pbmQucmV2ZXJiLlNlcnZlckluZm9SZXF1ZXN0GiMuZGVlcG1pbmQucmV2ZXJiLlNlcnZlckluZm9SZXNwb25zZRJ3ChRJbml0aWFsaXplQ29ubmVjdGlvbhIsLmRlZXBtaW5kLnJldmVyYi5Jbml0aWFsaXplQ29ubmVjdGlvblJlcXVlc3QaLS5kZWVwbWluZC5yZXZlcmIuSW5pdGlhbGl6ZUNvbm5lY3Rpb25SZXNwb25zZSgBMAFiBnByb3RvMw",
+    "ChNyZXZlcmIvcmV2ZXJiLnByb3RvEg9kZWVwbWluZC5yZXZlcmIiXQobSW5pdGlhbGl6ZUNvbm5lY3Rpb25SZXF1ZXN0EgsKA3BpZBgBIAEoAxISCgp0YWJsZV9uYW1lGAIgASgJEh0KFW93bmVyc2hpcF90cmFuc2ZlcnJlZBgDIAEoCCIvChxJbml0aWFsaXplQ29ubmVjdGlvblJlc3BvbnNlEg8KB2FkZHJlc3MYASABKAMiEwoRQ2hlY2twb2ludFJlcXVlc3QiLQoSQ2hlY2twb2ludFJlc3BvbnNlEhcKD2NoZWNrcG9pbnRfcGF0aBgBIAEoCSKLAQoTSW5zZXJ0U3RyZWFtUmVxdWVzdBIqCgZjaHVua3MYASADKAsyGi5kZWVwbWluZC5yZXZlcmIuQ2h1bmtEYXRhEi8KBWl0ZW1zGAIgAygLMiAuZGVlcG1pbmQucmV2ZXJiLlByaW9yaXRpemVkSXRlbRIXCg9rZWVwX2NodW5rX2tleXMYAyADKAQiJAoUSW5zZXJ0U3RyZWFtUmVzcG9uc2USDAoEa2V5cxgBIAMoBCJwChdNdXRhdGVQcmlvcml0aWVzUmVxdWVzdBINCgV0YWJsZRgBIAEoCRIxCgd1cGRhdGVzGAIgAygLMiAuZGVlcG1pbmQucmV2ZXJiLktleVdpdGhQcmlvcml0eRITCgtkZWxldGVfa2V5cxgDIAMoBCIaChhNdXRhdGVQcmlvcml0aWVzUmVzcG9uc2UiEwoRU2VydmVySW5mb1JlcXVlc3QidwoSU2VydmVySW5mb1Jlc3BvbnNlEjEKD3RhYmxlc19zdGF0ZV9pZBgBIAEoCzIYLmRlZXBtaW5kLnJldmVyYi5VaW50MTI4Ei4KCnRhYmxlX2luZm8YAiADKAsyGi5kZWVwbWluZC5yZXZlcmIuVGFibGVJbmZvInEKE1NhbXBsZVN0cmVhbVJlcXVlc3QSDQoFdGFibGUYASABKAkSEwoLbnVtX3NhbXBsZXMYAiABKAMSNgoUcmF0ZV9saW1pdGVyX3RpbWVvdXQYAyABKAsyGC5kZWVwbWluZC5yZXZlcmIuVGltZW91dCLXAQoUU2FtcGxlU3RyZWFtUmVzcG9uc2USQgoHZW50cmllcxgBIAMoCzIxLmRlZXBtaW5kLnJldmVyYi5TYW1wbGVTdHJlYW1SZXNwb25zZS5TYW1wbGVFbnRyeRp7CgtTYW1wbGVFbnRyeRIpCgRpbmZvGAEgASgLMhsuZGVlcG1pbmQucmV2ZXJiLlNhbXBsZUluZm8SKAoEZGF0YRgCIAMoCzIaLmRlZXBtaW5kLnJldmVyYi5DaHVua0RhdGESFwoPZW5kX29mX3NlcXVlbmNlGAMgASgIIh0KDFJlc2V0UmVxdWVzdBINCgV0YWJsZRgBIAEoCSIPCg1SZXNldFJlc3BvbnNlIh8KB1RpbWVvdXQSFAoMbWlsbGlzZWNvbmRzGAEgASgDIr4CCglDaHVua0RhdGESEQoJY2h1bmtfa2V5GAEgASgEEjYKDnNlcXVlbmNlX3JhbmdlGAIgASgLMh4uZGVlcG1pbmQucmV2ZXJiLlNlcXVlbmNlUmFuZ2USFQoNZGVsdGFfZW5jb2RlZBgEIAEoCBItCgRkYXRhGAUgASgLMh8uZGVlcG1pbmQucmV2ZXJiLkNodW5rRGF0YS5EYXRhEhgKEGRhdGFfdGVuc29yc19sZW4YBiABKAUSHgoWZGF0YV91bmNvbXByZXNzZWRfc2l6ZRgHIAEoAxI0Cg9kZXByZWNhdGVkX2RhdGEYAyADKAsyFy50ZW5zb3JmbG93LlRlbnNvclByb3RvQgIYARowCgREYXRhEigKB3RlbnNvcnMYASADKAsyFy50ZW5zb3JmbG93LlRlbnNvclByb3RvIiwKClNsaWNlUmFuZ2USDgoGb2Zmc2V0GAEgASgFEg4KBmxlbmd0aBgCIAEoBSJPCg1TZXF1ZW5jZVJhbmdlEhIKCmVwaXNvZGVfaWQYASABKAQSDQoFc3RhcnQYAiABKAUSCwoDZW5kGAMgASgFEg4KBnNwYXJzZRgEIAEoCCL2AQoORmxhdFRyYWplY3RvcnkSNwoHY29sdW1ucxgBIAMoCzImLmRlZXBtaW5kLnJldmVyYi5GbGF0VHJhamVjdG9yeS5Db2x1bW4aTgoKQ2h1bmtTbGljZRIRCgljaHVua19rZXkYASABKAQSDgoGb2Zmc2V0GAIgASgFEg4KBmxlbmd0aBgDIAEoBRINCgVpbmRleBgEIAEoBRpbCgZDb2x1bW4SQAoMY2h1bmtfc2xpY2VzGAEgAygLMiouZGVlcG1pbmQucmV2ZXJiLkZsYXRUcmFqZWN0b3J5LkNodW5rU2xpY2USDwoHc3F1ZWV6ZRgCIAEoCCKoAgoPUHJpb3JpdGl6ZWRJdGVtEgsKA2tleRgBIAEoBBINCgV0YWJsZRgCIAEoCRIQCghwcmlvcml0eRgFIAEoARIVCg10aW1lc19zYW1wbGVkGAYgASgFEi8KC2luc2VydGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9mbGF0X3RyYWplY3RvcnkYCCABKAsyHy5kZWVwbWluZC5yZXZlcmIuRmxhdFRyYWplY3RvcnkSIQoVZGVwcmVjYXRlZF9jaHVua19rZXlzGAMgAygEQgIYARJCChlkZXByZWNhdGVkX3NlcXVlbmNlX3JhbmdlGAQgASgLMhsuZGVlcG1pbmQucmV2ZXJiLlNsaWNlUmFuZ2VCAhgBIjAKD0tleVdpdGhQcmlvcml0eRILCgNrZXkYASABKAQSEAoIcHJpb3JpdHkYAiABKAEiewoKU2FtcGxlSW5mbxIuCgRpdGVtGAEgASgLMiAuZGVlcG1pbmQucmV2ZXJiLlByaW9yaXRpemVkSXRlbRITCgtwcm9iYWJpbGl0eRgCIAEoARISCgp0YWJsZV9zaXplGAMgASgDEhQKDHJhdGVfbGltaXRlZBgEIAEoCCLaAwoJVGFibGVJbmZvEgwKBG5hbWUYCCABKAkSQAoPc2FtcGxlcl9vcHRpb25zGAEgASgLMicuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMSQAoPcmVtb3Zlcl9vcHRpb25zGAIgASgLMicuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMSEAoIbWF4X3NpemUYAyABKAMSGQoRbWF4X3RpbWVzX3NhbXBsZWQYBCABKAUSOwoRcmF0ZV9saW1pdGVyX2luZm8YBSABKAsyIC5kZWVwbWluZC5yZXZlcmIuUmF0ZUxpbWl0ZXJJbmZvEi4KCXNpZ25hdHVyZRgGIAEoCzIbLnRlbnNvcmZsb3cuU3RydWN0dXJlZFZhbHVlEhQKDGN1cnJlbnRfc2l6ZRgHIAEoAxIUCgxudW1fZXBpc29kZXMYCSABKAMSHAoUbnVtX2RlbGV0ZWRfZXBpc29kZXMYCiABKAMSGgoSbnVtX3VuaXF1ZV9zYW1wbGVzGAsgASgDEjsKEXRhYmxlX3dvcmtlcl90aW1lGAwgASgLMiAuZGVlcG1pbmQucmV2ZXJiLlRhYmxlV29ya2VyVGltZSKmAQoPVGFibGVXb3JrZXJUaW1lEhIKCnJ1bm5pbmdfbXMYASABKAMSEwoLc2FtcGxpbmdfbXMYAiABKAMSFAoMaW5zZXJ0aW5nX21zGAMgASgDEhMKC3NsZWVwaW5nX21zGAQgASgDEh8KF3dhaXRpbmdfZm9yX3NhbXBsaW5nX21zGAUgASgDEh4KFndhaXRpbmdfZm9yX2luc2VydHNfbXMYBiABKAMi5wEKD1JhdGVMaW1pdGVySW5mbxIaChJzYW1wbGVzX3Blcl9pbnNlcnQYASABKAESEAoIbWluX2RpZmYYAiABKAESEAoIbWF4X2RpZmYYAyABKAESGgoSbWluX3NpemVfdG9fc2FtcGxlGAQgASgDEjsKDGluc2VydF9zdGF0cxgFIAEoCzIlLmRlZXBtaW5kLnJldmVyYi5SYXRlTGltaXRlckNhbGxTdGF0cxI7CgxzYW1wbGVfc3RhdHMYBiABKAsyJS5kZWVwbWluZC5yZXZlcmIuUmF0ZUxpbWl0ZXJDYWxsU3RhdHMiKQoUUmF0ZUxpbWl0ZXJDYWxsU3RhdHMSEQoJY29tcGxldGVkGAIgASgDIsMCChZLZXlEaXN0cmlidXRpb25PcHRpb25zEg4KBGZpZm8YASABKAhIABIRCgd1bmlmb3JtGAIgASgISAASSgoLcHJpb3JpdGl6ZWQYAyABKAsyMy5kZWVwbWluZC5yZXZlcmIuS2V5RGlzdHJpYnV0aW9uT3B0aW9ucy5Qcmlvcml0aXplZEgAEjwKBGhlYXAYBCABKAsyLC5kZWVwbWluZC5yZXZlcmIuS2V5RGlzdHJpYnV0aW9uT3B0aW9ucy5IZWFwSAASDgoEbGlmbxgGIAEoCEgAEhgKEGlzX2RldGVybWluaXN0aWMYByABKAgaKAoLUHJpb3JpdGl6ZWQSGQoRcHJpb3JpdHlfZXhwb25lbnQYASABKAEaGAoESGVhcBIQCghtaW5faGVhcBgBIAEoCEIOCgxkaXN0cmlidXRpb24iJAoHVWludDEyOBIMCgRoaWdoGAEgASgEEgsKA2xvdxgCIAEoBCL8AgoXUHJpb3JpdHlUYWJsZUNoZWNrcG9pbnQSEgoKdGFibGVfbmFtZRgBIAEoCRIQCghtYXhfc2l6ZRgGIAEoAxIZChFtYXhfdGltZXNfc2FtcGxlZBgHIAEoBRI8CgxyYXRlX2xpbWl0ZXIYAyABKAsyJi5kZWVwbWluZC5yZXZlcmIuUmF0ZUxpbWl0ZXJDaGVja3BvaW50EjgKB3NhbXBsZXIYBCABKAsyJy5kZWVwbWluZC5yZXZlcmIuS2V5RGlzdHJpYnV0aW9uT3B0aW9ucxI4CgdyZW1vdmVyGAUgASgLMicuZGVlcG1pbmQucmV2ZXJiLktleURpc3RyaWJ1dGlvbk9wdGlvbnMSHAoUbnVtX2RlbGV0ZWRfZXBpc29kZXMYCCABKAMSLgoJc2lnbmF0dXJlGAkgASgLMhsudGVuc29yZmxvdy5TdHJ1Y3R1cmVkVmFsdWUSGgoSbnVtX3VuaXF1ZV9zYW1wbGVzGAogASgDSgQIAhADIrUBChVSYXRlTGltaXRlckNoZWNrcG9pbnQSGgoSc2FtcGxlc19wZXJfaW5zZXJ0GAIgASgBEhAKCG1pbl9kaWZmGAMgASgBEhAKCG1heF9kaWZmGAQgASgBEhoKEm1pbl9zaXplX3RvX3NhbXBsZRgFIAEoAxIUCgxzYW1wbGVfY291bnQYBiABKAMSFAoMaW5zZXJ0X2NvdW50GAcgASgDEhQKDGRlbGV0ZV9jb3VudBgIIAEoAzKpBQoNUmV2ZXJiU2VydmljZRJVCgpDaGVja3BvaW50EiIuZGVlcG1pbmQucmV2ZXJiLkNoZWNrcG9pbnRSZXF1ZXN0GiMuZGVlcG1pbmQucmV2ZXJiLkNoZWNrcG9pbnRSZXNwb25zZRJfCgxJbnNlcnRTdHJlYW0SJC5kZWVwbWluZC5yZXZlcmIuSW5zZXJ0U3RyZWFtUmVxdWVzdBolLmRlZXBtaW5kLnJldmVyYi5JbnNlcnRTdHJlYW1SZXNwb25zZSgBMAESZwoQTXV0YXRlUHJpb3JpdGllcxIoLmRlZXBtaW5kLnJldmVyYi5NdXRhdGVQcmlvcml0aWVzUmVxdWVzdBopLmRlZXBtaW5kLnJldmVyYi5NdXRhdGVQcmlvcml0aWVzUmVzcG9uc2USRgoFUmVzZXQSHS5kZWVwbWluZC5yZXZlcmIuUmVzZXRSZXF1ZXN0Gh4uZGVlcG1pbmQucmV2ZXJiLlJlc2V0UmVzcG9uc2USXwoMU2FtcGxlU3RyZWFtEiQuZGVlcG1pbmQucmV2ZXJiLlNhbXBsZVN0cmVhbVJlcXVlc3QaJS5kZWVwbWluZC5yZXZlcmIuU2FtcGxlU3RyZWFtUmVzcG9uc2UoATABElUKClNlcnZlckluZm8SIi5kZWVwbWluZC5yZXZlcmIuU2VydmVySW5mb1JlcXVlc3QaIy5kZWVwbWluZC5yZXZlcmIuU2VydmVySW5mb1Jlc3BvbnNlEncKFEluaXRpYWxpemVDb25uZWN0aW9uEiwuZGVlcG1pbmQucmV2ZXJiLkluaXRpYWxpemVDb25uZWN0aW9uUmVxdWVzdBotLmRlZXBtaW5kLnJldmVyYi5Jbml0aWFsaXplQ29ubmVjdGlvblJlc3BvbnNlKAEwAWIGcHJvdG8z",
     [file_google_protobuf_timestamp, file_reverb_tensorflow],
   );
 
@@ -394,6 +394,14 @@ export type ChunkData = Message<"deepmind.reverb.ChunkData"> & {
    * @generated from field: int64 data_uncompressed_size = 7;
    */
   dataUncompressedSize: bigint;
+
+  /**
+   * What data was in the first versions. It is in their checkpoints only.
+   *
+   * @generated from field: repeated tensorflow.TensorProto deprecated_data = 3 [deprecated = true];
+   * @deprecated
+   */
+  deprecatedData: TensorProto[];
 };
 
 /**
@@ -421,6 +429,30 @@ export type ChunkData_Data = Message<"deepmind.reverb.ChunkData.Data"> & {
  */
 export const ChunkData_DataSchema: GenMessage<ChunkData_Data> = /*@__PURE__*/
   messageDesc(file_reverb_reverb, 15, 0);
+
+/**
+ * So many steps of some chunks one after another. It is in the checkpoints of the first versions only.
+ *
+ * @generated from message deepmind.reverb.SliceRange
+ */
+export type SliceRange = Message<"deepmind.reverb.SliceRange"> & {
+  /**
+   * @generated from field: int32 offset = 1;
+   */
+  offset: number;
+
+  /**
+   * @generated from field: int32 length = 2;
+   */
+  length: number;
+};
+
+/**
+ * Describes the message deepmind.reverb.SliceRange.
+ * Use `create(SliceRangeSchema)` to create a new message.
+ */
+export const SliceRangeSchema: GenMessage<SliceRange> = /*@__PURE__*/
+  messageDesc(file_reverb_reverb, 16);
 
 /**
  * Steps start to end of an episode, both included.
@@ -456,7 +488,7 @@ export type SequenceRange = Message<"deepmind.reverb.SequenceRange"> & {
  * Use `create(SequenceRangeSchema)` to create a new message.
  */
 export const SequenceRangeSchema: GenMessage<SequenceRange> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 16);
+  messageDesc(file_reverb_reverb, 17);
 
 /**
  * An item's columns, each as slices of chunks.
@@ -475,7 +507,7 @@ export type FlatTrajectory = Message<"deepmind.reverb.FlatTrajectory"> & {
  * Use `create(FlatTrajectorySchema)` to create a new message.
  */
 export const FlatTrajectorySchema: GenMessage<FlatTrajectory> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 17);
+  messageDesc(file_reverb_reverb, 18);
 
 /**
  * @generated from message deepmind.reverb.FlatTrajectory.ChunkSlice
@@ -511,7 +543,7 @@ export type FlatTrajectory_ChunkSlice = Message<"deepmind.reverb.FlatTrajectory.
  * Use `create(FlatTrajectory_ChunkSliceSchema)` to create a new message.
  */
 export const FlatTrajectory_ChunkSliceSchema: GenMessage<FlatTrajectory_ChunkSlice> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 17, 0);
+  messageDesc(file_reverb_reverb, 18, 0);
 
 /**
  * @generated from message deepmind.reverb.FlatTrajectory.Column
@@ -535,7 +567,7 @@ export type FlatTrajectory_Column = Message<"deepmind.reverb.FlatTrajectory.Colu
  * Use `create(FlatTrajectory_ColumnSchema)` to create a new message.
  */
 export const FlatTrajectory_ColumnSchema: GenMessage<FlatTrajectory_Column> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 17, 1);
+  messageDesc(file_reverb_reverb, 18, 1);
 
 /**
  * @generated from message deepmind.reverb.PrioritizedItem
@@ -570,6 +602,20 @@ export type PrioritizedItem = Message<"deepmind.reverb.PrioritizedItem"> & {
    * @generated from field: deepmind.reverb.FlatTrajectory flat_trajectory = 8;
    */
   flatTrajectory?: FlatTrajectory | undefined;
+
+  /**
+   * What flat_trajectory was in the first versions: these steps of all columns of these chunks.
+   *
+   * @generated from field: repeated uint64 deprecated_chunk_keys = 3 [deprecated = true];
+   * @deprecated
+   */
+  deprecatedChunkKeys: bigint[];
+
+  /**
+   * @generated from field: deepmind.reverb.SliceRange deprecated_sequence_range = 4 [deprecated = true];
+   * @deprecated
+   */
+  deprecatedSequenceRange?: SliceRange | undefined;
 };
 
 /**
@@ -577,7 +623,7 @@ export type PrioritizedItem = Message<"deepmind.reverb.PrioritizedItem"> & {
  * Use `create(PrioritizedItemSchema)` to create a new message.
  */
 export const PrioritizedItemSchema: GenMessage<PrioritizedItem> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 18);
+  messageDesc(file_reverb_reverb, 19);
 
 /**
  * @generated from message deepmind.reverb.KeyWithPriority
@@ -599,7 +645,7 @@ export type KeyWithPriority = Message<"deepmind.reverb.KeyWithPriority"> & {
  * Use `create(KeyWithPrioritySchema)` to create a new message.
  */
 export const KeyWithPrioritySchema: GenMessage<KeyWithPriority> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 19);
+  messageDesc(file_reverb_reverb, 20);
 
 /**
  * @generated from message deepmind.reverb.SampleInfo
@@ -633,7 +679,7 @@ export type SampleInfo = Message<"deepmind.reverb.SampleInfo"> & {
  * Use `create(SampleInfoSchema)` to create a new message.
  */
 export const SampleInfoSchema: GenMessage<SampleInfo> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 20);
+  messageDesc(file_reverb_reverb, 21);
 
 /**
  * @generated from message deepmind.reverb.TableInfo
@@ -707,7 +753,7 @@ export type TableInfo = Message<"deepmind.reverb.TableInfo"> & {
  * Use `create(TableInfoSchema)` to create a new message.
  */
 export const TableInfoSchema: GenMessage<TableInfo> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 21);
+  messageDesc(file_reverb_reverb, 22);
 
 /**
  * What the thread of a table did with its time. A server without such a thread says nothing.
@@ -751,7 +797,7 @@ export type TableWorkerTime = Message<"deepmind.reverb.TableWorkerTime"> & {
  * Use `create(TableWorkerTimeSchema)` to create a new message.
  */
 export const TableWorkerTimeSchema: GenMessage<TableWorkerTime> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 22);
+  messageDesc(file_reverb_reverb, 23);
 
 /**
  * @generated from message deepmind.reverb.RateLimiterInfo
@@ -793,7 +839,7 @@ export type RateLimiterInfo = Message<"deepmind.reverb.RateLimiterInfo"> & {
  * Use `create(RateLimiterInfoSchema)` to create a new message.
  */
 export const RateLimiterInfoSchema: GenMessage<RateLimiterInfo> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 23);
+  messageDesc(file_reverb_reverb, 24);
 
 /**
  * @generated from message deepmind.reverb.RateLimiterCallStats
@@ -810,7 +856,7 @@ export type RateLimiterCallStats = Message<"deepmind.reverb.RateLimiterCallStats
  * Use `create(RateLimiterCallStatsSchema)` to create a new message.
  */
 export const RateLimiterCallStatsSchema: GenMessage<RateLimiterCallStats> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 24);
+  messageDesc(file_reverb_reverb, 25);
 
 /**
  * How a table's sampler or remover chooses.
@@ -864,7 +910,7 @@ export type KeyDistributionOptions = Message<"deepmind.reverb.KeyDistributionOpt
  * Use `create(KeyDistributionOptionsSchema)` to create a new message.
  */
 export const KeyDistributionOptionsSchema: GenMessage<KeyDistributionOptions> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 25);
+  messageDesc(file_reverb_reverb, 26);
 
 /**
  * @generated from message deepmind.reverb.KeyDistributionOptions.Prioritized
@@ -885,7 +931,7 @@ export type KeyDistributionOptions_Prioritized =
 export const KeyDistributionOptions_PrioritizedSchema: GenMessage<
   KeyDistributionOptions_Prioritized
 > = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 25, 0);
+  messageDesc(file_reverb_reverb, 26, 0);
 
 /**
  * @generated from message deepmind.reverb.KeyDistributionOptions.Heap
@@ -906,7 +952,7 @@ export type KeyDistributionOptions_Heap = Message<"deepmind.reverb.KeyDistributi
 export const KeyDistributionOptions_HeapSchema: GenMessage<
   KeyDistributionOptions_Heap
 > = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 25, 1);
+  messageDesc(file_reverb_reverb, 26, 1);
 
 /**
  * @generated from message deepmind.reverb.Uint128
@@ -928,7 +974,7 @@ export type Uint128 = Message<"deepmind.reverb.Uint128"> & {
  * Use `create(Uint128Schema)` to create a new message.
  */
 export const Uint128Schema: GenMessage<Uint128> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 26);
+  messageDesc(file_reverb_reverb, 27);
 
 /**
  * What a checkpoint's file tables.tfrecord has of each table.
@@ -987,7 +1033,7 @@ export type PriorityTableCheckpoint = Message<"deepmind.reverb.PriorityTableChec
  * Use `create(PriorityTableCheckpointSchema)` to create a new message.
  */
 export const PriorityTableCheckpointSchema: GenMessage<PriorityTableCheckpoint> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 27);
+  messageDesc(file_reverb_reverb, 28);
 
 /**
  * @generated from message deepmind.reverb.RateLimiterCheckpoint
@@ -1034,7 +1080,7 @@ export type RateLimiterCheckpoint = Message<"deepmind.reverb.RateLimiterCheckpoi
  * Use `create(RateLimiterCheckpointSchema)` to create a new message.
  */
 export const RateLimiterCheckpointSchema: GenMessage<RateLimiterCheckpoint> = /*@__PURE__*/
-  messageDesc(file_reverb_reverb, 28);
+  messageDesc(file_reverb_reverb, 29);
 
 /**
  * The seven calls.

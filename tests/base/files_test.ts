@@ -33,6 +33,7 @@ for (const [name, files] of Object.entries(platforms)) {
       files.makeFolder(files.path.join(folder, "folder"));
       assertEquals(files.list(files.path.join(folder, "folder")), []);
       assertEquals(files.list(folder), ["a#b.bin"]);
+      assertEquals(files.listFolders(folder), ["folder"]);
       const moved = files.path.join(files.path.dirname(path), "moved");
       files.rename(path, moved);
       assertStrictEquals(files.path.basename(moved), "moved");

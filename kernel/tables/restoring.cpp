@@ -1,0 +1,146 @@
+#include "kernel/tables/restoring.hpp"
+
+#include <bit>
+
+#include "kernel/base/priority.hpp"
+
+namespace exrp {
+namespace {
+
+/// What is wrong with a record.
+enum Rule : uint32_t { damaged = 1, again, noTable, noChunk, noChunkNamed, badPriority, badNumber, badSize };
+
+}  // namespace
+
+Restorer::~Restorer() {
+  held_.sweep([](const HeldChunks::Held&) { return true; }, [this](Chunk* chunk) { store_.release(chunk); });
+}
+
+Status Restorer::take(uint32_t field, ByteSpan record) {
+  hasBegun_ = true;
+  switch (field) {
+    case chunkField: return takeChunk(record);
+    case tableField: return takeTable(record);
+    default: return takeItem(record);
+  }
+}
+
+uint32_t Restorer::tableOf(ByteSpan name) const {
+  for (uint32_t number = 0; number < tableCount_; ++number) {
+    if (tables_[number]->name() == name) return number;
+  }
+  return none;
+}
+
+/// How many items the counts say that there are.
+int64_t Restorer::sizeOf(uint32_t number) const {
+  const RateLimiter& limiter = tables_[number]->limiter();
+  return limiter.inserts() - limiter.deletes();
+}
+
+Status Restorer::takeChunk(ByteSpan record) {
+  const auto wrong = [this](Rule rule) { return fail(Status::dataCorrupt, chunkField, static_cast<double>(held_.count()), rule); };
+  uint64_t key = 0;
+  uint64_t episode = 0;
+  if (!readChunkHead(record, &key, &episode)) return wrong(damaged);
+  if (held_.find(key) != nullptr) return wrong(again);
+  if (!held_.prepare(1)) return fail(Status::memory, held_.memoryBytes());
+  Chunk* const chunk = store_.add(record, episode);
+  if (chunk == nullptr) return fail(Status::memory, static_cast<double>(record.size));
+  held_.add(key, 0, chunk);
+  return Status::ok;
+}
+
+Status Restorer::takeTable(ByteSpan record) {
+  const auto wrong = [this](Rule rule) { return fail(Status::dataCorrupt, tableField, std::popcount(known_), rule); };
+  constexpr uint32_t first = 4;
+  ByteSpan name;
+  uint64_t counts[5] = {};
+  ProtoReader from(record);
+  while (from.next()) {
+    if (from.is(1, Wire::bytes)) name = from.bytes();
+    else if (from.wire() == Wire::varint && from.field() >= first && from.field() < first + 5) counts[from.field() - first] = from.varint();
+    else from.skip();
+  }
+  if (!from.isGood()) return wrong(damaged);
+  const uint32_t number = tableOf(name);
+  if (number == none) return wrong(noTable);
+  const uint64_t bit = uint64_t{1} << number;
+  if ((known_ & bit) != 0) return wrong(again);
+  for (const uint64_t count : counts) {
+    if (count > uint64_t{1} << 53) return wrong(badNumber);
+  }
+  if (counts[2] > counts[0]) return wrong(badNumber);
+  ItemTable& table = *tables_[number];
+  const uint64_t size = counts[0] - counts[2];
+  if (size > table.config().maxSize) return fail(Status::dataMismatch, tableField, table.config().maxSize, static_cast<double>(size));
+  table.restoreCounts({static_cast<int64_t>(counts[0]), static_cast<int64_t>(counts[1]), static_cast<int64_t>(counts[2]), counts[3], counts[4]});
+  known_ |= bit;
+  return Status::ok;
+}
+
+Status Restorer::takeItem(ByteSpan record) {
+  using Fields = reverb::PrioritizedItem;
+  const auto wrong = [this](Rule rule) { return fail(Status::dataCorrupt, itemField, static_cast<double>(itemCount_), rule); };
+  ItemRow row = {0, 0, nullptr, 0};
+  uint64_t timesSampled = 0;
+  int64_t seconds = 0;
+  int32_t nanos = 0;
+  ByteSpan name;
+  ByteSpan trajectory;
+  ProtoReader from(record);
+  while (from.next()) {
+    if (from.is(Fields::key, Wire::varint)) row.key = from.varint();
+    else if (from.is(Fields::table, Wire::bytes)) name = from.bytes();
+    else if (from.is(Fields::priority, Wire::fixed64)) row.priority = from.real();
+    else if (from.is(Fields::timesSampled, Wire::varint)) timesSampled = from.varint();
+    else if (from.is(Fields::flatTrajectory, Wire::bytes)) trajectory = from.bytes();
+    else if (from.is(Fields::insertedAt, Wire::bytes)) {
+      ProtoReader time(from.bytes());
+      while (time.next()) {
+        if (time.is(reverb::Timestamp::seconds, Wire::varint)) seconds = time.int64();
+        else if (time.is(reverb::Timestamp::nanos, Wire::varint)) nanos = time.int32();
+        else time.skip();
+      }
+      if (!time.isGood()) return wrong(damaged);
+    } else from.skip();
+  }
+  if (!from.isGood() || trajectory.size > UINT32_MAX) return wrong(damaged);
+  const uint32_t number = tableOf(name);
+  if (number == none || (known_ & uint64_t{1} << number) == 0) return wrong(noTable);
+  uint64_t lacking = 0;
+  switch (held_.collect(trajectory, own_, &lacking)) {
+    case Status::ok: break;
+    case Status::memory: return fail(Status::memory, own_.memoryBytes());
+    case Status::chunkUnknown: return wrong(noChunk);
+    default: return wrong(damaged);
+  }
+  if (own_.isEmpty()) return wrong(noChunkNamed);
+  if (!isPriority(row.priority)) return wrong(badPriority);
+  row.priority += 0.0;  // a negative zero becomes 0
+  const double insertedAt = static_cast<double>(seconds) * 1e3 + nanos / 1e6;
+  if (timesSampled > INT32_MAX || nanos < 0 || nanos > 999'999'999 || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return wrong(badNumber);
+  row.timesSampled = static_cast<uint32_t>(timesSampled);
+  ItemTable& table = *tables_[number];
+  if (table.find(row.key) != KeyMap::none) return wrong(again);
+  if (table.size() >= sizeOf(number)) return wrong(badSize);
+  if (!table.prepare(1)) return fail(Status::memory, table.memoryBytes());
+  row.body = newBody(store_, own_, trajectory);
+  if (row.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
+  row.body->insertedAt = insertedAt;
+  if (insertedAt > insertedAtMax_) insertedAtMax_ = insertedAt;
+  table.restoreItem(row);
+  ++itemCount_;
+  return Status::ok;
+}
+
+Status Restorer::end() {
+  for (uint32_t number = 0; number < tableCount_; ++number) {
+    const ItemTable& table = *tables_[number];
+    if (table.size() != sizeOf(number)) return fail(Status::dataCorrupt, tableField, number, badSize);
+    if (const Status status = table.checkBytes(); status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
+}  // namespace exrp

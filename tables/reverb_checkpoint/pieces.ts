@@ -1,0 +1,153 @@
+/**
+ * Hands the records of a checkpoint to the kernel, many at once, and says in words which record it refuses.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/symbols.ts";
+import { MessageWriter } from "../../reverb/_bytes.ts";
+import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
+import { fieldsOf } from "../../wire/fields.ts";
+import type { LowTables } from "../low.ts";
+import type { TableRecord } from "./table_record.ts";
+
+/** The fields of a piece; kernel/tables/saving.hpp and restoring.hpp have them all. */
+const BEGIN = 1;
+const END = 5;
+/** A chunk of Reverb's. */
+export const CHUNK = 6;
+/** What a table has counted. */
+const TABLE = 7;
+/** An item of Reverb's. */
+export const ITEM = 8;
+
+/** The version of the pieces. */
+const VERSION = 1;
+/** About how large a piece is. */
+const PIECE_BYTES = 1 << 20;
+
+/** Loads a fresh set of tables. */
+export class Pieces {
+  readonly #low: LowTables;
+  readonly #where: string;
+  readonly #paths: { readonly [field: number]: string };
+  readonly #piece = new MessageWriter();
+  /** Records of each field that the kernel has. */
+  readonly #loaded = { [CHUNK]: 0, [ITEM]: 0 };
+  readonly #written = { [CHUNK]: 0, [ITEM]: 0 };
+
+  /**
+   * Begins to load.
+   *
+   * @param where The operation, for errors.
+   * @param paths The files of the two kinds of records.
+   */
+  constructor(
+    low: LowTables,
+    where: string,
+    paths: { readonly [CHUNK]: string; readonly [ITEM]: string },
+    tables: readonly TableRecord[],
+  ) {
+    this.#low = low;
+    this.#where = where;
+    this.#paths = paths;
+    const piece = this.#piece;
+    piece.begin(BEGIN);
+    piece.number(1, VERSION);
+    piece.number(2, low.names.length);
+    piece.end();
+    for (const { name, inserts, samples, deletes, uniqueSamples, episodesDeleted } of tables) {
+      piece.begin(TABLE);
+      piece.text(1, name);
+      const counts = [inserts, samples, deletes, uniqueSamples, episodesDeleted];
+      for (const [k, count] of counts.entries()) piece.long(4 + k, count);
+      piece.end();
+    }
+  }
+
+  /** Adds a record. */
+  add(field: typeof CHUNK | typeof ITEM, record: Uint8Array): void {
+    const piece = this.#piece;
+    if (piece.length + record.length > PIECE_BYTES) this.#load();
+    piece.bytes(field, record);
+    this.#written[field]++;
+  }
+
+  /** Ends loading, and returns how many records there were. */
+  end(): { readonly chunks: number; readonly items: number } {
+    this.#load();
+    this.#piece.begin(END);
+    this.#piece.end();
+    this.#load();
+    this.#low.loadEnd();
+    return { chunks: this.#loaded[CHUNK], items: this.#loaded[ITEM] };
+  }
+
+  #load(): void {
+    const piece = this.#piece.message();
+    try {
+      this.#low.load(piece);
+    } catch (error) {
+      throw error instanceof ReplayError ? this.#inWords(error, piece) : error;
+    }
+    this.#piece.reset();
+    Object.assign(this.#loaded, this.#written);
+  }
+
+  #inWords(error: ReplayError, piece: Uint8Array): ReplayError {
+    const [field = 0, index = 0, rule = 0] = error.detail;
+    const made = (code: ReplayError["code"], why: string): ReplayError =>
+      new ReplayError(code, `${this.#where}: ${why}`, { cause: error });
+    if (error.status === EXRP_STATUS_DATA_MISMATCH) {
+      const name = show(this.#low.names[field] ?? "");
+      return made(
+        "snapshot-mismatch",
+        `the items of table ${name} have ${rule} bytes of data, but the table may have ${index} (maxBytes)`,
+      );
+    }
+    if (error.status !== EXRP_STATUS_DATA_CORRUPT) return error;
+    if (field === TABLE) {
+      const name = show(this.#low.names[index] ?? "");
+      const file = show(this.#paths[ITEM] ?? "");
+      return made(
+        "snapshot-corrupt",
+        `${file} has fewer items of table ${name} than its inserts without its deletes`,
+      );
+    }
+    if (field !== CHUNK && field !== ITEM) return error;
+    const records = [...fieldsOf(piece)].filter(({ number }) => number === field);
+    const record = records[index - this.#loaded[field]]?.bytes ?? new Uint8Array();
+    const why = (field === CHUNK ? chunkText : itemText)(record, rule);
+    return made("snapshot-corrupt", `${show(this.#paths[field])}, record ${index + 1}: ${why}`);
+  }
+}
+
+function chunkText(record: Uint8Array, rule: number): string {
+  const key = rule === 2 ? keyOfChunk(record) : undefined;
+  return key === undefined ? "it is no chunk" : `chunk ${key} comes for the second time`;
+}
+
+function itemText(record: Uint8Array, rule: number): string {
+  const found = rule === 1 ? undefined : headOfItem(record);
+  if (found === undefined) return "it is no item";
+  const { key, table, priority } = found;
+  const item = `item ${key} of table ${show(table)}`;
+  switch (rule) {
+    case 2:
+      return `${item} comes for the second time`;
+    case 3:
+      return `${item} is of a table that the checkpoint does not have`;
+    case 4:
+      return `${item} needs a chunk that the checkpoint does not have`;
+    case 5:
+      return `${item} refers to no chunk`;
+    case 6:
+      return `${item} has the priority ${priority}; a priority must be finite and not negative. Delete the item in Reverb, and take another checkpoint`;
+    case 7:
+      return `${item} has a time of insertion or a count of samples that can't be`;
+    default:
+      return `${item} is one more than the inserts of its table without the deletes`;
+  }
+}

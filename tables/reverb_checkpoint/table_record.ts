@@ -1,0 +1,125 @@
+/**
+ * What a checkpoint says of a table, as options of a table here.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
+import { minSize } from "../../pace/min_size.ts";
+import { PaceRule } from "../../pace/pace_rule.ts";
+import { queue } from "../../pace/queue.ts";
+import {
+  type CheckpointLimiter,
+  type CheckpointTable,
+  readTable,
+} from "../../reverb/checkpoint/messages.ts";
+import type { SelectorInfo } from "../../reverb/table_info.ts";
+import { newest, oldest } from "../../selectors/age_end.ts";
+import type { NativeSelector } from "../../selectors/native_selector.ts";
+import { power } from "../../selectors/power.ts";
+import { highestPriority, lowestPriority } from "../../selectors/priority_end.ts";
+import { uniform } from "../../selectors/uniform.ts";
+import type { TableOptions } from "../table_options.ts";
+
+/** A table of a checkpoint. */
+export interface TableRecord {
+  readonly name: string;
+  readonly options: TableOptions;
+  /** What it has counted since its last reset. */
+  readonly inserts: number;
+  readonly samples: number;
+  readonly deletes: number;
+  readonly uniqueSamples: number;
+  readonly episodesDeleted: number;
+  /** Its items, as the first versions have them. */
+  readonly oldItems: readonly Uint8Array[];
+}
+
+/**
+ * Reads the record of a table.
+ *
+ * @param where What stands before the words of an error: the file and the record.
+ */
+export function readTableRecord(where: string, record: Uint8Array): TableRecord {
+  const read = <T>(make: () => T): T => {
+    try {
+      return make();
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new ReplayError("snapshot-corrupt", `${where} can't be read: ${why}`, { cause });
+    }
+  };
+  const found: CheckpointTable = read(() => readTable(record));
+  const { name, limiter, maxTimesSampled, signature, oldItems } = found;
+  const wrong = (why: string): never => {
+    throw new ReplayError("snapshot-corrupt", `${where}: table ${show(name)} ${why}`);
+  };
+  if (limiter === undefined) return wrong("has no rate limiter");
+  const count = (what: string, value: bigint): number =>
+    value >= 0n && value <= 2n ** 53n ? Number(value) : wrong(`has ${value} ${what}`);
+  const inserts = count("inserts", limiter.inserts);
+  const deletes = count("deletes", limiter.deletes);
+  if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
+  return {
+    name,
+    options: {
+      maxSize: count("for max_size", found.maxSize),
+      ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
+      sampler: read(() => selectorOf(found.sampler)) ?? wrong("has an unknown sampler"),
+      remover: read(() => selectorOf(found.remover)) ?? wrong("has an unknown remover"),
+      limiter: limiterOf(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
+      ...signature === undefined ? {} : { signature },
+    },
+    inserts,
+    samples: count("samples", limiter.samples),
+    deletes,
+    uniqueSamples: count("unique samples", found.uniqueSamples),
+    episodesDeleted: count("deleted episodes", found.episodesDeleted),
+    oldItems,
+  };
+}
+
+function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | undefined {
+  switch (kind) {
+    case "fifo":
+      return oldest();
+    case "lifo":
+      return newest();
+    case "uniform":
+      return uniform();
+    case "prioritized":
+      return power({ exponent });
+    case "min-heap":
+      return lowestPriority();
+    case "max-heap":
+      return highestPriority();
+    default:
+      return undefined;
+  }
+}
+
+function limiterOf(
+  { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointLimiter,
+  size: number,
+  wrong: (why: string) => never,
+): PaceRule {
+  if (!(ratio > 0 && Number.isFinite(ratio))) {
+    return wrong(`has a rate limiter of ${ratio} samples for an insert`);
+  }
+  if (!(minDiff <= maxDiff)) {
+    return wrong(`has a rate limiter without room between ${minDiff} and ${maxDiff}`);
+  }
+  const largest = Number.MAX_VALUE;
+  const differenceMin = minDiff <= -largest ? -Infinity : minDiff;
+  const differenceMax = maxDiff >= largest ? Infinity : maxDiff;
+  if (ratio === 1 && size >= 1 && differenceMin === -Infinity && differenceMax === Infinity) {
+    return minSize(size);
+  }
+  const isQueue = ratio === 1 && size === 1 && differenceMin === 0 && differenceMax >= 1;
+  if (isQueue && Number.isSafeInteger(differenceMax)) return queue(differenceMax);
+  // Reverb may have such numbers as samplesPerInsert() refuses, as its class RateLimiter takes any.
+  const options = { ratio, minSize: size, error: `[${differenceMin}, ${differenceMax}]` };
+  const numbers = { ratio, minSize: size, differenceMin, differenceMax };
+  return new PaceRule("samplesPerInsert", options, numbers);
+}
