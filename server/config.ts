@@ -23,6 +23,7 @@ import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
 import type { TableOptions } from "../tables/table_options.ts";
+import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkLimits, type ServeLimits } from "./serve_limits.ts";
 
 /** A whole file, as {@linkcode readConfig} reads it. */
@@ -35,6 +36,8 @@ export interface ServerConfig {
   readonly seed?: number;
   /** What clients may take. */
   readonly limits: ServeLimits;
+  /** Where checkpoints are written, and which one is loaded. */
+  readonly checkpoint?: CheckpointOptions;
   /** The tables by name. */
   readonly tables: Readonly<Record<string, TableOptions>>;
 }
@@ -223,13 +226,23 @@ export function readConfig(text: string): ServerConfig {
     throw new TypeError(`the configuration is no JSON: ${(error as Error).message}`);
   }
   const config = fieldsOf("the configuration", value);
-  checkOptions("the configuration", config, ["hostname", "port", "seed", "limits", "tables"]);
-  const { hostname = "127.0.0.1", port = 0, seed, limits = {} } = config;
+  checkOptions("the configuration", config, [
+    "hostname",
+    "port",
+    "seed",
+    "limits",
+    "checkpoint",
+    "tables",
+  ]);
+  const { hostname = "127.0.0.1", port = 0, seed, limits = {}, checkpoint } = config;
   if (typeof hostname !== "string" || hostname === "") {
     throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
   }
   const checked = fieldsOf("limits", limits);
   checkLimits("limits", checked);
+  if (checkpoint !== undefined) {
+    checkCheckpointOptions("checkpoint", checkpoint as CheckpointOptions);
+  }
   const tables = Object.entries(fieldsOf("tables", config["tables"]));
   checkTableNames("tables", tables.map(([name]) => name));
   return {
@@ -237,6 +250,7 @@ export function readConfig(text: string): ServerConfig {
     port: checkInteger("port", port, 0, 65_535),
     ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
     limits: checked,
+    ...checkpoint === undefined ? {} : { checkpoint: checkpoint as CheckpointOptions },
     tables: Object.fromEntries(
       tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)]),
     ),

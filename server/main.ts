@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ReplayError } from "../base/errors.ts";
 import { deno } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { Tables } from "../tables/tables.ts";
@@ -17,7 +18,8 @@ Serves the tables of a configuration file to Reverb's clients. docs/reverb.md sa
   --port=NUMBER      the port, instead of the file's; 0 takes a free one
   --help             prints this
 
-SIGINT or SIGTERM stops the server: items that were confirmed are in the tables, and clients try again elsewhere. A second one ends it at once.`;
+SIGINT or SIGTERM stops the server: items that were confirmed are in the last checkpoint, if the file names a folder for them. A second signal ends it
+at once.`;
 
 /** What the arguments say. */
 interface Arguments {
@@ -72,6 +74,9 @@ async function start(config: ServerConfig, args: Arguments): Promise<ReverbServe
     hostname: args.hostname ?? config.hostname,
     port: args.port === undefined ? config.port : Number(args.port),
     limits: config.limits,
+    onError: (error) =>
+      console.error(error instanceof ReplayError ? `serve: ${error.message}` : error),
+    ...config.checkpoint === undefined ? {} : { checkpoint: config.checkpoint },
   });
 }
 
@@ -95,11 +100,20 @@ export async function main(platform: typeof Deno): Promise<number> {
     console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   }
+  if (server.loaded.path !== undefined) {
+    const count = server.figures().tables.reduce((sum, { size }) => sum + size, 0);
+    console.log(`loaded ${count} items from ${server.loaded.path}`);
+  }
   console.log(`serving ${Object.keys(config.tables).join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
   const signal = await untilSignal(platform);
   console.log(`${signal}: stopping`);
-  await server.stop();
+  try {
+    await server.stop();
+  } catch (error) {
+    console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
   console.log("stopped");
   return 0;
 }

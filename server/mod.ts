@@ -24,6 +24,7 @@ export { ReverbServer, serve } from "./serve.ts";
 export type { ServeOptions, StopOptions } from "./serve.ts";
 export type { ServeLimits } from "./serve_limits.ts";
 export type { Checkpointer } from "./service.ts";
+export type { CheckpointOptions, LoadedCheckpoint } from "./checkpoints/checkpoints.ts";
 export { readConfig } from "./config.ts";
 export type { ServerConfig } from "./config.ts";
 export type { CallFigures, LimiterFigures, ServerFigures, TableFigures } from "./figures.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 import { checkInteger, showUnlike } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures } from "./figures.ts";
 import { GrpcConnection } from "./grpc/calls.ts";
@@ -12,6 +13,13 @@ import { Pump, type PumpedConnection } from "./pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
 import { checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
+import {
+  checkCheckpointOptions,
+  type CheckpointOptions,
+  type Checkpoints,
+  type LoadedCheckpoint,
+  openCheckpoints,
+} from "./checkpoints/checkpoints.ts";
 import { type Checkpointer, Service } from "./service.ts";
 import { Http1Connection, type Page, plain } from "./web/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
@@ -25,7 +33,12 @@ export interface ServeOptions {
   readonly hostname?: string;
   /** The port; 0, the default, takes a free one. */
   readonly port?: number;
-  /** Who writes checkpoints. Without one, `checkpoint()` of a client is refused, as by Reverb's server. */
+  /**
+   * Where checkpoints are written, and which one is loaded now. Without it, `checkpoint()` of a client is refused, as by a server of Reverb's that has no
+   * checkpointer.
+   */
+  readonly checkpoint?: CheckpointOptions;
+  /** Who writes checkpoints instead, such as into a store of your own. */
   readonly checkpointer?: Checkpointer;
   /** What clients may take. */
   readonly limits?: ServeLimits;
@@ -78,21 +91,46 @@ export class ReverbServer implements AsyncDisposable {
   readonly #onError: (error: unknown) => void;
   #pump: Pump | undefined;
   #opened = 0;
+  #checkpoints: Checkpoints | undefined;
+  #loaded: LoadedCheckpoint = { path: undefined, damaged: [] };
   #stopped: Promise<void> | undefined;
 
-  private constructor(hostname: string, options: ServeOptions) {
+  private constructor(
+    hostname: string,
+    options: ServeOptions,
+    checkpoints: Checkpoints | undefined,
+  ) {
     this.hostname = hostname;
     this.#tables = options.tables;
-    this.#onError = options.onError ?? ((error) => console.error(error));
-    this.#service = new Service(this.#tables, options.checkpointer, this.#onError);
+    this.#onError = onErrorOf(options);
+    this.#checkpoints = checkpoints;
+    this.#service = new Service(
+      this.#tables,
+      checkpoints ?? options.checkpointer,
+      this.#onError,
+    );
   }
 
   /** {@linkcode serve} calls this. */
   static async start(options: ServeOptions): Promise<ReverbServer> {
+    const { tables, checkpoint } = options;
+    if (checkpoint === undefined) return await ReverbServer.#listen(options);
+    const { checkpoints, loaded } = await openCheckpoints(tables, checkpoint, onErrorOf(options));
+    try {
+      const server = await ReverbServer.#listen(options, checkpoints);
+      server.#loaded = loaded;
+      return server;
+    } catch (error) {
+      await checkpoints?.close(false);
+      throw error;
+    }
+  }
+
+  static async #listen(options: ServeOptions, checkpoints?: Checkpoints): Promise<ReverbServer> {
     const { hostname = "127.0.0.1", port = 0 } = options;
     const limits = fillLimits(options.limits ?? {});
     const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
-    const server = new ReverbServer(hostname, options);
+    const server = new ReverbServer(hostname, options, checkpoints);
     const held = new HeldBytes(limits.bytesInFlight);
     const settle = (): void => server.#service.settle();
     server.#pump = await Pump.listen({
@@ -145,6 +183,44 @@ export class ReverbServer implements AsyncDisposable {
     return `${host}:${this.port}`;
   }
 
+  /** What it began with: the path that was loaded, and newer checkpoints that are damaged. */
+  get loaded(): LoadedCheckpoint {
+    return this.#loaded;
+  }
+
+  /**
+   * Writes a checkpoint of all tables, as `checkpoint()` of a client does. Calls of clients go on meanwhile.
+   *
+   * @returns Its path, once it is on the disk.
+   * @throws {ReplayError} `order` if the server has no `checkpoint.folder`; `file`, `permission` or `memory`. Older checkpoints are then as they were.
+   * @example
+   * ```ts
+   * import { serve } from "@exrp/replay/server";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * const folder = await Deno.makeTempDir();
+   * const options = { tables: { replay: { maxSize: 100 } } };
+   * using tables = await Tables.create(options);
+   * await tables.insert({ reward: 1 }, { replay: 1 });
+   * const server = await serve({ tables, checkpoint: { folder, onStop: false } });
+   * const path = await server.checkpoint();
+   * await server.stop();
+   *
+   * using others = await Tables.create(options);
+   * const next = await serve({ tables: others, checkpoint: { folder, onStop: false } });
+   * assertEquals([next.loaded.path, others.table("replay").size], [path, 1]);
+   * await next.stop();
+   * await Deno.remove(folder, { recursive: true });
+   * ```
+   */
+  async checkpoint(): Promise<string> {
+    if (this.#checkpoints === undefined) {
+      throw new ReplayError("order", "checkpoint(): the server has no checkpoint.folder");
+    }
+    return await this.#checkpoints.save();
+  }
+
   /** The figures that metrics and the status page show. */
   figures(): ServerFigures {
     return {
@@ -162,9 +238,10 @@ export class ReverbServer implements AsyncDisposable {
 
   /**
    * Stops gracefully: takes no new connections and calls, ends streams of samples, and lets inserts that have begun be confirmed. Items
-   * that were confirmed are in the tables, which go on without the server. Clients see UNAVAILABLE and try again.
+   * that were confirmed are in the tables, which go on without the server, and in the last checkpoint. Clients see UNAVAILABLE and try again.
    *
-   * @returns A promise that resolves once all connections are closed.
+   * @returns A promise that resolves once all connections are closed and the last checkpoint is on the disk.
+   * @throws {ReplayError} `file`, `permission` or `memory` if the last checkpoint can't be written. The server is stopped then, too.
    */
   stop(options: StopOptions = {}): Promise<void> {
     checkOptions("stop()", options, ["graceMs"]);
@@ -209,6 +286,7 @@ export class ReverbServer implements AsyncDisposable {
     }
     this.#service.endInserts(true);
     await stopped;
+    await this.#checkpoints?.close(true);
   }
 }
 
@@ -263,6 +341,10 @@ function tickOf(...times: readonly number[]): number {
   return Math.max(5, Math.min(2000, Math.floor(Math.min(...times) / 8)));
 }
 
+function onErrorOf({ onError }: ServeOptions): (error: unknown) => void {
+  return onError ?? ((error) => console.error(error));
+}
+
 function isLoopback(hostname: string): boolean {
   return /^127\.|^::1$|^localhost$/.test(hostname);
 }
@@ -275,6 +357,7 @@ function isLoopback(hostname: string): boolean {
  * @returns The server, once it listens. Dispose of it to stop it; the tables stay.
  * @throws {TypeError} For an option that is unknown or of the wrong kind.
  * @throws {RangeError} For a port or a limit out of its range.
+ * @throws {ReplayError} Where a checkpoint can't be loaded, or another server has the folder (`busy`).
  * @throws {Error} Where the system refuses: the address is in use, or may not be listened on.
  * @example
  * ```ts
@@ -293,6 +376,7 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     "tables",
     "hostname",
     "port",
+    "checkpoint",
     "checkpointer",
     "limits",
     "onError",
@@ -300,6 +384,12 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
   const { tables, limits = {} } = options;
   if (!(tables instanceof Tables)) {
     throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
+  }
+  if (options.checkpoint !== undefined) {
+    checkCheckpointOptions("serve(): checkpoint", options.checkpoint);
+    if (options.checkpointer !== undefined) {
+      throw new TypeError("serve() takes checkpoint or checkpointer, got both");
+    }
   }
   checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
   checkLimits("serve(): limits", limits);

@@ -9,6 +9,7 @@
  * @module
  */
 import { create, toBinary } from "@bufbuild/protobuf";
+import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import {
   CheckpointRequestSchema,
@@ -240,11 +241,21 @@ export class Service implements InsertOwner, SampleOwner {
         "no Checkpointer configured for the replay service.",
       );
     }
-    const checkpointPath = await this.#checkpointer.save();
-    return toBinary(
-      CheckpointResponseSchema,
-      create(CheckpointResponseSchema, { checkpointPath }),
-    );
+    try {
+      const checkpointPath = await this.#checkpointer.save();
+      return toBinary(
+        CheckpointResponseSchema,
+        create(CheckpointResponseSchema, { checkpointPath }),
+      );
+    } catch (error) {
+      if (!(error instanceof ReplayError)) throw error;
+      // The client hears why, and so does whoever runs the server.
+      this.#onError(error);
+      throw new CallError(
+        error.code === "memory" ? Status.resourceExhausted : Status.internal,
+        error.message,
+      );
+    }
   }
 }
 

@@ -27,7 +27,7 @@ export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): 
   const operation = "serialize()";
   const files = filesFor(operation);
   const path = pathOf(operation, target, files);
-  checkPermitted(path, files);
+  checkPermitted(operation, path, files);
   removeAbandoned(path, files);
   using file = new NewFile(operation, path, files);
   for (const piece of pieces) file.write(piece);
@@ -44,7 +44,7 @@ export async function writeToFileLater(
   const operation = "serialize()";
   const files = filesFor(operation);
   const path = pathOf(operation, target, files);
-  checkPermitted(path, files);
+  checkPermitted(operation, path, files);
   removeAbandoned(path, files);
   await writeNewFile(operation, path, files, pieces);
 }
@@ -202,13 +202,13 @@ export function pathOf(operation: string, target: string | URL, files: Files): s
 }
 
 /** Asks for all that is needed before anything is written. */
-export function checkPermitted(path: string, files: Files): void {
+export function checkPermitted(operation: string, path: string, files: Files): void {
   const folder = files.path.dirname(path);
   const lacking = files.lacking(folder);
   if (lacking.length === 0) return;
   throw new ReplayError(
     "permission",
-    `serialize(): to save ${
+    `${operation}: to save ${
       show(path)
     } the program must be allowed to write and to read its folder, because a new file beside it takes its place; run with ${
       lacking.map((name) => `--allow-${name}=${folder}`).join(" ")

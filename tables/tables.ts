@@ -420,7 +420,7 @@ export class Tables implements Disposable {
    *
    * await large.insert(6, { steps: 1 });
    * const bytes = await large.serialize();
-   * await assertRejects(() => small.unserialize(bytes), ReplayError, "which is not here");
+   * await assertRejects(() => small.unserialize(bytes), ReplayError, "maxSize is 1");
    * assertEquals(small.table("steps").size, 1);
    * ```
    */

@@ -1,0 +1,271 @@
+/**
+ * The checkpoints of a server: written on demand, from time to time and when it stops, and loaded when it starts.
+ *
+ * Invariants: 1. A checkpoint has everything that was confirmed before it was asked for. 2. One is written at a time; whoever asks meanwhile
+ * waits for the next one, which answers all who wait.
+ *
+ * @module
+ */
+
+import { checkBoolean, checkInteger, show } from "../../base/checks.ts";
+import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
+import { checkOptions } from "../../base/option_names.ts";
+import { platformFiles } from "../../base/files.ts";
+import { dispose } from "../../base/platform.ts";
+import { filesFor, pathOf } from "../../snapshot/file.ts";
+import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
+import type { Checkpointer } from "../service.ts";
+import { CheckpointFolder } from "./checkpoint_folder.ts";
+
+/** Where a server writes checkpoints, and when. {@linkcode serve} takes it. */
+export interface CheckpointOptions {
+  /** The folder, which is made if there is none. Each server needs its own. Files in it that the server did not write are never touched. */
+  readonly folder?: string | URL;
+  /** How many checkpoints stay, 1 or more; 3 by default. */
+  readonly keep?: number;
+  /** Milliseconds between two checkpoints that the server writes by itself, 100 or more. It writes none by default. */
+  readonly everyMs?: number;
+  /** Whether the server writes a checkpoint when it stops; true by default. */
+  readonly onStop?: boolean;
+  /** Whether the newest whole checkpoint of the folder is loaded when the server starts; true by default. */
+  readonly load?: boolean;
+  /**
+   * What the tables begin with while the folder has no checkpoint: the path of a file, which is a snapshot of tables or a checkpoint of another
+   * folder; or of a folder, which is a checkpoint of Reverb's own server.
+   */
+  readonly from?: string | URL;
+}
+
+const NAMES = ["folder", "keep", "everyMs", "onStop", "load", "from"];
+
+/** What means that a file is damaged, so that the one before it is tried. */
+const DAMAGES: readonly ReplayErrorCode[] = [
+  "snapshot-corrupt",
+  "snapshot-truncated",
+  "snapshot-foreign",
+  "file",
+];
+
+/** How often a checkpoint looks whether a snapshot that the program itself writes has ended. */
+const BUSY_STEP_MS = 10;
+
+/** Throws unless these are options of checkpoints. */
+export function checkCheckpointOptions(where: string, options: CheckpointOptions): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${where} must be an object with a folder, got ${show(options)}`);
+  }
+  checkOptions(where, options, NAMES);
+  const { folder, keep, everyMs, onStop, load, from } = options;
+  for (const [name, path] of [["folder", folder], ["from", from]] as const) {
+    const isPath = path === undefined || path instanceof URL ||
+      (typeof path === "string" && path !== "");
+    if (!isPath) throw new TypeError(`${where}.${name} must be a path, got ${show(path)}`);
+  }
+  if (folder === undefined) {
+    if (from === undefined) throw new TypeError(`${where} needs a folder`);
+    const other = NAMES.find((name) =>
+      name !== "from" && options[name as keyof CheckpointOptions] !== undefined
+    );
+    if (other !== undefined) throw new TypeError(`${where}.${other} needs ${where}.folder`);
+  }
+  if (keep !== undefined) checkInteger(`${where}.keep`, keep, 1, 2 ** 31 - 1);
+  if (everyMs !== undefined) checkInteger(`${where}.everyMs`, everyMs, 100, 2 ** 31 - 1);
+  if (onStop !== undefined) checkBoolean(`${where}.onStop`, onStop);
+  if (load !== undefined) checkBoolean(`${where}.load`, load);
+}
+
+/** What a server began with; {@linkcode ReverbServer.checkpoint} has an example. */
+export interface LoadedCheckpoint {
+  /** The path that was loaded; undefined if there was nothing to load. */
+  readonly path: string | undefined;
+  /** Newer checkpoints that are damaged, each with the reason. */
+  readonly damaged: readonly { readonly path: string; readonly reason: string }[];
+}
+
+/** Loads what a server begins with, and takes its folder. */
+export async function openCheckpoints(
+  tables: Tables,
+  options: CheckpointOptions,
+  onError: (error: unknown) => void,
+): Promise<{ readonly checkpoints?: Checkpoints; readonly loaded: LoadedCheckpoint }> {
+  if (options.folder === undefined) {
+    return { loaded: { path: await loadFrom(tables, options.from), damaged: [] } };
+  }
+  const folder = CheckpointFolder.open(options.folder, lowOf(tables).kernel);
+  try {
+    const loaded = options.load === false
+      ? { path: undefined, damaged: [] }
+      : await loadNewest(tables, folder, options.from);
+    for (const { path, reason } of loaded.damaged) {
+      const message = `${show(path)} is damaged, so an older checkpoint was loaded: ${reason}`;
+      onError(new ReplayError("snapshot-corrupt", message));
+    }
+    return { checkpoints: new Checkpoints(tables, folder, options, loaded, onError), loaded };
+  } catch (error) {
+    folder[dispose]();
+    throw error;
+  }
+}
+
+async function loadNewest(
+  tables: Tables,
+  folder: CheckpointFolder,
+  from: string | URL | undefined,
+): Promise<LoadedCheckpoint> {
+  const files = folder.list();
+  if (files.length === 0) return { path: await loadFrom(tables, from), damaged: [] };
+  checkEmpty(tables, `${show(folder.path)} has checkpoints`);
+  const damaged: { path: string; reason: string }[] = [];
+  for (const { path } of files) {
+    try {
+      await tables.unserialize(path);
+      return { path, damaged };
+    } catch (error) {
+      if (!(error instanceof ReplayError)) throw error;
+      if (!DAMAGES.includes(error.code)) {
+        throw new ReplayError(error.code, `${show(path)}: ${error.message}`, { cause: error });
+      }
+      damaged.push({ path, reason: error.message });
+    }
+  }
+  const [first] = damaged;
+  throw new ReplayError(
+    "snapshot-corrupt",
+    `none of ${files.length} checkpoints in ${show(folder.path)} can be loaded; the newest, ${
+      show(first?.path)
+    }: ${first?.reason}. To begin without them, say load: false`,
+  );
+}
+
+/** Loads what tables begin with. Returns its path. */
+async function loadFrom(
+  tables: Tables,
+  from: string | URL | undefined,
+): Promise<string | undefined> {
+  if (from === undefined) return undefined;
+  const files = filesFor("checkpoint.from");
+  const path = pathOf("checkpoint.from", from, files);
+  checkEmpty(tables, `checkpoint.from is ${show(path)}`);
+  if (isFolder(path)) {
+    throw new ReplayError(
+      "file",
+      `checkpoint.from: ${show(path)} is a folder; needed is a file that tables were saved to`,
+    );
+  }
+  await tables.unserialize(path);
+  return path;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    platformFiles()?.list(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Throws if something would be lost by loading. */
+function checkEmpty(tables: Tables, why: string): void {
+  const full = tables.names.find((name) => tables.table(name).size > 0);
+  if (full === undefined) return;
+  throw new ReplayError(
+    "order",
+    `serve(): ${why}, but table ${show(full)} has ${
+      tables.table(full).size
+    } items already; serve empty tables to load it, or say load: false to keep these`,
+  );
+}
+
+/** Writes checkpoints of tables into a folder. */
+export class Checkpoints implements Checkpointer {
+  readonly #tables: Tables;
+  readonly #folder: CheckpointFolder;
+  readonly #keep: number;
+  readonly #everyMs: number | undefined;
+  readonly #onStop: boolean;
+  readonly #damaged: ReadonlySet<string>;
+  readonly #onError: (error: unknown) => void;
+  #number: number;
+  #current: Promise<unknown> = Promise.resolve();
+  #next: Promise<string> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+
+  /** {@linkcode openCheckpoints} makes it. */
+  constructor(
+    tables: Tables,
+    folder: CheckpointFolder,
+    { keep = 3, everyMs, onStop = true }: CheckpointOptions,
+    { damaged }: LoadedCheckpoint,
+    onError: (error: unknown) => void,
+  ) {
+    this.#tables = tables;
+    this.#folder = folder;
+    this.#keep = keep;
+    this.#everyMs = everyMs;
+    this.#onStop = onStop;
+    this.#onError = onError;
+    const files = folder.list();
+    const broken = new Set(damaged.map(({ path }) => path));
+    this.#damaged = new Set(files.filter(({ path }) => broken.has(path)).map(({ name }) => name));
+    this.#number = (files[0]?.number ?? 0) + 1;
+    this.#startTimer();
+  }
+
+  /** @inheritDoc */
+  save(): Promise<string> {
+    if (this.#next === undefined) {
+      const next = this.#current.then(() => {
+        this.#next = undefined;
+        return this.#write();
+      });
+      this.#next = next;
+      this.#current = next.catch(() => {});
+    }
+    return this.#next;
+  }
+
+  async #write(): Promise<string> {
+    while (lowOf(this.#tables).isSaving) await delay(BUSY_STEP_MS);
+    const path = await this.#folder.write(
+      this.#number++,
+      (mark) => writeCheckpoint(this.#tables, mark),
+    );
+    try {
+      this.#folder.removeOld(this.#keep, this.#damaged);
+    } catch (error) {
+      // The checkpoint itself is whole.
+      this.#onError(error);
+    }
+    return path;
+  }
+
+  #startTimer(): void {
+    if (this.#everyMs === undefined || this.#isClosed) return;
+    this.#timer = setTimeout(async () => {
+      try {
+        await this.save();
+      } catch (error) {
+        this.#onError(error);
+      }
+      this.#startTimer();
+    }, this.#everyMs);
+  }
+
+  /** Writes the last checkpoint, if that is wanted, and lets the folder go. */
+  async close(isLast: boolean): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    try {
+      if (isLast && this.#onStop) await this.save();
+      await this.#current;
+    } finally {
+      this.#folder[dispose]();
+    }
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
