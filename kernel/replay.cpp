@@ -422,10 +422,9 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
     const uint32_t begin = picks.policy().validBegin(first);
     if (position < begin) position = begin;
   }
-  // A block at a time, where every record begins a pick and none has a priority of its own.
-  const bool inRuns = stride == 1 && !initial_.inUse();
-  uint32_t run = stride;
-  for (; position < valid; position += run) {
+  // A block at a time, where every record begins a pick.
+  const bool inRuns = stride == 1 && valid - position > 1;
+  for (uint32_t run = stride; position < valid; position += run) {
     // The last blocks are at hand, as picks become valid near the end; further back, the index finds them.
     const uint32_t ordinal = store_.ordinalOf(position);
     const uint32_t last = store_.head(entry.lastBlock).ordinal();
@@ -436,12 +435,28 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
     if (inRuns) {
       run = store_.blockLength() - store_.within(position);
       if (run > valid - position) run = valid - position;
-      if (run == 1) picks.push(slot);
-      else picks.pushRun(slot, run);
-      continue;
+      pushRun(picks, slot, run);
+    } else {
+      picks.push(slot);
+      if (initial_.has(slot)) picks.setFirstPriority(initial_.get(slot));
     }
-    picks.push(slot);
-    if (const double priority = initial_.get(slot); priority >= 0) picks.setFirstPriority(priority);
+  }
+}
+
+/// Pushes `count` picks, which begin in the slots from `slot` on, as one by one would do it. So those that have a priority of their own and those that
+/// have none come in runs of their kind, as one may raise the priority with which the next without one begins.
+void Replay::pushRun(PickTable& picks, uint32_t slot, uint32_t count) {
+  // A journal tells of each pick's priority right after the pick.
+  const bool oneByOne = initial_.inUse() && picks.journal().isOpen();
+  for (uint32_t run = 0; count > 0; slot += run, count -= run) {
+    run = oneByOne ? 1 : initial_.inUse() ? initial_.countAlike(slot, count) : count;
+    if (run == 1) {
+      picks.push(slot);
+      if (initial_.has(slot)) picks.setFirstPriority(initial_.get(slot));
+    } else {
+      picks.pushRun(slot, run);
+      if (initial_.has(slot)) picks.setFirstPriorities(initial_, slot, run);
+    }
   }
 }
 

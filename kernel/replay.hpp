@@ -324,6 +324,7 @@ class Replay {
   void endAtLastState(uint32_t episode);
   void pushPicks(uint32_t episode, uint32_t countBefore);
   void pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefore);
+  void pushRun(PickTable& picks, uint32_t slot, uint32_t count);
   int32_t checkBlocks(uint32_t episode) const;
   int32_t checkBirths(uint32_t episode) const;
 

@@ -44,6 +44,13 @@ class InitialPriorities {
   void set(uint32_t slot, double priority) { bits_[slot] = priority < 0 ? 0 : bitsOf(priority) + 1; }
   /// What was given, or `none`.
   double get(uint32_t slot) const { return inUse_ ? fromBits(bits_[slot]) : none; }
+  bool has(uint32_t slot) const { return inUse_ && bits_[slot] != 0; }
+  /// How many of `count` slots from `slot` on have a priority, where the first has one; else how many have none. Once in use.
+  uint32_t countAlike(uint32_t slot, uint32_t count) const {
+    uint32_t alike = 1;
+    while (alike < count && (bits_[slot + alike] != 0) == (bits_[slot] != 0)) ++alike;
+    return alike;
+  }
   double memoryBytes() const { return inUse_ ? bits_.takenBytes(bits_.committed()) : 0; }
 
   static constexpr double none = -1;

@@ -57,6 +57,21 @@ void PickTable::setFirstPriority(double priority) {
   journal_.add(halves[0], halves[1]);
 }
 
+void PickTable::setFirstPriorities(const InitialPriorities& priorities, uint32_t slot, uint32_t count) {
+  constexpr uint32_t pieceMax = 64;
+  uint32_t index[pieceMax];
+  double priority[pieceMax];
+  for (uint32_t done = 0; done < count;) {
+    const uint32_t piece = count - done < pieceMax ? count - done : pieceMax;
+    for (uint32_t k = 0; k < piece; ++k) {
+      index[k] = count_ - count + done + k;
+      priority[k] = priorities.get(slot + done + k);
+    }
+    for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->setPriority(index, priority, piece);
+    done += piece;
+  }
+}
+
 void PickTable::popLast() {
   const uint32_t last = --count_;
   indices_.set(slots_[last], 0);

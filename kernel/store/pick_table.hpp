@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernel/base/packed_numbers.hpp"
+#include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/journal.hpp"
 #include "kernel/store/pick_policy.hpp"
 #include "kernel/store/store.hpp"
@@ -47,6 +48,8 @@ class PickTable {
   void pushRun(uint32_t slot, uint32_t count);
   /// Gives the last pick its first priority, with every selector.
   void setFirstPriority(double priority);
+  /// The same for the last `count` picks, which begin in the slots from `slot` on and all have a priority. The journal is not open.
+  void setFirstPriorities(const InitialPriorities& priorities, uint32_t slot, uint32_t count);
   /// Removes the picks at positions below `end` of an episode that goes whole. They are from `begin` on, whose block is `firstBlock`. The
   /// oldest goes first.
   void removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
