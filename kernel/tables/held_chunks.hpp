@@ -5,16 +5,17 @@
 //
 // Thread safety: none of its own.
 // Invariants: each key is there once; the holder has one reference to each chunk.
-// Cost: a cache miss or two a key; sweep() walks through all places. It never shrinks below what it once held.
+// Cost: a cache miss or two a key. sweep() looks at each chunk once: those that stay were named by the client's message, and those that go came
+// before. It never shrinks below what it once held.
 // A failure of prepare() changes nothing.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "kernel/base/queue.hpp"
 #include "kernel/base/scratch.hpp"
 #include "kernel/tables/chunk_store.hpp"
+#include "kernel/tables/key_map.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {
@@ -45,41 +46,25 @@ class HeldChunks {
   struct Held {
     uint64_t key;
     uint64_t mark;
-    uint64_t born;  // the message with which it came, by a number of the caller's
-    Chunk* chunk;  // null: no chunk here
+    Chunk* chunk;
   };
 
-  explicit HeldChunks(uint64_t secret) : secret_(secret) {}
+  explicit HeldChunks(uint64_t secret) : numberOf_(secret) {}
 
   /// Makes room for `more` chunks beside those that are there.
-  bool prepare(uint64_t more) {
-    if (count_ + more <= room_) return true;
-    const uint64_t wanted = std::bit_ceil((count_ + more) * 2 + 4);
-    Scratch<Held> old;
-    if (wanted >> 32 != 0 || !old.commit(static_cast<size_t>(wanted))) return false;
-    old.swap(places_);
-    const size_t before = mask_;
-    const bool wasEmpty = room_ == 0;
-    mask_ = static_cast<size_t>(wanted) - 1;
-    room_ = wanted / 2;
-    count_ = 0;
-    for (size_t at = 0; !wasEmpty && at <= before; ++at) {
-      if (old[at].chunk != nullptr) put(old[at]);
-    }
-    return true;
-  }
+  bool prepare(uint32_t more) { return held_.commit(size_t{count_} + more) && numberOf_.prepare(uint64_t{count_} + more); }
 
   /// Null where there is no such chunk.
   Held* find(uint64_t key) {
-    if (count_ == 0) return nullptr;
-    for (size_t at = placeOf(key); places_[at].chunk != nullptr; at = (at + 1) & mask_) {
-      if (places_[at].key == key) return &places_[at];
-    }
-    return nullptr;
+    const uint32_t number = numberOf_.find(key, [this](uint32_t each) { return held_[each].key; });
+    return number == KeyMap::none ? nullptr : &held_[number];
   }
   /// Adds a chunk that is not there; prepare() has made room.
-  void add(uint64_t key, uint64_t born, Chunk* chunk) { put({key, 0, born, chunk}); }
-  /// A number that no chunk has for its mark or its birth.
+  void add(uint64_t key, Chunk* chunk) {
+    numberOf_.add(key, count_);
+    held_[count_++] = {key, 0, chunk};
+  }
+  /// A number that no chunk has for its mark.
   uint64_t newMark() { return ++mark_; }
 
   /// Collects the chunks that a FlatTrajectory names, each once, in the order in which it names them. Status::message where it is damaged,
@@ -121,53 +106,36 @@ class HeldChunks {
   /// Takes out what `goes(held)` says, and tells `gone(chunk)` of it.
   template <typename Goes, typename Gone>
   void sweep(Goes goes, Gone gone) {
-    if (count_ == 0) return;
-    size_t free = 0;  // before anything goes: no chunk's way from its own place leads over it
-    while (places_[free].chunk != nullptr) ++free;
-    bool isAny = false;
-    for (size_t at = 0; at <= mask_; ++at) {
-      if (places_[at].chunk == nullptr || !goes(places_[at])) continue;
-      gone(places_[at].chunk);
-      places_[at].chunk = nullptr;
-      --count_;
-      isAny = true;
+    for (uint32_t number = count_; number-- > 0;) {
+      if (!goes(held_[number])) continue;
+      gone(held_[number].chunk);
+      takeOut(number);  // the last one, which stays, takes its number
     }
-    if (isAny) close(free);
+  }
+  /// Takes out what was added since there were `count` chunks, if nothing went since then, and tells `gone(chunk)` of it.
+  template <typename Gone>
+  void cut(uint32_t count, Gone gone) {
+    while (count_ > count) {
+      gone(held_[count_ - 1].chunk);
+      takeOut(count_ - 1);
+    }
   }
 
-  uint64_t count() const { return count_; }
-  double memoryBytes() const { return places_.memoryBytes(); }
+  uint32_t count() const { return count_; }
+  double memoryBytes() const { return held_.memoryBytes() + numberOf_.memoryBytes(); }
 
  private:
-  size_t placeOf(uint64_t key) const {
-    uint64_t z = key ^ secret_;
-    z = (z ^ (z >> 32)) * 0xD6E8FEB86659FD93u;
-    return static_cast<size_t>(z ^ (z >> 32)) & mask_;
-  }
-  void put(const Held& held) {
-    size_t at = placeOf(held.key);
-    while (places_[at].chunk != nullptr) at = (at + 1) & mask_;
-    places_[at] = held;
-    ++count_;
-  }
-  /// Moves every chunk to the first free place from its own on, as gaps have come. It begins behind a place that was free all the time: so
-  /// whatever a chunk's way leads over has been moved before it.
-  void close(size_t free) {
-    for (size_t step = 1; step <= mask_; ++step) {
-      Held& from = places_[(free + step) & mask_];
-      if (from.chunk == nullptr) continue;
-      const Held moved = from;
-      from.chunk = nullptr;
-      --count_;
-      put(moved);
-    }
+  void takeOut(uint32_t number) {
+    const uint32_t last = --count_;
+    numberOf_.remove(held_[number].key, number);
+    if (number == last) return;
+    held_[number] = held_[last];
+    numberOf_.renumber(held_[number].key, last, number);
   }
 
-  Scratch<Held> places_;
-  const uint64_t secret_;
-  size_t mask_ = 0;
-  uint64_t room_ = 0;
-  uint64_t count_ = 0;
+  Scratch<Held> held_;
+  KeyMap numberOf_;
+  uint32_t count_ = 0;
   uint64_t mark_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // How Tables takes in an InsertStreamRequest: chunks, then items, then the keys of the chunks that the client keeps.
 //
-// read() changes nothing that can be seen: it adds the message's chunks to those that the inserter holds, with the message's number, and makes
-// the bodies of its items. If anything is wrong, both go again.
+// read() changes nothing that can be seen: it adds the message's chunks to those that the inserter holds, and makes the bodies of its items. If
+// anything is wrong, both go again.
 #include <cmath>
 
 #include "kernel/base/priority.hpp"
@@ -21,14 +21,14 @@ Status noMessage(ByteSpan message) { return fail(Status::message, static_cast<do
 
 Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double now) {
   if (loader_ != nullptr) return fail(Status::order);
-  const uint64_t birth = inserter.held.newMark();
+  const uint32_t heldBefore = inserter.held.count();
   const uint64_t kept = inserter.held.newMark();
   parsed_.clear();
-  const Status status = read(inserter, message, birth, kept);
+  const Status status = read(inserter, message, kept);
   const auto release = [this](Chunk* chunk) { store_->release(chunk); };
   if (status != Status::ok) {
     for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
-    inserter.held.sweep([birth](const HeldChunks::Held& held) { return held.born == birth; }, release);
+    inserter.held.cut(heldBefore, release);
     return status;
   }
   // A clock that was set back does not make later items older.
@@ -53,7 +53,7 @@ Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double no
   return Status::ok;
 }
 
-Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64_t kept) {
+Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t kept) {
   using Fields = reverb::InsertStreamRequest;
   uint64_t chunkCount = 0;
   uint64_t itemCount = 0;
@@ -61,7 +61,7 @@ Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64
   while (chunks.next()) {
     if (chunks.is(Fields::chunks, Wire::bytes)) {
       ++chunkCount;
-      if (const Status status = takeChunk(inserter, chunks.bytes(), birth); status != Status::ok) return status;
+      if (const Status status = takeChunk(inserter, chunks.bytes()); status != Status::ok) return status;
     } else {
       itemCount += chunks.is(Fields::items, Wire::bytes) ? 1 : 0;
       chunks.skip();
@@ -107,7 +107,7 @@ Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64
   return prepareItems(inserter);
 }
 
-Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth) {
+Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
   uint64_t key = 0;
   uint64_t episode = 0;
   if (!readChunkHead(chunk, &key, &episode)) return noMessage(chunk);
@@ -115,7 +115,7 @@ Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth) {
   if (!inserter.held.prepare(1)) return fail(Status::memory, inserter.held.memoryBytes());
   Chunk* const added = store_->add(chunk, episode);
   if (added == nullptr) return fail(Status::memory, static_cast<double>(chunk.size));
-  inserter.held.add(key, birth, added);
+  inserter.held.add(key, added);
   return Status::ok;
 }
 

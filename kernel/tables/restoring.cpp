@@ -47,7 +47,7 @@ Status Restorer::takeChunk(ByteSpan record) {
   if (!held_.prepare(1)) return fail(Status::memory, held_.memoryBytes());
   Chunk* const chunk = store_.add(record, episode);
   if (chunk == nullptr) return fail(Status::memory, static_cast<double>(record.size));
-  held_.add(key, 0, chunk);
+  held_.add(key, chunk);
   return Status::ok;
 }
 

@@ -117,9 +117,9 @@ class Tables {
   Status enroll(Inserter* inserter, Sampler* sampler, uint32_t* id);
   uint32_t tableOf(ByteSpan name) const;
 
-  /// Reads and checks a whole message, and takes all its memory. `birth` is the number of the chunks that came with it.
-  Status read(Inserter& inserter, ByteSpan message, uint64_t birth, uint64_t kept);
-  Status takeChunk(Inserter& inserter, ByteSpan chunk, uint64_t birth);
+  /// Reads and checks a whole message, and takes all its memory. The chunks that it keeps get the mark `kept`.
+  Status read(Inserter& inserter, ByteSpan message, uint64_t kept);
+  Status takeChunk(Inserter& inserter, ByteSpan chunk);
   Status takeItem(Inserter& inserter, ByteSpan item);
   Status findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index);
   Status prepareItems(Inserter& inserter);

@@ -1,5 +1,7 @@
 #include "kernel/wire/sample_reader.hpp"
 
+#include <algorithm>
+
 namespace exrp {
 
 namespace {
@@ -48,6 +50,8 @@ bool SampleReader::forEntries(Use use) {
 bool SampleReader::next() {
   chunkCount_ = 0;
   chunkNext_ = 0;
+  isSorted_ = false;
+  tensorCount_ = 0;
   hasInfo_ = false;
   if (!forEntries([&](ByteSpan entry, bool* isLast) { return readEntry(entry, isLast); })) return false;
   return hasInfo_ || fails(EXRP_DAMAGE_ITEM);
@@ -172,37 +176,71 @@ bool SampleReader::readSlice(ByteSpan message, Slice* slice) {
   return true;
 }
 
-Damage SampleReader::readSlicedTensor(const Slice& slice, Tensor* tensor, bool* isDelta) {
-  uint32_t place = chunkNext_ < chunkCount_ ? chunkNext_ : 0;
-  uint32_t tried = 0;
-  while (tried < chunkCount_ && chunks_[place].key != slice.chunk) {
-    place = place + 1 < chunkCount_ ? place + 1 : 0;
-    ++tried;
+bool SampleReader::findChunk(uint64_t key, uint32_t* place) {
+  constexpr uint32_t triedMax = 8;
+  uint32_t at = chunkNext_ < chunkCount_ ? chunkNext_ : 0;
+  for (uint32_t tried = 0; tried < chunkCount_ && tried < triedMax; ++tried) {
+    if (chunks_[at].key == key) {
+      *place = at;
+      return true;
+    }
+    at = at + 1 < chunkCount_ ? at + 1 : 0;
   }
-  if (tried == chunkCount_) return EXRP_DAMAGE_CHUNK;
-  chunkNext_ = place + 1;
-  Chunk& chunk = chunks_[place];
-  if (slice.tensor < chunk.foundIndex) chunk.foundIndex = 0, chunk.foundAt = 0;
-  ProtoReader tensors(chunk.tensors.data + chunk.foundAt, chunk.tensors.size - chunk.foundAt);
+  *place = none;
+  if (chunkCount_ <= triedMax) return true;
+  if (!isSorted_ && !sortKeys()) return false;
+  const KeyPlace* const first = sorted_.data();
+  const KeyPlace* const end = first + chunkCount_;
+  const KeyPlace* const found = std::lower_bound(first, end, key, [](const KeyPlace& a, uint64_t b) { return a.key < b; });
+  if (found != end && found->key == key) *place = found->place;
+  return true;
+}
+
+bool SampleReader::sortKeys() {
+  if (!sorted_.commit(chunkCount_)) return false;
+  for (uint32_t k = 0; k < chunkCount_; ++k) sorted_[k] = {chunks_[k].key, k};
+  // Of chunks with one key, the first is found.
+  std::sort(sorted_.data(), sorted_.data() + chunkCount_, [](const KeyPlace& a, const KeyPlace& b) {
+    return a.key != b.key ? a.key < b.key : a.place < b.place;
+  });
+  isSorted_ = true;
+  return true;
+}
+
+/// Notes where each of the chunk's tensors is.
+Damage SampleReader::indexTensors(Chunk& chunk) {
+  chunk.firstTensor = tensorCount_;
+  ProtoReader tensors(chunk.tensors);
   while (tensors.next()) {
     if (!tensors.is(dataTensors, Wire::bytes)) {
       tensors.skip();
       continue;
     }
-    const ByteSpan found = tensors.bytes();
-    if (chunk.foundIndex < slice.tensor) {
-      chunk.foundAt = static_cast<size_t>(tensors.at() - chunk.tensors.data);
-      ++chunk.foundIndex;
-      continue;
-    }
-    *isDelta = chunk.isDelta;
-    const Damage damage = readTensor(found, tensor);
-    if (damage != 0) return damage;
-    // A chunk's tensors have a row for each step.
-    if (tensor->rank == 0) return EXRP_DAMAGE_SHAPE;
-    return uint64_t{slice.offset} + slice.length <= tensor->dims[0] ? 0 : EXRP_DAMAGE_SLICE;
+    if (!tensors_.commit(tensorCount_ + 1)) return damageMemory;
+    tensors_[tensorCount_++] = tensors.bytes();
   }
-  return tensors.isGood() ? EXRP_DAMAGE_TENSOR : EXRP_DAMAGE_PROTOBUF;
+  chunk.tensorCount = tensorCount_ - chunk.firstTensor;
+  chunk.isIndexed = true;
+  return tensors.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+}
+
+Damage SampleReader::readSlicedTensor(const Slice& slice, Tensor* tensor, bool* isDelta) {
+  uint32_t place = none;
+  if (!findChunk(slice.chunk, &place)) return damageMemory;
+  if (place == none) return EXRP_DAMAGE_CHUNK;
+  chunkNext_ = place + 1;
+  Chunk& chunk = chunks_[place];
+  if (!chunk.isIndexed) {
+    const Damage damage = indexTensors(chunk);
+    if (damage != 0) return damage;
+  }
+  if (slice.tensor >= chunk.tensorCount) return EXRP_DAMAGE_TENSOR;
+  *isDelta = chunk.isDelta;
+  const Damage damage = readTensor(tensors_[chunk.firstTensor + slice.tensor], tensor);
+  if (damage != 0) return damage;
+  // A chunk's tensors have a row for each step.
+  if (tensor->rank == 0) return EXRP_DAMAGE_SHAPE;
+  return uint64_t{slice.offset} + slice.length <= tensor->dims[0] ? 0 : EXRP_DAMAGE_SLICE;
 }
 
 }  // namespace exrp

@@ -212,6 +212,23 @@ void staysInsideTheColumns() {
   CHECK_EQUAL(decode(messageOf({1, 1}), layout, out), EXRP_STATUS_DAMAGED);
 }
 
+/// A message with one sample of one column, of these slices.
+Data messageOf(const Data& slices, const std::vector<Data>& chunks) {
+  Data trajectory;
+  putBytes(trajectory, 1, slices);
+  Data item;
+  putBytes(item, 8, trajectory);
+  Data info;
+  putBytes(info, 1, item);
+  Data entry;
+  putBytes(entry, 1, info);
+  for (const Data& chunk : chunks) putBytes(entry, 2, chunk);
+  putVarint(entry, 3, 1);
+  Data message;
+  putBytes(message, 1, entry);
+  return message;
+}
+
 /// Rows out of the middle of one chunk, several times, forwards and backwards.
 void slicesOfOneChunk() {
   Data rows(10);
@@ -230,18 +247,7 @@ void slicesOfOneChunk() {
     putVarint(slice, 3, length);
     putBytes(parts, 1, slice);
   }
-  Data trajectory;
-  putBytes(trajectory, 1, parts);
-  Data item;
-  putBytes(item, 8, trajectory);
-  Data info;
-  putBytes(info, 1, item);
-  Data entry;
-  putBytes(entry, 1, info);
-  putBytes(entry, 2, chunk);
-  putVarint(entry, 3, 1);
-  Data message;
-  putBytes(message, 1, entry);
+  const Data message = messageOf(parts, {chunk});
   std::vector<double> layout;
   CHECK_EQUAL(scan(message, layout), 0);
   Data out(static_cast<size_t>(layout[EXRP_SAMPLES_OUT_BYTES]));
@@ -249,6 +255,49 @@ void slicesOfOneChunk() {
   const uint8_t wanted[] = {2, 7, 8, 9, 1, 2, 0, 1, 2, 3, 8, 9};
   CHECK_EQUAL(column(layout, 0)[EXRP_SAMPLES_BYTES], 12.0);
   CHECK_EQUAL(memcmp(out.data() + static_cast<size_t>(column(layout, 0)[EXRP_SAMPLES_OFFSET]), wanted, 12), 0);
+}
+
+/// Once, each slice walked through all chunks, or through all tensors of its chunk, where they come in another order than the slices: the
+/// time grew with the square of their number. These would have taken many minutes.
+void slicesInReverseTakeNoLonger() {
+  constexpr uint32_t count = 200'000;
+  const ColumnKind kind = {EXRP_TENSOR_UINT8, 1, {}};
+  for (const bool isOneChunk : {false, true}) {
+    Data slices;
+    Data allTensors;
+    std::vector<Data> chunks;
+    for (uint32_t k = 0; k < count; ++k) {
+      Data tensors;
+      putBytes(tensors, 1, encodeRows(kind, 1, {static_cast<uint8_t>(k)}, EXRP_PACK_PLAIN));
+      append(allTensors, tensors);
+      Data slice;
+      putVarint(slice, 1, isOneChunk ? 1 : count - k);
+      putVarint(slice, 3, 1);
+      if (isOneChunk) putVarint(slice, 4, count - 1 - k);
+      putBytes(slices, 1, slice);
+      if (isOneChunk) continue;
+      Data chunk;
+      putVarint(chunk, 1, k + 1);
+      putBytes(chunk, 5, tensors);
+      chunks.push_back(chunk);
+    }
+    if (isOneChunk) {
+      Data chunk;
+      putVarint(chunk, 1, 1);
+      putBytes(chunk, 5, allTensors);
+      chunks.push_back(chunk);
+    }
+    const Data message = messageOf(slices, chunks);
+    std::vector<double> layout;
+    CHECK_EQUAL(scan(message, layout), 0);
+    Data out(static_cast<size_t>(layout[EXRP_SAMPLES_OUT_BYTES]));
+    CHECK_EQUAL(decode(message, layout, out), 0);
+    CHECK_EQUAL(column(layout, 0)[EXRP_SAMPLES_BYTES], double{count});
+    const uint8_t* const rows = out.data() + static_cast<size_t>(column(layout, 0)[EXRP_SAMPLES_OFFSET]);
+    bool isRight = true;
+    for (uint32_t k = 0; k < count; ++k) isRight = isRight && rows[k] == static_cast<uint8_t>(count - 1 - k);
+    CHECK(isRight);
+  }
 }
 
 /// Each call may fail or not; under a sanitizer it shows that it touches nothing else.
@@ -305,6 +354,7 @@ int main() {
   refusesAnotherMessage(maker);
   staysInsideTheColumns();
   slicesOfOneChunk();
+  slicesInReverseTakeNoLonger();
   const char* const wanted = std::getenv("EXRP_FUZZ_COUNT");
   survivesDamage(maker, wanted == nullptr ? 30000 : static_cast<uint32_t>(std::atol(wanted)));
   return checkResult("samples");
