@@ -443,8 +443,8 @@ void Replay::pushPicksOf(PickTable& picks, uint32_t episode, uint32_t validBefor
   }
 }
 
-/// Pushes `count` picks, which begin in the slots from `slot` on, as one by one would do it. So those that have a priority of their own and those that
-/// have none come in runs of their kind, as one may raise the priority with which the next without one begins.
+/// Pushes `count` picks, which begin in the slots from `slot` on, with the effect of one push after the other. A pick with a priority may raise
+/// the priority at which the next one without any begins. So picks with and without priorities come in runs of their own.
 void Replay::pushRun(PickTable& picks, uint32_t slot, uint32_t count) {
   // A journal tells of each pick's priority right after the pick.
   const bool oneByOne = initial_.inUse() && picks.journal().isOpen();
