@@ -256,7 +256,9 @@ class StreamCall implements Call {
   /** The error of a call that ended without a status. */
   #lost(): ReverbError {
     const why = this.#message ||
-      (this.#error === undefined ? "the server ended the connection" : this.#error.message);
+      (this.#error === undefined
+        ? "the server ended the connection"
+        : reasonOf(this.#error.message, this.#address));
     const what = this.#isHeard ? "the connection was lost" : "no answer";
     const options = this.#error === undefined ? {} : { cause: this.#error };
     return new ReverbError(
@@ -330,4 +332,16 @@ export class MessageSplitter {
       this.#found(message);
     }
   }
+}
+
+/** Why a connection failed, from the words of HTTP/2, which wrap it; and what to do about it. */
+function reasonOf(words: string, address: string): string {
+  const reason = /\(caused by: ([^]*)\)$/.exec(words)?.[1] ?? words;
+  if (reason.includes("ECONNREFUSED")) {
+    return `nobody listens there; start the server, or check the port (${reason})`;
+  }
+  if (reason.includes("EPERM") || reason.includes("--allow-net")) {
+    return `the program may not connect; Deno needs --allow-net=${address} (${reason})`;
+  }
+  return reason;
 }

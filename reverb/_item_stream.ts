@@ -320,7 +320,11 @@ export class ItemStream {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
       };
     }, () => {
-      const why = this.#lastLoss === undefined ? "" : `; ${this.#lastLoss.message}`;
+      const why = this.#lastLoss === undefined
+        ? this.inFlight === 0
+          ? ""
+          : "; the limiter of a table may hold them back until others sample"
+        : `; ${this.#lastLoss.message}`;
       return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
     });
   }

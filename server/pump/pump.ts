@@ -89,7 +89,15 @@ export class Pump {
     const open = deno === undefined
       ? (await import("./node_sockets.ts")).listenByNode
       : (await import("./deno_sockets.ts")).listenByDeno;
-    return new Pump(await open(hostname, port), options);
+    try {
+      return new Pump(await open(hostname, port), options);
+    } catch (error) {
+      const { name, code } = error as { readonly name?: string; readonly code?: string };
+      if (name !== "AddrInUse" && code !== "EADDRINUSE") throw error;
+      const words =
+        `another program listens on ${hostname}:${port}; choose another port, or 0 for a free one`;
+      throw new Error(words, { cause: error });
+    }
   }
 
   /** The port that it listens at. */

@@ -56,6 +56,19 @@ Deno.test("the program serves a file's tables on a port that it prints, until SI
   );
 });
 
+Deno.test("a port that another program has is named, and what to do", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
+    const { code, stderr } = await program("--config", path, `--port=${port}`).output();
+    assertEquals(code, 1);
+    assertEquals(
+      new TextDecoder().decode(stderr),
+      `serve: another program listens on 127.0.0.1:${port}; choose another port, or 0 for a free one\n`,
+    );
+  });
+});
+
 for (
   const [what, args, words] of [
     ["no file", [], "--config is needed"],

@@ -1,5 +1,5 @@
 /** The pump: real sockets, with the HTTP/2 client of Node as the peer. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import http2 from "node:http2";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
@@ -345,7 +345,11 @@ Deno.test("listen() takes the sockets of this platform, and refuses a port that 
   } catch (thrown) {
     error = thrown;
   }
-  assert(error instanceof Deno.errors.AddrInUse);
+  assert(error instanceof Error && error.cause instanceof Deno.errors.AddrInUse);
+  assertStrictEquals(
+    error.message,
+    `another program listens on ${host}:${pump.port}; choose another port, or 0 for a free one`,
+  );
   await pump.stop();
   await pump.stop();
 });
