@@ -10,8 +10,10 @@ Deno.test({
   name: "every Python block of the documentation compiles",
   ignore: python === undefined,
   fn: async () => {
-    const pages = (await listFiles("docs", ".md")).filter((page) => page.startsWith("docs/from_"));
-    assertStrictEquals(pages.length, 6);
+    const pages = (await listFiles("docs", ".md")).filter((page) =>
+      page.startsWith("docs/from_") || page === "docs/reverb.md"
+    );
+    assertStrictEquals(pages.length, 7);
     const { code, stdout, stderr } = await run([python ?? "", script, ...pages]);
     assertStrictEquals(code, 0, stderr);
     assertMatch(stdout, /^(?:1[5-9]|[2-9]\d) blocks, 0 failed/);
