@@ -13,6 +13,7 @@ import { checkOptions } from "../../base/option_names.ts";
 import { platformFiles } from "../../base/files.ts";
 import { dispose } from "../../base/platform.ts";
 import { filesFor, pathOf } from "../../snapshot/file.ts";
+import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
 import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
 import type { Checkpointer } from "../service.ts";
 import { CheckpointFolder } from "./checkpoint_folder.ts";
@@ -146,13 +147,8 @@ async function loadFrom(
   const files = filesFor("checkpoint.from");
   const path = pathOf("checkpoint.from", from, files);
   checkEmpty(tables, `checkpoint.from is ${show(path)}`);
-  if (isFolder(path)) {
-    throw new ReplayError(
-      "file",
-      `checkpoint.from: ${show(path)} is a folder; needed is a file that tables were saved to`,
-    );
-  }
-  await tables.unserialize(path);
+  if (isFolder(path)) await loadReverbCheckpoint(tables, path);
+  else await tables.unserialize(path);
   return path;
 }
 

@@ -4,7 +4,15 @@ import { ReplayError } from "@exrp/replay";
 import { type CheckpointOptions, readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { lowOf } from "../../../tables/tables.ts";
+import {
+  drainOurs,
+  filesOf,
+  readRecorded,
+  tables as recordedTables,
+  withCheckpoint,
+} from "../../reverb/_checkpoints.ts";
 import { Connection } from "../../reverb/_grpc.ts";
+import { asConfig } from "../_as_config.ts";
 import { insert, sample } from "../_served.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 
@@ -265,6 +273,24 @@ Deno.test("`from` is what the tables begin with, once", async () => {
       "file",
       /none/,
     );
+  });
+});
+
+Deno.test("`from` may be a checkpoint of Reverb's own server", async () => {
+  const recorded = await readRecorded();
+  await withCheckpoint(filesOf(recorded), async (from) => {
+    await inFolder(async (folder) => {
+      const { tables } = readConfig(JSON.stringify({ tables: asConfig(recordedTables) }));
+      using ours = await Tables.create({ tables });
+      const server = await serve({ tables: ours, checkpoint: { from, folder } });
+      assertEquals(server.loaded.path, from);
+      await server.stop();
+      using next = await Tables.create({ tables });
+      const again = await serve({ tables: next, checkpoint: { from, folder } });
+      assertEquals([again.loaded.path], await checkpointsIn(folder));
+      await again.stop();
+      assertEquals(await drainOurs(next), recorded.items);
+    });
   });
 });
 

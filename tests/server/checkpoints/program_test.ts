@@ -1,0 +1,194 @@
+/** Checkpoints of the program of `deno task serve`: when it is told to stop, when the disk is full, and with Reverb's own client. */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { readConfig } from "@exrp/replay/server";
+import { Tables } from "@exrp/replay/tables";
+import { lowOf } from "../../../tables/tables.ts";
+import { Connection, smallChunk, smallItem } from "../../reverb/_grpc.ts";
+import { besideReverb, runPython } from "../../reverb/_real.ts";
+import { insert } from "../_served.ts";
+import { checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
+import { startProgram, writeConfig } from "./_program.ts";
+
+const tables = { u: { maxSize: 1_000_000 } };
+const onWindows = Deno.build.os === "windows";
+
+/** The keys in a checkpoint. */
+async function keysIn(path: string | undefined): Promise<Set<bigint>> {
+  using held = await Tables.create({ tables: readConfig(JSON.stringify({ tables })).tables });
+  await held.unserialize(path ?? "");
+  const items = lowOf(held).items(0, 0, held.table("u").size);
+  return new Set(items.map(({ key }) => key));
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  Deno.test({
+    name:
+      `${signal} while clients insert: all that was confirmed is in the last checkpoint, and the program ends well`,
+    ignore: onWindows,
+    fn: async () => {
+      await inFolder(async (folder) => {
+        const config = `${folder}/config.json`;
+        await writeConfig(config, { tables, checkpoint: { folder: `${folder}/c`, keep: 1 } });
+        const program = await startProgram(config);
+        const confirmed = new Set<bigint>();
+        const clients = Array.from({ length: 3 }, () => new Connection(program.port));
+        const endings = clients.map(async (client, k) => {
+          const call = client.open("InsertStream");
+          for (let next = BigInt(k) * 1_000_000n + 1n;; next += 10n) {
+            const keys = Array.from({ length: 10 }, (_, n) => next + BigInt(n));
+            call.send({
+              chunks: keys.map((key) => smallChunk(key)),
+              items: keys.map((key) => smallItem(key, "u", 1, key)),
+            });
+            for (let left = 10; left > 0;) {
+              const message = await call.receive(30_000);
+              if (message === undefined) return (await call.ending).code;
+              for (const key of message["keys"]) confirmed.add(key);
+              left -= message["keys"].length;
+            }
+          }
+        });
+        while (confirmed.size < 2000) await new Promise((resolve) => setTimeout(resolve, 5));
+        program.process.kill(signal);
+        for (const code of await Promise.all(endings)) {
+          assert(code === 14 || code === -1, `${code}`);
+        }
+        for (const client of clients) client.close();
+        assertEquals((await program.process.status).code, 0);
+        assertEquals(await program.rest, `${signal}: stopping\nstopped\n`);
+        const [path, ...others] = await checkpointsIn(`${folder}/c`);
+        assertEquals(others, []);
+        const saved = await keysIn(path);
+        assertEquals([...confirmed].filter((key) => !saved.has(key)), []);
+        assert(saved.size >= confirmed.size);
+      });
+    },
+  });
+}
+
+Deno.test({
+  name: "a second signal ends the program at once",
+  ignore: onWindows,
+  fn: async () => {
+    await inFolder(async (folder) => {
+      const config = `${folder}/config.json`;
+      await writeConfig(config, {
+        tables: { q: { queue: 1 } },
+        checkpoint: { folder: `${folder}/c` },
+      });
+      const program = await startProgram(config);
+      const connection = new Connection(program.port);
+      const call = connection.open("InsertStream");
+      // The second item waits for the limiter, and so the stop waits for it.
+      for (const key of [1n, 2n]) {
+        call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "q", 1, key)] });
+      }
+      await call.receive();
+      program.process.kill("SIGTERM");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      program.process.kill("SIGTERM");
+      assertEquals((await program.process.status).code, 130);
+      await program.rest;
+      connection.close();
+      assertEquals(await checkpointsIn(`${folder}/c`), []);
+    });
+  },
+});
+
+Deno.test({
+  name: "when the disk is full, the client hears why, old checkpoints stay, and the server goes on",
+  ignore: onWindows,
+  fn: async () => {
+    await inFolder(async (folder) => {
+      const config = `${folder}/config.json`;
+      await writeConfig(config, { tables, checkpoint: { folder: `${folder}/c` } });
+      // No file of the program may grow beyond 4 MiB: the write that reaches that fails, as on a full disk.
+      const program = await startProgram(config, `trap "" XFSZ; ulimit -f 4096; exec "$@"`);
+      const connection = new Connection(program.port);
+      await insert(connection, "u", 1n);
+      const { checkpoint_path } = await connection.call("Checkpoint");
+      const before = await contentOf(checkpoint_path);
+      const call = connection.open("InsertStream");
+      const chunk = (key: bigint): object => ({
+        ...smallChunk(key),
+        data: { tensors: [crypto.getRandomValues(new Uint8Array(60_000))] },
+      });
+      for (let key = 2n; key < 102n; key++) {
+        call.send({ chunks: [chunk(key)], items: [smallItem(key, "u", 1, key)] });
+        assertEquals((await call.receive())?.["keys"], [key]);
+      }
+      for (let round = 0; round < 2; round++) {
+        const error = await assertRejects(() => connection.call("Checkpoint"), Error);
+        assertMatch(
+          error.message,
+          /^13: checkpoint: can't write ".*checkpoint-00000000[23].*": .*(too large|EFBIG)/i,
+        );
+        assertEquals(await namesIn(`${folder}/c`), [
+          ".exrp-checkpoints.lock",
+          checkpoint_path.slice(folder.length + 3),
+        ]);
+      }
+      assertEquals(await contentOf(checkpoint_path), before);
+      await insert(connection, "u", 200n);
+      await connection.call("MutatePriorities", {
+        table: "u",
+        delete_keys: Array.from({ length: 100 }, (_, k) => BigInt(k + 2)),
+      });
+      const last = (await connection.call("Checkpoint"))["checkpoint_path"];
+      assertEquals(await keysIn(last), new Set([1n, 200n]));
+      connection.close();
+      program.process.kill("SIGTERM");
+      assertEquals((await program.process.status).code, 0);
+      const said = await program.rest;
+      assertEquals(said.match(/serve: checkpoint: can't write/g)?.length, 2, said);
+    });
+  },
+});
+
+besideReverb(
+  "Reverb's client asks for a checkpoint, the server is killed, and the next one has the same items",
+  async () => {
+    await inFolder(async (folder) => {
+      const config = `${folder}/config.json`;
+      await writeConfig(config, {
+        tables: { t: { sampler: "fifo", maxSize: 100, maxTimesSampled: 2 } },
+        checkpoint: { folder: `${folder}/c` },
+      });
+      const script = (steps: string): string => `
+import sys, json, numpy as np, reverb
+client = reverb.Client("127.0.0.1:" + sys.argv[1])
+def drawn(count):
+  return [[str(s.info.key), s.info.priority, s.info.times_sampled, [x.tolist() for x in s.data]] for s in client.sample("t", count, emit_timesteps=False)]
+${steps}
+`;
+      const first = await startProgram(config);
+      const said = await runPython(
+        script(`
+with client.trajectory_writer(num_keep_alive_refs=3) as writer:
+  for k in range(20):
+    writer.append({"x": np.float32([k, k + 0.5]), "n": np.int64(k)})
+    if k >= 2:
+      writer.create_item("t", k / 3, {"x": writer.history["x"][-3:], "n": writer.history["n"][-1]})
+  writer.flush()
+before = drawn(3)
+path = client.checkpoint()
+print(json.dumps([path, drawn(10)]))
+`),
+        [first.port],
+        60_000,
+      );
+      const [path, after] = JSON.parse(said);
+      assertEquals(await checkpointsIn(`${folder}/c`), [path]);
+      first.process.kill("SIGKILL");
+      await first.rest;
+      const second = await startProgram(config);
+      const again = JSON.parse(
+        await runPython(script("print(json.dumps(drawn(10)))"), [second.port], 60_000),
+      );
+      assertEquals(again, after);
+      assertEquals(again.length, 10);
+      second.process.kill("SIGTERM");
+      await second.rest;
+    });
+  },
+);
