@@ -16,10 +16,18 @@ Deno.test("the configuration of the guide from Reverb has two tables, and port 8
 besideReverb(
   "the Python of the guide from Reverb runs on Reverb's server and on ours",
   async () => {
+    const folder = await Deno.makeTempDir();
     using tables = await Tables.create({ tables: readConfig(json).tables });
-    await using server = await serve({ tables });
-    const script = new URL("from_reverb.py", import.meta.url);
-    assertStrictEquals((await runPython(script, [page, server.port])).trim(), "5 blocks");
-    assertStrictEquals(tables.table("replay").size, 148);
+    const server = await serve({ tables, checkpoint: { folder, onStop: false } });
+    try {
+      const script = new URL("from_reverb.py", import.meta.url);
+      assertStrictEquals((await runPython(script, [page, server.port])).trim(), "5 blocks");
+      assertStrictEquals(tables.table("replay").size, 148);
+    } finally {
+      await server.stop();
+    }
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    assertStrictEquals(names.filter((name) => name.startsWith("checkpoint-")).length, 1);
+    await Deno.remove(folder, { recursive: true });
   },
 );
