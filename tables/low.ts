@@ -36,6 +36,7 @@ import {
   EXRP_TABLES_SAVE_NEEDED,
   EXRP_TABLES_STORE_COUNT,
 } from "../ffi/symbols.ts";
+import type { TableItem } from "./table_item.ts";
 
 /** A rule as the kernel takes it: {@linkcode NativeSelector} has both. */
 export interface LowRule {
@@ -69,20 +70,6 @@ export interface LowTableOptions {
   readonly remover: LowRule;
   /** Its rate limiter. */
   readonly limiter: LowLimiter;
-}
-
-/** An item as {@linkcode LowTables.items} lists it. */
-export interface LowItem {
-  /** Its key. */
-  readonly key: bigint;
-  /** Its priority for the sampler. */
-  readonly priority: number;
-  /** How often it was sampled. */
-  readonly timesSampled: number;
-  /** When it was inserted, in milliseconds since 1970. */
-  readonly insertedAt: number;
-  /** Bytes of its chunks. */
-  readonly bytes: number;
 }
 
 /** The finalizer needs these to free a set. They never refer to the owner itself. */
@@ -251,7 +238,7 @@ export class LowTables implements Disposable {
   }
 
   /** Items `first` to `first + count - 1` of a table, in no order that means anything. */
-  items(table: number, first: number, count: number): LowItem[] {
+  items(table: number, first: number, count: number): TableItem[] {
     const keys = new BigUint64Array(count);
     const bytes = new Uint8Array(keys.buffer);
     const numbers = new Float64Array(EXRP_ITEM_COUNT * count);

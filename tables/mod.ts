@@ -16,6 +16,7 @@ export {
   type TableInfo,
   type TableSampleOptions,
 } from "./table.ts";
+export type { ItemsOptions, TableItem } from "./table_item.ts";
 export type { FilledTableOptions, QueueOptions, TableOptions } from "./table_options.ts";
 export {
   loadReverbCheckpoint,

@@ -31,6 +31,7 @@ import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
+import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
   checkLimiter,
@@ -524,6 +525,34 @@ export class Table<D = StepData> {
       samplersWaiting: at(EXRP_TABLES_INFO_SAMPLERS_WAITING),
       largestPriority: at(EXRP_TABLES_INFO_PRIORITY_MAX),
     };
+  }
+
+  /**
+   * Lists the items, in no order that means anything. It reads no data of theirs, and counts as no sample.
+   *
+   * Cost: an object for each item, so ask a large table for some only.
+   *
+   * @throws {RangeError} A `limit` that is no integer from 1 to 2^32 - 1.
+   *
+   * @example
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 100 } } });
+   * const steps = tables.table("steps");
+   * const key = await steps.insert(7, { priority: 2 });
+   * await steps.sample(3);
+   * const [item] = steps.items({ limit: 1 });
+   * assertEquals([item?.key, item?.priority, item?.timesSampled], [key, 2, 3]);
+   * ```
+   */
+  items(options: ItemsOptions = {}): TableItem[] {
+    const where = "items()";
+    checkOptions(where, options, ["limit"]);
+    const { limit = this.size } = options;
+    if (options.limit !== undefined) checkInteger(`${where}: limit`, limit, 1, 2 ** 32 - 1);
+    return this.#core.low.items(this.#table.number, 0, Math.min(limit, this.size));
   }
 
   /** Whether the rate limiter lets `count` items in now. */

@@ -5,11 +5,11 @@
  *
  * @module
  */
-import { SampleStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { Sampler } from "../../tables/low.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
-import { CallError, type CallLog, MethodCall, parseMessage } from "./method_call.ts";
+import { CallError, type CallLog, MethodCall } from "./method_call.ts";
+import { readSampleRequest } from "./sample_request.ts";
 
 /** The words by which Reverb's clients know that a limiter, and nothing worse, let a sampler wait too long. */
 export const timeoutWords =
@@ -171,20 +171,19 @@ export class SampleCall extends MethodCall {
 }
 
 function parseRequest(message: Uint8Array): Request {
-  const { table, numSamples, rateLimiterTimeout } = parseMessage(
-    SampleStreamRequestSchema,
-    message,
-  );
-  if (numSamples <= 0n) {
+  const request = readSampleRequest(message);
+  if (request === undefined) {
     throw new CallError(
-      Status.invalidArgument,
-      `\`num_samples\` must be > 0 (got ${numSamples}).`,
+      Status.internal,
+      `the ${message.length} bytes are no message deepmind.reverb.SampleStreamRequest`,
     );
   }
-  const timeout = rateLimiterTimeout?.milliseconds ?? -1n;
-  return {
-    table,
-    left: Number(numSamples),
-    timeoutMs: timeout < 0n ? undefined : Number(timeout),
-  };
+  const { table, sampleCount, timeoutMs } = request;
+  if (sampleCount <= 0) {
+    throw new CallError(
+      Status.invalidArgument,
+      `\`num_samples\` must be > 0 (got ${sampleCount}).`,
+    );
+  }
+  return { table, left: sampleCount, timeoutMs: timeoutMs < 0 ? undefined : timeoutMs };
 }

@@ -151,6 +151,29 @@ onBoth(
   },
 );
 
+onBoth("items() lists what the table knows of its items", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 10, sampler: highestPriority() } } });
+  const table = tables.table("t");
+  assertEquals(table.items(), []);
+  const before = Date.now();
+  const keys = [];
+  for (const priority of [1, 3, 2]) keys.push(await table.insert(5, { priority }));
+  await table.sample(4);
+  const items = table.items().toSorted((a, b) => a.priority - b.priority);
+  assertEquals(items.map(({ key }) => key), [keys[0], keys[2], keys[1]]);
+  assertEquals(items.map(({ timesSampled }) => timesSampled), [0, 0, 4]);
+  for (const { insertedAt, bytes } of items) {
+    assert(insertedAt >= before - 1 && insertedAt <= Date.now() + 1);
+    assert(bytes > 8);
+  }
+  assertEquals(table.items({ limit: 2 }).length, 2);
+  assertEquals(table.items({ limit: 100 }).length, 3);
+  assertEquals(table.info().samples, 4);
+  assertThrows(() => table.items({ limit: 0 }), RangeError, "items(): limit");
+  // @ts-expect-error: there is no such option
+  assertThrows(() => table.items({ count: 1 }), TypeError, "count");
+});
+
 onBoth("the remover may have priorities of its own", async (create) => {
   using tables = await create({
     tables: { t: { maxSize: 2, sampler: highestPriority(), remover: lowestPriority() } },
