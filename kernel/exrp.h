@@ -102,6 +102,8 @@ extern "C" {
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
 #define EXRP_LIMIT_TABLES_TABLES 64    /* tables of one set */
 #define EXRP_LIMIT_TABLES_STREAMS 65536 /* inserters and samplers of one set */
+#define EXRP_LIMIT_TABLES_LEFT_ITEMS 65536     /* items of streams that ended, which wait in one table */
+#define EXRP_LIMIT_TABLES_LEFT_BYTES 268435456 /* of their chunks, once for each item */
 #define EXRP_LIMIT_TABLES_NAME 65536   /* bytes of a table's name */
 #define EXRP_LIMIT_BATCH 16777216
 #define EXRP_LIMIT_CAPACITY 268435456
@@ -388,7 +390,8 @@ extern "C" {
 #define EXRP_INSERTER_CONFIRMED 2     /* keys that exrp_inserter_read would give */
 #define EXRP_INSERTER_CHUNKS 3        /* chunks that it holds for items to come */
 #define EXRP_INSERTER_PAUSE 4         /* 1 where so many items of a table wait that no more should be fed: min(1000, a tenth of MAX_SIZE); else 0 */
-#define EXRP_INSERTER_COUNT 5
+#define EXRP_INSERTER_CHUNK_BYTES 5   /* memory of these chunks, also of the small ones */
+#define EXRP_INSERTER_COUNT 6
 
 /* Indices into the numbers of exrp_sampler_read. */
 #define EXRP_SAMPLER_BYTES 0   /* bytes of the message; 0 for none */
@@ -779,7 +782,8 @@ EXRP_API int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const ui
 EXRP_API int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count);
 /* Writes an InsertStreamResponse with the keys that were inserted since the last one: as many as fit, and so perhaps none. */
 EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written);
-/* The stream has ended. Its items that wait still go in. */
+/* The stream has ended. Its items that wait still go in, as long as those of all streams that ended are few in their table: at most
+ * EXRP_LIMIT_TABLES_LEFT_ITEMS, and no item after the first EXRP_LIMIT_TABLES_LEFT_BYTES of chunks. The others are dropped. */
 EXRP_API int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter);
 
 /* A sampler is one SampleStream of a table. */

@@ -95,7 +95,7 @@ export class Channel {
   /** Begins a call. */
   open(method: string, events: CallEvents): Call {
     if (this.#isClosed) throw new ReverbError("cancelled", `${method}: the client was closed`);
-    return new StreamCall(method, this.address, this.#connected(), events);
+    return new StreamCall(method, this, this.#connected(), events);
   }
 
   /** One message there, one back. */
@@ -181,7 +181,7 @@ class StreamCall implements Call {
   readonly #stream: Http2Stream;
   readonly #events: CallEvents;
   readonly #method: string;
-  readonly #address: string;
+  readonly #channel: Channel;
   #status: number | undefined;
   #message = "";
   #error: Error | undefined;
@@ -189,9 +189,9 @@ class StreamCall implements Call {
   #isHeard = false;
   readonly #messages: MessageSplitter;
 
-  constructor(method: string, address: string, session: Http2Session, events: CallEvents) {
+  constructor(method: string, channel: Channel, session: Http2Session, events: CallEvents) {
     this.#method = method;
-    this.#address = address;
+    this.#channel = channel;
     this.#events = events;
     this.#messages = new MessageSplitter((message) => {
       if (!this.#isOver) events.onMessage(message);
@@ -216,6 +216,10 @@ class StreamCall implements Call {
     });
     stream.on("error", (error) => this.#error = error);
     stream.on("close", () => this.#end());
+  }
+
+  get #address(): string {
+    return this.#channel.address;
   }
 
   #read(headers: Headers): void {
@@ -255,6 +259,9 @@ class StreamCall implements Call {
 
   /** The error of a call that ended without a status. */
   #lost(): ReverbError {
+    if (this.#channel.isClosed) {
+      return new ReverbError("cancelled", `${this.#method}: the client was closed meanwhile`);
+    }
     const why = this.#message ||
       (this.#error === undefined
         ? "the server ended the connection"

@@ -179,10 +179,14 @@ export class ReverbClient {
    *
    * Each call needs an answer of the server. To insert many items, use a writer.
    *
+   * Without `timeoutMs` it waits as long as it takes: for a table's limiter, and for a server that stopped to come back. It tries to connect
+   * again meanwhile, for ever. Give `timeoutMs` or `signal` where your program has something better to do.
+   *
    * @param data Nested data. The server stores its leaves, by sorted keys.
    * @param priorities The priority in each table, finite and not negative.
    * @throws {TypeError} If the data does not fit a table's signature.
-   * @throws {ReverbError} `deadline-exceeded` if a table's limiter held the item back for `timeoutMs`. It may come in later, still.
+   * @throws {ReverbError} `deadline-exceeded` if a table's limiter held the item back for `timeoutMs`, or no server answered. The item may
+   * come in later, still. `cancelled` if the client was closed meanwhile.
    */
   async insert(
     data: StepData,

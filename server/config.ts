@@ -201,11 +201,32 @@ function readTable(where: string, value: unknown): TableOptions {
   };
 }
 
+/** Throws where an object of a JSON text has a field twice: of these, `JSON.parse` keeps the last one without a word. */
+function checkFieldsOnce(text: string): void {
+  const open: { readonly name: string; readonly fields: Set<string> }[] = [];
+  let last = "";
+  // In JSON, a string before a colon is the name of a field, and nothing else is.
+  for (
+    const [token, field] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)
+  ) {
+    if (token === "{" || token === "[") open.push({ name: last, fields: new Set() });
+    else if (token === "}" || token === "]") open.pop();
+    if (field === undefined) continue;
+    last = JSON.parse(field) as string;
+    const fields = open.at(-1)?.fields;
+    if (fields?.has(last)) {
+      const path = [...open.slice(1).map(({ name }) => name), last].join(".");
+      throw new TypeError(`the configuration has ${path} twice; give each field once`);
+    }
+    fields?.add(last);
+  }
+}
+
 /**
  * Reads a configuration. `Tables.create` takes its `tables` and `seed`, and {@linkcode serve} the rest. docs/reverb.md has all its fields.
  *
  * @param text The text of the file: JSON.
- * @throws {TypeError} If it is no JSON, or a field is unknown or of the wrong kind. The words name the field.
+ * @throws {TypeError} If it is no JSON, or a field is unknown, of the wrong kind, or there twice. The words name the field.
  * @throws {RangeError} If a number is out of its range.
  * @example
  * ```ts
@@ -225,6 +246,7 @@ export function readConfig(text: string): ServerConfig {
   } catch (error) {
     throw new TypeError(`the configuration is no JSON: ${(error as Error).message}`);
   }
+  checkFieldsOnce(text);
   const config = fieldsOf("the configuration", value);
   checkOptions("the configuration", config, [
     "hostname",

@@ -108,6 +108,7 @@ export class ReverbServer implements AsyncDisposable {
       this.#tables,
       checkpoints ?? options.checkpointer,
       this.#onError,
+      fillLimits(options.limits ?? {}).heldChunkBytes,
     );
   }
 

@@ -24,6 +24,10 @@ export interface ServeLimits {
    * and Reverb's writers send it again.
    */
   readonly messageStallMs?: number;
+  /**
+   * Bytes of chunks that one stream of inserts holds for items to come; 1 GiB by default. More end the call by RESOURCE_EXHAUSTED.
+   */
+  readonly heldChunkBytes?: number;
   /** Milliseconds without any byte of a client after which it gets a PING; 60,000 by default. Clients of gRPC answer by themselves. */
   readonly keepaliveMs?: number;
   /** Milliseconds that a client has to answer a PING, by any bytes; 20,000 by default. Then its connection is closed. */
@@ -42,6 +46,7 @@ const limitRanges: Readonly<Record<keyof ServeLimits, number>> = {
   messageBytes: 2 ** 32 - 1,
   bytesInFlight: Number.MAX_SAFE_INTEGER,
   messageStallMs: Number.MAX_SAFE_INTEGER,
+  heldChunkBytes: Number.MAX_SAFE_INTEGER,
   keepaliveMs: Number.MAX_SAFE_INTEGER,
   keepaliveTimeoutMs: Number.MAX_SAFE_INTEGER,
   idleMs: Number.MAX_SAFE_INTEGER,
@@ -54,6 +59,7 @@ const serveLimits: Readonly<Required<ServeLimits>> = {
   messageBytes: 256 << 20,
   bytesInFlight: 1 << 30,
   messageStallMs: 30_000,
+  heldChunkBytes: 1 << 30,
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,
   idleMs: Number.MAX_SAFE_INTEGER,

@@ -51,6 +51,8 @@ const nothing = new Uint8Array(0);
 export class Service implements InsertOwner, SampleOwner {
   /** How it is, for whoever asks by gRPC's health service. */
   readonly health: Health = new Health();
+  /** @inheritDoc */
+  readonly heldChunkBytes: number;
   readonly #tables: Tables;
   readonly #low: LowTables;
   readonly #checkpointer: Checkpointer | undefined;
@@ -72,10 +74,12 @@ export class Service implements InsertOwner, SampleOwner {
     tables: Tables,
     checkpointer: Checkpointer | undefined,
     onError: (error: unknown) => void,
+    heldChunkBytes: number,
   ) {
     this.#tables = tables;
     this.#checkpointer = checkpointer;
     this.#onError = onError;
+    this.heldChunkBytes = heldChunkBytes;
     this.#low = lowOf(tables);
     this.#names = new Set(tables.names);
     this.#starts = this.#makeStarts();

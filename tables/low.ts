@@ -17,6 +17,7 @@ import {
   EXRP_ALLOW_INSERTS,
   EXRP_ALLOW_SAMPLES,
   EXRP_INSERTER_BYTES_WAITING,
+  EXRP_INSERTER_CHUNK_BYTES,
   EXRP_INSERTER_CHUNKS,
   EXRP_INSERTER_CONFIRMED,
   EXRP_INSERTER_COUNT,
@@ -493,6 +494,10 @@ export class Inserter implements Disposable {
   get chunks(): number {
     return this.#info[EXRP_INSERTER_CHUNKS] ?? 0;
   }
+  /** About what these chunks take of memory, also the small ones, in bytes. */
+  get chunkBytes(): number {
+    return this.#info[EXRP_INSERTER_CHUNK_BYTES] ?? 0;
+  }
   /** Whether so many items wait that the client should send no more. */
   get isFull(): boolean {
     return this.#info[EXRP_INSERTER_PAUSE] === 1;
@@ -512,7 +517,7 @@ export class Inserter implements Disposable {
     return this.#written[0] ?? 0;
   }
 
-  /** Ends the stream. Its items that wait still go in. A second call does nothing. */
+  /** Ends the stream. Its items that wait still go in, unless those of all streams that ended are too many. A second call does nothing. */
   [dispose](): void {
     const tables = this.#tables;
     if (!this.#streams.delete(this.#id) || tables.isDisposed) return;

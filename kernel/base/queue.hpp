@@ -35,6 +35,12 @@ class Queue {
     head_ = count_ == 0 ? 0 : head_ + count;
   }
   void clear() { pop(count_); }
+  /// Keeps the `count` oldest.
+  void keep(size_t count) {
+    assert(count <= count_);
+    count_ = count;
+    if (count == 0) head_ = 0;
+  }
 
   size_t count() const { return count_; }
   bool isEmpty() const { return count_ == 0; }

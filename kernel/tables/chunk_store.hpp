@@ -55,6 +55,9 @@ class ChunkStore {
 
   uint64_t episodeId(uint32_t episode) const;
 
+  /// What a chunk takes besides its bytes.
+  size_t headBytes() const { return wholeBytes(0); }
+
   Arena& arena() { return arena_; }
   double chunkCount() const { return static_cast<double>(chunkCount_); }
   double chunkBytes() const { return static_cast<double>(chunkBytes_); }

@@ -25,7 +25,10 @@ Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double no
   const uint64_t kept = inserter.held.newMark();
   parsed_.clear();
   const Status status = read(inserter, message, kept);
-  const auto release = [this](Chunk* chunk) { store_->release(chunk); };
+  const auto release = [this, &inserter](Chunk* chunk) {
+    inserter.heldBytes -= chunk->bytes;
+    store_->release(chunk);
+  };
   if (status != Status::ok) {
     for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
     inserter.held.cut(heldBefore, release);
@@ -116,6 +119,7 @@ Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
   Chunk* const added = store_->add(chunk, episode);
   if (added == nullptr) return fail(Status::memory, static_cast<double>(chunk.size));
   inserter.held.add(key, added);
+  inserter.heldBytes += added->bytes;
   return Status::ok;
 }
 
@@ -198,6 +202,9 @@ void Tables::inserterInfo(const Inserter& inserter, double* info) const {
   info[EXRP_INSERTER_CONFIRMED] = static_cast<double>(inserter.confirmed.count());
   info[EXRP_INSERTER_CHUNKS] = static_cast<double>(inserter.held.count());
   info[EXRP_INSERTER_PAUSE] = isFull ? 1 : 0;
+  constexpr double placeBytes = 64;  // about what a key takes among the held ones
+  const double headBytes = static_cast<double>(store_->headBytes()) + placeBytes;
+  info[EXRP_INSERTER_CHUNK_BYTES] = static_cast<double>(inserter.heldBytes) + headBytes * static_cast<double>(inserter.held.count());
 }
 
 size_t Tables::readConfirmed(Inserter& inserter, uint8_t* to, size_t room) {

@@ -257,6 +257,36 @@ void ItemTable::restoreItem(const ItemRow& row) {
   rows_[size_ - 1].timesSampled = row.timesSampled;
 }
 
+WaitingItem ItemTable::popWaiting() {
+  const WaitingItem item = waiting_.front();
+  waiting_.pop();
+  waitingBytes_ -= item.bytes;
+  if (item.inserter == WaitingItem::gone) {
+    --leftItems_;
+    leftBytes_ -= item.bytes;
+  }
+  return item;
+}
+
+void ItemTable::leave(uint32_t inserter) {
+  size_t kept = 0;
+  for (size_t k = 0; k < waiting_.count(); ++k) {
+    WaitingItem item = waiting_[k];
+    if (item.inserter == inserter) {
+      if (leftItems_ >= EXRP_LIMIT_TABLES_LEFT_ITEMS || leftBytes_ >= EXRP_LIMIT_TABLES_LEFT_BYTES) {
+        waitingBytes_ -= item.bytes;
+        release(item.body);
+        continue;
+      }
+      item.inserter = WaitingItem::gone;
+      ++leftItems_;
+      leftBytes_ += item.bytes;
+    }
+    waiting_[kept++] = item;
+  }
+  waiting_.keep(kept);
+}
+
 size_t ItemTable::waitingMax() const {
   const size_t tenth = config_.maxSize / 10;
   return tenth < 1 ? 1 : tenth < 1000 ? tenth : 1000;
@@ -319,8 +349,15 @@ double ItemTable::memoryBytes() const {
 int32_t ItemTable::check() const {
   if (indexOf_.count() != size_ || size_ > config_.maxSize) return 1;
   uint64_t waiting = 0;
-  for (size_t k = 0; k < waiting_.count(); ++k) waiting += waiting_[k].bytes;
-  if (waiting != waitingBytes_) return 2;
+  uint64_t leftItems = 0;
+  uint64_t leftBytes = 0;
+  for (size_t k = 0; k < waiting_.count(); ++k) {
+    waiting += waiting_[k].bytes;
+    if (waiting_[k].inserter != WaitingItem::gone) continue;
+    ++leftItems;
+    leftBytes += waiting_[k].bytes;
+  }
+  if (waiting != waitingBytes_ || leftItems != leftItems_ || leftBytes != leftBytes_) return 2;
   double largest = 0;
   for (uint32_t index = 0; index < size_; ++index) {
     const ItemRow& row = rows_[index];

@@ -49,7 +49,9 @@ struct WaitingItem {
   double removerPriority;
   ItemBody* body;
   uint64_t bytes;
-  uint32_t inserter;
+  uint32_t inserter;  // gone: its stream has ended
+
+  static constexpr uint32_t gone = 0xffffffffu;
 };
 
 /// A sample that was drawn, and is to be sent.
@@ -143,6 +145,10 @@ class ItemTable {
   const RateLimiter& limiter() const { return limiter_; }
   Queue<WaitingItem>& waiting() { return waiting_; }
   uint64_t& waitingBytes() { return waitingBytes_; }
+  /// Takes out the item that has waited longest.
+  WaitingItem popWaiting();
+  /// The inserter's stream has ended: its items stay, as long as those of all that ended are few. The others go.
+  void leave(uint32_t inserter);
   /// The samplers that wait, in order.
   Queue<uint32_t>& line() { return line_; }
   /// How many items may wait before clients should be paused, as in Reverb.
@@ -190,6 +196,8 @@ class ItemTable {
   mutable bool isMaxKnown_ = true;
   Queue<WaitingItem> waiting_;
   uint64_t waitingBytes_ = 0;
+  uint64_t leftItems_ = 0;  // items that wait, of streams that ended
+  uint64_t leftBytes_ = 0;
   Queue<uint32_t> line_;
   Scratch<uint32_t> drawnIndex_;
   Scratch<double> drawnProbability_;

@@ -1,5 +1,6 @@
 #include "kernel/tables/tables.hpp"
 
+#include <bit>
 #include <cmath>
 #include <new>
 #include <utility>
@@ -195,7 +196,8 @@ Status Tables::enroll(Inserter* inserter, Sampler* sampler, uint32_t* id) {
   else place = streamCount_++;
   Stream& stream = streams_[place];
   ++stream.generation;
-  if (stream.generation == 0) ++stream.generation;  // no id is ever a small number by chance
+  // No id is a small number by chance, or `none`.
+  while (stream.generation == 0 || stream.generation == UINT16_MAX) ++stream.generation;
   stream.inserter = inserter;
   stream.sampler = sampler;
   stream.isAwake = false;
@@ -230,6 +232,10 @@ Status Tables::close(uint32_t id, bool isSampler) {
   streamFree_ = id & 0xffff;
   --(isSampler ? samplerCount_ : inserterCount_);
   if (inserter != nullptr) {
+    // An id comes again once 2^15 streams had its place: no item may wait under it until then.
+    for (uint64_t left = inserter->waiting > 0 ? inserter->tables : 0; left != 0; left &= left - 1) {
+      tables_[static_cast<uint32_t>(std::countr_zero(left))]->leave(id);
+    }
     inserter->held.sweep([](const HeldChunks::Held&) { return true; }, [this](Chunk* chunk) { store_->release(chunk); });
     return Status::ok;
   }
@@ -281,9 +287,7 @@ void Tables::run(ItemTable& table) {
 
 bool Tables::insertOne(ItemTable& table) {
   if (table.waiting().isEmpty() || !table.limiter().mayInsert(1)) return false;
-  const WaitingItem item = table.waiting().front();
-  table.waiting().pop();
-  table.waitingBytes() -= item.bytes;
+  const WaitingItem item = table.popWaiting();
   table.insert(item, now_);
   Inserter* const inserter = findInserter(item.inserter);
   if (inserter == nullptr) return true;  // its client has gone

@@ -32,6 +32,7 @@ struct Inserter {
   uint64_t waiting = 0;        // items that wait
   uint64_t waitingBytes = 0;
   uint64_t tables = 0;         // a bit for each table that it wrote to
+  uint64_t heldBytes = 0;      // of the chunks that it holds
 };
 
 /// One SampleStream.
@@ -94,7 +95,8 @@ class Tables {
  private:
   static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES_TABLES;
   static constexpr uint32_t streamMax = EXRP_LIMIT_TABLES_STREAMS;
-  static constexpr uint32_t none = 0xffffffffu;
+  static constexpr uint32_t none = 0xffffffffu;  // no stream has this id
+  static_assert(none == WaitingItem::gone);
 
   struct Stream {
     Inserter* inserter;
@@ -134,7 +136,7 @@ class Tables {
   uint32_t tableCount_ = 0;
   std::unique_ptr<ChunkStore> store_;
   std::unique_ptr<ItemTable> tables_[tableMax];
-  std::unique_ptr<Saver> saver_;  
+  std::unique_ptr<Saver> saver_;
   std::unique_ptr<Loader> loader_;  // while a snapshot is loaded
   bool isBroken_ = false;           // a piece could not be loaded
   uint64_t secret_ = 0;

@@ -3,7 +3,7 @@
  *
  * Items that a limiter refuses wait. Their keys are withheld, and once many wait the client's messages are withheld too: that is all the
  * back-pressure that Reverb's clients know. Items that wait when a client goes away still go in, because the client may have written its
- * last.
+ * last; but no more than `exrp.h` allows for each table.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
 import type { Inserter } from "../../tables/low.ts";
-import { type CallLog, MethodCall, namingTable, parseMessage } from "./method_call.ts";
+import { CallError, type CallLog, MethodCall, namingTable, parseMessage } from "./method_call.ts";
 
 /** The most bytes of one message of keys: a key takes at most ten. */
 const messageBytesMax = 40_000;
@@ -24,6 +24,8 @@ export interface InsertOwner extends CallLog {
   closeInserter(inserter: Inserter, call: InsertCall): void;
   /** Lets the call be pumped once all that came with this message was read. */
   touch(call: MethodCall): void;
+  /** Bytes of chunks that a stream may hold for items to come. */
+  readonly heldChunkBytes: number;
 }
 
 /** One InsertStream. */
@@ -49,6 +51,13 @@ export class InsertCall extends MethodCall {
       () => this.#inserter.feed(message),
       (item) => parseMessage(InsertStreamRequestSchema, message).items[item]?.table,
     );
+    const { chunks, chunkBytes } = this.#inserter;
+    if (chunkBytes > this.#owner.heldChunkBytes) {
+      throw new CallError(
+        Status.resourceExhausted,
+        `a stream held ${chunks} chunks for items to come, of ${chunkBytes} bytes, where ${this.#owner.heldChunkBytes} may be held (limits.heldChunkBytes)`,
+      );
+    }
     this.#hold();
     this.#owner.touch(this);
   }

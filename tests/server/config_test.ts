@@ -13,12 +13,20 @@ Deno.test("a file may begin with a mark of UTF-8", () => {
   assertEquals(Object.keys(readConfig(`\uFEFF${withTable({ maxSize: 3 })}`).tables), ["replay"]);
 });
 
+Deno.test("names that look like fields, and fields of the same name in different objects, are no faults", () => {
+  const name = 'a": {"b": 1}, "\\';
+  const spec = { dtype: "int8", shape: [] };
+  const signature = { a: spec, b: [spec, { a: spec, b: spec }, { a: spec }], ":": spec };
+  const text = JSON.stringify({ tables: { [name]: { queue: 1, signature }, b: { queue: 1 } } });
+  assertEquals(Object.keys(readConfig(text).tables), [name, "b"]);
+});
+
 Deno.test("a file with everything is read, and its tables are as it says", async () => {
   const config = readConfig(JSON.stringify({
     hostname: "::1",
     port: 8000,
     seed: 7,
-    limits: { connections: 10, calls: 20, messageBytes: 1000, bytesInFlight: 5000 },
+    limits: { connections: 10, calls: 20, bytesInFlight: 5000, keepaliveMs: 100, idleMs: 1e6 },
     tables: {
       replay: {
         sampler: { prioritized: { alpha: 0.6 } },
@@ -39,7 +47,7 @@ Deno.test("a file with everything is read, and its tables are as it says", async
     },
   }));
   assertEquals([config.hostname, config.port, config.seed], ["::1", 8000, 7]);
-  assertEquals(config.limits.bytesInFlight, 5000);
+  assertEquals([config.limits.bytesInFlight, config.limits.keepaliveMs], [5000, 100]);
   using tables = await Tables.create({ tables: config.tables });
   const figures = tables.names.map((name) => tableFigures(tables, name));
   assertEquals(
@@ -173,6 +181,21 @@ for (
       "a part of a byte",
       withTable({ maxSize: 1, maxBytes: 1.5 }),
       "tables.replay.maxBytes must be an integer of at least 0, got 1.5",
+    ],
+    [
+      "two tables of one name",
+      '{ "tables": { "a": { "maxSize": 1 }, "b": { "maxSize": 2 }, "\\u0061" : { "maxSize": 3 } } }',
+      "the configuration has tables.a twice; give each field once",
+    ],
+    [
+      "a field of a table twice",
+      '{ "tables": { "a": { "maxSize": 1, "signature": [{ "dtype": "int8", "shape": [] }], "maxSize": 2 } } }',
+      "the configuration has tables.a.maxSize twice; give each field once",
+    ],
+    [
+      "limits twice",
+      '{ "limits": {}, "tables": { "a": { "maxSize": 1 } }, "limits": { "calls": 1 } }',
+      "the configuration has limits twice; give each field once",
     ],
     [
       "a list of limits",

@@ -5,7 +5,7 @@ import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import { encode } from "../reverb/_proto.ts";
 import { data, headers, hello, join, settings, word } from "./http2/_peer.ts";
-import { insert, plainTables, served, until } from "./_served.ts";
+import { insert, plainTables, sample, served, until } from "./_served.ts";
 
 type Site = Awaited<ReturnType<typeof served>>;
 
@@ -142,6 +142,59 @@ Deno.test("a call that ends by a message that is too large lets go of its chunks
   call.sendBytes(join(new Uint8Array(1), word(2000)));
   assertEquals((await call.ending).code, 8);
   assertEquals(site.server.figures().chunks, 0);
+});
+
+Deno.test("chunks without items are bounded for each stream, small ones too, and their memory comes back", async () => {
+  await using site = await served(plainTables, { limits: { heldChunkBytes: 1_000_000 } });
+  for (const bytes of [100_000, 0]) {
+    const call = site.connection.open("InsertStream");
+    const chunk = { ...smallChunk(1n), data: { tensors: [new Uint8Array(bytes)] } };
+    let ending: { readonly code: number; readonly message: string } | undefined;
+    call.ending.then((end) => ending = end);
+    // Items that keep all chunks are no way around it.
+    let key = 1n;
+    for (; ending === undefined && key < 100_000n; key++) {
+      call.send({
+        chunks: [{ ...chunk, chunk_key: key }],
+        ...key === 3n ? { items: [smallItem(1n, "u", 1, 1n)], keep_chunk_keys: [1n, 2n, 3n] } : {},
+      });
+      if (key % 10n === 0n) await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    assertEquals(ending?.code, 8);
+    assert(
+      /^a stream held \d+ chunks for items to come, of \d+ bytes, where 1000000/.test(
+        ending?.message ?? "",
+      ),
+    );
+    assert(key > (bytes > 0 ? 9n : 1000n), `${key} chunks`);
+    await until("its chunks are free", () => site.server.figures().chunks === 1);
+  }
+  await insert(site.connection, "u", 2n);
+});
+
+Deno.test("clients that leave items in a full queue, again and again, cost a bounded memory", async () => {
+  await using site = await served({ line: { queue: 1 }, u: { maxSize: 10 } });
+  await insert(site.connection, "line", 1n);
+  const figures = () => site.server.figures().tables.find(({ name }) => name === "line");
+  const count = 10_000;
+  for (let client = 0; client < 8; client++) {
+    const connection = site.connect();
+    const before = figures()?.waitingInserts ?? 0;
+    connection.open("InsertStream").send({
+      chunks: [smallChunk(1n)],
+      items: Array.from(
+        { length: count },
+        (_, k) => smallItem(BigInt(client * count + k + 2), "line", 1, 1n),
+      ),
+    });
+    await until("they wait", () => figures()?.waitingInserts === before + count);
+    connection.close();
+    await until("it is gone", () => site.server.figures().connections === 1);
+  }
+  assertEquals(figures()?.waitingInserts, 65_536);
+  const keys = (await sample(site.connection, "line", 65_537)).map(({ info }) => info.item.key);
+  assertEquals(keys, Array.from({ length: 65_537 }, (_, k) => BigInt(k + 1)));
+  assertEquals([site.server.figures().chunks, figures()?.waitingInserts], [0, 0]);
 });
 
 Deno.test("a request of HTTP/1.1 that trickles, and a preface that does, are closed after ten seconds", async () => {

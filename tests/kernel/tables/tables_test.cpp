@@ -220,6 +220,86 @@ void insertsThatTheLimiterRefusesWaitInOrder() {
   CHECK_EQUAL(tables.check(), 0);
 }
 
+/// Once, an item that waited under the id of a closed stream was counted for a later stream with the same id: its count of waiting items fell
+/// below 0, and it confirmed a key that its client had never sent.
+void anItemOfAClosedStreamBelongsToNoLaterOne() {
+  TablesUnderTest tables(oneTable(10, {1, 1, 0, 1}, fifo, fifo, 1), {"t"});  // queue(1)
+  const uint32_t first = tables.inserter();
+  for (uint64_t key = 1; key <= 2; ++key) CHECK_EQUAL(tables.feed(first, single(key, 1)), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_close(tables.id, first), EXRP_STATUS_OK);
+  uint32_t again = 0;
+  uint32_t round = 0;
+  for (; round < 70000; ++round) {
+    again = tables.inserter();
+    if (again == first) break;
+    CHECK_EQUAL(exrp_inserter_close(tables.id, again), EXRP_STATUS_OK);
+  }
+  CHECK(round < 70000);  // else the test tests nothing
+  CHECK_EQUAL(tables.check(), 0);
+  CHECK_EQUAL(tables.sample(tables.sampler(0), 2).size(), size_t{2});
+  double info[EXRP_INSERTER_COUNT] = {};
+  CHECK_EQUAL(exrp_inserter_info(tables.id, again, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(info[EXRP_INSERTER_WAITING], 0.0);
+  CHECK(tables.confirmed(again).empty());
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void itemsOfClosedStreamsAreBounded() {
+  TablesUnderTest tables(oneTable(1000000, {1, 1, 0, 1}, fifo, fifo, 1), {"t"});  // queue(1)
+  const uint32_t stays = tables.inserter();
+  CHECK_EQUAL(tables.feed(stays, single(1, 1)), EXRP_STATUS_OK);
+  const uint32_t sampler = tables.sampler(0);
+  const auto leave = [&](size_t chunkBytes, uint32_t count) {
+    const uint32_t goes = tables.inserter();
+    CHECK_EQUAL(tables.feed(stays, single(2, 1)), EXRP_STATUS_OK);  // before the others
+    Insert many = {{chunkOf(7, 7, chunkBytes)}, {}, {}};
+    for (uint64_t key = 10; key < 10 + count; ++key) many.items.push_back({key, "t", 1, {7}});
+    CHECK_EQUAL(tables.feed(goes, many), EXRP_STATUS_OK);
+    CHECK_EQUAL(tables.feed(stays, single(3, 1)), EXRP_STATUS_OK);  // and behind them
+    CHECK_EQUAL(exrp_inserter_close(tables.id, goes), EXRP_STATUS_OK);
+    CHECK_EQUAL(tables.check(), 0);
+    const auto left = static_cast<uint32_t>(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING)) - 2;
+    // The oldest of them went on waiting, in their order, and those of the open stream too.
+    std::vector<uint64_t> keys;
+    CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, left + 3), EXRP_STATUS_OK);
+    while (keys.size() < left + 3) {
+      for (const Sample& sample : tables.read(sampler, size_t{4} << 20)) keys.push_back(sample.key);
+    }
+    CHECK_EQUAL(keys[1], uint64_t{2});
+    for (uint32_t k = 0; k < left; ++k) CHECK_EQUAL(keys[k + 2], uint64_t{10} + k);
+    CHECK_EQUAL(keys.back(), uint64_t{3});
+    CHECK_EQUAL(tables.check(), 0);
+    CHECK_EQUAL(tables.feed(stays, single(1, 1)), EXRP_STATUS_OK);
+    return left;
+  };
+  CHECK_EQUAL(leave(20, 5000), 5000u);
+  CHECK_EQUAL(leave(20, EXRP_LIMIT_TABLES_LEFT_ITEMS + 100), uint32_t{EXRP_LIMIT_TABLES_LEFT_ITEMS});
+  CHECK_EQUAL(leave(1 << 20, 300), uint32_t{EXRP_LIMIT_TABLES_LEFT_BYTES >> 20});
+  CHECK_EQUAL(exrp_inserter_close(tables.id, stays), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 1.0);
+}
+
+void heldChunksAreCounted() {
+  TablesUnderTest tables(oneTable(10, minSize(1), uniform, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  const auto held = [&] {
+    double info[EXRP_INSERTER_COUNT] = {};
+    CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+    return info[EXRP_INSERTER_CHUNK_BYTES];
+  };
+  CHECK_EQUAL(held(), 0.0);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(1, 1, 5000), chunkOf(2, 1, 1)}, {}, {}}), EXRP_STATUS_OK);
+  const double both = held();
+  CHECK(both > 5100 && both < 5500);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(1, 1, 5000)}, {}, {}}), EXRP_STATUS_OK);  // known
+  CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(3, 1, 9000)}, {{1, "nobody", 1, {3}}}, {}}), EXRP_STATUS_TABLE_UNKNOWN);
+  CHECK_EQUAL(held(), both);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{}, {{1, "t", 1, {1}}}, {2}}), EXRP_STATUS_OK);
+  CHECK(held() > 60 && held() < 300);
+  CHECK_EQUAL(tables.feed(inserter, Insert{{}, {{2, "t", 1, {2}}}, {}}), EXRP_STATUS_OK);
+  CHECK_EQUAL(held(), 0.0);
+}
+
 void samplersWaitInOrder() {
   TablesUnderTest tables(oneTable(100, {1, 1, 0, 100}, fifo, fifo, 1), {"t"});
   const uint32_t first = tables.sampler(0);
@@ -472,6 +552,9 @@ int main() {
   prioritizedIsReverbs();
   anItemGoesAtItsLastSample();
   insertsThatTheLimiterRefusesWaitInOrder();
+  anItemOfAClosedStreamBelongsToNoLaterOne();
+  itemsOfClosedStreamsAreBounded();
+  heldChunksAreCounted();
   samplersWaitInOrder();
   aSampleThatDoesNotFitIsKept();
   chunksLiveAsLongAsTheyAreKeptOrUsed();
