@@ -1,12 +1,12 @@
 /**
- * Writes and reads the few messages of each step by hand: what is inserted, what was confirmed, and where one sample ends. All other
- * messages go through generated code.
+ * Writes the few messages of each step by hand, and reads what was confirmed. All other messages go through generated code.
  *
  * Cost: no object for a field; a writer keeps its memory from message to message.
  *
  * @module
  */
 
+import { MessageReader } from "../wire/message_reader.ts";
 import type { Key } from "./_keys.ts";
 
 const utf8 = new TextEncoder();
@@ -146,108 +146,6 @@ export class MessageWriter {
     this.#at = start;
     this.#raw(length);
     this.#at = end;
-  }
-}
-
-/** A message that can't be read. */
-export class DamagedMessage extends Error {
-  override readonly name = "DamagedMessage";
-}
-
-/** Reads a message field by field. */
-export class MessageReader {
-  readonly #bytes: Uint8Array;
-  readonly #end: number;
-  #at: number;
-  /** The number of the field that `next` found. */
-  field = 0;
-  /** How it is written: 0 a number, 1 eight bytes, 2 bytes with a length, 5 four bytes. */
-  kind = 0;
-
-  constructor(bytes: Uint8Array, from = 0, end: number = bytes.length) {
-    this.#bytes = bytes;
-    this.#at = from;
-    this.#end = end;
-  }
-
-  /** Where the reader stands. */
-  get position(): number {
-    return this.#at;
-  }
-
-  /** Reads the head of the next field. False at the end. */
-  next(): boolean {
-    if (this.#at >= this.#end) return false;
-    const head = this.number();
-    this.field = head >>> 3;
-    this.kind = head & 7;
-    return true;
-  }
-
-  /** Reads a number. Bits above 2^32 are dropped. */
-  number(): number {
-    let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.#byte();
-      if (shift < 32) value |= (byte & 127) << shift;
-      if (byte < 128) return value >>> 0;
-    }
-    throw new DamagedMessage("a number has more than ten bytes");
-  }
-
-  /** Reads a number of 64 bits. */
-  key(): Key {
-    let [low, high] = [0, 0];
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.#byte();
-      const bits = byte & 127;
-      if (shift < 28) low |= bits << shift;
-      else if (shift === 28) {
-        low |= bits << 28;
-        high |= bits >>> 4;
-      } else if (shift < 64) high |= bits << (shift - 32);
-      if (byte < 128) return { low: low >>> 0, high: high >>> 0 };
-    }
-    throw new DamagedMessage("a number has more than ten bytes");
-  }
-
-  #byte(): number {
-    const byte = this.#at < this.#end ? this.#bytes[this.#at] : undefined;
-    if (byte === undefined) throw new DamagedMessage("the message ends within a field");
-    this.#at += 1;
-    return byte;
-  }
-
-  /** Where the bytes of this field end; the reader then stands at their start. */
-  length(): number {
-    const length = this.number();
-    if (length > this.#end - this.#at) {
-      throw new DamagedMessage("a field is longer than its message");
-    }
-    return this.#at + length;
-  }
-
-  /** Reads the bytes of this field; a view. */
-  bytes(): Uint8Array {
-    const end = this.length();
-    const bytes = this.#bytes.subarray(this.#at, end);
-    this.#at = end;
-    return bytes;
-  }
-
-  /** Goes to a place that `length` returned. */
-  goTo(position: number): void {
-    this.#at = position;
-  }
-
-  /** Goes past this field. */
-  skip(): void {
-    if (this.kind === 0) this.key();
-    else if (this.kind === 2) this.#at = this.length();
-    else if (this.kind === 1 || this.kind === 5) {
-      this.#at += this.kind === 1 ? 8 : 4;
-      if (this.#at > this.#end) throw new DamagedMessage("the message ends within a field");
-    } else throw new DamagedMessage(`no field is written in the way ${this.kind}`);
   }
 }
 

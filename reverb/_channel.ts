@@ -6,7 +6,8 @@
  * @module
  */
 
-import { DamagedMessage, PREFIX_BYTES } from "./_bytes.ts";
+import { DamagedMessage } from "../wire/message_reader.ts";
+import { PREFIX_BYTES } from "./_bytes.ts";
 import {
   findHttp2,
   type Headers,

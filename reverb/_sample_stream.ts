@@ -7,7 +7,8 @@
  * @module
  */
 
-import { MessageReader, MessageWriter } from "./_bytes.ts";
+import { MessageReader } from "../wire/message_reader.ts";
+import { MessageWriter } from "./_bytes.ts";
 import type { Call, Channel } from "./_channel.ts";
 import { ReverbError } from "./errors.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { bytesOfField, exactNumberOfField, numberOfField } from "./fields.ts";
+import { bytesOfField, keyOfField, numberOfField } from "./fields.ts";
 
 /** The strings of a `TensorProto`, whether they stand in `string_val` or, after their lengths, in `tensor_content`. */
 export function stringsOfTensor(tensor: Uint8Array): Uint8Array<ArrayBuffer>[] {
@@ -84,7 +84,7 @@ function stringsOfSample(
   const chunks = new Map<string, Uint8Array>();
   let trajectory: Uint8Array = new Uint8Array(0);
   for (const entry of entries) {
-    for (const chunk of bytesOfField(entry, 2)) chunks.set(exactNumberOfField(chunk, 1), chunk);
+    for (const chunk of bytesOfField(entry, 2)) chunks.set(keyOfField(chunk, 1), chunk);
     for (const info of bytesOfField(entry, 1)) {
       for (const item of bytesOfField(info, 1)) {
         trajectory = bytesOfField(item, 8).at(-1) ?? trajectory;
@@ -106,7 +106,7 @@ function stringsOfSample(
 
 function sliceOf(message: Uint8Array): Slice {
   return {
-    chunk: exactNumberOfField(message, 1),
+    chunk: keyOfField(message, 1),
     offset: numberOfField(message, 2),
     length: numberOfField(message, 3),
     index: numberOfField(message, 4),

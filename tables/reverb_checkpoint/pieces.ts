@@ -9,7 +9,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/symbols.ts";
 import { MessageWriter } from "../../reverb/_bytes.ts";
 import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
-import { fieldsOf } from "../../wire/fields.ts";
+import { bytesOfField } from "../../wire/fields.ts";
 import type { LowTables } from "../low.ts";
 import type { TableRecord } from "./table_record.ts";
 
@@ -117,8 +117,7 @@ export class Pieces {
       );
     }
     if (field !== CHUNK && field !== ITEM) return error;
-    const records = [...fieldsOf(piece)].filter(({ number }) => number === field);
-    const record = records[index - this.#loaded[field]]?.bytes ?? new Uint8Array();
+    const record = bytesOfField(piece, field)[index - this.#loaded[field]] ?? new Uint8Array();
     const why = (field === CHUNK ? chunkText : itemText)(record, rule);
     return made("snapshot-corrupt", `${show(this.#paths[field])}, record ${index + 1}: ${why}`);
   }
