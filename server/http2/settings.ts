@@ -46,7 +46,10 @@ export interface SettingFault {
   readonly why: string;
 }
 
-/** Obeys the client's settings of a frame; returns the first fault. */
+/**
+ * Obeys the client's settings of a frame; returns the first fault. Where the frame has several windows, only the last one is set: a frame of
+ * thousands must not walk over the streams for each.
+ */
 export function applySettings(
   bytes: Uint8Array,
   from: number,
@@ -54,20 +57,18 @@ export function applySettings(
   sender: Sender,
   streams: Iterable<Http2Stream>,
 ): SettingFault | undefined {
+  let window = sender.windowOfStreams;
   for (let at = from; at < to; at += settingBytes) {
     const name = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
-    const fault = applySetting(name, read32(bytes, at + 2), sender, streams);
+    const value = read32(bytes, at + 2);
+    const fault = applySetting(name, value, sender);
     if (fault !== undefined) return fault;
+    if (name === Setting.initialWindowSize) window = value;
   }
-  return undefined;
+  return setWindows(window, sender, streams);
 }
 
-function applySetting(
-  name: number,
-  value: number,
-  sender: Sender,
-  streams: Iterable<Http2Stream>,
-): SettingFault | undefined {
+function applySetting(name: number, value: number, sender: Sender): SettingFault | undefined {
   switch (name) {
     case Setting.headerTableSize:
       // The encoder uses no table. A decoder that made its own smaller waits for these words.
@@ -77,7 +78,7 @@ function applySetting(
       if (value <= 1) return undefined;
       return { code: ErrorCode.protocolError, why: `ENABLE_PUSH of ${value}` };
     case Setting.initialWindowSize:
-      if (value <= windowMax) return setWindows(value, sender, streams);
+      if (value <= windowMax) return undefined;
       return { code: ErrorCode.flowControlError, why: `a window of ${value} bytes` };
     case Setting.maxFrameSize:
       if (value < frameSizeAtFirst || value > frameSizeLimit) {
@@ -97,6 +98,7 @@ function setWindows(
   streams: Iterable<Http2Stream>,
 ): SettingFault | undefined {
   const more = value - sender.windowOfStreams;
+  if (more === 0) return undefined;
   sender.windowOfStreams = value;
   for (const stream of streams) {
     if (stream.sendWindow + more > windowMax) {

@@ -235,6 +235,28 @@ Deno.test("a window that is opened byte by byte (CVE-2019-9511) ends the connect
   assertEquals(peer.goAwayCode, calm);
 });
 
+Deno.test("of several windows in one frame of SETTINGS, open streams get the last, and no walk for each", () => {
+  const { peer } = atRest();
+  for (let k = 0; k < 256; k++) peer.send(headers(2 * k + 1));
+  let walks = 0;
+  for (const { stream } of peer.seen) {
+    let { sendWindow } = stream;
+    Object.defineProperty(stream, "sendWindow", {
+      get: () => sendWindow,
+      set: (value: number) => {
+        walks++;
+        sendWindow = value;
+      },
+    });
+  }
+  const windows = Array.from({ length: 5000 }, (_, k) => [4, 1000 + k] as const);
+  peer.send(settings(...windows));
+  assertEquals([peer.seen[0]?.stream.sendWindow, peer.seen[255]?.stream.sendWindow], [5999, 5999]);
+  assertEquals(walks, 256);
+  peer.send(headers(999));
+  assertEquals(peer.goAwayCode, undefined);
+});
+
 Deno.test("small windows of a client that reads small messages cost nothing", () => {
   const { peer } = atRest();
   peer.send(settings([Setting.initialWindowSize, 0]), headers(1, true));
