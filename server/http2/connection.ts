@@ -191,19 +191,10 @@ export class ServerConnection implements StreamOwner, FrameSink {
     if (!this.#reader.hasSettings && this.#openMs > this.#limits.handshakeMs) {
       this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
     }
-    this.#tickStreams(ms);
     this.#keepAlive(ms);
     this.#endIdle(ms);
     this.#depth--;
     this.#announce();
-  }
-
-  #tickStreams(ms: number): void {
-    for (const stream of this.#streams.values()) {
-      const isHeld = stream.buffered > 0 && Math.min(stream.sendWindow, this.#sender.window) <= 0;
-      stream.stalledMs = isHeld ? stream.stalledMs + ms : 0;
-      if (stream.stalledMs > this.#limits.stallMs) this.#endStream(stream, ErrorCode.cancel);
-    }
   }
 
   /** Asks a silent client whether it is there, and ends the connection of one that does not answer. */

@@ -41,8 +41,6 @@ export interface Http2Limits {
    * make it 1 MiB more, the connection ends (a client that never reads). Default 1 MiB.
    */
   readonly outputMax: number;
-  /** Milliseconds that DATA may wait for a window of its stream that does not move; then the stream is reset. Default 10 minutes. */
-  readonly stallMs: number;
   /** Milliseconds until the preface and the first SETTINGS must be there. Default 10,000. */
   readonly handshakeMs: number;
   /** Milliseconds without any byte of the client after which it gets a PING. Default a minute. */
@@ -70,7 +68,6 @@ export const http2Limits: Http2Limits = {
   resetsBurst: 500,
   resetsPerSecond: 100,
   outputMax: 1 << 20,
-  stallMs: 600_000,
   handshakeMs: 10_000,
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,

@@ -224,7 +224,6 @@ export class Sender {
   /** Makes the window of a stream larger, or smaller by a negative number. */
   widen(stream: Http2Stream, more: number): void {
     stream.sendWindow += more;
-    if (more > 0) stream.stalledMs = 0;
     if (stream.buffered > 0) this.wait(stream);
   }
 

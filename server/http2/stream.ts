@@ -69,8 +69,6 @@ export class Http2Stream {
   isClosed = false;
   /** Whether it stands among those that can send. */
   isWaiting = false;
-  /** Milliseconds for which its window has been too small for what waits. */
-  stalledMs = 0;
   /** Where `reserve()` gave room. */
   target: Uint8Array<ArrayBuffer> = nothing;
 
