@@ -18,8 +18,14 @@ Serves the tables of a configuration file to Reverb's clients. docs/reverb.md sa
   --port=NUMBER      the port, instead of the file's; 0 takes a free one
   --help             prints this
 
-SIGINT or SIGTERM stops the server: items that were confirmed are in the last checkpoint, if the file names a folder for them. A second signal ends it
-at once.`;
+SIGINT, SIGTERM or SIGHUP stops the server: items that were confirmed are in the last checkpoint, if the file names a folder for them. Another signal,
+half a second later or more, ends it at once.`;
+
+/**
+ * Signals that come so soon after the first one are the same wish. Ctrl-C reaches the whole group of processes, and `deno task` hands it on once
+ * more.
+ */
+const sameWishMs = 500;
 
 /** What the arguments say. */
 interface Arguments {
@@ -49,17 +55,18 @@ function readArguments(args: readonly string[]): Arguments | string {
   };
 }
 
-/** Resolves at the first SIGINT or SIGTERM; the second one ends the program. */
+/** Resolves at the first signal to stop; one that comes {@linkcode sameWishMs} later or more ends the program. */
 function untilSignal(platform: typeof Deno): Promise<string> {
   return new Promise((resolve) => {
-    let count = 0;
-    // Windows has no SIGTERM.
+    let first: number | undefined;
+    // Windows has no SIGTERM, and ends the program soon after SIGHUP.
     const signals = platform.build.os === "windows"
       ? ["SIGINT"] as const
-      : ["SIGINT", "SIGTERM"] as const;
+      : ["SIGINT", "SIGTERM", "SIGHUP"] as const;
     for (const signal of signals) {
       platform.addSignalListener(signal, () => {
-        if (++count > 1) platform.exit(130);
+        first ??= performance.now();
+        if (performance.now() - first >= sameWishMs) platform.exit(130);
         resolve(signal);
       });
     }

@@ -123,6 +123,8 @@ export class ReverbServer implements AsyncDisposable {
       return server;
     } catch (error) {
       await checkpoints?.close(false);
+      // They were empty before, so that the next serve() can load again.
+      if (loaded.path !== undefined) tables.names.forEach((name) => tables.table(name).reset());
       throw error;
     }
   }
@@ -193,7 +195,7 @@ export class ReverbServer implements AsyncDisposable {
    * Writes a checkpoint of all tables, as `checkpoint()` of a client does. Calls of clients go on meanwhile.
    *
    * @returns Its path, once it is on the disk.
-   * @throws {ReplayError} `order` if the server has no `checkpoint.folder`; `file`, `permission` or `memory`. Older checkpoints are then as they were.
+   * @throws {ReplayError} `order` if the server has no `checkpoint.folder`, or has stopped; `file`, `permission` or `memory`. Older checkpoints are then as they were.
    * @example
    * ```ts
    * import { serve } from "@exrp/replay/server";
@@ -242,7 +244,8 @@ export class ReverbServer implements AsyncDisposable {
    * that were confirmed are in the tables, which go on without the server, and in the last checkpoint. Clients see UNAVAILABLE and try again.
    *
    * @returns A promise that resolves once all connections are closed and the last checkpoint is on the disk.
-   * @throws {ReplayError} `file`, `permission` or `memory` if the last checkpoint can't be written. The server is stopped then, too.
+   * @throws {ReplayError} `file`, `permission` or `memory` if the last checkpoint can't be written, or `busy` where `tables.serialize()` has not ended
+   * 30 s later. The server is stopped then, too.
    */
   stop(options: StopOptions = {}): Promise<void> {
     checkOptions("stop()", options, ["graceMs"]);

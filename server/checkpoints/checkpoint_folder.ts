@@ -31,10 +31,10 @@ import { type CheckpointMark, readMark } from "../../tables/_saving.ts";
 const OPERATION = "checkpoint";
 const LOCK_NAME = ".exrp-checkpoints.lock";
 const ID = /^exrp checkpoints ([0-9a-f]{32})$/m;
-/** `checkpoint-<number>-<time in UTC>.exrp`. Numbers rise, whatever the clock says. */
-const NAME = /^checkpoint-(\d{9,})-\d{8}T\d{6}Z\.exrp$/;
+/** `checkpoint-<number>-<time in UTC>.exrp`. Numbers rise, whatever the clock says. One of 15 digits is still exact, and so is the next. */
+const NAME = /^checkpoint-(\d{9,15})-\d{8}T\d{6}Z\.exrp$/;
 /** What a killed server leaves: a checkpoint that was being written. */
-const LEFT = /^checkpoint-(\d{9,})-\d{8}T\d{6}Z\.exrp\.exrp-[0-9a-z]{7}\.tmp$/;
+const LEFT = /^checkpoint-(\d{9,15})-\d{8}T\d{6}Z\.exrp\.exrp-[0-9a-z]{7}\.tmp$/;
 
 /** A checkpoint by its name. */
 export interface CheckpointFile {

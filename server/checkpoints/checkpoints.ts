@@ -39,16 +39,21 @@ export interface CheckpointOptions {
 
 const NAMES = ["folder", "keep", "everyMs", "onStop", "load", "from"];
 
-/** What means that a file is damaged, so that the one before it is tried. */
+/**
+ * What means that a file is damaged, so that the one before it is tried. A file that can't be read may be whole: whoever began with an older one
+ * would lose what only this one has.
+ */
 const DAMAGES: readonly ReplayErrorCode[] = [
   "snapshot-corrupt",
   "snapshot-truncated",
   "snapshot-foreign",
-  "file",
 ];
 
 /** How often a checkpoint looks whether a snapshot that the program itself writes has ended. */
 const BUSY_STEP_MS = 10;
+
+/** How long the last checkpoint waits for that. */
+const BUSY_MS = 30_000;
 
 /** Throws unless these are options of checkpoints. */
 export function checkCheckpointOptions(where: string, options: CheckpointOptions): void {
@@ -210,7 +215,17 @@ export class Checkpoints implements Checkpointer {
   }
 
   /** @inheritDoc */
-  save(): Promise<string> {
+  async save(): Promise<string> {
+    if (this.#isClosed) {
+      throw new ReplayError(
+        "order",
+        `checkpoint: the server has stopped, and ${show(this.#folder.path)} may be another's now`,
+      );
+    }
+    return await this.#save();
+  }
+
+  #save(): Promise<string> {
     if (this.#next === undefined) {
       const next = this.#current.then(() => {
         this.#next = undefined;
@@ -223,7 +238,17 @@ export class Checkpoints implements Checkpointer {
   }
 
   async #write(): Promise<string> {
-    while (lowOf(this.#tables).isSaving) await delay(BUSY_STEP_MS);
+    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
+      if (this.#isClosed && waited > BUSY_MS) {
+        throw new ReplayError(
+          "busy",
+          `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
+            BUSY_MS / 1000
+          } s`,
+        );
+      }
+      await delay(BUSY_STEP_MS);
+    }
     const path = await this.#folder.write(
       this.#number++,
       (mark) => writeCheckpoint(this.#tables, mark),
@@ -254,7 +279,7 @@ export class Checkpoints implements Checkpointer {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     try {
-      if (isLast && this.#onStop) await this.save();
+      if (isLast && this.#onStop) await this.#save();
       await this.#current;
     } finally {
       this.#folder[dispose]();

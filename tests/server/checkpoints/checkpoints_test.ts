@@ -185,6 +185,49 @@ Deno.test("a folder has one server; when that ends, another may have it", async 
   });
 });
 
+Deno.test("a server that has stopped writes no more: the folder may be another's", async () => {
+  await inFolder(async (folder) => {
+    using tables = await makeTables();
+    const first = await serve({ tables, checkpoint: { folder, keep: 1 } });
+    await first.stop();
+    await serving({ folder, keep: 1 }, async ({ connection, server }) => {
+      await insert(connection, "u", 1n);
+      const path = await server.checkpoint();
+      await refused(() => first.checkpoint(), "order", /the server has stopped/);
+      assertEquals(await checkpointsIn(folder), [path]);
+    });
+  });
+});
+
+Deno.test("a name with a number that is not exact is nobody's checkpoint", async () => {
+  await inFolder(async (folder) => {
+    const foreign = `${folder}/checkpoint-9007199254740993-20260101T000000Z.exrp`;
+    await Deno.writeTextFile(foreign, "mine");
+    for (let key = 1n; key <= 2n; key++) {
+      await serving({ folder }, async ({ connection, tables }) => {
+        assertEquals(tables.table("u").size, Number(key) - 1);
+        await insert(connection, "u", key);
+      });
+    }
+    assertEquals((await checkpointsIn(folder)).length, 2);
+    assertEquals(await Deno.readTextFile(foreign), "mine");
+  });
+});
+
+Deno.test("a port that is taken leaves the tables empty, so that another port can load them", async () => {
+  await inFolder(async (folder) => {
+    await serving({ folder }, async ({ connection }) => await insert(connection, "u", 1n));
+    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = listener.addr as Deno.NetAddr;
+    using tables = await makeTables();
+    await assertRejects(() => serve({ tables, port, checkpoint: { folder } }), Error, "listens");
+    assertEquals(tables.table("u").size, 0);
+    const server = await serve({ tables, checkpoint: { folder } });
+    assertEquals(tables.table("u").size, 1);
+    await server.stop({ graceMs: 0 });
+  });
+});
+
 Deno.test("a damaged checkpoint is passed over for the one before, stays, and does not count", async () => {
   await inFolder(async (folder) => {
     await serving({ folder }, async ({ connection, server }) => {

@@ -20,7 +20,7 @@ async function keysIn(path: string | undefined): Promise<Set<bigint>> {
   return new Set(items.map(({ key }) => key));
 }
 
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
   Deno.test({
     name:
       `${signal} while clients insert: all that was confirmed is in the last checkpoint, and the program ends well`,
@@ -50,6 +50,13 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
         });
         while (confirmed.size < 2000) await new Promise((resolve) => setTimeout(resolve, 5));
         program.process.kill(signal);
+        // Ctrl-C reaches the program twice: from the terminal, and by way of `deno task`.
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        try {
+          program.process.kill(signal);
+        } catch (error) {
+          assert(error instanceof TypeError, "only a program that has ended takes no signal");
+        }
         for (const code of await Promise.all(endings)) {
           assert(code === 14 || code === -1, `${code}`);
         }
@@ -67,7 +74,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 }
 
 Deno.test({
-  name: "a second signal ends the program at once",
+  name: "a signal half a second after the first one ends the program at once",
   ignore: onWindows,
   fn: async () => {
     await inFolder(async (folder) => {
@@ -85,7 +92,7 @@ Deno.test({
       }
       await call.receive();
       program.process.kill("SIGTERM");
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await new Promise((resolve) => setTimeout(resolve, 600));
       program.process.kill("SIGTERM");
       assertEquals((await program.process.status).code, 130);
       await program.rest;
