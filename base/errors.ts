@@ -25,6 +25,7 @@ export type ReplayErrorCode =
   | "invalid-priority"
   | "item-bytes"
   | "item-empty"
+  | "item-slice"
   | "kernel-missing"
   | "kernel-version"
   | "limit"
@@ -103,7 +104,7 @@ export interface ReplayErrorOptions {
  * | `table-unknown` | there is no table of this name |
  * | `message-empty` | a message for tables has nothing in it |
  * | `chunk-unknown`, `chunks-kept` | an item refers to a chunk, or a writer keeps one, that it did not send |
- * | `item-empty`, `item-bytes` | an item refers to no chunk, or to more bytes than its table may have |
+ * | `item-empty`, `item-slice`, `item-bytes` | an item refers to no chunk, to rows that its chunk does not have, or to more bytes than its table may have |
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |

@@ -52,6 +52,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_ITEM_PRIORITY, "invalid-priority"],
   [abi.EXRP_STATUS_ITEM_BYTES, "item-bytes"],
   [abi.EXRP_STATUS_ITEM_EMPTY, "item-empty"],
+  [abi.EXRP_STATUS_ITEM_SLICE, "item-slice"],
 ]);
 
 /** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`. */
@@ -195,6 +196,10 @@ function text(
       } (maxBytes)`;
     case abi.EXRP_STATUS_ITEM_EMPTY:
       return `item ${key(b, c)} (items[${a}]) refers to no chunk`;
+    case abi.EXRP_STATUS_ITEM_SLICE:
+      return `a slice of items[${a}] reaches beyond chunk ${
+        key(b, c)
+      }: its rows and its tensor must be among those of the chunk`;
     default:
       return `status ${status} (${detail.join(", ")})`;
   }

@@ -865,6 +865,7 @@ export const EXRP_STATUS_CHUNKS_KEPT = 56;
 export const EXRP_STATUS_ITEM_PRIORITY = 57;
 export const EXRP_STATUS_ITEM_BYTES = 58;
 export const EXRP_STATUS_ITEM_EMPTY = 59;
+export const EXRP_STATUS_ITEM_SLICE = 61;
 export const EXRP_STATUS_DAMAGED = 60;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES_TABLES = 64;

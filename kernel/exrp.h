@@ -96,6 +96,7 @@ extern "C" {
 #define EXRP_STATUS_ITEM_BYTES 58        /* an item's chunks alone are more than its table may have [item's index, bytes, largest] */
 #define EXRP_STATUS_ITEM_EMPTY 59        /* an item without any slice of a chunk [item's index; key, high and low] */
 
+#define EXRP_STATUS_ITEM_SLICE 61        /* a slice of an item reaches beyond its chunk [item's index; chunk's key, high and low] */
 #define EXRP_STATUS_DAMAGED 60           /* samples or a tensor are not what they must be [EXRP_DAMAGE_*; index of the sample; index of the column] */
 
 /* Limits. */

@@ -449,7 +449,7 @@ export class Inserter implements Disposable {
    * Takes in one `InsertStreamRequest`. The getters below then say what came of it.
    *
    * @param message The whole message; it is read before the call returns.
-   * @throws {ReplayError} `message-damaged`, `message-empty`, `table-unknown`, `chunk-unknown`, `chunks-kept`, `invalid-priority`, `item-empty`,
+   * @throws {ReplayError} `message-damaged`, `message-empty`, `table-unknown`, `chunk-unknown`, `chunks-kept`, `invalid-priority`, `item-empty`, `item-slice`,
    * `item-bytes` or `memory`. Then nothing has changed.
    */
   feed(message: Uint8Array): void {

@@ -46,6 +46,7 @@ enum class Status : int32_t {
   itemPriority = EXRP_STATUS_ITEM_PRIORITY,
   itemBytes = EXRP_STATUS_ITEM_BYTES,
   itemEmpty = EXRP_STATUS_ITEM_EMPTY,
+  itemSlice = EXRP_STATUS_ITEM_SLICE,
   damaged = EXRP_STATUS_DAMAGED,
 };
 

@@ -41,6 +41,33 @@ inline bool readChunkHead(ByteSpan chunk, uint64_t* key, uint64_t* episode) {
   return from.isGood() && chunk.size <= UINT32_MAX;
 }
 
+/// Whether rows offset..offset + length - 1 of tensor `index` can be in a chunk, as its message says how many steps and tensors it has. What
+/// it does not say is not checked: whoever decodes the tensor looks at its own shape.
+inline bool canHold(ByteSpan chunk, int64_t offset, int64_t length, int64_t index) {
+  if (offset < 0 || length < 0 || index < 0) return false;
+  int32_t start = 0;
+  int32_t end = -1;
+  int32_t tensors = 0;
+  ProtoReader from(chunk);
+  while (from.next()) {
+    if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
+      end = 0;
+      ProtoReader range(from.bytes());
+      while (range.next()) {
+        if (range.is(reverb::SequenceRange::start, Wire::varint)) start = range.int32();
+        else if (range.is(reverb::SequenceRange::end, Wire::varint)) end = range.int32();
+        else range.skip();
+      }
+    } else if (from.is(reverb::ChunkData::dataTensorsLen, Wire::varint)) {
+      tensors = from.int32();
+    } else {
+      from.skip();
+    }
+  }
+  if (tensors > 0 && index >= tensors) return false;
+  return end < start || offset + length <= int64_t{end} - start + 1;
+}
+
 class HeldChunks {
  public:
   struct Held {
@@ -68,8 +95,9 @@ class HeldChunks {
   uint64_t newMark() { return ++mark_; }
 
   /// Collects the chunks that a FlatTrajectory names, each once, in the order in which it names them. Status::message where it is damaged,
-  /// chunkUnknown for a chunk that is not here, whose key `lacking` gets, or memory.
-  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* lacking) {
+  /// chunkUnknown for a chunk that is not here, whose key `wrong` gets, or memory. With a store, also itemSlice for a slice that reaches beyond
+  /// its chunk, likewise.
+  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong, const ChunkStore* store = nullptr) {
     chunks.clear();
     const uint64_t mark = newMark();
     ProtoReader columns(trajectory);
@@ -85,14 +113,21 @@ class HeldChunks {
           continue;
         }
         uint64_t key = 0;
+        int32_t offset = 0;
+        int32_t length = 0;
+        int32_t index = 0;
         ProtoReader slice(slices.bytes());
         while (slice.next()) {
           if (slice.is(reverb::ChunkSlice::chunkKey, Wire::varint)) key = slice.varint();
+          else if (slice.is(reverb::ChunkSlice::offset, Wire::varint)) offset = slice.int32();
+          else if (slice.is(reverb::ChunkSlice::length, Wire::varint)) length = slice.int32();
+          else if (slice.is(reverb::ChunkSlice::index, Wire::varint)) index = slice.int32();
           else slice.skip();
         }
         if (!slice.isGood()) return Status::message;
         Held* const held = find(key);
-        if (held == nullptr) return *lacking = key, Status::chunkUnknown;
+        if (held == nullptr) return *wrong = key, Status::chunkUnknown;
+        if (store != nullptr && !canHold({store->data(held->chunk), held->chunk->bytes}, offset, length, index)) return *wrong = key, Status::itemSlice;
         if (held->mark == mark) continue;
         held->mark = mark;
         if (!chunks.prepare(1)) return Status::memory;

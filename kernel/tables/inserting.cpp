@@ -167,9 +167,10 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
 
 /// Collects the chunks of the trajectory of item `index`.
 Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index) {
-  uint64_t lacking = 0;
-  switch (const Status status = inserter.held.collect(trajectory, chunks_, &lacking)) {
-    case Status::chunkUnknown: return fail(status, index, high(lacking), low(lacking));
+  uint64_t wrong = 0;
+  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, store_.get())) {
+    case Status::chunkUnknown:
+    case Status::itemSlice: return fail(status, index, high(wrong), low(wrong));
     case Status::memory: return fail(status, chunks_.memoryBytes());
     case Status::message: return noMessage(trajectory);
     default: return status;

@@ -12,10 +12,10 @@ struct InsertStreamResponse {
   static constexpr uint32_t keys = 1;
 };
 struct ChunkData {
-  static constexpr uint32_t chunkKey = 1, sequenceRange = 2;
+  static constexpr uint32_t chunkKey = 1, sequenceRange = 2, dataTensorsLen = 6;
 };
 struct SequenceRange {
-  static constexpr uint32_t episodeId = 1;
+  static constexpr uint32_t episodeId = 1, start = 2, end = 3;
 };
 struct PrioritizedItem {
   static constexpr uint32_t key = 1, table = 2, priority = 5, timesSampled = 6, insertedAt = 7, flatTrajectory = 8;
@@ -29,7 +29,7 @@ struct Column {
   static constexpr uint32_t chunkSlices = 1;
 };
 struct ChunkSlice {
-  static constexpr uint32_t chunkKey = 1;
+  static constexpr uint32_t chunkKey = 1, offset = 2, length = 3, index = 4;
 };
 struct Timestamp {
   static constexpr uint32_t seconds = 1, nanos = 2;

@@ -45,6 +45,7 @@ const statuses: Readonly<Partial<Record<ReplayErrorCode, number>>> = {
   "invalid-priority": Status.invalidArgument,
   "item-bytes": Status.invalidArgument,
   "item-empty": Status.invalidArgument,
+  "item-slice": Status.invalidArgument,
   "memory": Status.resourceExhausted,
   "limit": Status.resourceExhausted,
 };

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     } else {
       look(after);
       CHECK(std::equal(before, std::end(before), after));
-      CHECK(status >= EXRP_STATUS_TABLE_UNKNOWN && status <= EXRP_STATUS_ITEM_EMPTY);
+      CHECK(status >= EXRP_STATUS_TABLE_UNKNOWN && status <= EXRP_STATUS_ITEM_SLICE);
     }
     if (k % 8 == 0) {
       (void)exrp_sampler_ask(tables.id, sampler, 1 + random.below(3));

@@ -415,6 +415,45 @@ void aBadMessageChangesNothing() {
   refuse(Insert{chunks, {good, {8, "u", 1, {3}}}, {}}.message(), EXRP_STATUS_TABLE_UNKNOWN, {1, -1, 1});
   refuse(Insert{chunks, {good, {8, "t", 1, {3, 0x700000004u}}}, {}}.message(), EXRP_STATUS_CHUNK_UNKNOWN, {1, 7, 4});
   refuse(Insert{chunks, {good, {0x900000001u, "t", 1, {}}}, {}}.message(), EXRP_STATUS_ITEM_EMPTY, {1, 9, 1});
+  {
+    // A chunk of steps 4 to 6 with two tensors: what lies in it is taken, and what reaches beyond is not. -1 has ten bytes.
+    Message range;
+    putVarint(range, 2, 4);
+    putVarint(range, 3, 6);
+    Message chunk;
+    putVarint(chunk, 1, 0x800000003u);
+    putBytes(chunk, 2, range);
+    putVarint(chunk, 6, 2);
+    const auto slicing = [&](uint64_t offset, uint64_t length, uint64_t index) {
+      Message slice;
+      putVarint(slice, 1, 0x800000003u);
+      putVarint(slice, 2, offset);
+      putVarint(slice, 3, length);
+      putVarint(slice, 4, index);
+      Message column;
+      putBytes(column, 1, slice);
+      Message trajectory;
+      putBytes(trajectory, 1, column);
+      Message item;
+      putVarint(item, 1, 9);
+      putBytes(item, 2, "t");
+      putReal(item, 5, 1);
+      putBytes(item, 8, trajectory);
+      Message message;
+      putBytes(message, 1, chunk);
+      putBytes(message, 2, item);
+      return message;
+    };
+    const uint64_t below = ~uint64_t{0};
+    const uint64_t wrong[][3] = {{3, 1, 0}, {0, 4, 0}, {2, 2, 1}, {0, 1, 2}, {below, 1, 0}, {0, below, 0}, {0, 1, below}, {INT32_MAX, INT32_MAX, 0}};
+    for (const auto& [offset, length, index] : wrong) refuse(slicing(offset, length, index), EXRP_STATUS_ITEM_SLICE, {0, 8, 3});
+    TablesUnderTest others(oneTable(5, minSize(1), power(1), fifo), {"t"});
+    const uint32_t taking = others.inserter();
+    const uint64_t right[][3] = {{0, 3, 0}, {2, 1, 1}, {0, 1, 1}};
+    for (const auto& [offset, length, index] : right) {
+      CHECK_EQUAL(others.feed(taking, slicing(offset, length, index)), EXRP_STATUS_OK);
+    }
+  }
   refuse(Insert{chunks, {good}, {1, 0x200000004u}}.message(), EXRP_STATUS_CHUNKS_KEPT, {2, 3, 2, 4});
   refuse("", EXRP_STATUS_MESSAGE_EMPTY, {});
   const Message whole = Insert{chunks, {good}, {1}}.message();
