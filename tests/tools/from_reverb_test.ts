@@ -26,7 +26,7 @@ besideReverb(
     } finally {
       await server.stop();
     }
-    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
     assertStrictEquals(names.filter((name) => name.startsWith("checkpoint-")).length, 1);
     await Deno.remove(folder, { recursive: true });
   },
