@@ -20,7 +20,11 @@ interface NodeFs {
   readSync(file: number, into: Uint8Array): number;
   fsyncSync(file: number): void;
   futimesSync(file: number, accessed: Date, changed: Date): void;
-  fstatSync(file: number): { readonly mtimeMs: number };
+  fstatSync(file: number): {
+    readonly mtimeMs: number;
+    readonly size: number;
+    isFile(): boolean;
+  };
   closeSync(file: number): void;
   renameSync(from: string, to: string): void;
   unlinkSync(path: string): void;
@@ -57,6 +61,8 @@ export interface OpenFile extends Disposable {
   syncLater(): Promise<void>;
   /** Says that the file was changed now. */
   touch(): void;
+  /** How many bytes the file has. Undefined for a pipe or a device, whose end is not known. */
+  bytes(): number | undefined;
   /** When the file was changed, in milliseconds since 1970. Undefined where the system does not say. */
   changedMs(): number | undefined;
   /** Takes the file for this process alone, and waits for that if need be. The system gives it back when the process ends. */
@@ -131,6 +137,10 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     sync: () => file.syncSync(),
     syncLater: () => file.sync(),
     touch: () => file.utimeSync(new Date(), new Date()),
+    bytes: () => {
+      const { isFile, size } = file.statSync();
+      return isFile ? size : undefined;
+    },
     changedMs: () => file.statSync().mtime?.getTime(),
     lock: () => file.lockSync(true),
     tryLock: () => file.tryLockSync(true),
@@ -171,6 +181,10 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     sync: () => fs.fsyncSync(file),
     syncLater: () => settled((done) => fs.fsync(file, done)),
     touch: () => fs.futimesSync(file, new Date(), new Date()),
+    bytes: () => {
+      const found = fs.fstatSync(file);
+      return found.isFile() ? found.size : undefined;
+    },
     changedMs: () => fs.fstatSync(file).mtimeMs,
     lock: () => {},
     tryLock: () => false,

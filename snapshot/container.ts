@@ -240,14 +240,17 @@ export class FrameReader {
   }
 
   #truncated(what: string, found: number, needed: number): ReplayError {
-    return new ReplayError(
-      "snapshot-truncated",
-      `unserialize(): the snapshot ends at byte ${this.#offset + found}, in ${what}: ${
-        needed - found
-      } more bytes are needed there`,
-      { detail: [this.#offset + found] },
-    );
+    return truncated(what, this.#offset + found, needed - found);
   }
+}
+
+/** The error for a snapshot that ends at a byte where more of them are needed. */
+export function truncated(what: string, end: number, needed: number): ReplayError {
+  return new ReplayError(
+    "snapshot-truncated",
+    `unserialize(): the snapshot ends at byte ${end}, in ${what}: ${needed} more bytes are needed there`,
+    { detail: [end] },
+  );
 }
 
 function tagOf(header: Uint8Array): string {

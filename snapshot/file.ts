@@ -13,7 +13,7 @@ import { show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { type Files, type OpenFile, platformFiles } from "../base/files.ts";
 import { dispose } from "../base/platform.ts";
-import type { Reading, SnapshotWriting } from "./container.ts";
+import { type Reading, type SnapshotWriting, truncated } from "./container.ts";
 import { drive, joinPieces } from "./io.ts";
 
 /** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
@@ -161,6 +161,9 @@ async function syncFolderLater(path: string, files: Files): Promise<void> {
   }
 }
 
+/** Most pieces are small or 1 MiB. Before a piece above this size is read, it is checked against the size of the file. */
+const LARGE_BYTES = 2 ** 21;
+
 /** From a file. */
 export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
   const operation = "unserialize()";
@@ -168,19 +171,30 @@ export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
   const path = pathOf(operation, source, files);
   const attempt = <R>(call: () => R): R => attemptOn(operation, "read", path, files, call);
   using file = attempt(() => files.open(path));
-  // Most pieces are small or 1 MiB; a larger one is taken as it comes, so that a lie about size costs nothing.
+  let taken = 0;
   return drive(reading, (count) => {
     const wanted = Math.max(1, count);
+    let chunkBytes = wanted;
+    if (wanted > LARGE_BYTES) {
+      // A lie about size must cost nothing: the file has the bytes, or they are taken as they come.
+      const bytes = attempt(() => file.bytes());
+      if (bytes === undefined) chunkBytes = LARGE_BYTES;
+      else if (bytes - taken < wanted) {
+        throw truncated("a section", bytes, wanted - (bytes - taken));
+      }
+    }
     const chunks: Uint8Array[] = [];
     let have = 0;
     while (have < wanted) {
-      const chunk = new Uint8Array(Math.min(wanted - have, 2 ** 21));
+      const chunk = new Uint8Array(Math.min(wanted - have, chunkBytes));
       const got = attempt(() => file.read(chunk));
       if (got === 0) break;
       chunks.push(chunk.subarray(0, got));
       have += got;
     }
-    return joinPieces(chunks, have);
+    taken += have;
+    const [first] = chunks;
+    return first?.length === have ? first : joinPieces(chunks, have);
   });
 }
 

@@ -26,10 +26,6 @@ export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<Arr
     const all = [...pieces];
     return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));
   }
-  if (bytes === undefined) {
-    const all = [...pieces];
-    return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));
-  }
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const piece of pieces) {

@@ -239,13 +239,22 @@ function parseTable(where: string, value: unknown): TableSchema {
     bytes: count(`${where}.bytes`, table.bytes),
     sampler: parseRule(`${where}.sampler`, table.sampler),
     remover: parseRule(`${where}.remover`, table.remover),
-    signature: signatureText(table.signature),
+    signature: parseSignature(`${where}.signature`, table.signature),
     columns: table.columns === undefined
       ? undefined
       : array(`${where}.columns`, table.columns).map((column, k) =>
         parseColumn(`${where}.columns[${k}]`, column)
       ),
   };
+}
+
+function parseSignature(where: string, value: unknown): string | undefined {
+  try {
+    return signatureText(value);
+  } catch {
+    // It is nested so deep that the stack is full. No table has such a signature.
+    throw malformed(where);
+  }
 }
 
 function parseRule(where: string, value: unknown): RuleSchema {

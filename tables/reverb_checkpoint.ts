@@ -266,7 +266,7 @@ class Source {
     const { chunks, items, tables: tablesPath } = this.#files;
     const paths = { [CHUNK]: chunks, [ITEM]: items ?? tablesPath };
     const pieces = new Pieces(low, this.#where, paths, tables);
-    const old = tables.some(({ oldItems }) => oldItems.length > 0) ? new OldRecords() : undefined;
+    const old = tables.some(({ oldItems }) => oldItems.count > 0) ? new OldRecords() : undefined;
     await this.#each(chunks, (record) => pieces.add(CHUNK, old?.chunk(record) ?? record));
     for (const { oldItems } of tables) {
       for (const item of oldItems) pieces.add(ITEM, old?.item(item) ?? item);

@@ -5,7 +5,8 @@
  */
 
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { bytesOfField } from "../../wire/fields.ts";
+import { eachOfField } from "../../wire/fields.ts";
+import { MessageReader } from "../../wire/message_reader.ts";
 import {
   ChunkDataSchema,
   PrioritizedItemSchema,
@@ -17,6 +18,9 @@ import { type SelectorInfo, selectorOf } from "../table_info.ts";
 
 /** The number of the field in which the first versions had a table's items. */
 const OLD_ITEMS = 2;
+
+/** The most bytes of a table's record without its items. Read, a signature of two bytes takes hundreds of them. */
+const HEAD_BYTES_MAX = 1 << 20;
 
 /** What a checkpoint says of a table. Its whole numbers are as they were written, and perhaps not possible. */
 export interface CheckpointTable {
@@ -31,8 +35,48 @@ export interface CheckpointTable {
   readonly signature: Signature | undefined;
   readonly uniqueSamples: bigint;
   readonly episodesDeleted: bigint;
-  /** Its items, as the first versions have them. */
-  readonly oldItems: readonly Uint8Array[];
+  readonly oldItems: OldItems;
+}
+
+/** The items in a table's record, as the first versions have them. They stay in one copy of the record and take no other memory. */
+export class OldItems {
+  readonly #record: Uint8Array;
+  /** How many there are. */
+  readonly count: number;
+
+  /**
+   * Counts the items of a record, and keeps a copy of the record if there are any.
+   *
+   * @throws {Error} If the record can't be read, has an empty item, or has much besides its items.
+   */
+  constructor(record: Uint8Array) {
+    const reader = new MessageReader(record);
+    let [count, bytes] = [0, 0];
+    for (let from = 0; reader.next(); from = reader.position) {
+      if (reader.field !== OLD_ITEMS || reader.kind !== 2) {
+        reader.skip();
+        continue;
+      }
+      count++;
+      const end = reader.length();
+      if (end === reader.position) throw new Error(`its item ${count} has no bytes`);
+      reader.goTo(end);
+      bytes += end - from;
+    }
+    const others = record.length - bytes;
+    if (others > HEAD_BYTES_MAX) {
+      throw new Error(
+        `it has ${others} bytes besides its items, and at most ${HEAD_BYTES_MAX} can be`,
+      );
+    }
+    this.count = count;
+    this.#record = count > 0 ? record.slice() : new Uint8Array();
+  }
+
+  /** Gives one item after another, as views. */
+  [Symbol.iterator](): Generator<Uint8Array, void, undefined> {
+    return eachOfField(this.#record, OLD_ITEMS);
+  }
 }
 
 /** A rate limiter, and what it has counted since the last reset. */
@@ -52,6 +96,7 @@ export interface CheckpointLimiter {
  * @throws {Error} If it is no such message, or its signature is of a kind that is not known.
  */
 export function readTable(record: Uint8Array): CheckpointTable {
+  const oldItems = new OldItems(record);
   const table = fromBinary(PriorityTableCheckpointSchema, record, { readUnknownFields: false });
   const { rateLimiter: limiter, signature } = table;
   return {
@@ -72,7 +117,7 @@ export function readTable(record: Uint8Array): CheckpointTable {
     signature: signature && decodeSignature(toBinary(StructuredValueSchema, signature)),
     uniqueSamples: table.numUniqueSamples,
     episodesDeleted: table.numDeletedEpisodes,
-    oldItems: bytesOfField(record, OLD_ITEMS),
+    oldItems,
   };
 }
 

@@ -9,7 +9,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/symbols.ts";
 import { MessageWriter } from "../../reverb/_bytes.ts";
 import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
-import { bytesOfField } from "../../wire/fields.ts";
+import { eachOfField } from "../../wire/fields.ts";
 import type { LowTables } from "../low.ts";
 import type { TableRecord } from "./table_record.ts";
 
@@ -117,7 +117,13 @@ export class Pieces {
       );
     }
     if (field !== CHUNK && field !== ITEM) return error;
-    const record = bytesOfField(piece, field)[index - this.#loaded[field]] ?? new Uint8Array();
+    let record: Uint8Array = new Uint8Array();
+    let left = index - this.#loaded[field];
+    for (const each of eachOfField(piece, field)) {
+      if (left-- > 0) continue;
+      record = each;
+      break;
+    }
     const why = (field === CHUNK ? chunkText : itemText)(record, rule);
     return made("snapshot-corrupt", `${show(this.#paths[field])}, record ${index + 1}: ${why}`);
   }

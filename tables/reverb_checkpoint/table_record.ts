@@ -12,6 +12,7 @@ import { queue } from "../../pace/queue.ts";
 import {
   type CheckpointLimiter,
   type CheckpointTable,
+  type OldItems,
   readTable,
 } from "../../reverb/checkpoint/messages.ts";
 import type { SelectorInfo } from "../../reverb/table_info.ts";
@@ -33,7 +34,7 @@ export interface TableRecord {
   readonly uniqueSamples: number;
   readonly episodesDeleted: number;
   /** Its items, as the first versions have them. */
-  readonly oldItems: readonly Uint8Array[];
+  readonly oldItems: OldItems;
 }
 
 /**
@@ -61,6 +62,9 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
   const inserts = count("inserts", limiter.inserts);
   const deletes = count("deletes", limiter.deletes);
   if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
+  if (oldItems.count > inserts - deletes) {
+    wrong(`has ${oldItems.count} items, but ${inserts} inserts and ${deletes} deletes`);
+  }
   return {
     name,
     options: {

@@ -9,7 +9,7 @@ import {
 import { joined, readRecords, writeRecords } from "./_tfrecords.ts";
 
 /** One field of bytes. */
-function bytesField(number: number, bytes: Uint8Array): Uint8Array {
+export function bytesField(number: number, bytes: Uint8Array): Uint8Array {
   const head = [number << 3 | 2];
   let left = bytes.length;
   for (; left > 127; left >>>= 7) head.push(left & 127 | 128);

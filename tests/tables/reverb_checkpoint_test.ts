@@ -26,11 +26,15 @@ import {
   tables as recordedTables,
   withCheckpoint,
 } from "../reverb/_checkpoints.ts";
-import { oldCheckpoint } from "../reverb/_old_checkpoint.ts";
+import { bytesField, oldCheckpoint } from "../reverb/_old_checkpoint.ts";
+import { bytesOfField } from "../../wire/fields.ts";
 import { framed, joined, pack, readRecords, unpack, writeRecords } from "../reverb/_tfrecords.ts";
 
 const recorded: RecordedCheckpoint = await readRecorded();
 type Files = Record<string, Uint8Array<ArrayBuffer>>;
+const [first = new Uint8Array()] = readRecords(
+  filesOf(recorded)["items.tfrecord"] ?? new Uint8Array(),
+);
 
 /** The recorded files with changes to messages of one kind. */
 function changed<M>(
@@ -143,6 +147,65 @@ Deno.test("an old checkpoint, with items in its tables, is read whole", async ()
   });
 });
 
+/** Old files in which the table `name` has this many more items, which repeat its own under other keys. */
+function grown(files: Files, names: readonly string[], more: number): Files {
+  const records = readRecords(files["tables.tfrecord"] ?? first).map((record) => {
+    const table = fromBinary(PriorityTableCheckpointSchema, record, { readUnknownFields: false });
+    if (!names.includes(table.tableName) || table.rateLimiter === undefined) return record;
+    const items = bytesOfField(record, 2).map((bytes) => fromBinary(PrioritizedItemSchema, bytes));
+    for (let k = 0; k < more; k++) {
+      const one = items[k];
+      assert(one !== undefined);
+      items.push({ ...one, key: BigInt(names.indexOf(table.tableName) * more + k) });
+    }
+    table.maxSize = 100_000n;
+    table.rateLimiter.insertCount += BigInt(more);
+    const written = items.map((one) => bytesField(2, toBinary(PrioritizedItemSchema, one)));
+    return joined([toBinary(PriorityTableCheckpointSchema, table), ...written]);
+  });
+  return { ...files, "tables.tfrecord": writeRecords(records) };
+}
+
+Deno.test("an old checkpoint is read whole where its tables unpack to many pieces", async () => {
+  const { files } = oldCheckpoint(filesOf(recorded));
+  const names = ["uniform", "fifo", "prioritized"];
+  await withCheckpoint(grown(files, names, 5000), async (folder) => {
+    using tables = await readReverbCheckpoint(folder);
+    for (const name of tables.names) {
+      const own = recorded.items[name]?.length ?? 0;
+      assertEquals(tables.table(name).size, own + (names.includes(name) ? 5000 : 0));
+    }
+    const { keys } = await tables.table("uniform").sample(500);
+    assert(keys.some((key) => key < 5000n));
+  });
+});
+
+Deno.test("old items that can't be are refused before they take memory", async () => {
+  const { files } = oldCheckpoint(filesOf(recorded));
+  const [table = first, ...others] = readRecords(files["tables.tfrecord"] ?? first);
+  const { tableName } = fromBinary(PriorityTableCheckpointSchema, table);
+  const own = bytesOfField(table, 2).length;
+  const refusalOf = (more: Uint8Array): Promise<ReplayError> =>
+    refusal({ ...files, "tables.tfrecord": writeRecords([joined([table, more]), ...others]) });
+  const copies = (field: readonly number[], count: number): Uint8Array => {
+    const bytes = new Uint8Array(field.length * count);
+    for (let at = 0; at < bytes.length; at += field.length) bytes.set(field, at);
+    return bytes;
+  };
+  for (
+    const [more, words] of [
+      [copies([0x12, 0], 1 << 20), `can't be read: its item ${own + 1} has no bytes`],
+      [copies([0x12, 1, 0], 1 << 20), `table "${tableName}" has ${own + (1 << 20)} items, but`],
+      // A signature that comes again and again.
+      [copies([0x4a, 0], 1 << 20), "bytes besides its items, and at most 1048576 can be"],
+    ] as const
+  ) {
+    const { code, message } = await refusalOf(more);
+    assertEquals(code, "snapshot-corrupt");
+    assert(message.includes(words), message);
+  }
+});
+
 Deno.test("tables may be other than in the checkpoint, and there may be more", async () => {
   await withCheckpoint(filesOf(recorded), async (folder) => {
     using tables = await readReverbCheckpoint(folder, {
@@ -237,9 +300,6 @@ Deno.test("tables that don't fit a checkpoint are refused", async () => {
   }
 });
 
-const [first = new Uint8Array()] = readRecords(
-  filesOf(recorded)["items.tfrecord"] ?? new Uint8Array(),
-);
 const { key, table } = fromBinary(PrioritizedItemSchema, first);
 const item = `items.tfrecord", record 1: item ${key} of table "${table}" `;
 

@@ -11,6 +11,8 @@ import {
 } from "@exrp/replay";
 import { power } from "@exrp/replay/selectors";
 import { Table, type TableOptions, Tables } from "@exrp/replay/tables";
+import { openKernel } from "../../ffi/library.ts";
+import { checksum, encodeFrame, encodeHeader } from "../../snapshot/container.ts";
 import { type Create, onBoth } from "./_backends.ts";
 
 const rules: Record<string, TableOptions> = {
@@ -338,12 +340,10 @@ Deno.test("other files are refused with words: a replay's snapshot, a newer vers
   await refused(() => tables.unserialize("/nowhere/file"), "file", /can't read "\/nowhere\/file"/);
   await assertRejects(() => tables.unserialize(7 as never), TypeError, "takes a Uint8Array");
   await assertRejects(() => tables.serialize(7 as never), TypeError, "takes a path");
-  const { openKernel } = await import("../../ffi/library.ts");
-  const { checksum } = await import("../../snapshot/container.ts");
   const newer = bytes.slice();
   const view = new DataView(newer.buffer);
   view.setUint32(8, 2, true);
-  view.setUint32(12, checksum(await openKernel(), newer.slice(0, 12)), true);
+  view.setUint32(12, checksum(kernel, newer.slice(0, 12)), true);
   await refused(
     () => tables.unserialize(newer),
     "snapshot-version",
@@ -362,4 +362,67 @@ Deno.test("a file that can't be written leaves the old one, and nothing beside i
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+const kernel = await openKernel();
+const uniformRule = { name: "uniform", options: {}, native: 0, numbers: [] };
+
+/** The begin of a snapshot of one table, whose schema has this signature. */
+function beginOf(signature: string): Uint8Array<ArrayBuffer>[] {
+  const table = {
+    name: "t",
+    size: 0,
+    bytes: 0,
+    sampler: uniformRule,
+    remover: { ...uniformRule, name: "oldest" },
+    signature: 0,
+  };
+  const schema = new TextEncoder().encode(
+    JSON.stringify({ tables: [table] }).replace('"signature":0', `"signature":${signature}`),
+  );
+  return [
+    encodeHeader(kernel, { magic: "EXRPTABL", version: 1, of: "tables" }),
+    encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema)),
+  ];
+}
+
+Deno.test("a schema that is nested too deep is damaged", async () => {
+  using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
+  const bytes = await new Blob(beginOf("[".repeat(200_000) + "]".repeat(200_000))).bytes();
+  await refused(
+    () => tables.unserialize(bytes),
+    "snapshot-corrupt",
+    /its schema has no sense at tables\[0\]\.signature/,
+  );
+});
+
+Deno.test("a section that says it is larger than its file is refused before it is read", async () => {
+  using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
+  const begin = await tables.serialize();
+  const schemaBytes = Number(new DataView(begin.buffer).getBigUint64(16 + 8, true));
+  const head = encodeFrame(kernel, "TABL", 0, 0, () => {}).slice(0, 20);
+  const view = new DataView(head.buffer);
+  view.setBigUint64(8, 2n ** 32n - 1n, true);
+  view.setUint32(16, checksum(kernel, head.slice(0, 16)), true);
+  const path = await Deno.makeTempFile();
+  const read = Deno.FsFile.prototype.readSync;
+  let bytes = 0;
+  try {
+    await Deno.writeFile(path, await new Blob([begin.slice(0, 40 + schemaBytes), head]).bytes());
+    await Deno.truncate(path, 64 << 20);
+    Deno.FsFile.prototype.readSync = function (into): number | null {
+      bytes += into.length;
+      return read.call(this, into);
+    };
+    const missing = 60 + schemaBytes + 2 ** 32 - 1 + 4 - (64 << 20);
+    await refused(
+      () => tables.unserialize(path),
+      "snapshot-truncated",
+      new RegExp(`ends at byte ${64 << 20}, in a section: ${missing} more bytes are needed there`),
+    );
+  } finally {
+    Deno.FsFile.prototype.readSync = read;
+    await Deno.remove(path);
+  }
+  assert(bytes < 1 << 20, `${bytes}`);
 });
