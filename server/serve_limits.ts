@@ -15,8 +15,9 @@ export interface ServeLimits {
   /** Bytes of one message; 256 MiB by default. A larger one ends its call by RESOURCE_EXHAUSTED. */
   readonly messageBytes?: number;
   /**
-   * Bytes of messages that came in part, of all connections together; 1 GiB by default. When they are too many, the call that holds most, of
-   * the connection that holds most, ends by RESOURCE_EXHAUSTED.
+   * Bytes of messages that came in part, and of those that wait while a limiter holds their call back, of all connections together; 1 GiB by
+   * default. When they are too many, the call that holds most, of the connection that holds most, ends by UNAVAILABLE, and Reverb's writers
+   * send it again. A message that is larger by itself ends by RESOURCE_EXHAUSTED.
    */
   readonly bytesInFlight?: number;
   /**

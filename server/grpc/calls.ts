@@ -371,9 +371,22 @@ class Call implements GrpcCall, StreamEvents, Holder {
   // What its share of the held bytes tells.
 
   giveWay(): void {
+    const { max } = this.#held;
+    const rest = this.#rest;
+    if (!this.#isPaused && rest !== undefined && rest.length >= prefixBytes) {
+      const length = read32(rest.bytes, rest.head + 1);
+      if (prefixBytes + length > max) {
+        return this.#fail(
+          Status.resourceExhausted,
+          `a message of ${length} bytes, where the server may hold ${max} bytes of messages that came in part`,
+        );
+      }
+    }
+    // It is no fault of the client, which may send it again. So writers of Reverb go on.
+    const why = this.#isPaused ? "the server holds this call back, and" : "the server";
     this.#fail(
-      Status.resourceExhausted,
-      `the server holds too many bytes of messages that came in part, and this call held most: ${this.heldBytes}`,
+      Status.unavailable,
+      `${why} has no room for the ${this.heldBytes} bytes of this call that wait: send them again later`,
     );
   }
 
@@ -402,10 +415,9 @@ class Call implements GrpcCall, StreamEvents, Holder {
   /** Keeps `bytes[from..]` until it can be handed on. */
   #hold(bytes: Uint8Array, from: number): void {
     const count = bytes.length - from;
-    if (!this.#held.take(this, count)) return;
-    this.#arrived += count;
     this.#rest ??= new ByteQueue();
     this.#rest.push(bytes, from, bytes.length);
+    if (this.#held.take(this, count)) this.#arrived += count;
   }
 
   #feedRest(): void {

@@ -50,6 +50,11 @@ export class HeldShare {
     this.#all = all;
   }
 
+  /** Bytes that all connections together may hold. */
+  get max(): number {
+    return this.#all.max;
+  }
+
   /** Counts more bytes for a call. False: the call itself had to give way, and holds nothing. */
   take(holder: Holder, count: number): boolean {
     const all = this.#all;

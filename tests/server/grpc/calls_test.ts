@@ -1,5 +1,5 @@
 /** gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   type CallHandler,
   type GrpcCall,
@@ -433,6 +433,17 @@ Deno.test("what unfinished and paused messages hold is bounded: the call that ho
   assertEquals([other.log.length, held.count], [1, 300]);
   one.send(frame(3, 0, 1, word(8)));
   assertEquals(held.count, 0);
+});
+
+Deno.test("a call that the server itself holds back gives way by UNAVAILABLE, so that its client sends again", () => {
+  const held = new HeldBytes(1000);
+  const client = new Client((call) => ({ onMessage: () => call.pause() }), { held });
+  client.send(headers(1), data(1, join(message([1]), message(Array(900).fill(5)))));
+  assertEquals([client.status()[0], held.count], [undefined, 905]);
+  client.send(data(1, message(Array(200).fill(5))));
+  const [code, words] = client.status();
+  assertEquals([code, held.count], ["14", 0]);
+  assertMatch(words ?? "", /^the server holds this call back, and has no room/);
 });
 
 Deno.test("of n connections, one that holds no more than the n-th part never gives way", () => {
