@@ -223,7 +223,9 @@ export class ServerConnection implements StreamOwner, FrameSink {
     const isIdle = this.#streams.size === 0 && this.#lastId === this.#lastIdBefore;
     this.#lastIdBefore = this.#lastId;
     this.#idleMs = isIdle ? this.#idleMs + ms : 0;
-    if (this.#idleMs >= this.#limits.idleMs) this.shutDown();
+    const { idleMs, firstStreamMs } = this.#limits;
+    const most = this.#lastId === 0 ? Math.min(idleMs, firstStreamMs) : idleMs;
+    if (this.#idleMs >= most) this.shutDown();
     if (this.#isClosed || !this.#isShuttingDown || this.#lastServed < windowMax) return;
     this.#shutDownMs += ms;
     if (this.#shutDownMs > this.#limits.keepaliveTimeoutMs) this.#serveNoMore();

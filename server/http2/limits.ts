@@ -52,6 +52,8 @@ export interface Http2Limits {
    * to come back.
    */
   readonly idleMs: number;
+  /** Milliseconds until the first stream; then the connection is ended gracefully. Default a minute. */
+  readonly firstStreamMs: number;
 }
 
 /** The defaults. */
@@ -72,6 +74,7 @@ export const http2Limits: Http2Limits = {
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,
   idleMs: Number.MAX_SAFE_INTEGER,
+  firstStreamMs: 60_000,
 };
 
 /** Says when something comes too often: a bucket of `burst` tokens, which fills again by `perSecond`. */

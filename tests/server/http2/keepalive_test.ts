@@ -87,7 +87,7 @@ Deno.test("a client that the server itself does not read from is not asked", () 
 });
 
 Deno.test("a connection without a stream for 10 minutes gets the two GOAWAYs of a graceful end", () => {
-  const peer = greeted({ limits: { idleMs } });
+  const peer = greeted({ limits: { idleMs, firstStreamMs: idleMs } });
   const away = (frames: readonly SentFrame[]): SentFrame[] =>
     frames.filter(({ type }) => type === FrameType.goAway);
   for (let ms = 0; ms < idleMs - 2 * step; ms += step) {
@@ -141,4 +141,19 @@ Deno.test("a process that stands still for an hour blames no client for it", () 
   clock.ms += 3_600_000;
   wait(peer, step);
   assert(!peer.connection.isClosed);
+});
+
+Deno.test("a connection without any stream for a minute is ended gracefully, also if it answers PINGs", () => {
+  const greedy = greeted();
+  const other = greeted();
+  other.send(headers(1), frame(FrameType.rstStream, 0, 1, word(8)));
+  for (let ms = 0; ms < http2Limits.firstStreamMs + 5 * step; ms += step) {
+    for (const peer of [greedy, other]) {
+      for (const { type, flags, payload } of wait(peer, step)) {
+        if (type === FrameType.ping && flags === 0) peer.send(frame(FrameType.ping, 1, 0, payload));
+      }
+    }
+  }
+  assert(greedy.connection.isClosed);
+  assertEquals([greedy.goAwayCode, other.goAwayCode], [ErrorCode.noError, undefined]);
 });
