@@ -9,7 +9,7 @@ import type { Sampler } from "../../tables/low.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
 import { CallError, type CallLog, MethodCall } from "./method_call.ts";
-import { readSampleRequest } from "./sample_request.ts";
+import { readSampleRequest } from "../../reverb/sample_request.ts";
 
 /** The words by which Reverb's clients know that a limiter, and nothing worse, let a sampler wait too long. */
 export const timeoutWords =

@@ -2,7 +2,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { assert, assertEquals } from "@std/assert";
 import { SampleStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
-import { readSampleRequest, type SampleRequest } from "../../server/calls/sample_request.ts";
+import { readSampleRequest, type SampleRequest } from "../../reverb/sample_request.ts";
 
 /** What generated code reads. */
 function plainly(bytes: Uint8Array): SampleRequest | undefined {

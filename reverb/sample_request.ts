@@ -1,0 +1,75 @@
+/**
+ * Reads a SampleStreamRequest by hand: clients send one for each sample or few, and generated code takes microseconds for it.
+ *
+ * A test compares it with the generated code, message by message.
+ *
+ * @module
+ */
+import { DamagedMessage, MessageReader } from "../wire/message_reader.ts";
+
+/** What a request asks for. Numbers that a double can't hold are rounded. */
+export interface SampleRequest {
+  /** The table's name. */
+  readonly table: string;
+  /** How many samples; it may be 0 or negative. */
+  readonly sampleCount: number;
+  /** Milliseconds that the rate limiter may let it wait; -1 for ever. */
+  readonly timeoutMs: number;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Names are mostly the same: the bytes of the last one, and what they mean. */
+let lastBytes: Uint8Array = new Uint8Array(0);
+let lastName = "";
+
+/** Reads a request; undefined where the bytes are none. */
+export function readSampleRequest(bytes: Uint8Array): SampleRequest | undefined {
+  try {
+    return read(new MessageReader(bytes));
+  } catch (error) {
+    if (error instanceof DamagedMessage || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Throws DamagedMessage, or TypeError for a name that is no UTF-8. */
+function read(reader: MessageReader): SampleRequest {
+  let table = "";
+  let sampleCount = 0;
+  let timeoutMs: number | undefined;
+  while (reader.next()) {
+    const { field, kind } = reader;
+    if (field === 0) throw new DamagedMessage("a field has the number 0");
+    if (field === 1 && kind === 2) table = textOf(reader.bytes());
+    else if (field === 2 && kind === 0) sampleCount = signed(reader);
+    else if (field === 3 && kind === 2) {
+      timeoutMs ??= 0;
+      const timeout = new MessageReader(reader.bytes());
+      while (timeout.next()) {
+        if (timeout.field === 0) throw new DamagedMessage("a field has the number 0");
+        if (timeout.field === 1 && timeout.kind === 0) timeoutMs = signed(timeout);
+        else timeout.skip();
+      }
+    } else reader.skip();
+  }
+  return { table, sampleCount, timeoutMs: timeoutMs ?? -1 };
+}
+
+/** A number of 64 bits with a sign, rounded to a double. */
+function signed(reader: MessageReader): number {
+  const { low, high } = reader.key();
+  return (high | 0) * 2 ** 32 + low;
+}
+
+function textOf(bytes: Uint8Array): string {
+  if (isLast(bytes)) return lastName;
+  const own = bytes.slice();
+  lastName = decoder.decode(own);
+  lastBytes = own;
+  return lastName;
+}
+
+function isLast(bytes: Uint8Array): boolean {
+  return bytes.length === lastBytes.length && bytes.every((byte, k) => byte === lastBytes[k]);
+}
