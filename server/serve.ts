@@ -314,6 +314,10 @@ class CountedConnection implements PumpedConnection {
     return this.#connection.isCongested;
   }
 
+  get idleMs(): number {
+    return this.#connection.idleMs;
+  }
+
   receive(bytes: Uint8Array): void {
     this.#bytes.received += bytes.length;
     this.#connection.receive(bytes);

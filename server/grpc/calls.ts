@@ -117,6 +117,11 @@ export class GrpcConnection {
     return this.#connection.streamCount;
   }
 
+  /** For how many milliseconds no call was open, as the ticks count them; 0 while one is, or was since the last tick. */
+  get idleMs(): number {
+    return this.#connection.idleMs;
+  }
+
   /** Whether the connection is over: nothing more is read. There may be a last output. */
   get isClosed(): boolean {
     return this.#connection.isClosed;

@@ -118,6 +118,11 @@ export class ServerConnection implements StreamOwner, FrameSink {
     return this.#streams.size;
   }
 
+  /** For how many milliseconds no stream was open, as the ticks count them; 0 while one is, or was since the last tick. */
+  get idleMs(): number {
+    return this.#isIdle ? this.#idleMs : 0;
+  }
+
   /** Whether so much waits for the socket that nothing should be received before it was taken. */
   get isCongested(): boolean {
     return this.#sender.output.length >= this.#limits.outputMax;
@@ -218,11 +223,15 @@ export class ServerConnection implements StreamOwner, FrameSink {
     }
   }
 
+  /** Whether no stream is open, nor was since the last tick. */
+  get #isIdle(): boolean {
+    return this.#streams.size === 0 && this.#lastId === this.#lastIdBefore;
+  }
+
   /** Ends a connection gracefully that has had no stream for long, and finishes a `shutDown()` whose PING is not answered. */
   #endIdle(ms: number): void {
-    const isIdle = this.#streams.size === 0 && this.#lastId === this.#lastIdBefore;
+    this.#idleMs = this.#isIdle ? this.#idleMs + ms : 0;
     this.#lastIdBefore = this.#lastId;
-    this.#idleMs = isIdle ? this.#idleMs + ms : 0;
     const { idleMs, firstStreamMs } = this.#limits;
     const most = this.#lastId === 0 ? Math.min(idleMs, firstStreamMs) : idleMs;
     if (this.#idleMs >= most) this.shutDown();

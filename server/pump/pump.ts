@@ -11,6 +11,8 @@
  *
  * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
  *
+ * When all places are taken, the connection that has had no call for longest gives way to a new one. One that has a call never does.
+ *
  * @module
  */
 import { deno } from "../../base/platform.ts";
@@ -21,6 +23,8 @@ import type { Socket, SocketServer } from "./socket.ts";
 export interface PumpedConnection {
   readonly isClosed: boolean;
   readonly isCongested: boolean;
+  /** For how many milliseconds no call was open, as the ticks count them; 0 while one is. */
+  readonly idleMs: number;
   receive(bytes: Uint8Array): void;
   takeOutput(): Uint8Array<ArrayBuffer> | undefined;
   shutDown(): void;
@@ -41,8 +45,13 @@ export interface PumpOptions {
   readonly acceptOther?: (onOutput: () => void) => PumpedConnection;
   /** Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. */
   readonly afterRead?: () => void;
-  /** Connections that are open at once; one more is closed at once. Default 1,024. */
+  /**
+   * Connections that are open at once. For one more, the one that is idle for longest gives way; if none is, the new one is closed at once.
+   * Default 1,024.
+   */
   readonly connectionsMax?: number;
+  /** Milliseconds without a call after which a connection is idle. Default `idleMinMs`. */
+  readonly idleMinMs?: number;
   /** Milliseconds until the first bytes of a connection must say what it speaks. Default 10,000. */
   readonly handshakeMs?: number;
   /**
@@ -62,11 +71,19 @@ const bufferMax = 1 << 18;
 /** How long a connection that has ended goes on to read, so that the client gets the last frames. */
 const lingerMs = 500;
 
+/**
+ * A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon, such as a learner
+ * after a step of its training. It is far longer than `lingerMs`, see `#makePlace()`.
+ */
+const idleMinMs = 5000;
+
 /** Listens, and serves connections until it is stopped. */
 export class Pump {
   readonly #server: SocketServer;
   readonly #options: PumpOptions;
   readonly #links = new Set<Link>();
+  /** Connections that gave way, and whose sockets are still open. They have no place. */
+  readonly #leaving = new Set<Link>();
   /** The only timer of all connections. */
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #accepting: Promise<void>;
@@ -105,7 +122,7 @@ export class Pump {
     return this.#server.port;
   }
 
-  /** Connections that are open. */
+  /** Connections that have a place. */
   get connectionCount(): number {
     return this.#links.size;
   }
@@ -117,7 +134,7 @@ export class Pump {
       this.#server.close();
       for (const link of this.#links) link.shutDown();
     }
-    const done = Promise.all([...this.#links].map((link) => link.done));
+    const done = Promise.all([...this.#links, ...this.#leaving].map((link) => link.done));
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, graceMs));
     await Promise.race([done, late]);
@@ -131,18 +148,43 @@ export class Pump {
   async #accept(): Promise<void> {
     try {
       for await (const socket of this.#server) {
-        const { connectionsMax = 1024 } = this.#options;
-        if (this.#isStopping || this.#links.size >= connectionsMax) {
+        if (this.#isStopping || !this.#makePlace()) {
           socket.close();
           continue;
         }
         const link = new Link(socket, this.#options);
         this.#links.add(link);
-        link.done.then(() => this.#links.delete(link));
+        link.done.then(() => {
+          this.#links.delete(link);
+          this.#leaving.delete(link);
+        });
       }
     } catch (error) {
       if (!this.#isStopping) this.#options.onError?.(error);
     }
+  }
+
+  /**
+   * Whether there is a place for one more connection. If all are taken, the one that is idle for longest gives its place away.
+   *
+   * No more than twice as many sockets as places are open: a connection gives way after `idleMinMs` only, and its socket is closed `lingerMs`
+   * later, when the one that got its place can't have given way yet.
+   *
+   * Cost: a walk over all connections if all places are taken.
+   */
+  #makePlace(): boolean {
+    const { connectionsMax = 1024, idleMinMs: min = idleMinMs } = this.#options;
+    if (this.#links.size < connectionsMax) return true;
+    let found: Link | undefined;
+    for (const link of this.#links) {
+      const { idleMs } = link;
+      if (idleMs >= min && idleMs > (found?.idleMs ?? 0)) found = link;
+    }
+    if (found === undefined) return false;
+    this.#links.delete(found);
+    this.#leaving.add(found);
+    found.giveWay();
+    return true;
   }
 }
 
@@ -164,6 +206,8 @@ class Link {
   #isShuttingDown = false;
   /** Those who wait for the writer. */
   #onWritten: (() => void)[] = [];
+  /** Whether the client was told that nothing more is written. */
+  #hasEnded = false;
   #lingerTimer: ReturnType<typeof setTimeout> | undefined;
   /** What the preface has been compared with so far. */
   #prefaceAt = 0;
@@ -179,6 +223,23 @@ class Link {
     if (this.#connection === undefined) this.close();
     else this.#connection.shutDown();
     this.#plan();
+  }
+
+  /** For how many milliseconds there was no call, and nothing to write. */
+  get idleMs(): number {
+    if (this.#isWriting) return 0;
+    return this.#connection?.idleMs ?? this.#openMs;
+  }
+
+  /**
+   * Ends a connection without calls: its client gets a GOAWAY, which says that calls that are on their way were not served. A client of gRPC
+   * sends those again, over a new connection. The socket is closed soon, also if the client reads nothing.
+   */
+  giveWay(): void {
+    if (this.#connection === undefined) return this.close();
+    this.#connection.close();
+    this.#flush();
+    this.#lingerTimer ??= setTimeout(() => this.close(), lingerMs);
   }
 
   close(): void {
@@ -300,9 +361,10 @@ class Link {
    * with unread bytes loses what was written.
    */
   #linger(): void {
-    if (this.#isClosed || this.#lingerTimer !== undefined) return;
+    if (this.#isClosed || this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#socket.endWriting();
-    this.#lingerTimer = setTimeout(() => this.close(), lingerMs);
+    this.#lingerTimer ??= setTimeout(() => this.close(), lingerMs);
   }
 
   #report(error: unknown): void {

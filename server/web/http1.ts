@@ -66,6 +66,11 @@ export class Http1Connection {
     this.#onOutput = onOutput;
   }
 
+  /** For how many milliseconds no whole request came: it is answered as it comes, so it is never open. */
+  get idleMs(): number {
+    return this.#openMs;
+  }
+
   /** Takes some bytes. The answer is in the output once the head is whole. */
   receive(bytes: Uint8Array): void {
     if (this.isClosed) return;

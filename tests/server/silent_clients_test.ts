@@ -107,6 +107,37 @@ Deno.test("a client that never reads its samples is closed, and what waited for 
   reader.close();
 });
 
+Deno.test("with all places taken by idle clients that answer PINGs, a new one gets in, and they come back by themselves", async () => {
+  await using site = await served(plainTables, { limits: { ...quick, connections: 3 } });
+  const { address } = site.server;
+  const waiting = site.connection.open("SampleStream");
+  waiting.send({ table: "u", num_samples: 1n });
+  const idle = [await ReverbClient.connect(address), await ReverbClient.connect(address)] as const;
+  for (const client of idle) await client.serverInfo();
+  assertEquals(site.server.figures().connections, 3);
+  const start = performance.now();
+  // A connection is idle five seconds after its last call.
+  const others: ReturnType<Site["connect"]>[] = [];
+  await until("a new client gets in", () => {
+    others.at(-1)?.close();
+    const other = site.connect();
+    others.push(other);
+    return other.call("ServerInfo").then(() => true, () => false);
+  });
+  assert(performance.now() - start > 4900);
+  assertEquals(site.server.figures().connections, 3);
+  others.at(-1)?.close();
+  await until("the place is free", () => site.server.figures().connections === 2);
+  const opened = site.server.figures().connectionsOpened;
+  for (const client of idle) await client.serverInfo();
+  assertEquals(site.server.figures().connectionsOpened, opened + 1);
+  // The client that waits for a sample has its call all the time.
+  await idle[0].insert(1, { u: 1 });
+  assertEquals((await waiting.receive())?.["entries"].length, 1);
+  waiting.cancel();
+  for (const client of idle) await client.close();
+});
+
 function windowOf(more: number): Uint8Array<ArrayBuffer> {
   return join(new Uint8Array([0, 0, 4, 8, 0, 0, 0, 0, 0]), word(more));
 }

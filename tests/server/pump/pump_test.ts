@@ -255,6 +255,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     class Other implements PumpedConnection {
       isClosed = false;
       readonly isCongested = false;
+      readonly idleMs = 0;
       #text = "";
       receive(bytes: Uint8Array): void {
         this.#text += new TextDecoder().decode(bytes);

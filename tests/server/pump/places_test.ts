@@ -1,0 +1,167 @@
+/** When all places are taken, the connection that is idle for longest gives way; one that has a call never does. */
+import { assert, assertEquals } from "@std/assert";
+import http2 from "node:http2";
+import { GrpcConnection } from "../../../server/grpc/calls.ts";
+import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
+import { listenByNode } from "../../../server/pump/node_sockets.ts";
+import { Pump } from "../../../server/pump/pump.ts";
+import { Http1Connection, plain } from "../../../server/web/http1.ts";
+import { hello } from "../http2/_peer.ts";
+
+const hostname = "127.0.0.1";
+const tickMs = 20;
+const idleMinMs = 200;
+const platforms = { "Deno's sockets": listenByDeno, "Node's sockets": listenByNode } as const;
+
+/** A client of `node:http2`, which answers each PING. */
+class Client {
+  /** The code and last stream of each GOAWAY that came. */
+  readonly goAways: (readonly [code: number, lastId: number])[] = [];
+  isClosed = false;
+  readonly #session: http2.ClientHttp2Session;
+
+  constructor(port: number) {
+    this.#session = http2.connect(`http://${hostname}:${port}`);
+    this.#session.on("error", () => {});
+    this.#session.on("goaway", (code, lastId) => this.goAways.push([code, lastId]));
+    this.#session.on("close", () => this.isClosed = true);
+  }
+
+  /** Opens a call that waits for `end()`. */
+  open(): http2.ClientHttp2Stream {
+    const stream = this.#session.request({
+      ":method": "POST",
+      ":path": "/echo",
+      "content-type": "application/grpc",
+    });
+    stream.on("error", () => {});
+    stream.on("data", () => {});
+    return stream;
+  }
+
+  /** Makes a whole call; its status, and undefined where it was not served. */
+  async call(stream: http2.ClientHttp2Stream = this.open()): Promise<unknown> {
+    let status: unknown;
+    const read = (fields: http2.IncomingHttpHeaders): unknown => status ??= fields["grpc-status"];
+    stream.on("response", read);
+    stream.on("trailers", read);
+    stream.end();
+    if (!stream.closed) await new Promise<void>((done) => stream.once("close", done));
+    return status;
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let k = 0; k < 1000; k++) {
+    if (isSo()) return;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  throw new Error(`it never came to this: ${what}`);
+}
+
+const becomeIdle = (): Promise<void> =>
+  new Promise((done) => setTimeout(done, idleMinMs + 10 * tickMs));
+
+for (const [platform, listen] of Object.entries(platforms)) {
+  const serve = async (connectionsMax: number, keepaliveMs = 60_000): Promise<Pump> =>
+    new Pump(await listen(hostname, 0), {
+      ...{ hostname, port: 0, tickMs, idleMinMs, connectionsMax },
+      accept: (onOutput) =>
+        new GrpcConnection({
+          onOutput,
+          limits: { keepaliveMs, keepaliveTimeoutMs: 5000 },
+          handler: () => (call) => ({
+            onMessage: () => {},
+            onHalfClose: () => call.finish(0),
+            onCancel: () => {},
+          }),
+        }),
+      acceptOther: (onOutput) =>
+        new Http1Connection(() => plain(200, "a page"), () => true, onOutput),
+    });
+
+  Deno.test(`${platform}: idle connections that answer PINGs give way to new ones, the longest idle first`, async () => {
+    const pump = await serve(3, 50);
+    const first = new Client(pump.port);
+    assertEquals(await first.call(), "0");
+    await becomeIdle();
+    const second = new Client(pump.port);
+    assertEquals(await second.call(), "0");
+    const busy = new Client(pump.port);
+    const open = busy.open();
+    await until("all places are taken", () => pump.connectionCount === 3);
+    await becomeIdle();
+    // The first has been idle for longest; it is told which calls were served.
+    const third = new Client(pump.port);
+    assertEquals(await third.call(), "0");
+    await until("the first is gone", () => first.isClosed);
+    assertEquals(first.goAways.at(-1), [0, 1]);
+    assertEquals([second.isClosed, busy.isClosed, pump.connectionCount], [false, false, 3]);
+    // The status page counts, too. The third was not idle for long enough.
+    const page = await fetch(`http://${hostname}:${pump.port}/`);
+    assertEquals(await page.text(), "a page\n");
+    await until("the second is gone", () => second.isClosed);
+    assertEquals([third.isClosed, busy.isClosed], [false, false]);
+    assertEquals(await busy.call(open), "0");
+    for (const client of [first, second, third, busy]) client.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: a connection with an open call never gives way, nor does one that just had a call`, async () => {
+    const pump = await serve(2);
+    const busy = new Client(pump.port);
+    const open = busy.open();
+    const recent = new Client(pump.port);
+    await until("all places are taken", () => pump.connectionCount === 2);
+    await becomeIdle();
+    assertEquals(await recent.call(), "0");
+    const refused = await Deno.connect({ hostname, port: pump.port });
+    await refused.write(hello);
+    assertEquals(await refused.read(new Uint8Array(99)).catch(() => null), null);
+    refused.close();
+    assertEquals([busy.goAways, recent.goAways, pump.connectionCount], [[], [], 2]);
+    assertEquals(await busy.call(open), "0");
+    assertEquals(await recent.call(), "0");
+    busy.close();
+    recent.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: one that says nothing, and half a request of HTTP/1, give way, and their sockets are closed though they read nothing`, async () => {
+    const pump = await serve(2);
+    const silent = await Deno.connect({ hostname, port: pump.port });
+    const half = await Deno.connect({ hostname, port: pump.port });
+    await half.write(new TextEncoder().encode("GET / HT"));
+    await until("all places are taken", () => pump.connectionCount === 2);
+    await becomeIdle();
+    const clients = [new Client(pump.port), new Client(pump.port)];
+    for (const client of clients) assertEquals(await client.call(), "0");
+    assertEquals(pump.connectionCount, 2);
+    for (const socket of [silent, half]) {
+      assertEquals(await socket.read(new Uint8Array(9)).catch(() => null), null);
+      socket.close();
+    }
+    for (const client of clients) client.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: a call that is sent while its connection gives way was not served, and is told so`, async () => {
+    const pump = await serve(1);
+    const idle = new Client(pump.port);
+    assertEquals(await idle.call(), "0");
+    await becomeIdle();
+    const socket = await Deno.connect({ hostname, port: pump.port });
+    await until("it gave way", () => idle.goAways.length > 0);
+    const status = await idle.call().catch(() => undefined);
+    assertEquals(status, undefined);
+    assertEquals(idle.goAways.at(-1), [0, 1]);
+    assert(pump.connectionCount <= 1);
+    socket.close();
+    idle.close();
+    await pump.stop(0);
+  });
+}
