@@ -10,7 +10,7 @@
 //! `deno task build` (tools/build_kernel.ts) makes the same library as `zig build`, but calls Zig's compiler directly.
 //! That saves the compilation of this file and of Zig's build system (80 s, once).
 //! kernel/CMakeLists.txt uses the system's compiler. It also builds the C++ tests under sanitizers.
-//! All three read the flags from kernel/flags.txt.
+//! All three read the flags from kernel/flags.txt, and the files to compile for size from kernel/cold.txt.
 
 const std = @import("std");
 
@@ -18,6 +18,8 @@ const std = @import("std");
 /// Results must be bit-identical on every platform. So a * b + c is never rounded once instead of twice
 /// (-ffp-contract=off), and -ffast-math is forbidden.
 const flags_text = @embedFile("kernel/flags.txt");
+/// The sources that are compiled for size: no call of an actor's or a learner's step goes through them. All three read this file as well.
+const cold_text = @embedFile("kernel/cold.txt");
 const c_test_flags = [_][]const u8{ "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-DEXRP_BUILD", "-UNDEBUG" };
 
 const source_folders = [_][]const u8{ "kernel", "selectors", "eviction" };
@@ -25,7 +27,7 @@ const test_folders = [_][]const u8{ "tests/kernel", "tests/selectors", "tests/ev
 
 pub fn build(b: *std.Build) void {
     const kernel_sources = listSources(b, &source_folders, ".cpp");
-    const flags = listFlags(b);
+    const flags = listWords(b, flags_text);
 
     const triple = b.option([]const u8, "target", "Target triple (default: this machine's, baseline CPU)") orelse
         hostTriple(b);
@@ -53,7 +55,16 @@ fn addKernel(
     flags: []const []const u8,
 ) *std.Build.Step.Compile {
     const module = addModule(b, target);
-    module.addCSourceFiles(.{ .files = sources, .flags = flags, .language = .cpp });
+    const cold = listWords(b, cold_text);
+    var hot: std.ArrayList([]const u8) = .empty;
+    for (sources) |source| {
+        for (cold) |file| {
+            if (std.mem.eql(u8, file, source)) break;
+        } else hot.append(b.allocator, source) catch @panic("OOM");
+    }
+    const cold_flags = std.mem.concat(b.allocator, []const u8, &.{ flags, &.{"-Os"} }) catch @panic("OOM");
+    module.addCSourceFiles(.{ .files = hot.items, .flags = flags, .language = .cpp });
+    module.addCSourceFiles(.{ .files = cold, .flags = cold_flags, .language = .cpp });
     const library = b.addLibrary(.{ .name = "exrp", .linkage = .dynamic, .root_module = module });
     library.link_gc_sections = true;
     if (target.result.os.tag == .linux) library.setVersionScript(b.path("kernel/exports.map"));
@@ -143,11 +154,12 @@ fn hostTriple(b: *std.Build) []const u8 {
     };
 }
 
-fn listFlags(b: *std.Build) []const []const u8 {
-    var flags: std.ArrayList([]const u8) = .empty;
-    var lines = std.mem.tokenizeAny(u8, flags_text, "\r\n");
-    while (lines.next()) |line| flags.append(b.allocator, line) catch @panic("OOM");
-    return flags.items;
+/// The lines of a text.
+fn listWords(b: *std.Build, text: []const u8) []const []const u8 {
+    var words: std.ArrayList([]const u8) = .empty;
+    var lines = std.mem.tokenizeAny(u8, text, "\r\n");
+    while (lines.next()) |line| words.append(b.allocator, line) catch @panic("OOM");
+    return words.items;
 }
 
 /// The files with this extension below some folders, sorted, as paths from the repository's root.

@@ -15,7 +15,7 @@
  * @module
  */
 
-import { fromBase64, toHex } from "../base/bytes.ts";
+import { fromText, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
 import { missingPermission } from "./missing_permission.ts";
 
@@ -195,7 +195,7 @@ async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
   try {
     const { data } = await kernel.load();
     const expander = new DecompressionStream("brotli" as CompressionFormat);
-    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(expander);
+    const stream = new Blob([fromText(data)]).stream().pipeThrough(expander);
     const all = new Uint8Array(await new Response(stream).arrayBuffer());
     const bytes = all.subarray(start, start + size);
     found = await sha256(bytes);

@@ -64,7 +64,7 @@ class BatchOrders {
   void run(Draw draw) {
     Lock lock(guard_);
     while (true) {
-      while (isDrawing_) changed_.wait(lock);
+      while (isDrawing_) lock.wait(changed_);
       BatchOrder* const next = oldest();
       if (next == nullptr) return;
       carryOut(*next, lock, draw);
@@ -84,7 +84,7 @@ class BatchOrders {
     while (mine->id == id && !mine->isDone) {
       if (isDrawing_) {
         // It may be this one that is drawn, and even while closing its memory is wanted until that is done.
-        changed_.wait(lock);
+        lock.wait(changed_);
         continue;
       }
       if (isClosing_) break;
@@ -92,7 +92,7 @@ class BatchOrders {
       if (next->isHeld || !hasThreads) {
         carryOut(*next, lock, draw);
       } else {
-        changed_.wait(lock);
+        lock.wait(changed_);
       }
     }
     if (mine->id == id) mine->isHeld = false;

@@ -108,7 +108,7 @@ class Registry {
     count_.fetch_sub(1, std::memory_order_relaxed);
     // The wait lasts at most as long as the batch that is being drawn.
     seat->orders.close();
-    left_.wait(lock, [&] { return seat->runnerCount == 0; });
+    while (seat->runnerCount != 0) lock.wait(left_);
   }
 
   static constexpr uint32_t placeCount = EXRP_LIMIT_REPLAYS;

@@ -53,18 +53,35 @@ export async function findPackageFaults(files: readonly string[]): Promise<strin
   for (const file of [...Object.values(exports), "./LICENSE", "./README.md", "./deno.json"]) {
     if (!files.includes(file.replace("./", ""))) faults.push(`${file} is missing`);
   }
-  const bytes = await sizeOf(files);
-  if (bytes > PACKAGE_BYTES_MAX) {
-    faults.push(`it has ${bytes} bytes, more than ${PACKAGE_BYTES_MAX}`);
+  return [...faults, ...sizeFaults(await sizesOf(files))];
+}
+
+/** The bytes of each of these files. */
+async function sizesOf(files: readonly string[]): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  for (const file of files) sizes.set(file, (await Deno.stat(inRepository(file))).size);
+  return sizes;
+}
+
+/** What is wrong with the size of a package, by the bytes of its files; [] where nothing is. */
+export function sizeFaults(sizes: ReadonlyMap<string, number>): string[] {
+  const total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+  if (total <= PACKAGE_BYTES_MAX) return [];
+  const parts = new Map<string, number>();
+  for (const [file, bytes] of sizes) {
+    // A kernel is as large as a folder.
+    const part = file.startsWith("prebuilt/") || !file.includes("/")
+      ? file
+      : file.replace(/\/.*/, "/");
+    parts.set(part, (parts.get(part) ?? 0) + bytes);
   }
-  return faults;
+  const list = [...parts].sort(([, a], [, b]) => b - a).map(([part, bytes]) => `${part} ${bytes}`);
+  return [`it has ${total} bytes, more than ${PACKAGE_BYTES_MAX}: ${list.join(", ")}`];
 }
 
 /** The bytes of these files. */
 export async function sizeOf(files: readonly string[]): Promise<number> {
-  let bytes = 0;
-  for (const file of files) bytes += (await Deno.stat(inRepository(file))).size;
-  return bytes;
+  return [...(await sizesOf(files)).values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** Tests, benches, tools and C++ are of use in a clone only. */

@@ -7,14 +7,14 @@
  *
  * @module
  */
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
 import {
   findPackageFaults,
   listPublished,
   type Manifest,
-  PACKAGE_BYTES_MAX,
   readManifest,
+  sizeFaults,
 } from "./_package.ts";
 import { exists, inRepository, run } from "./_repository.ts";
 
@@ -104,14 +104,33 @@ async function copy(from: string, to: string): Promise<void> {
   await Deno.copyFile(from, to);
 }
 
-/** The bytes of all files in a folder. */
-async function bytesIn(folder: string): Promise<number> {
-  let bytes = 0;
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    const path = join(folder, name);
-    bytes += isDirectory ? await bytesIn(path) : (await Deno.stat(path)).size;
+/** The bytes of all files in a folder, by their paths from there. */
+async function sizesIn(folder: string, prefix = ""): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  for await (const { name, isDirectory } of Deno.readDir(join(folder, prefix))) {
+    const path = `${prefix}${name}`;
+    const found = isDirectory
+      ? await sizesIn(folder, `${path}/`)
+      : [[path, (await Deno.stat(join(folder, path))).size] as const];
+    for (const [file, bytes] of found) sizes.set(file, bytes);
   }
-  return bytes;
+  return sizes;
+}
+
+/** Removes the types that no entry point leads to: nobody can name them. */
+async function removeHiddenTypes(folder: string, entries: readonly string[]): Promise<void> {
+  const typesOf = (path: string): string => path.replace(/\.[tj]s$/, ".d.ts");
+  const reached = new Set(entries.map((entry) => typesOf(posix.normalize(entry))));
+  // A set goes on with what is added to it meanwhile.
+  for (const file of reached) {
+    const text = await Deno.readTextFile(join(folder, file));
+    for (const [, path = ""] of text.matchAll(/(?:from |import\(|import )"(\.[^"]+)"/g)) {
+      reached.add(typesOf(posix.join(posix.dirname(file), path)));
+    }
+  }
+  for (const file of (await sizesIn(folder)).keys()) {
+    if (file.endsWith(".d.ts") && !reached.has(file)) await Deno.remove(join(folder, file));
+  }
 }
 
 /** Lets the types of a folder name nothing of Deno's, which their users need not know. */
@@ -176,14 +195,13 @@ export async function makeNpmPackage(
   // The documentation stands in the types, where editors look for it, so the code needs none.
   await compile("--declaration", "--emitDeclarationOnly");
   await hideDeno(join(out, "package"));
+  await removeHiddenTypes(join(out, "package"), Object.values(manifest.exports));
   await compile("--noCheck", "--removeComments");
   if (!await exists(join(out, "package", "mod.js"))) {
     throw new Error(`the compiler wrote nothing:\n${log}`);
   }
-  const bytes = await bytesIn(join(out, "package"));
-  if (bytes > PACKAGE_BYTES_MAX) {
-    throw new Error(`the package has ${bytes} bytes, more than ${PACKAGE_BYTES_MAX}`);
-  }
+  const tooLarge = sizeFaults(await sizesIn(join(out, "package")));
+  if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -2,7 +2,7 @@
  * Packs the kernel for a release: `deno task prebuild`. Builds the library of every released target, and writes it as TypeScript into
  * prebuilt/, from where ffi/embedded.ts unpacks it.
  *
- * A module prebuilt/<system>.ts has the libraries of one system, one after the other: compressed by Brotli, in base64. Deno's modules
+ * A module prebuilt/<system>.ts has the libraries of one system, one after the other: compressed by Brotli, as a text. Deno's modules
  * may only be code, so bytes travel as text. prebuilt/targets.ts says where in which module a library is, its size and its SHA-256.
  * prebuilt/wasm32.ts has the WebAssembly kernel, where one was built. Browsers cannot expand Brotli, so it is compressed by Deflate.
  *
@@ -25,6 +25,7 @@ import {
   run,
   seconds,
 } from "./_repository.ts";
+import { toText } from "./_text.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
 import { compilerArgs, runZig, sha256, withLock, writeWasmModule } from "./build_kernel.ts";
 
@@ -115,8 +116,8 @@ function brotli(bytes: Uint8Array): Uint8Array {
 
 /** A module that has some bytes as text. */
 function textOf(what: string, bytes: Uint8Array, more = ""): string {
-  const data = new Uint8Array(bytes).toBase64();
-  return `${notice}\n/** ${what}, in base64. */\nexport const data: string =\n  "${data}";\n${more}`;
+  const data = toText(bytes);
+  return `${notice}\n/** ${what}, as a text for \`fromText\`. */\nexport const data: string =\n  "${data}";\n${more}`;
 }
 
 /** Compiles libraries and writes their module; returns what targets.ts says of them. */
@@ -160,7 +161,7 @@ export interface PrebuiltKernel {
   readonly size: number;
   /** Its SHA-256, in hexadecimal. */
   readonly sha256: string;
-  /** Loads its module: the kernels of one system, compressed by Brotli, in base64. */
+  /** Loads its module: the kernels of one system, compressed by Brotli, as a text. */
   readonly load: () => Promise<{ readonly data: string }>;
 }
 
@@ -194,7 +195,7 @@ async function prebuild(chosen: readonly string[], out: string): Promise<void> {
 }
 
 /** What the kernels are made of. */
-const inputs = ["deno.json", "kernel", "selectors", "eviction", "tools"];
+const inputs = ["base", "deno.json", "kernel", "selectors", "eviction", "tools"];
 
 /**
  * Builds some targets in a copy of the sources in another folder, with another home and empty caches. Throws unless that gives the bytes

@@ -110,12 +110,7 @@ class ReservedArray {
 
   /// Makes elements 0..count-1 usable. Cheap to call again with a count already committed.
   bool commit(uint64_t wanted) {
-    if (wanted <= committed_) return true;
-    if (wanted > countMax_) return false;
-    const auto count = static_cast<size_t>(wanted);
-    size_t ample = committed_ + growthBytes(committed_ * sizeof(T)) / sizeof(T);
-    if (ample > countMax_) ample = countMax_;
-    return (ample > count && commitTo(ample)) || commitTo(count);
+    return wanted <= committed_ || grow(wanted);
   }
 
   /// Bytes of memory that the array takes when elements 0..count-1 were touched.
@@ -139,6 +134,14 @@ class ReservedArray {
   size_t committed() const { return committed_; }
 
  private:
+  [[gnu::cold, gnu::noinline]] bool grow(uint64_t wanted) {
+    if (wanted > countMax_) return false;
+    const auto count = static_cast<size_t>(wanted);
+    size_t ample = committed_ + growthBytes(committed_ * sizeof(T)) / sizeof(T);
+    if (ample > countMax_) ample = countMax_;
+    return (ample > count && commitTo(ample)) || commitTo(count);
+  }
+
   bool commitTo(size_t count) {
     void* const at = commitMemory(data_, committed_ * sizeof(T), count * sizeof(T), &reservation_);
     if (at == nullptr) return false;

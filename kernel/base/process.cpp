@@ -14,7 +14,7 @@ double numberOfThisCopy() { return 0; }  // nobody can share anything with it
 #else
 
 #include <atomic>
-#include <chrono>
+#include <ctime>
 
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -30,8 +30,10 @@ namespace exrp {
 
 double numberOfThisCopy() {
   static const uint8_t here = 0;
-  const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  Random random(now ^ reinterpret_cast<uintptr_t>(&here), 0);
+  timespec now = {};
+  timespec_get(&now, TIME_UTC);
+  const uint64_t nanoseconds = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  Random random(nanoseconds ^ reinterpret_cast<uintptr_t>(&here), 0);
   return static_cast<double>(random.next() >> 12);
 }
 

@@ -19,11 +19,6 @@
 
 #include "kernel/base/sync.hpp"
 
-#if !defined(__wasm__)
-#include <chrono>
-#include <thread>
-#endif
-
 namespace exrp {
 
 class ShortLock {
@@ -101,13 +96,8 @@ class ShortLock {
 #endif
   }
   static void sleep(uint32_t turn) {
-#if !defined(__wasm__)
     // Of the shortest sleep, systems make some 50 us.
-    std::this_thread::sleep_for(std::chrono::microseconds(turn < shortCount ? 1 : 200));
-#else
-    static_cast<void>(turn);
-    __builtin_trap();  // one thread never finds its own lock taken
-#endif
+    sleepThread(turn < shortCount ? 1 : 200);
   }
 
   std::atomic<uint32_t> word_ = 0;

@@ -1,29 +1,32 @@
-// Mutex, Condition, Lock, Guard, yieldThread: the standard library's locks, or empty ones where there is one thread only.
+// Mutex, Condition, Lock, Guard, yieldThread, sleepThread: the system's locks, or empty ones where there is one thread only.
+//
+// Those of the C++ library throw, so they bring its exceptions along, and with them the reader of unwind tables: a twentieth of the kernel.
 //
 // A WebAssembly module has one thread, and the C++ library for it has no locks. There every lock is free, and a wait finds what it
 // waits for at once: nobody else could bring it.
+//
+// A mutex and a condition last until the last call that uses them has returned. Windows needs no destructor, because its locks are plain pointers.
 #pragma once
 
-#if defined(__wasm__)
+#include <cstdint>
+
+#if !defined(__wasm__) && !defined(_WIN32)
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#endif
 
 namespace exrp {
+
+#if defined(__wasm__)
 
 constexpr bool hasThreads = false;
 
 inline void yieldThread() { __builtin_trap(); }  // there is nobody to wait for
+inline void sleepThread(uint32_t) { __builtin_trap(); }  // one thread never finds its own lock taken
 
-class Mutex {};
-
-class Guard {
+class Mutex {
  public:
-  explicit Guard(Mutex&) {}
-  ~Guard() {}
-};
-
-class Lock {
- public:
-  explicit Lock(Mutex&) {}
-  ~Lock() {}
   void lock() {}
   void unlock() {}
 };
@@ -31,32 +34,111 @@ class Lock {
 class Condition {
  public:
   void notify_all() {}
-  void wait(Lock&) { __builtin_trap(); }
-  template <typename Ready>
-  void wait(Lock&, Ready ready) {
-    if (!ready()) __builtin_trap();
-  }
+  void wait(Mutex&) { __builtin_trap(); }
 };
 
-}  // namespace exrp
+#elif defined(_WIN32)
 
-#else
-
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
-namespace exrp {
+// In sync.cpp, because the system's header makes macros of words that others use.
 
 constexpr bool hasThreads = true;
 
-inline void yieldThread() { std::this_thread::yield(); }
+void yieldThread();
+/// Sleeps for so many microseconds: for a millisecond at least, as Windows counts in those.
+void sleepThread(uint32_t microseconds);
 
-using Mutex = std::mutex;
-using Guard = std::scoped_lock<std::mutex>;
-using Lock = std::unique_lock<std::mutex>;
-using Condition = std::condition_variable;
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+  void lock();
+  void unlock();
 
-}  // namespace exrp
+ private:
+  friend class Condition;
+  void* lock_ = nullptr;  // an SRWLOCK
+};
+
+class Condition {
+ public:
+  Condition() = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+  void notify_all();
+  void wait(Mutex& mutex);
+
+ private:
+  void* waiting_ = nullptr;  // a CONDITION_VARIABLE
+};
+
+#else
+
+constexpr bool hasThreads = true;
+
+inline void yieldThread() { sched_yield(); }
+/// Sleeps for so many microseconds, less than a second.
+inline void sleepThread(uint32_t microseconds) {
+  const timespec time = {0, static_cast<long>(microseconds) * 1000};
+  nanosleep(&time, nullptr);
+}
+
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+  ~Mutex() { pthread_mutex_destroy(&mutex_); }
+  void lock() { pthread_mutex_lock(&mutex_); }
+  void unlock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  friend class Condition;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+class Condition {
+ public:
+  Condition() = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+  ~Condition() { pthread_cond_destroy(&waiting_); }
+  void notify_all() { pthread_cond_broadcast(&waiting_); }
+  void wait(Mutex& mutex) { pthread_cond_wait(&waiting_, &mutex.mutex_); }
+
+ private:
+  pthread_cond_t waiting_ = PTHREAD_COND_INITIALIZER;
+};
 
 #endif
+
+/// Holds a mutex.
+class Guard {
+ public:
+  explicit Guard(Mutex& mutex) : mutex_(mutex) { mutex_.lock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard() { mutex_.unlock(); }
+
+ private:
+  Mutex& mutex_;
+};
+
+/// Holds a mutex, and can leave it for a while. Its end gives the mutex back, so it must be held then.
+class Lock {
+ public:
+  explicit Lock(Mutex& mutex) : mutex_(mutex) { mutex_.lock(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() { mutex_.unlock(); }
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+  /// Leaves the mutex until `condition` is notified of; then holds it again. It may also return without a notice.
+  void wait(Condition& condition) { condition.wait(mutex_); }
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace exrp

@@ -1,6 +1,11 @@
 /** The package as JSR would serve it: `deno add`, and ten lines run in a fresh folder with a fresh cache. */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
-import { findPackageFaults, listPublished, readManifest } from "../../tools/_package.ts";
+import {
+  findPackageFaults,
+  listPublished,
+  readManifest,
+  sizeFaults,
+} from "../../tools/_package.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { join } from "node:path";
@@ -54,6 +59,14 @@ Deno.test("the package has its entry points, no test, no bench and no C++, and s
     (await findPackageFaults(wrong.filter((file) => file !== "mod.ts"))).length,
     4,
   );
+});
+
+Deno.test("a package that is too large is refused, with what takes how much", () => {
+  const sizes = new Map([["prebuilt/x86_64-linux.ts", 2_000_000], ["a/b.ts", 1], ["a/c.ts", 2]]);
+  assertEquals(sizeFaults(sizes), []);
+  assertEquals(sizeFaults(sizes.set("a/d/e.ts", 999_998)), [
+    "it has 3000001 bytes, more than 3000000: prebuilt/x86_64-linux.ts 2000000, a/ 1000001",
+  ]);
 });
 
 Deno.test("deno add, ten lines, a second run with no network and fewer permissions, and import alone", async () => {

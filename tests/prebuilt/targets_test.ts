@@ -7,6 +7,7 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
+import { fromText } from "../../base/bytes.ts";
 import { symbols } from "../../ffi/symbols.ts";
 import { exists, libraryFileName, repository } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";
@@ -72,7 +73,7 @@ async function unpack(target: string, folder: string): Promise<string> {
   const { targets } = await import(`file://${folder}/prebuilt/targets.ts`);
   const { data } = await targets[target].load();
   const expander = new DecompressionStream("brotli");
-  const stream = new Blob([Uint8Array.fromBase64(data)]).stream().pipeThrough(expander);
+  const stream = new Blob([fromText(data)]).stream().pipeThrough(expander);
   const path = join(folder, libraryFileName(target.includes("windows") ? "windows" : "linux"));
   await Deno.writeFile(path, new Uint8Array(await new Response(stream).arrayBuffer()));
   return path;

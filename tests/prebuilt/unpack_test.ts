@@ -168,7 +168,7 @@ Deno.test("a module of the package that was changed is refused, and nothing of i
       /could not be loaded: .*--reload/,
     ],
     [
-      "no base64",
+      "no text of bytes",
       file,
       (text) => text.replace(/"..../, '"!!!!'),
       /could not be loaded: .*--reload/,
@@ -200,7 +200,7 @@ Deno.test("a WebAssembly kernel that was changed is refused, and the error says 
       /it (can't be decompressed|has \d+ bytes, not \d+); load/,
     ],
     [
-      "no base64",
+      "no text of bytes",
       (text) => text.replace(/"....(?=[^"]{9999})/, '"!!!!'),
       /it can't be decompressed; load/,
     ],
