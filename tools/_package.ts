@@ -20,18 +20,21 @@ export interface Manifest {
   readonly imports: Readonly<Record<string, string>>;
 }
 
+/** The packages that the library's own code imports, besides Node's: only `./reverb` and `./server` do so. */
+export const libraryPackages: readonly string[] = ["@bufbuild/protobuf"];
+
 /** What deno.json says of the package. */
 export async function readManifest(): Promise<Manifest> {
   return JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
 }
 
 /**
- * The files that `deno publish` would publish, sorted, as paths with `/` from the root.
+ * The files that `deno publish` would publish from the repository, sorted, as paths with `/` from the root.
  *
  * @throws {Error} When the dry run fails, with what it printed.
  */
-export async function listPublished(options: { check: boolean }): Promise<string[]> {
-  const args = ["publish", "--dry-run", "--allow-dirty", ...options.check ? [] : ["--no-check"]];
+export async function listPublished(): Promise<string[]> {
+  const args = ["publish", "--dry-run", "--allow-dirty", "--no-check"];
   const { success, stdout, stderr } = await run([Deno.execPath(), ...args], {
     env: { NO_COLOR: "1" },
   });
@@ -44,7 +47,7 @@ export async function listPublished(options: { check: boolean }): Promise<string
   ).sort();
 }
 
-/** What is wrong with these files as a package; [] where nothing is. */
+/** What is wrong with these files as the sources of a package; [] where nothing is. */
 export async function findPackageFaults(files: readonly string[]): Promise<string[]> {
   const faults = files.filter((file) => !mayBePublished(file)).map((file) =>
     `${file} does not belong into the package`
@@ -53,14 +56,7 @@ export async function findPackageFaults(files: readonly string[]): Promise<strin
   for (const file of [...Object.values(exports), "./LICENSE", "./README.md", "./deno.json"]) {
     if (!files.includes(file.replace("./", ""))) faults.push(`${file} is missing`);
   }
-  return [...faults, ...sizeFaults(await sizesOf(files))];
-}
-
-/** The bytes of each of these files. */
-async function sizesOf(files: readonly string[]): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>();
-  for (const file of files) sizes.set(file, (await Deno.stat(inRepository(file))).size);
-  return sizes;
+  return faults;
 }
 
 /** What is wrong with the size of a package, by the bytes of its files; [] where nothing is. */
@@ -79,30 +75,9 @@ export function sizeFaults(sizes: ReadonlyMap<string, number>): string[] {
   return [`it has ${total} bytes, more than ${PACKAGE_BYTES_MAX}: ${list.join(", ")}`];
 }
 
-/** The bytes of these files. */
-export async function sizeOf(files: readonly string[]): Promise<number> {
-  return [...(await sizesOf(files)).values()].reduce((sum, bytes) => sum + bytes, 0);
-}
-
 /** Tests, benches, tools and C++ are of use in a clone only. */
 function mayBePublished(file: string): boolean {
   if (["README.md", "LICENSE", "deno.json"].includes(file)) return true;
   if (!/\.(ts|md)$/.test(file) || /(_test|_bench)\.ts$/.test(file)) return false;
   return !/^(tests|bench|tools|examples|docs|kernel)\//.test(file);
 }
-
-/** Checks the package. Returns its exit status. */
-async function main(): Promise<number> {
-  try {
-    const files = await listPublished({ check: true });
-    const faults = await findPackageFaults(files);
-    for (const fault of faults) console.error(`package: ${fault}`);
-    console.log(`package: ${files.length} files, ${await sizeOf(files)} bytes`);
-    return faults.length === 0 ? 0 : 1;
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
-    return 1;
-  }
-}
-
-if (import.meta.main) Deno.exit(await main());

@@ -47,7 +47,7 @@ async function must(what: string, command: readonly string[]): Promise<void> {
 /** Puts what the program is made of into a folder: the package, the kernel of this machine, and the examples. */
 export async function stageProgram(folder: string): Promise<void> {
   if (await exists(folder)) await Deno.remove(folder, { recursive: true });
-  const published = await listPublished({ check: false });
+  const published = await listPublished();
   const files = [
     ...published.filter((file) => !file.startsWith("prebuilt/")),
     ...await listFiles("examples", ".ts"),

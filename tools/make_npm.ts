@@ -1,22 +1,19 @@
 /**
  * Makes the npm package: the files that JSR has too, each as JavaScript with its types. `--help` says where it goes.
  *
- * The TypeScript compiler makes one `.js` and one `.d.ts` of each file, and bundles nothing. So the modules stay those of the
+ * It begins with the package for JSR, so the types have the documentation of that, and no other. The TypeScript compiler makes one
+ * `.js` and one `.d.ts` of each file, and bundles nothing. So the modules stay those of the
  * repository, and a bundler leaves out what nobody imports. It also finds what Node 20 does not have: its library of types is that of
  * ES2023, and a later built-in function is an error. Names of Deno are not known to it and are left alone.
  *
  * @module
  */
-import { dirname, join, posix, resolve } from "node:path";
+import { join, posix, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
-import {
-  findPackageFaults,
-  listPublished,
-  type Manifest,
-  readManifest,
-  sizeFaults,
-} from "./_package.ts";
+import { leanModule } from "./_lean.ts";
+import { libraryPackages, type Manifest, readManifest, sizeFaults } from "./_package.ts";
 import { exists, inRepository, run } from "./_repository.ts";
+import { makeJsrPackage } from "./make_jsr.ts";
 
 const usage = `deno task npm [OPTION]
 
@@ -55,9 +52,6 @@ const compilerOptions = {
 
 /** The oldest Node that works: it has `process.getBuiltinModule`, by which files are reached. */
 const NODE_MIN = "20.16";
-
-/** The packages that the library's own code imports, besides Node's: only `./reverb` and `./server` do so. */
-const libraryPackages = ["@bufbuild/protobuf"];
 
 /** The version of each of these packages, as `deno.json` names it. */
 function dependencies({ imports }: Manifest): Record<string, string> {
@@ -99,11 +93,6 @@ export function compilerErrors(text: string): string[] {
   );
 }
 
-async function copy(from: string, to: string): Promise<void> {
-  await Deno.mkdir(dirname(to), { recursive: true });
-  await Deno.copyFile(from, to);
-}
-
 /** The bytes of all files in a folder, by their paths from there. */
 async function sizesIn(folder: string, prefix = ""): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
@@ -133,6 +122,17 @@ async function removeHiddenTypes(folder: string, entries: readonly string[]): Pr
   }
 }
 
+/** Takes from the modules of a folder what the compiler put between their tokens, and from code its documentation. */
+async function leanFolder(folder: string): Promise<void> {
+  for (const file of (await sizesIn(folder)).keys()) {
+    if (!/\.[jt]s$/.test(file)) continue;
+    const path = join(folder, file);
+    const isTypes = file.endsWith(".d.ts");
+    const docs = { declarations: isTypes ? "all" : [], ofModule: isTypes } as const;
+    await Deno.writeTextFile(path, leanModule(file, await Deno.readTextFile(path), docs));
+  }
+}
+
 /** Lets the types of a folder name nothing of Deno's, which their users need not know. */
 async function hideDeno(folder: string): Promise<void> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
@@ -155,19 +155,11 @@ export async function makeNpmPackage(
   kernels: string = inRepository("prebuilt"),
 ): Promise<void> {
   const manifest = await readManifest();
-  const files = await listPublished({ check: false });
-  const faults = await findPackageFaults(files);
-  if (faults.length > 0) throw new Error(faults.join("\n"));
   if (await exists(out)) await Deno.remove(out, { recursive: true });
-  const code = files.filter((file) => file.endsWith(".ts") && !file.startsWith("prebuilt/"));
-  for (const file of code) await copy(inRepository(file), join(out, "source", file));
-  if (await exists(kernels)) {
-    for await (const { name } of Deno.readDir(kernels)) {
-      await copy(join(kernels, name), join(out, "source", "prebuilt", name));
-    }
-  }
+  await makeJsrPackage(join(out, "source"), { kernels, check: false });
+  await Deno.mkdir(join(out, "package"));
   for (const file of ["README.md", "LICENSE"]) {
-    await copy(inRepository(file), join(out, "package", file));
+    await Deno.copyFile(inRepository(file), join(out, "package", file));
   }
   const json = (name: string, value: object): Promise<void> =>
     Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");
@@ -196,10 +188,11 @@ export async function makeNpmPackage(
   await compile("--declaration", "--emitDeclarationOnly");
   await hideDeno(join(out, "package"));
   await removeHiddenTypes(join(out, "package"), Object.values(manifest.exports));
-  await compile("--noCheck", "--removeComments");
+  await compile("--noCheck");
   if (!await exists(join(out, "package", "mod.js"))) {
     throw new Error(`the compiler wrote nothing:\n${log}`);
   }
+  await leanFolder(join(out, "package"));
   const tooLarge = sizeFaults(await sizesIn(join(out, "package")));
   if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);
 }

@@ -47,8 +47,8 @@ const checks: readonly Job[] = [
   deno("documentation", "doc", "--lint", "--quiet", ...rooms()),
   deno(
     "package",
-    ...["run", "--quiet", "--allow-read", "--allow-env", "--allow-run"],
-    "tools/_package.ts",
+    ...["run", "--quiet", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
+    "tools/make_jsr.ts",
   ),
 ];
 

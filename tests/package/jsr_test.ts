@@ -1,5 +1,5 @@
 /** The package as JSR would serve it: `deno add`, and ten lines run in a fresh folder with a fresh cache. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import {
   findPackageFaults,
   listPublished,
@@ -7,16 +7,13 @@ import {
   sizeFaults,
 } from "../../tools/_package.ts";
 import { inRepository } from "../../tools/_repository.ts";
+import { checkJsrPackage, makeJsrPackage } from "../../tools/make_jsr.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { join } from "node:path";
 import { ended, FreshFolder, type Ran } from "./_fresh_folder.ts";
 import { serveJsr } from "./_jsr_server.ts";
 
 const manifest = await readManifest();
-const files = (await listPublished({ check: false })).filter((file) =>
-  !file.startsWith("prebuilt")
-);
-
 /** The variables that say how npm's registry is reached. */
 const REACH = [
   ...["NPM_CONFIG_REGISTRY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "DENO_CERT"],
@@ -25,12 +22,10 @@ const REACH = [
 
 /** The files of the package with the kernel of this machine alone, which is made in `folder`. */
 async function withKernel(folder: string): Promise<Map<string, string>> {
-  await prebuild([ownTarget], folder);
-  const found = new Map(files.map((file) => [file, inRepository(file)]));
-  for await (const { name } of Deno.readDir(folder)) {
-    found.set(`prebuilt/${name}`, join(folder, name));
-  }
-  return found;
+  const [kernels, out] = [join(folder, "kernels"), join(folder, "package")];
+  await prebuild([ownTarget], kernels);
+  const sizes = await makeJsrPackage(out, { kernels, check: false });
+  return new Map([...sizes.keys()].map((file) => [file, join(out, file)]));
 }
 
 const PROGRAM = `import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -51,7 +46,8 @@ replay.setPriority(selector, batch, new Float32Array(32).fill(0.5));
 console.log(replay.describe().backend.split(":")[0], batch.state.join());
 `;
 
-Deno.test("the package has its entry points, no test, no bench and no C++, and stays small", async () => {
+Deno.test("the package has its entry points, no test, no bench and no C++", async () => {
+  const files = await listPublished();
   assertEquals(await findPackageFaults(files), []);
   // The check itself sees what is wrong.
   const wrong = [...files, "tests/ffi/library_test.ts", "kernel/exrp.h", "bench/own.ts"];
@@ -69,6 +65,33 @@ Deno.test("a package that is too large is refused, with what takes how much", ()
   ]);
 });
 
+Deno.test("the package that is published says what the repository says, and deno publish takes it", async () => {
+  await using folder = await FreshFolder.make();
+  const out = folder.at("package");
+  const none = folder.at("none");
+  const sizes = await makeJsrPackage(out, { kernels: none });
+  const code = [...sizes].reduce((sum, [, bytes]) => sum + bytes, 0);
+  assert(code <= 1_320_000, `without kernels, the package has ${code} bytes`);
+  console.log(`jsr: ${code} bytes without kernels`);
+  // Documentation stays where an entry point exports what it is of, and nowhere else.
+  const read = (file: string): Promise<string> => Deno.readTextFile(join(out, file));
+  const isDocumented = /\/\*\*|\/\/ /;
+  for (const file of ["base/checks.ts", "replay/record/row.ts", "server/http2/hpack.ts"]) {
+    assert(isDocumented.test(await Deno.readTextFile(inRepository(file))), file);
+    assert(!isDocumented.test(await read(file)), file);
+  }
+  const replay = await read("replay/experience_replay.ts");
+  // The check itself sees what is wrong.
+  const damaged = replay.replace("A store of experience.", "A shop of experience.");
+  assert(damaged !== replay);
+  await Deno.writeTextFile(join(out, "replay/experience_replay.ts"), damaged);
+  await assertRejects(() => checkJsrPackage(out), Error, "A shop of experience.");
+  await Deno.writeTextFile(join(out, "replay/experience_replay.ts"), replay);
+  const checks = await read("base/checks.ts");
+  await Deno.writeTextFile(join(out, "base/checks.ts"), checks + 'export const wrong:number="";\n');
+  await assertRejects(() => checkJsrPackage(out), Error, "is not assignable to type 'number'");
+});
+
 Deno.test("deno add, ten lines, a second run with no network and fewer permissions, and import alone", async () => {
   await using folder = await FreshFolder.make();
   await folder.write("main.ts", PROGRAM);
@@ -84,7 +107,7 @@ Deno.test("deno add, ten lines, a second run with no network and fewer permissio
   let firstMs: number;
   let printed: string;
   {
-    await using server = await serveJsr(manifest, await withKernel(folder.at("kernels")));
+    await using server = await serveJsr(manifest, await withKernel(folder.at("made")));
     env.JSR_URL = server.url;
     const added = await deno("add", "--jsr", manifest.name);
     ended("deno add", added);

@@ -1,0 +1,163 @@
+/** What the published modules lose, and what they keep. */
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { leanModule, requireSameProgram } from "../../tools/_lean.ts";
+import { inRepository } from "../../tools/_repository.ts";
+import { listPublished } from "../../tools/_package.ts";
+
+Deno.test("comments go, and what looks like one stays: in strings, templates and regular expressions", () => {
+  const text = `// A head.
+const a = "http://x /* no comment */"; // after
+const b = \`// \${ /* gone */ a /* gone */ } /** none \${\`//\${b}\`} */\`;
+/* gone */ const c = /[/*]\\/\\/"/.test(b) ? 4 / 2 / 1 : 3;
+const d = a.replace(/\\/\\*\\*/g, '//"'); /** gone, too */
+`;
+  assertStrictEquals(
+    leanModule("a.ts", text),
+    `const a="http://x /* no comment */";
+const b=\`// \${a} /** none \${\`//\${b}\`} */\`;
+const c= /[/*]\\/\\/"/.test(b)?4/2/1:3;
+const d=a.replace(/\\/\\*\\*/g,'//"');
+`,
+  );
+});
+
+Deno.test("tokens that would grow together keep a space, and each statement keeps its line", () => {
+  const text = `let i = 1, j = 2;
+const k = i + +j - -i + ++j - --i;
+const map: Map<string, Array<Set<number>>> = new Map<string, never>();
+type Or<T = Map<string, string>> = typeof i extends infer U ? U : T;
+const halves = j / /2/.exec("2")!.index, e = 1.5.toFixed(), h = 1 .toFixed();
+function* turns() {
+  if (i in [j]) return void 0;
+  else yield* [i,];
+  for (;;);
+  do { i++; } while (i < 3);
+}
+class Open { static readonly #a = 1; get b() { return Open.#a; } async *[Symbol.asyncIterator]() {} }
+const f = async (x: unknown) => await x, g = (a: { b: 1; }) => ({ a, });
+`;
+  const lean = leanModule("a.ts", text);
+  assertStrictEquals(
+    lean,
+    `let i=1,j=2;
+const k=i+ +j- -i+ ++j- --i;
+const map:Map<string,Array<Set<number>>> =new Map<string,never>();
+type Or<T=Map<string,string>> =typeof i extends infer U?U:T;
+const halves=j/ /2/.exec("2")!.index,e=1.5.toFixed(),h=1 .toFixed();
+function*turns(){if(i in[j])return void 0;
+else yield*[i,];
+for(;;);
+do{i++}while(i<3)}
+class Open{static readonly#a=1;get b(){return Open.#a}async*[Symbol.asyncIterator](){}}
+const f=async(x:unknown)=>await x,g=(a:{b:1})=>({a});
+`,
+  );
+});
+
+Deno.test("documentation stays at public declarations alone, and comments that tools read stay", () => {
+  const text = `/**
+ * What it is.
+ *
+ * @module
+ */
+/** Of the import. */
+import { a } from "./a.ts";
+
+/** Hidden. */
+const hidden = 1;
+
+/**
+ * Shown.
+ *
+ * @example
+ * \`\`\`ts
+ * if (a) {
+ *   b();
+ * }
+ * \`\`\`
+ */
+// A word to the authors.
+export class Shown {
+  /** Hidden. */
+  #x = 1;
+  /** Hidden. */
+  private y = 2;
+  /** Shown: a. */
+  a(): void {
+    /** Hidden. */
+    this.#x = /*@__PURE__*/ f();
+    // @ts-ignore: one file only.
+    g();
+  }
+  /**
+   * * Shown, as a list.
+   */
+  b = 1;
+}
+`;
+  const line = text.split("\n").findIndex((each) => each.startsWith("export class"));
+  const declarations = [[line, 0]] as const;
+  assertStrictEquals(
+    leanModule("a.ts", text, { declarations, ofModule: true }),
+    `/**
+What it is.
+
+@module
+*/
+import{a}from"./a.ts";
+const hidden=1;
+/**
+Shown.
+
+@example
+\`\`\`ts
+if (a) {
+  b();
+}
+\`\`\`
+*/
+export class Shown{#x=1;
+private y=2;
+/** Shown: a. */
+a():void{this.#x=/*@__PURE__*/f();
+// @ts-ignore: one file only.
+g()}
+/**
+ * * Shown, as a list.
+ */
+b=1}
+`,
+  );
+  assert(!leanModule("a.ts", text).includes("/** "));
+});
+
+Deno.test("another program is refused", () => {
+  requireSameProgram("a.ts", "f(1, 2,);\n/** A. */ g( );", "f(1,2);g()");
+  for (
+    const [one, other] of [
+      ["f(1);", "f(2);"],
+      ["f(- -a)", "f(--a)"],
+      ["while (a);\nb();", "while (a)\nb();"],
+      ["a\n++b", "a++\nb"],
+      ["[1, , 2]", "[1, 2]"],
+      ["return_(1)", "return _(1)"],
+      ["`a b`", "`ab`"],
+      ["f();", "f();g();"],
+    ] as const
+  ) {
+    assertThrows(() => requireSameProgram("a.ts", one, other), Error, "another program", one);
+  }
+});
+
+Deno.test("each module of the package becomes lean, and a lean one stays as it is", async () => {
+  const files = (await listPublished()).filter((file) =>
+    file.endsWith(".ts") && !file.startsWith("prebuilt/")
+  );
+  const again: string[] = [];
+  for (const file of files) {
+    const lean = leanModule(file, await Deno.readTextFile(inRepository(file)));
+    if (leanModule(file, lean) !== lean) again.push(file);
+  }
+  assertEquals(again, []);
+  assert(files.length > 200);
+});
