@@ -5,6 +5,7 @@
  */
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { http2Limits } from "./http2/limits.ts";
 
 /** What a server lets its clients take. {@linkcode serve} takes it. */
 export interface ServeLimits {
@@ -19,8 +20,9 @@ export interface ServeLimits {
   readonly messageBytes?: number;
   /**
    * Bytes of messages that came in part, and of those that wait while a limiter holds their call back, of all connections together; 1 GiB by
-   * default. When they are too many, the call that holds most, of the connection that holds most, ends by UNAVAILABLE, and Reverb's writers
-   * send it again. A message that is larger by itself ends by RESOURCE_EXHAUSTED.
+   * default. At least 2 MiB more than `messageBytes`: so much is kept for one message at a time, and the largest one always comes in. The
+   * others share the rest, where a call that waits takes up to 1 MiB. When they hold too much, the call that holds most, of the connection that
+   * holds most, ends by UNAVAILABLE, and Reverb's writers send it again.
    */
   readonly bytesInFlight?: number;
   /**
@@ -69,6 +71,9 @@ const serveLimits: Readonly<Required<ServeLimits>> = {
   idleMs: Number.MAX_SAFE_INTEGER,
 };
 
+/** What a stream may send before the server takes it. */
+export const windowBytes: number = http2Limits.streamWindow;
+
 /** All limits: those that are given, and the defaults. */
 export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
   const given = Object.entries(limits).filter(([, value]) => value !== undefined);
@@ -79,7 +84,7 @@ export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
  * Checks limits; `where` names them.
  *
  * @throws {TypeError} For an unknown name.
- * @throws {RangeError} For a limit that is no whole number in its range.
+ * @throws {RangeError} For a limit that is no whole number in its range, or too few `bytesInFlight` for a message.
  */
 export function checkLimits(where: string, limits: object): asserts limits is ServeLimits {
   checkOptions(where, limits, Object.keys(limitRanges));
@@ -87,4 +92,11 @@ export function checkLimits(where: string, limits: object): asserts limits is Se
     const value = (limits as Readonly<Record<string, unknown>>)[name];
     if (value !== undefined) checkInteger(`${where}.${name}`, value, 1, max);
   }
+  // The largest message and what follows it in a window, and a window of one call that waits: so some call always has room to go on.
+  const { bytesInFlight, messageBytes } = fillLimits(limits);
+  const least = messageBytes + 2 * windowBytes;
+  if (bytesInFlight >= least) return;
+  throw new RangeError(
+    `${where}.bytesInFlight must be at least ${least}, which is 2 MiB more than messageBytes, got ${bytesInFlight}: a message of ${messageBytes} bytes has no room beside a call that waits`,
+  );
 }

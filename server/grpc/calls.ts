@@ -40,7 +40,8 @@ export interface GrpcLimits {
   readonly messageMax: number;
   /**
    * Milliseconds in which 16 KiB more of a message must come, or all of it. A slower one ends its call by UNAVAILABLE, so that a client that
-   * comes back sends it again. Default 30 seconds.
+   * comes back sends it again. Where the server has no room for all messages, the one that goes first must bring an eighth of its message.
+   * Default 30 seconds.
    */
   readonly messageStallMs: number;
 }
@@ -90,6 +91,9 @@ const typeBlock = encodeHeaders([[":status", "415"]]);
 
 /** So many bytes of a message within `messageStallMs` are progress. */
 const progressBytes = 1 << 14;
+
+/** The call that goes first must bring such a part of its message within `messageStallMs`. So its turn takes so many times as long at most. */
+const turnParts = 8;
 
 /** The longest that a timer of JavaScript waits. */
 const timerMax = 0x7fff_ffff;
@@ -289,6 +293,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
 
   pause(): void {
     this.#isPaused = true;
+    this.#held.stepBack(this);
   }
 
   resume(): void {
@@ -375,18 +380,18 @@ class Call implements GrpcCall, StreamEvents, Holder {
 
   // What its share of the held bytes tells.
 
-  giveWay(): void {
-    const { max } = this.#held;
+  get canGoFirst(): boolean {
+    return !this.#isPaused && Math.max(this.#begunBytes, this.heldBytes) <= this.#held.reserve;
+  }
+
+  /** Bytes that the message that came in part will have. */
+  get #begunBytes(): number {
     const rest = this.#rest;
-    if (!this.#isPaused && rest !== undefined && rest.length >= prefixBytes) {
-      const length = read32(rest.bytes, rest.head + 1);
-      if (prefixBytes + length > max) {
-        return this.#fail(
-          Status.resourceExhausted,
-          `a message of ${length} bytes, where the server may hold ${max} bytes of messages that came in part`,
-        );
-      }
-    }
+    if (rest === undefined || rest.length < prefixBytes) return prefixBytes;
+    return prefixBytes + read32(rest.bytes, rest.head + 1);
+  }
+
+  giveWay(): void {
     // It is no fault of the client, which may send it again. So writers of Reverb go on.
     const why = this.#isPaused ? "the server holds this call back, and" : "the server";
     this.#fail(
@@ -396,7 +401,10 @@ class Call implements GrpcCall, StreamEvents, Holder {
   }
 
   tick(ms: number): void {
-    if (this.#isPaused || this.#arrived >= progressBytes) {
+    // Others wait for the one that goes first, so its turn is bounded.
+    const share = this.#held.isFirst(this) ? this.#begunBytes / turnParts : 0;
+    const needed = Math.max(progressBytes, Math.ceil(share));
+    if (this.#isPaused || this.#arrived >= needed) {
       this.#arrived = 0;
       this.#stalledMs = 0;
       return;
@@ -405,7 +413,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     const { messageStallMs } = this.#limits;
     if (this.#stalledMs <= messageStallMs) return;
     const words =
-      `${this.#arrived} bytes of a message came in ${this.#stalledMs} ms, where ${progressBytes} are needed, or its end`;
+      `${this.#arrived} bytes of a message came in ${this.#stalledMs} ms, where ${needed} are needed, or its end`;
     this.#fail(Status.unavailable, words);
   }
 

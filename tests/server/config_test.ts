@@ -26,7 +26,14 @@ Deno.test("a file with everything is read, and its tables are as it says", async
     hostname: "::1",
     port: 8000,
     seed: 7,
-    limits: { connections: 10, calls: 20, bytesInFlight: 5000, keepaliveMs: 100, idleMs: 1e6 },
+    limits: {
+      connections: 10,
+      calls: 20,
+      messageBytes: 5000,
+      bytesInFlight: 3 << 20,
+      keepaliveMs: 100,
+      idleMs: 1e6,
+    },
     tables: {
       replay: {
         sampler: { prioritized: { alpha: 0.6 } },
@@ -47,7 +54,7 @@ Deno.test("a file with everything is read, and its tables are as it says", async
     },
   }));
   assertEquals([config.hostname, config.port, config.seed], ["::1", 8000, 7]);
-  assertEquals([config.limits.bytesInFlight, config.limits.keepaliveMs], [5000, 100]);
+  assertEquals([config.limits.bytesInFlight, config.limits.keepaliveMs], [3 << 20, 100]);
   using tables = await Tables.create({ tables: config.tables });
   const figures = tables.names.map((name) => tableFigures(tables, name));
   assertEquals(

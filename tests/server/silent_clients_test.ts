@@ -1,10 +1,12 @@
 /** Clients that say nothing, stop in the middle, or do not read: they lose their places, and others never notice. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import { encode } from "../reverb/_proto.ts";
 import { data, headers, hello, join, settings, word } from "./http2/_peer.ts";
+import { serve } from "../../server/serve.ts";
+import { Tables } from "../../tables/tables.ts";
 import { insert, plainTables, sample, served, until } from "./_served.ts";
 
 type Site = Awaited<ReturnType<typeof served>>;
@@ -142,19 +144,22 @@ function windowOf(more: number): Uint8Array<ArrayBuffer> {
   return join(new Uint8Array([0, 0, 4, 8, 0, 0, 0, 0, 0]), word(more));
 }
 
-Deno.test("a client that stops within a large message starves nobody, and its bytes come back", async () => {
-  const limits = { bytesInFlight: 4 << 20, messageBytes: 8 << 20, messageStallMs: 300 };
+Deno.test("clients that stop within large messages starve nobody, and their bytes come back", async () => {
+  const limits = { bytesInFlight: 12 << 20, messageBytes: 8 << 20, messageStallMs: 1500 };
   await using site = await served(plainTables, { limits });
   const prefix = join(new Uint8Array(1), word(8 << 20));
-  const greedy = site.connect().open("InsertStream");
-  greedy.sendBytes(join(prefix, new Uint8Array((4 << 20) - 100)));
-  await until("it came", () => site.server.figures().receivedBytes > (4 << 20) - 100);
+  // The first one has the reserve, and the next ones more than the rest.
+  const greedy = Array.from({ length: 3 }, () => site.connect().open("InsertStream"));
+  for (const call of greedy) call.sendBytes(join(prefix, new Uint8Array((4 << 20) - 100)));
+  await until("it came", () => site.server.figures().receivedBytes > (8 << 20));
   // A message that comes in parts, of a client that holds far less.
   const chunk = { ...smallChunk(1n), data: { tensors: [new Uint8Array(400_000)] } };
   const good = site.connect().open("InsertStream");
   good.send({ chunks: [chunk], items: [smallItem(1n, "u", 1, 1n)] });
   assertEquals((await good.receive(3000))?.["keys"], [1n]);
-  assertEquals((await greedy.ending).code, 8);
+  const endings = await Promise.all(greedy.map(({ ending }) => ending));
+  assertEquals(endings.map(({ code }) => code), [14, 14, 14]);
+  assert(endings.some(({ message }) => message.includes("the server has no room for")));
   // One that stops gets UNAVAILABLE, and its connection stays.
   const stuck = site.connection.open("InsertStream");
   stuck.sendBytes(join(prefix, new Uint8Array(1000)));
@@ -289,3 +294,15 @@ print(client.server_info()["u"].current_size)
     assertEquals(site.server.figures().connectionsOpened, 2);
   },
 );
+
+Deno.test("serve() refuses a room for messages in which the largest message would not come in", async () => {
+  using tables = await Tables.create({ tables: { t: { maxSize: 1 } } });
+  const words =
+    "serve(): limits.bytesInFlight must be at least 270532608, which is 2 MiB more than messageBytes, got 2097152: " +
+    "a message of 268435456 bytes has no room beside a call that waits";
+  assertThrows(() => serve({ tables, limits: { bytesInFlight: 2 << 20 } }), RangeError, words);
+  const limits = { messageBytes: 1 << 20, bytesInFlight: (3 << 20) - 1 };
+  assertThrows(() => serve({ tables, limits }), RangeError, "at least 3145728");
+  assertThrows(() => serve({ tables, limits: { messageBytes: 2 ** 31 } }), RangeError);
+  await (await serve({ tables, limits: { ...limits, bytesInFlight: 3 << 20 } })).stop();
+});

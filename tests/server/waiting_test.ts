@@ -1,9 +1,13 @@
 /** Limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertExists } from "@std/assert";
+import { ReverbClient } from "../../reverb/mod.ts";
+import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { timeoutWords } from "../../server/calls/sample_call.ts";
 import { infoOf, insert, plainTables, sample, served, until } from "./_served.ts";
+
+type Site = Awaited<ReturnType<typeof served>>;
 
 Deno.test("the timeout of a limiter has the words by which Reverb's clients know it", () => {
   assertEquals(
@@ -193,3 +197,88 @@ Deno.test("requests of one stream are served one after another, also of two tabl
   assertEquals(keys, [1n, 1n, 2n, 2n, 1n, 1n]);
   assertEquals((await call.ending).code, 0);
 });
+
+// A queue that holds writers back, of a server that has 1 MiB for what they send meanwhile, besides its reserve for one message.
+const crowded = { limits: { messageBytes: 8 << 20, bytesInFlight: 10 << 20 } };
+const writers = 8;
+const itemsOfEach = 30;
+const itemBytes = 200_000;
+
+/** Reads the items of all writers, which may send some of them twice. How many of their calls ended otherwise than well. */
+async function readCrowd(site: Site, writing: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  const done = writing.finally(() => isDone = true);
+  // The writers fill the room first.
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  const keys = new Set<bigint>();
+  const read = async (): Promise<void> => {
+    for (let end = Infinity; performance.now() < end && keys.size < writers * itemsOfEach;) {
+      if (isDone && end === Infinity) end = performance.now() + 10_000;
+      try {
+        for (const { info } of await sample(site.connection, "q", 1, 300)) keys.add(info.item.key);
+      } catch {
+        // Nothing more came in time.
+      }
+    }
+  };
+  await Promise.all([done, read()]);
+  assertEquals(keys.size, writers * itemsOfEach);
+  const ends = site.server.figures().calls.filter(({ method }) => method === "InsertStream");
+  assertEquals(ends.filter(({ code }) => code !== 0 && code !== 1), []);
+  return ends.reduce((sum, { code, count }) => code === 0 ? sum : sum + count, 0);
+}
+
+Deno.test("writers that a limiter holds back, more than the server has room for, all come in", async () => {
+  await using site = await served({ q: { queue: 1 } }, crowded);
+  const write = async (): Promise<void> => {
+    const client = await ReverbClient.connect(site.server.address);
+    const writer = client.trajectoryWriter({ numKeepAliveRefs: 1 });
+    for (let k = 0; k < itemsOfEach; k++) {
+      writer.append({ x: noise(itemBytes) });
+      const { x } = writer.history;
+      assertExists(x);
+      await writer.createItem("q", 1, { x: x.slice(-1) });
+    }
+    await writer.flush({ timeoutMs: 60_000 });
+    await client.close();
+  };
+  await readCrowd(site, Promise.all(Array.from({ length: writers }, write)));
+});
+
+/** Bytes that can't be made shorter. */
+function noise(count: number): Uint8Array {
+  const bytes = new Uint8Array(count);
+  for (let at = 0; at < count; at += 65_536) {
+    crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  }
+  return bytes;
+}
+
+besideReverb(
+  "Reverb's Python writers that a limiter holds back, more than the server has room for, come back and all come in",
+  async () => {
+    await using site = await served({ q: { queue: 1 } }, crowded);
+    const script = `
+import sys, threading
+import numpy as np, reverb
+port, writers, items, size = sys.argv[1:]
+written = []
+def write():
+  client = reverb.Client("localhost:" + port)
+  writer = client.trajectory_writer(num_keep_alive_refs=1)
+  for k in range(int(items)):
+    writer.append([np.random.randint(0, 255, int(size), np.uint8)])
+    writer.create_item("q", 1.0, [writer.history[0][-1:]])
+  writer.flush(0, 60000)
+  written.append(1)
+  writer.close()
+threads = [threading.Thread(target=write) for _ in range(int(writers))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(written) == len(threads), written
+`;
+    const args = [site.server.port, writers, itemsOfEach, itemBytes];
+    const sentBack = await readCrowd(site, runPython(script, args, 90_000));
+    assert(sentBack > writers, `${sentBack} calls did not end well, of ${writers} writers`);
+  },
+);

@@ -416,19 +416,19 @@ function begun(count: number, of = 1 << 20): Uint8Array<ArrayBuffer> {
 }
 
 Deno.test("what unfinished and paused messages hold is bounded: the call that holds most gives way", () => {
-  const held = new HeldBytes(1000);
+  const held = new HeldBytes(2000, 1000);
   const one = new Client(undefined, { held });
   const other = new Client(undefined, { held });
   one.send(headers(1), data(1, begun(300)), headers(3), data(3, begun(400)));
   assertEquals(held.count, 700);
-  // Its connection holds most, and of its calls the second one.
+  // Its connection holds most, and of its calls the second one. No message has room in the reserve, so none goes first.
   other.send(headers(1), data(1, begun(400, 800)));
   one.take();
-  assertEquals([one.status(3)[0], one.log, held.count], ["8", ["cancel"], 700]);
+  assertEquals([one.status(3)[0], one.log, held.count], ["14", ["cancel"], 700]);
   assertEquals([one.status(1)[0], other.status()[0]], [undefined, undefined]);
   // What alone is too much gives way itself.
   one.send(headers(5), data(5, begun(990)));
-  assertEquals([one.status(5)[0], held.count], ["8", 700]);
+  assertEquals([one.status(5)[0], held.count], ["14", 700]);
   other.send(data(1, new Uint8Array(405)));
   assertEquals([other.log.length, held.count], [1, 300]);
   one.send(frame(3, 0, 1, word(8)));
@@ -436,7 +436,7 @@ Deno.test("what unfinished and paused messages hold is bounded: the call that ho
 });
 
 Deno.test("a call that the server itself holds back gives way by UNAVAILABLE, so that its client sends again", () => {
-  const held = new HeldBytes(1000);
+  const held = new HeldBytes(2000, 1000);
   const client = new Client((call) => ({ onMessage: () => call.pause() }), { held });
   client.send(headers(1), data(1, join(message([1]), message(Array(900).fill(5)))));
   assertEquals([client.status()[0], held.count], [undefined, 905]);
@@ -446,32 +446,100 @@ Deno.test("a call that the server itself holds back gives way by UNAVAILABLE, so
   assertMatch(words ?? "", /^the server holds this call back, and has no room/);
 });
 
+Deno.test("where there is room for one message and a bit, all messages of many clients come in", () => {
+  const held = new HeldBytes(2000, 1000);
+  const clients = Array.from({ length: 6 }, () => new Client(undefined, { held }));
+  const whole = message(Array(900).fill(7));
+  const states = clients.map((client) => ({ client, id: -1, at: whole.length, count: 0 }));
+  let sent = 0;
+  let steps = 0;
+  // All go on at the same pace, and each begins again where it was sent back.
+  for (; steps < 5000 && states.some(({ count }) => count < 3); steps++) {
+    for (const state of states) {
+      const { client } = state;
+      if (client.log.includes("message " + Array(900).fill(7))) {
+        client.log.length = 0;
+        state.count++;
+        state.at = whole.length;
+      } else if (client.log.includes("cancel")) {
+        client.log.length = 0;
+        state.at = whole.length;
+      }
+      if (state.count === 3) continue;
+      if (state.at === whole.length) {
+        state.id += 2;
+        state.at = 0;
+        client.send(headers(state.id));
+      }
+      client.send(data(state.id, whole.subarray(state.at, state.at + 10)));
+      state.at = Math.min(whole.length, state.at + 10);
+      sent += 10;
+      assert(held.count <= held.max, `${held.count} bytes`);
+    }
+  }
+  assertEquals(
+    states.map(({ count }) => count),
+    Array(6).fill(3),
+    `${sent} bytes in ${steps} steps`,
+  );
+  for (const client of clients) client.connection.close();
+  assertEquals([held.count, held.shares.size, held.first], [0, 0, undefined]);
+});
+
+Deno.test("the call that goes first must bring an eighth of its message in 30 seconds, so that others get their turn", () => {
+  for (const [bytes, status] of [[16_500, "14"], [20_100, undefined]] as const) {
+    const held = new HeldBytes(300_000, 200_000);
+    const client = new Client(undefined, { held });
+    client.send(headers(1), data(1, begun(90_000, 160_000)));
+    assertEquals(held.first, undefined);
+    client.send(headers(3), data(3, begun(20_000, 160_000)));
+    assertEquals(held.first?.heldBytes, 90_000);
+    client.connection.tick(1);
+    for (let part = 0; part < 3; part++) {
+      client.send(data(3, new Uint8Array(16_500)));
+      if (client.status(1)[0] === undefined) client.send(data(1, new Uint8Array(bytes)));
+      client.connection.tick(15_000);
+      client.connection.tick(15_001);
+      client.take();
+    }
+    assertEquals([client.status(1)[0], client.status(3)[0]], [status, undefined]);
+    if (status !== undefined) assertMatch(client.status(1)[1] ?? "", /20001 are needed/);
+  }
+});
+
 Deno.test("of n connections, one that holds no more than the n-th part never gives way", () => {
   const seed = Math.floor(Math.random() * 2 ** 32);
   console.log(`seed ${seed}`);
   const random = new RandomStream(seed);
   let ended = 0;
-  for (let round = 0; round < 20; round++) {
-    const held = new HeldBytes(10_000);
+  let turns = 0;
+  for (let round = 0; round < 40; round++) {
+    const held = new HeldBytes(20_000, 10_000);
     const count = 2 + random.below(6);
-    const fair = Math.floor(held.max / count);
+    const fair = Math.floor((held.max - held.reserve) / count);
     const modest = new Client(undefined, { held });
     modest.send(headers(1), headers(3));
     const greedy = Array.from({ length: count - 1 }, () => new Client(undefined, { held }));
+    // In every other round some messages have room in the reserve.
+    const sizes = round % 2 === 0 ? [1 << 20] : [1 << 20, 9000];
     for (const [k, client] of greedy.entries()) {
       for (let id = 1; id < 40; id += 2) {
-        client.send(headers(id), data(id, begun(5 + random.below(fair * (k % 2 + 1)))));
+        const size = sizes[random.below(sizes.length)] as number;
+        const part = 5 + random.below(Math.min(size, fair * (k % 2 + 1)) - 5);
+        client.send(headers(id), data(id, begun(part, size)));
+        if (held.first !== undefined) turns++;
       }
       const half = Math.floor(fair / count / 2);
       if (half > 5) modest.send(data(1, begun(half)), data(3, begun(half)));
       ended += client.frames.filter(({ type }) => type === FrameType.rstStream).length;
+      assert(held.count <= held.max, `${held.count} bytes`);
+      assert((held.first?.heldBytes ?? 0) <= held.reserve);
     }
     assertEquals([modest.status(1)[0], modest.status(3)[0]], [undefined, undefined]);
-    assert(held.count <= held.max, `${held.count} bytes`);
     for (const client of [modest, ...greedy]) client.connection.close();
-    assertEquals([held.count, held.shares.size], [0, 0]);
+    assertEquals([held.count, held.shares.size, held.first], [0, 0, undefined]);
   }
-  assert(ended > 50, `${ended} calls gave way`);
+  assert(ended > 50 && turns > 50, `${ended} calls gave way, ${turns} times one went first`);
 });
 
 Deno.test("a message that makes no progress for 30 seconds ends its call by UNAVAILABLE", () => {
