@@ -6,9 +6,10 @@
  *
  * @module
  */
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, posix, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readArguments } from "./_arguments.ts";
+import { inlineNumbers, takeNumbers } from "./_inline_numbers.ts";
 import { type KeptDocs, leanModule } from "./_lean.ts";
 import {
   findPackageFaults,
@@ -26,6 +27,9 @@ Makes the package for JSR, and checks it. Publish it by \`deno publish\` in its 
 
   --out=DIR   where it goes: build/jsr by default
   --help      prints this`;
+
+/** The module whose numbers are written where they are used. */
+const HEADER = "ffi/symbols.ts";
 
 /** What `deno doc` finds in a package. */
 interface Docs {
@@ -116,13 +120,32 @@ export async function makeJsrPackage(
     sizes.set(file, bytes.length);
   };
   const entries = Object.values(manifest.exports).map((path) => path.replace("./", ""));
+  const header = await Deno.readTextFile(inRepository(HEADER));
+  const { numbers, rest } = takeNumbers(HEADER, leanModule(HEADER, header));
   for (const file of files) {
+    if (file === HEADER) {
+      await write(file, rest);
+      continue;
+    }
     const text = await Deno.readTextFile(inRepository(file));
+    if (!file.endsWith(".ts")) {
+      await write(file, text);
+      continue;
+    }
     const kept: KeptDocs = {
       declarations: docs.places.get(file) ?? [],
       ofModule: entries.includes(file),
     };
-    await write(file, file.endsWith(".ts") ? leanModule(file, text, kept) : text);
+    const lean = leanModule(file, text, kept);
+    await write(
+      file,
+      inlineNumbers(
+        file,
+        lean,
+        numbers,
+        (from) => posix.join(posix.dirname(file), from) === HEADER,
+      ),
+    );
   }
   if (await exists(kernels)) {
     for await (const { name } of Deno.readDir(kernels)) {

@@ -71,10 +71,14 @@ async function pack(): Promise<readonly string[]> {
   await using shop = await FreshFolder.make();
   const made = await shop.run(npm, ["pack", join(folder, "npm", "package"), "--json"]);
   ended("npm pack", made);
-  const [{ filename, unpackedSize }] = JSON.parse(made.stdout);
+  const [{ filename, unpackedSize, files }] = JSON.parse(made.stdout);
   assert(unpackedSize <= PACKAGE_BYTES_MAX, `${unpackedSize} bytes unpacked`);
+  const isKernel = ({ path }: { path: string }): boolean => path.startsWith("prebuilt/");
+  let code = unpackedSize;
+  for (const file of files) if (isKernel(file)) code -= file.size;
+  assert(code <= 1_290_000, `without kernels, the package has ${code} bytes`);
   await Deno.copyFile(shop.at(filename), join(folder, filename));
-  console.log(`npm: ${unpackedSize} bytes unpacked`);
+  console.log(`npm: ${unpackedSize} bytes unpacked, ${code} without kernels`);
   return [join(folder, filename), ...await packNeeded(folder, shop)];
 }
 

@@ -1,5 +1,6 @@
 /** What the published modules lose, and what they keep. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { inlineNumbers, takeNumbers } from "../../tools/_inline_numbers.ts";
 import { leanModule, requireSameProgram } from "../../tools/_lean.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { listPublished } from "../../tools/_package.ts";
@@ -160,4 +161,52 @@ Deno.test("each module of the package becomes lean, and a lean one stays as it i
   }
   assertEquals(again, []);
   assert(files.length > 200);
+});
+
+Deno.test("numbers of the kernel's header are written where they are used, and nothing else changes", () => {
+  const header = `export const ONE = 1;
+export const symbols = { ONE: 3 };
+export const LEAST = -1, OTHER = 2;
+export const NONE = -1;
+export type Kernel = number;
+`;
+  const { numbers, rest } = takeNumbers("symbols.ts", header);
+  assertEquals([...numbers], [["ONE", "1"], ["NONE", "-1"]]);
+  assertStrictEquals(
+    rest,
+    `
+export const symbols = { ONE: 3 };
+export const LEAST = -1, OTHER = 2;
+export type Kernel = number;
+`,
+  );
+  const inline = (text: string): string =>
+    inlineNumbers("a.ts", text, numbers, (from) => from === "./symbols.ts");
+  assertStrictEquals(
+    inline(`import { ONE } from "./symbols.ts";
+import { type Kernel, NONE as none, symbols } from "./symbols.ts";
+import { NONE } from "./other.ts";
+import * as abi from "./symbols.ts";
+const a = { ONE, none: -none, [ONE]: symbols.ONE, ONE: NONE };
+switch (f(...[ONE, abi.NONE])) { case ONE: return \`\${ONE} ONE\` + "ONE" + a.ONE + a.abi.ONE; }
+const g = (kernel: Kernel = ONE) => ONE;
+`),
+    `
+import {type Kernel,symbols} from "./symbols.ts";
+import { NONE } from "./other.ts";
+const a = { ONE:1, none: -(-1), [1]: symbols.ONE, ONE: NONE };
+switch (f(...[1, (-1)])) { case 1: return \`\${1} ONE\` + "ONE" + a.ONE + a.abi.ONE; }
+const g = (kernel: Kernel = 1) => 1;
+`,
+  );
+  const types = `import * as abi from "./symbols.ts";\nlet a: abi.Kernel = 1;\n`;
+  assertStrictEquals(inline(types), types);
+  for (const use of ["export { ONE };", "let a: typeof ONE;", "function f(ONE) {}"]) {
+    assertThrows(
+      () => inline(`import { ONE } from "./symbols.ts";\n${use}`),
+      Error,
+      "a.ts needs the name of ONE",
+      use,
+    );
+  }
 });
