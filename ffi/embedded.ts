@@ -15,7 +15,7 @@
  * @module
  */
 
-import { fromText, toHex } from "../base/bytes.ts";
+import { toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
 import { missingPermission } from "./missing_permission.ts";
 
@@ -24,7 +24,8 @@ interface PrebuiltKernel {
   readonly start: number;
   readonly size: number;
   readonly sha256: string;
-  readonly load: () => Promise<{ readonly data: string }>;
+  readonly packedSize: number;
+  readonly load: () => Promise<{ readonly memory: WebAssembly.Memory }>;
 }
 
 type Targets = Readonly<Record<string, PrebuiltKernel | undefined>>;
@@ -190,12 +191,13 @@ async function look(
 
 /** A kernel's bytes, out of its module. */
 async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
-  const { start, size } = kernel;
+  const { start, size, packedSize } = kernel;
   let found: string;
   try {
-    const { data } = await kernel.load();
+    const { memory } = await kernel.load();
+    const compressed = new Uint8Array(memory.buffer).slice(0, packedSize);
     const expander = new DecompressionStream("brotli" as CompressionFormat);
-    const stream = new Blob([fromText(data)]).stream().pipeThrough(expander);
+    const stream = new Blob([compressed]).stream().pipeThrough(expander);
     const all = new Uint8Array(await new Response(stream).arrayBuffer());
     const bytes = all.subarray(start, start + size);
     found = await sha256(bytes);

@@ -10,7 +10,7 @@
  * @module
  */
 
-import { fromText, toHex } from "../base/bytes.ts";
+import { fromBase64, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
 import {
   EXRP_ABI_VERSION,
@@ -408,7 +408,7 @@ async function openModule(): Promise<WasmKernel> {
   const { data, size, sha256 } = packed;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    const stream = new Blob([fromText(data)]).stream().pipeThrough(
+    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(
       new DecompressionStream("deflate"),
     );
     bytes = new Uint8Array(await new Response(stream).arrayBuffer());

@@ -78,6 +78,7 @@ export function sizeFaults(sizes: ReadonlyMap<string, number>): string[] {
 /** Tests, benches, tools and C++ are of use in a clone only. */
 function mayBePublished(file: string): boolean {
   if (["README.md", "LICENSE", "deno.json"].includes(file)) return true;
+  if (/^prebuilt\/.*\.wasm$/.test(file)) return true;
   if (!/\.(ts|md)$/.test(file) || /(_test|_bench)\.ts$/.test(file)) return false;
   return !/^(tests|bench|tools|examples|docs|kernel)\//.test(file);
 }

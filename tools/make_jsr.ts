@@ -112,10 +112,10 @@ export async function makeJsrPackage(
   const docs = await readDocs(repository, manifest);
   if (await exists(out)) await Deno.remove(out, { recursive: true });
   const sizes = new Map<string, number>();
-  const write = async (file: string, text: string): Promise<void> => {
+  const write = async (file: string, content: string | Uint8Array): Promise<void> => {
     const path = join(out, file);
     await Deno.mkdir(dirname(path), { recursive: true });
-    const bytes = new TextEncoder().encode(text);
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
     await Deno.writeFile(path, bytes);
     sizes.set(file, bytes.length);
   };
@@ -149,7 +149,7 @@ export async function makeJsrPackage(
   }
   if (await exists(kernels)) {
     for await (const { name } of Deno.readDir(kernels)) {
-      await write(`prebuilt/${name}`, await Deno.readTextFile(join(kernels, name)));
+      await write(`prebuilt/${name}`, await Deno.readFile(join(kernels, name)));
     }
   }
   await write("deno.json", JSON.stringify(configOf(manifest), undefined, 2) + "\n");

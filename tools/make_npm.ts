@@ -53,6 +53,9 @@ const compilerOptions = {
 /** The oldest Node that works: it has `process.getBuiltinModule`, by which files are reached. */
 const NODE_MIN = "20.16";
 
+/** How the package names its native kernels. */
+const KERNELS = "#kernels";
+
 /** The version of each of these packages, as `deno.json` names it. */
 function dependencies({ imports }: Manifest): Record<string, string> {
   return Object.fromEntries(libraryPackages.map((name) => {
@@ -79,6 +82,8 @@ export function packageJson(manifest: Manifest): object {
     sideEffects: false,
     engines: { node: `>=${NODE_MIN}` },
     dependencies: dependencies(manifest),
+    // Only Deno opens native kernels. So no other runtime or bundler sees them.
+    imports: { [KERNELS]: { deno: "./prebuilt/targets.js", default: "./prebuilt/none.js" } },
     exports: {
       ...Object.fromEntries(Object.entries(exports).map(([key, path]) => [key, entry(path)])),
       "./package.json": "./package.json",
@@ -133,6 +138,27 @@ async function leanFolder(folder: string): Promise<void> {
   }
 }
 
+/** What the compiler must know of a module of WebAssembly that has kernels. */
+const wasmTypes = `declare module "*.wasm" {
+  export const memory: WebAssembly.Memory;
+}
+`;
+
+/** Puts the native kernels where only Deno finds them. Without any, Deno too finds none. */
+async function placeKernels(source: string, folder: string): Promise<void> {
+  const names = [...(await sizesIn(source)).keys()];
+  const to = join(folder, "prebuilt");
+  for (const name of names.filter((name) => name.endsWith(".wasm"))) {
+    await Deno.copyFile(join(source, name), join(to, name));
+  }
+  for (const name of names.includes("targets.ts") ? ["none.js"] : ["none.js", "targets.js"]) {
+    await Deno.writeTextFile(join(to, name), "export const targets = undefined;\n");
+  }
+  const path = join(folder, "ffi", "embedded.js");
+  const text = await Deno.readTextFile(path);
+  await Deno.writeTextFile(path, text.replace('"../prebuilt/targets.js"', `"${KERNELS}"`));
+}
+
 /** Lets the types of a folder name nothing of Deno's, which their users need not know. */
 async function hideDeno(folder: string): Promise<void> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
@@ -157,6 +183,9 @@ export async function makeNpmPackage(
   const manifest = await readManifest();
   if (await exists(out)) await Deno.remove(out, { recursive: true });
   await makeJsrPackage(join(out, "source"), { kernels, check: false });
+  const prebuilt = join(out, "source", "prebuilt");
+  await Deno.mkdir(prebuilt, { recursive: true });
+  await Deno.writeTextFile(join(prebuilt, "wasm.d.ts"), wasmTypes);
   await Deno.mkdir(join(out, "package"));
   for (const file of ["README.md", "LICENSE"]) {
     await Deno.copyFile(inRepository(file), join(out, "package", file));
@@ -192,6 +221,8 @@ export async function makeNpmPackage(
   if (!await exists(join(out, "package", "mod.js"))) {
     throw new Error(`the compiler wrote nothing:\n${log}`);
   }
+  await Deno.mkdir(join(out, "package", "prebuilt"), { recursive: true });
+  await placeKernels(prebuilt, join(out, "package"));
   await leanFolder(join(out, "package"));
   const tooLarge = sizeFaults(await sizesIn(join(out, "package")));
   if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);

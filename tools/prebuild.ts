@@ -1,9 +1,9 @@
 /**
- * Packs the kernel for a release: `deno task prebuild`. Builds the library of every released target, and writes it as TypeScript into
- * prebuilt/, from where ffi/embedded.ts unpacks it.
+ * Packs the kernel for a release: `deno task prebuild`. Builds the library of every released target, and writes it into prebuilt/, from
+ * where ffi/embedded.ts unpacks it.
  *
- * A module prebuilt/<system>.ts has the libraries of one system, one after the other: compressed by Brotli, as a text. Deno's modules
- * may only be code, so bytes travel as text. prebuilt/targets.ts says where in which module a library is, its size and its SHA-256.
+ * A module prebuilt/<system>.wasm has the libraries of one system, one after the other, compressed by Brotli. It has no code: its memory
+ * begins with these bytes. prebuilt/targets.ts says where in which module a library is, its size and its SHA-256.
  * prebuilt/wasm32.ts has the WebAssembly kernel, where one was built. Browsers cannot expand Brotli, so it is compressed by Deflate.
  *
  * The same commit gives the same bytes, with the same versions of Zig and Deno: the compiler gets relative paths and a fixed processor.
@@ -14,6 +14,7 @@ import { Buffer } from "node:buffer";
 import { basename, dirname, join, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { readArguments } from "./_arguments.ts";
+import { dataModule } from "./_data_module.ts";
 import {
   builtWasmPath,
   exists,
@@ -24,7 +25,6 @@ import {
   run,
   seconds,
 } from "./_repository.ts";
-import { toText } from "./_text.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
 import { compilerArgs, runZig, sha256, withLock, writeWasmModule } from "./build_kernel.ts";
 
@@ -113,12 +113,6 @@ function brotli(bytes: Uint8Array): Uint8Array {
   });
 }
 
-/** A module that has some bytes as text. */
-function textOf(what: string, bytes: Uint8Array, more = ""): string {
-  const data = toText(bytes);
-  return `${notice}\n/** ${what}, as a text for \`fromText\`. */\nexport const data: string =\n  "${data}";\n${more}`;
-}
-
 /** Compiles libraries and writes their module; returns what targets.ts says of them. */
 async function writeModule(
   zig: Zig,
@@ -127,20 +121,19 @@ async function writeModule(
   out: string,
 ): Promise<string> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (const library of libraries) parts.push(await compile(zig, library));
+  const packed = brotli(Buffer.concat(parts));
+  const module = dataModule(packed);
+  await Deno.writeFile(join(out, `${name}.wasm`), module);
+  log(`${name}.wasm: ${module.length} bytes`);
+  const load = `packedSize: ${packed.length}, load: () => import("./${name}.wasm")`;
   let entries = "";
   let start = 0;
-  for (const library of libraries) {
-    const bytes = await compile(zig, library);
-    parts.push(bytes);
+  for (const [k, bytes] of parts.entries()) {
     const where = `start: ${start}, size: ${bytes.length}, sha256: "${await sha256(bytes)}"`;
-    const load = `load: () => import("./${name}.ts")`;
-    entries += `  "${library.target}": { ${where}, ${load} },\n`;
+    entries += `  "${libraries[k]?.target}": { ${where}, ${load} },\n`;
     start += bytes.length;
   }
-  const packed = brotli(new Uint8Array(await new Blob(parts).arrayBuffer()));
-  const text = textOf(`The kernels for ${name}, one after the other: compressed by Brotli`, packed);
-  await Deno.writeTextFile(join(out, `${name}.ts`), text);
-  log(`${name}.ts: ${text.length} bytes`);
   return entries;
 }
 
@@ -154,14 +147,16 @@ async function writeWasm(out: string): Promise<void> {
 const targetsHead = `${notice}
 /** Where a kernel is, and the module that has it. */
 export interface PrebuiltKernel {
-  /** Its first byte among those of its module. */
+  /** Its first byte among the kernels of its system. */
   readonly start: number;
   /** Its size in bytes. */
   readonly size: number;
   /** Its SHA-256, in hexadecimal. */
   readonly sha256: string;
-  /** Loads its module: the kernels of one system, compressed by Brotli, as a text. */
-  readonly load: () => Promise<{ readonly data: string }>;
+  /** The bytes of all kernels of its system together, compressed by Brotli. */
+  readonly packedSize: number;
+  /** Loads the module of its system, whose memory begins with these bytes. */
+  readonly load: () => Promise<{ readonly memory: WebAssembly.Memory }>;
 }
 
 /** The kernels of this package. */
@@ -197,7 +192,7 @@ async function prebuild(chosen: readonly string[], out: string): Promise<void> {
 }
 
 /** What the kernels are made of. */
-const inputs = ["base", "deno.json", "kernel", "selectors", "eviction", "tools"];
+const inputs = ["deno.json", "kernel", "selectors", "eviction", "tools"];
 
 /**
  * Builds some targets in a copy of the sources in another folder, with another home and empty caches. Throws unless that gives the bytes
@@ -229,11 +224,11 @@ async function checkAgain(chosen: readonly string[], prebuilt: string): Promise<
     });
     if (!success) throw new ToolError(`The second build failed:\n${stdout}${stderr}`);
     const isWhole = chosen.length === Object.values(modules).flat().length;
-    const names = Object.keys(modules).map((name) => `${name}.ts`);
+    const names = Object.keys(modules).map((name) => `${name}.wasm`);
     for (const name of isWhole ? [...names, "targets.ts"] : names) {
       if (!await exists(join(out, name))) continue;
-      const [one, other] = [await Deno.readTextFile(join(prebuilt, name)), join(out, name)];
-      if (one === await Deno.readTextFile(other)) log(`${name}: the same bytes`);
+      const [one, other] = [await Deno.readFile(join(prebuilt, name)), join(out, name)];
+      if (Buffer.from(one).equals(await Deno.readFile(other))) log(`${name}: the same bytes`);
       else throw new ToolError(`Two builds gave two versions of ${name}.`);
     }
   } finally {

@@ -13,6 +13,13 @@ export interface JsrServer extends AsyncDisposable {
   readonly asked: readonly string[];
 }
 
+/** The type of a file, by the end of its name. */
+const types: Readonly<Record<string, string>> = {
+  ts: "text/typescript",
+  json: "application/json",
+  wasm: "application/wasm",
+};
+
 async function hexOfSha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
@@ -58,7 +65,7 @@ export async function serveJsr(
     asked.push(pathname);
     const answer = answers.get(pathname);
     if (answer === undefined) return new Response("not found", { status: 404 });
-    const type = pathname.endsWith(".ts") ? "text/typescript" : "application/json";
+    const type = types[pathname.slice(pathname.lastIndexOf(".") + 1)] ?? "application/octet-stream";
     return new Response(answer, { headers: { "content-type": type } });
   });
   return {

@@ -12,7 +12,7 @@ export const ownTarget: string = (() => {
 })();
 
 /** The module of this machine's target. */
-export const ownModule = `${ownTarget.replace(/-gnu$/, "")}.ts`;
+export const ownModule = `${ownTarget.replace(/-gnu$/, "")}.wasm`;
 
 /** Makes the kernels of some targets into a folder, out of the sources in `root`. */
 export async function prebuild(
@@ -104,6 +104,12 @@ export class Packed implements AsyncDisposable {
     const after = change(before);
     if (after === before) throw new Error(`${file} was not changed`);
     await Deno.writeTextFile(path, after);
+  }
+
+  /** Changes the bytes of a file of the package. */
+  async editBytes(file: string, change: (bytes: Uint8Array) => Uint8Array): Promise<void> {
+    const path = join(this.folder, file);
+    await Deno.writeFile(path, change(await Deno.readFile(path)));
   }
 
   /** Runs a program that imports the package. */

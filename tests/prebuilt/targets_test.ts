@@ -7,7 +7,6 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
-import { fromText } from "../../base/bytes.ts";
 import { symbols } from "../../ffi/symbols.ts";
 import { exists, libraryFileName, repository } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";
@@ -71,9 +70,12 @@ async function run(command: readonly string[], env: Record<string, string> = {})
 async function unpack(target: string, folder: string): Promise<string> {
   await prebuild([target], join(folder, "prebuilt"));
   const { targets } = await import(`file://${folder}/prebuilt/targets.ts`);
-  const { data } = await targets[target].load();
+  const { load, packedSize } = targets[target];
+  const { memory } = await load();
   const expander = new DecompressionStream("brotli");
-  const stream = new Blob([fromText(data)]).stream().pipeThrough(expander);
+  const stream = new Blob([new Uint8Array(memory.buffer, 0, packedSize)]).stream().pipeThrough(
+    expander,
+  );
   const path = join(folder, libraryFileName(target.includes("windows") ? "windows" : "linux"));
   await Deno.writeFile(path, new Uint8Array(await new Response(stream).arrayBuffer()));
   return path;
