@@ -28,6 +28,7 @@ interface NodeFs {
   closeSync(file: number): void;
   renameSync(from: string, to: string): void;
   unlinkSync(path: string): void;
+  unlink(path: string, done: (error: unknown) => void): void;
   readdirSync(folder: string, options: { withFileTypes: true }): {
     readonly name: string;
     isFile(): boolean;
@@ -89,6 +90,8 @@ export interface Files {
   rename(from: string, to: string): void;
   /** Removes a file. */
   remove(path: string): void;
+  /** The same, while the program goes on: the system may need some 100 ms for a large one. */
+  removeLater(path: string): Promise<void>;
   /** The names of the files in a folder. */
   list(folder: string): string[];
   /** The names of the folders in a folder. */
@@ -153,6 +156,7 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     open: (path, write = false) => opened(deno.openSync(path, { read: true, write })),
     rename: (from, to) => deno.renameSync(from, to),
     remove: (path) => deno.removeSync(path),
+    removeLater: (path) => deno.remove(path),
     list: (folder) =>
       [...deno.readDirSync(folder)].filter(({ isFile }) => isFile).map(({ name }) => name),
     listFolders: (folder) =>
@@ -197,6 +201,7 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     open: (path, forWriting = false) => opened(fs.openSync(path, forWriting ? "r+" : "r")),
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => fs.unlinkSync(path),
+    removeLater: (path) => settled((done) => fs.unlink(path, done)),
     list: (folder) =>
       fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
         .map(({ name }) => name),

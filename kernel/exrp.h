@@ -412,7 +412,7 @@ extern "C" {
 /* Indices into the numbers of exrp_tables_save_read. */
 #define EXRP_TABLES_SAVE_BYTES 0  /* bytes of the piece */
 #define EXRP_TABLES_SAVE_NEEDED 1 /* bytes that the next piece needs, where nothing fitted; else 0 */
-#define EXRP_TABLES_SAVE_ENDED 2  /* 1 with the last piece, else 0 */
+#define EXRP_TABLES_SAVE_ENDED 2  /* 1 once all was written, and what was kept for it is let go; else 0 */
 #define EXRP_TABLES_SAVE_COUNT 3
 
 /* What exrp_tables_allow is asked for. */
@@ -822,7 +822,8 @@ EXRP_API int32_t exrp_samples_decode(const uint8_t* message, uint32_t message_si
 
 /* Takes a snapshot of all tables, at one moment (kernel/tables/saving.hpp says what is in it). The set may change while it is read. */
 EXRP_API int32_t exrp_tables_save_begin(uint32_t tables);
-/* Writes the next piece of the snapshot. EXRP_STATUS_ORDER without a snapshot. */
+/* Writes the next piece of the snapshot. After the last one, calls write 0 bytes and let some of what was kept go, until EXRP_TABLES_SAVE_ENDED
+ * is 1. EXRP_STATUS_ORDER without a snapshot. */
 EXRP_API int32_t exrp_tables_save_read(uint32_t tables, uint8_t* piece, double piece_size, double* info, uint32_t info_count);
 /* Lets the snapshot go, read or not. */
 EXRP_API int32_t exrp_tables_save_end(uint32_t tables);

@@ -46,7 +46,7 @@ export type Reading<T> = Generator<number, T, Uint8Array>;
 export interface SnapshotWriting {
   /** The bytes of the whole snapshot, if they are known in advance. */
   readonly bytes?: number;
-  /** The whole snapshot in pieces, each with its own memory. What is saved must not change until the last piece, unless its maker says so. */
+  /** The whole snapshot in pieces, each with its own memory. An empty one is a turn for others. What is saved must not change until the last piece, unless its maker says so. */
   readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
 }
 

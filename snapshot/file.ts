@@ -97,7 +97,9 @@ class NewFile implements Disposable {
 
   async writeLater(piece: Uint8Array): Promise<void> {
     try {
-      for (let at = 0; at < piece.length;) at += await this.#file.writeLater(piece.subarray(at));
+      // An empty piece is a turn for the others, too.
+      let at = 0;
+      do at += await this.#file.writeLater(piece.subarray(at)); while (at < piece.length);
     } catch (error) {
       this.#attempt(() => rethrow(error));
     }

@@ -44,6 +44,11 @@ export async function writeToStream(
   try {
     for (const piece of pieces) {
       await writer.ready;
+      // Some streams take no empty pieces. It is a turn for the others.
+      if (piece.length === 0) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        continue;
+      }
       // Not awaited: `ready` tells when the stream has room, and it and close() show a failure.
       writer.write(piece).catch(() => {});
     }

@@ -125,6 +125,10 @@ export function* writeTables(
     let index = 0;
     for (; !step.done; step = saving.next()) {
       const piece = step.value;
+      if (piece.length === 0) {
+        yield new Uint8Array(0);
+        continue;
+      }
       bytes += FRAME_OVERHEAD_BYTES + piece.length;
       yield* split([
         encodeFrame(kernel, "TABL", index++, piece.length, (payload) => payload.set(piece)),

@@ -299,7 +299,8 @@ export class LowTables implements Disposable {
    * Takes a snapshot of all tables at one moment, and reads it piece by piece. The set may change between two pieces: the snapshot does not.
    * {@linkcode load} takes the same pieces.
    *
-   * The pieces are bytes of a buffer that is used again: write or copy each before you ask for the next.
+   * The pieces are bytes of a buffer that is used again: write or copy each before you ask for the next. After the last one come empty ones, if the
+   * snapshot was large: what was kept for it is let go in parts, so that you can serve others between two of them.
    *
    * @param pieceBytes About how large a piece is; one that holds a larger chunk is larger.
    * @throws {ReplayError} `memory`, `busy` while another snapshot is being read, or `order` while one is being loaded.
@@ -326,7 +327,10 @@ export class LowTables implements Disposable {
         );
         this.check("save()", status);
         const bytes = info[EXRP_TABLES_SAVE_BYTES] ?? 0;
-        if (bytes > 0) yield buffer.subarray(0, bytes);
+        const isWaiting = bytes === 0 && info[EXRP_TABLES_SAVE_ENDED] === 0;
+        if (bytes > 0 || isWaiting && info[EXRP_TABLES_SAVE_NEEDED] === 0) {
+          yield buffer.subarray(0, bytes);
+        }
       }
     } finally {
       this.#isSaving = false;

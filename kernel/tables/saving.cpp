@@ -11,6 +11,8 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t version = 1;
+/// Chunks that one read lets go, in less than a millisecond.
+constexpr size_t releasedAtOnce = 4096;
 enum Field : uint32_t { beginField = 1, tableField, chunkField, itemField, endField };
 
 uint64_t addressOf(const Chunk* chunk) { return reinterpret_cast<uintptr_t>(chunk); }
@@ -20,11 +22,15 @@ uint64_t addressOf(const Chunk* chunk) { return reinterpret_cast<uintptr_t>(chun
 // ---- saving ----
 
 Saver::~Saver() {
-  for (uint32_t number = 0; number < tableCount_; ++number) {
+  for (uint32_t number = table_; number < tableCount_; ++number) {
     if (saved_[number] == nullptr) continue;
-    for (uint32_t k = 0; k < saved_[number]->size; ++k) tables_[number]->release(saved_[number]->rows[k].body);
+    for (uint32_t k = number == table_ ? item_ : 0; k < saved_[number]->size; ++k) tables_[number]->release(saved_[number]->rows[k].body);
   }
-  for (size_t k = 0; k < chunks_.count(); ++k) store_.release(chunks_[k]);
+  releaseChunks(chunks_.count());
+}
+
+void Saver::releaseChunks(size_t most) {
+  for (; most > 0 && released_ < chunks_.count(); --most) store_.release(chunks_[released_++]);
 }
 
 Status Saver::take() {
@@ -39,7 +45,7 @@ Status Saver::take() {
 
 double Saver::memoryBytes() const {
   double bytes = sizeof(*this) + chunks_.memoryBytes() + numberOf_.memoryBytes();
-  for (uint32_t number = 0; number < tableCount_; ++number) {
+  for (uint32_t number = table_; number < tableCount_; ++number) {
     const SavedTable& saved = *saved_[number];
     bytes += sizeof saved + saved.rows.memoryBytes() + saved.sampler.memoryBytes() + saved.remover.memoryBytes();
   }
@@ -98,6 +104,7 @@ Status Saver::read(uint8_t* to, size_t room, double* info) {
       });
       if (!isTableOpen_) break;
     } else if (item_ == saved_[table_]->size) {
+      saved_[table_].reset();
       isTableOpen_ = false;
       item_ = 0;
       ++table_;
@@ -107,9 +114,10 @@ Status Saver::read(uint8_t* to, size_t room, double* info) {
       if (!isDone) break;
     }
   }
+  if (hasEnded_) releaseChunks(releasedAtOnce);
   info[EXRP_TABLES_SAVE_BYTES] = static_cast<double>(room - left);
   info[EXRP_TABLES_SAVE_NEEDED] = room == left && !hasEnded_ ? static_cast<double>(needed_) : 0;
-  info[EXRP_TABLES_SAVE_ENDED] = hasEnded_ ? 1 : 0;
+  info[EXRP_TABLES_SAVE_ENDED] = hasEnded_ && released_ == chunks_.count() ? 1 : 0;
   return Status::ok;
 }
 
@@ -163,6 +171,7 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
   out.bytesField(8, saved.remover.data() + table.remover().headerBytes() + size_t{item_} * removerBytes, removerBytes);
   to = out.at();
   left -= needed_;
+  tables_[table_]->release(&body);
   ++item_;
   ++itemCount_;
   *isDone = true;

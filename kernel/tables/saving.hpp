@@ -42,16 +42,19 @@ class Saver {
 
   /// Takes the snapshot.
   Status take();
-  /// Writes the next piece, as much as fits. `info` gets EXRP_TABLES_SAVE_COUNT numbers.
+  /// Writes the next piece, as much as fits. After the last one, each read writes nothing and lets some chunks go, so that others are served
+  /// between two of them. `info` gets EXRP_TABLES_SAVE_COUNT numbers.
   Status read(uint8_t* to, size_t room, double* info);
   double memoryBytes() const;
 
  private:
   Status readItem(uint8_t*& to, size_t& left, bool* isDone);
+  void releaseChunks(size_t most);
 
   std::unique_ptr<ItemTable>* tables_;
   const uint32_t tableCount_;
   ChunkStore& store_;
+  /// Those from table_ on, and of that one the items from item_ on: what was written is let go.
   std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES_TABLES];
   bool hasBegun_ = false;
   bool isTableOpen_ = false;
@@ -60,7 +63,8 @@ class Saver {
   uint32_t item_ = 0;
   uint64_t itemCount_ = 0;
   size_t needed_ = 0;
-  Queue<Chunk*> chunks_;  // by number; each is kept
+  Queue<Chunk*> chunks_;  // by number; each is kept until the end, so that no other chunk gets its address
+  size_t released_ = 0;   // so many of them were let go
   KeyMap numberOf_;       // by address
 };
 

@@ -116,12 +116,18 @@ export class CheckpointFolder implements Disposable {
     return path;
   }
 
-  /** Removes old checkpoints of this folder, so that `keep` are left. Those of `damaged` stay and do not count. */
-  removeOld(keep: number, damaged: ReadonlySet<string>): void {
+  /** Removes old checkpoints of this folder, so that `keep` are left, while the program goes on. Those of `damaged` stay and do not count. */
+  async removeOld(keep: number, damaged: ReadonlySet<string>): Promise<void> {
     let kept = 0;
     for (const { name, path, number } of this.list()) {
-      if (damaged.has(name) || !this.#isOwn(path, number)) continue;
-      if (++kept > keep) this.#attempt("write", () => this.#files.remove(path));
+      if (damaged.has(name) || !this.#isOwn(path, number) || ++kept <= keep) continue;
+      try {
+        await this.#files.removeLater(path);
+      } catch (error) {
+        this.#attempt("write", () => {
+          throw error;
+        });
+      }
     }
   }
 

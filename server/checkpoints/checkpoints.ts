@@ -254,7 +254,7 @@ export class Checkpoints implements Checkpointer {
       (mark) => writeCheckpoint(this.#tables, mark),
     );
     try {
-      this.#folder.removeOld(this.#keep, this.#damaged);
+      await this.#folder.removeOld(this.#keep, this.#damaged);
     } catch (error) {
       // The checkpoint itself is whole.
       this.#onError(error);

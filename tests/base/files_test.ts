@@ -1,5 +1,5 @@
 /** Files by Deno's functions and by node:fs: the same calls have the same effects. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { filesOf } from "../../base/files.ts";
 
 const process = Reflect.get(globalThis, "process");
@@ -52,6 +52,10 @@ for (const [name, files] of Object.entries(platforms)) {
       files.remove(moved);
       assertThrows(() => files.open(moved), Error);
       assertEquals(files.list(folder), []);
+      files.create(moved)[Symbol.dispose]();
+      await files.removeLater(moved);
+      assertEquals(files.list(folder), []);
+      await assertRejects(() => files.removeLater(moved), Error);
       assertStrictEquals(files.fromUrl(new URL("file:///a%20b?c")), files.path.join("/", "a b"));
     } finally {
       await Deno.remove(folder, { recursive: true });

@@ -103,6 +103,44 @@ onBoth(
   },
 );
 
+onBoth(
+  "what a large snapshot kept is let go in parts, and others have a turn between them",
+  async (create) => {
+    const options = { tables: { t: { maxSize: 20_000 } }, seed: 1 };
+    using tables = await create(options);
+    for (let k = 0; k < 20_000; k++) await tables.insert({ k }, { t: 1 });
+    const bytes = await tables.serialize();
+    const counts: number[] = [];
+    const all: Uint8Array[] = [];
+    const target = new WritableStream<Uint8Array>({
+      write(piece): void {
+        assert(piece.length > 0);
+        all.push(piece);
+        // All items go, so only the snapshot keeps their chunks.
+        if (all.length === 1) tables.table("t").reset();
+        if (counts.length === 0) look();
+      },
+    });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = (): void => {
+      counts.push(tables.info().chunks);
+      timer = setTimeout(look, 0);
+    };
+    await tables.serialize(target);
+    clearTimeout(timer);
+    assertEquals(
+      new Uint8Array(await new Blob(all as Uint8Array<ArrayBuffer>[]).arrayBuffer()),
+      bytes,
+    );
+    assertEquals(tables.info().chunks, 0);
+    // 4,096 of them at a time.
+    assert(new Set(counts).size >= 4, `${[...new Set(counts)]} chunks were seen`);
+    using copy = await create(options);
+    await copy.unserialize(bytes);
+    assertEquals(copy.table("t").size, 20_000);
+  },
+);
+
 Deno.test("both kernels write the same snapshot, and read each other's", async () => {
   const bytes: Uint8Array<ArrayBuffer>[] = [];
   const both = ["native", "wasm"] as const;

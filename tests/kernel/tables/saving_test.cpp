@@ -150,6 +150,60 @@ void theSetMayChangeWhileItIsRead() {
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
 }
 
+void whatWasKeptGoesInPieces() {
+  Random random(8, 0);
+  std::vector<double> one = {11, 1};
+  addTable(one, 10'000, minSize(1), uniform, fifo);
+  TablesUnderTest tables(one, {"a"});
+  const uint32_t inserter = tables.inserter();
+  constexpr uint64_t count = 10'000;
+  for (uint64_t key = 1; key <= count; ++key) {
+    CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(key, 1, 10)}, {{key, "a", 1, {key}}}, {}}), EXRP_STATUS_OK);
+  }
+  CHECK_EQUAL(exrp_tables_save_begin(tables.id), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_tables_reset(tables.id, 0), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), static_cast<double>(count));
+  std::vector<uint8_t> bytes(1 << 16);
+  double info[EXRP_TABLES_SAVE_COUNT] = {};
+  double left = static_cast<double>(count);
+  int reads = 0;
+  while (info[EXRP_TABLES_SAVE_ENDED] < 1) {
+    CHECK_EQUAL(exrp_tables_save_read(tables.id, bytes.data(), static_cast<double>(bytes.size()), info, EXRP_TABLES_SAVE_COUNT), EXRP_STATUS_OK);
+    const double now = tables.store(EXRP_TABLES_STORE_CHUNKS);
+    CHECK(left - now <= 4096);
+    if (now < left) ++reads;
+    left = now;
+  }
+  CHECK_EQUAL(reads, 3);
+  CHECK_EQUAL(left, 0.0);
+  CHECK_EQUAL(exrp_tables_save_end(tables.id), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.check(), 0);
+}
+
+void aSnapshotThatIsNotReadToItsEndIsLetGo() {
+  Random random(9, 0);
+  TablesUnderTest tables(config(), names);
+  const uint32_t inserter = tables.inserter();
+  feedSome(tables, inserter, random, 60);
+  CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
+  const std::vector<double> open = minSize(1);
+  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 1, open.data(), EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+  const size_t all = save(tables, 500).size();
+  for (size_t some = 0; some <= all; ++some) {
+    CHECK_EQUAL(exrp_tables_save_begin(tables.id), EXRP_STATUS_OK);
+    std::vector<uint8_t> bytes(500);
+    double info[EXRP_TABLES_SAVE_COUNT] = {};
+    for (size_t k = 0; k < some; ++k) {
+      CHECK_EQUAL(exrp_tables_save_read(tables.id, bytes.data(), 500, info, EXRP_TABLES_SAVE_COUNT), EXRP_STATUS_OK);
+    }
+    CHECK_EQUAL(exrp_tables_save_end(tables.id), EXRP_STATUS_OK);
+    CHECK_EQUAL(tables.check(), 0);
+  }
+  for (uint32_t t = 0; t < 3; ++t) CHECK_EQUAL(exrp_tables_reset(tables.id, t), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
+}
+
 void otherTablesAreRefused() {
   Random random(4, 0);
   TablesUnderTest tables(config(), names);
@@ -261,6 +315,8 @@ int main(int argc, char** argv) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   for (uint64_t k = 0; k < 12; ++k) aLoadedSetGoesOnAsTheSavedOne(seed + k);
   theSetMayChangeWhileItIsRead();
+  whatWasKeptGoesInPieces();
+  aSnapshotThatIsNotReadToItsEndIsLetGo();
   otherTablesAreRefused();
   tablesAreFoundByTheirNames();
   damagedPiecesAreRefusedOrGiveATableThatHolds(seed, rounds);
