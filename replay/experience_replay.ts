@@ -365,8 +365,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * are checked before the first step is stored. `tag` is for an episode without a record, and for those that begin in the call.
    *
    * @returns The handle for the next record: that of the episode which got the last step. See {@linkcode ExperienceReplay.record}. Without
-   * `segmentLength`, all steps nearly always go to one episode. If you need the handles of all of them, {@linkcode
-   * ExperienceReplay.recordFlat} returns them.
+   * `segmentLength`, all steps nearly always go to one episode. If you need the handles of all of them,
+   * {@linkcode ExperienceReplay.recordFlat} returns them.
    * @throws {TypeError} If values are of another kind than their column, or an option is unknown.
    * @throws {RangeError} If a column has not n steps, or a number does not fit its dtype.
    * @throws {ReplayError} `episode-ended`, `episode-unknown`. `rule` if your own eviction policy makes no room. Steps that were stored

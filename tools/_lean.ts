@@ -6,7 +6,7 @@
  * again: unless it has the same syntax tree, {@linkcode leanModule} throws.
  *
  * What goes, beside blanks: a comma before a closing bracket, a semicolon before a closing brace, and the stars of documentation, where
- * no line of its text begins with one.
+ * its text is not indented.
  *
  * Invariants: the same text gives the same result; a lean module stays as it is.
  *
@@ -120,14 +120,19 @@ function placesOfDocs(file: ts.SourceFile, { declarations }: KeptDocs): Set<numb
   return places;
 }
 
-/** Documentation without indentation, and without stars where its text has none at the beginning of a line. */
+/**
+ * Documentation without indentation. Its stars go, too, unless a line of its text begins with a star or a blank: editors take that blank
+ * for indentation of the comment, where no star comes before it.
+ */
 function leanDoc(comment: string): string {
-  const lines = comment.slice(3, -2).replace(/\s+$/, "").split("\n").map((line, index) =>
+  const lines = comment.slice(3, -2).trimEnd().split("\n").map((line, index) =>
     index === 0 ? line.trim() : line.replace(/^\s*\* ?/, "").trimEnd()
   );
   if (lines[0] === "") lines.shift();
-  if (lines.some((line) => /^\s*\*/.test(line))) return comment.replaceAll(/\n\s+\*/g, "\n *");
-  return lines.length === 1 ? `/** ${lines[0]} */` : `/**\n${lines.join("\n")}\n*/`;
+  const needsStars = lines.some((line) => /^[\s*]/.test(line));
+  if (lines.length === 1 && !needsStars) return `/** ${lines[0]} */`;
+  const text = needsStars ? lines.map((line) => line === "" ? "*" : `* ${line}`) : lines;
+  return `/**\n${text.join("\n")}\n*/`;
 }
 
 /** What stands between two tokens: the comments that stay, and what separates them. */

@@ -71,7 +71,7 @@ Deno.test("the package that is published says what the repository says, and deno
   const none = folder.at("none");
   const sizes = await makeJsrPackage(out, { kernels: none });
   const code = [...sizes].reduce((sum, [, bytes]) => sum + bytes, 0);
-  assert(code <= 1_290_000, `without kernels, the package has ${code} bytes`);
+  assert(code <= 1_400_000, `without kernels, the package has ${code} bytes`);
   console.log(`jsr: ${code} bytes without kernels`);
   // Documentation stays where an entry point exports what it is of, and nowhere else.
   const read = (file: string): Promise<string> => Deno.readTextFile(join(out, file));

@@ -1,6 +1,7 @@
 /** What the published modules lose, and what they keep. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { inlineNumbers, takeNumbers } from "../../tools/_inline_numbers.ts";
+import ts from "typescript";
 import { leanModule, requireSameProgram } from "../../tools/_lean.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { listPublished } from "../../tools/_package.ts";
@@ -108,14 +109,14 @@ What it is.
 import{a}from"./a.ts";
 const hidden=1;
 /**
-Shown.
-
-@example
-\`\`\`ts
-if (a) {
-  b();
-}
-\`\`\`
+* Shown.
+*
+* @example
+* \`\`\`ts
+* if (a) {
+*   b();
+* }
+* \`\`\`
 */
 export class Shown{#x=1;
 private y=2;
@@ -124,8 +125,8 @@ a():void{this.#x=/*@__PURE__*/f();
 // @ts-ignore: one file only.
 g()}
 /**
- * * Shown, as a list.
- */
+* * Shown, as a list.
+*/
 b=1}
 `,
   );
@@ -150,17 +151,43 @@ Deno.test("another program is refused", () => {
   }
 });
 
-Deno.test("each module of the package becomes lean, and a lean one stays as it is", async () => {
+/** What an editor shows of each documented node: its text, and its tags with theirs. */
+function shownByEditors(name: string, text: string): string[] {
+  const shown: string[] = [];
+  const textOf = (comment: Parameters<typeof ts.getTextOfJSDocComment>[0]): string =>
+    ts.getTextOfJSDocComment(comment) ?? "";
+  const visit = (node: ts.Node): void => {
+    for (const doc of ts.getJSDocCommentsAndTags(node)) {
+      if (!ts.isJSDoc(doc) || doc.parent !== node) continue;
+      const tags = doc.tags?.map(({ tagName, comment }) => `@${tagName.text} ${textOf(comment)}`);
+      shown.push([textOf(doc.comment), ...tags ?? []].join("\n"));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true));
+  return shown;
+}
+
+Deno.test("each module becomes lean, a lean one stays as it is, and editors show the same documentation", async () => {
   const files = (await listPublished()).filter((file) =>
     file.endsWith(".ts") && !file.startsWith("prebuilt/")
   );
   const again: string[] = [];
+  let count = 0;
   for (const file of files) {
-    const lean = leanModule(file, await Deno.readTextFile(inRepository(file)));
+    const text = await Deno.readTextFile(inRepository(file));
+    const lean = leanModule(file, text);
     if (leanModule(file, lean) !== lean) again.push(file);
+    const before = new Set(shownByEditors(file, text));
+    const after = shownByEditors(
+      file,
+      leanModule(file, text, { declarations: "all", ofModule: true }),
+    );
+    for (const each of after) assert(before.has(each), `${file}: ${each}`);
+    count += after.length;
   }
   assertEquals(again, []);
-  assert(files.length > 200);
+  assert(files.length > 200 && count > 3000, `${files.length} files, ${count} texts`);
 });
 
 Deno.test("numbers of the kernel's header are written where they are used, and nothing else changes", () => {
