@@ -205,15 +205,28 @@ export function* readMark(kernel: Kernel): Reading<CheckpointMark | undefined> {
   return parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX)).checkpoint;
 }
 
+/** The field of an item in a piece, and what may be wrong with it, by the rules of kernel/tables/saving.hpp. */
+const ITEM_FIELD = 4;
+const ITEM_FAULTS: ReadonlyMap<number, string> = new Map([
+  [3, "has a priority or a time that is not possible"],
+  [5, "does not name its chunks"],
+  [6, "has steps that its chunk does not have"],
+]);
+
 /** The kernel's error for a piece: unless memory ran out, the snapshot is wrong. */
 function loading(call: () => void): void {
   try {
     call();
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
+    const [field, index = 0, rule = 0] = error.detail;
+    const words = error.code === "snapshot-corrupt" && field === ITEM_FIELD
+      ? ITEM_FAULTS.get(rule)
+      : undefined;
+    const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
     throw new ReplayError(
       error.code === "order" ? "snapshot-corrupt" : error.code,
-      `unserialize(): the snapshot is damaged, although its checksums are right: ${error.message}`,
+      `unserialize(): the snapshot is damaged, although its checksums are right: ${why}`,
       { status: error.status, detail: error.detail, cause: error },
     );
   }

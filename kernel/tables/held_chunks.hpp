@@ -95,9 +95,8 @@ class HeldChunks {
   uint64_t newMark() { return ++mark_; }
 
   /// Collects the chunks that a FlatTrajectory names, each once, in the order in which it names them. Status::message where it is damaged,
-  /// chunkUnknown for a chunk that is not here, whose key `wrong` gets, or memory. With a store, also itemSlice for a slice that reaches beyond
-  /// its chunk, likewise.
-  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong, const ChunkStore* store = nullptr) {
+  /// chunkUnknown for a chunk that is not here, itemSlice for a slice that reaches beyond its chunk, whose key `wrong` gets, or memory.
+  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong, const ChunkStore& store) {
     chunks.clear();
     const uint64_t mark = newMark();
     ProtoReader columns(trajectory);
@@ -127,7 +126,7 @@ class HeldChunks {
         if (!slice.isGood()) return Status::message;
         Held* const held = find(key);
         if (held == nullptr) return *wrong = key, Status::chunkUnknown;
-        if (store != nullptr && !canHold({store->data(held->chunk), held->chunk->bytes}, offset, length, index)) return *wrong = key, Status::itemSlice;
+        if (!canHold({store.data(held->chunk), held->chunk->bytes}, offset, length, index)) return *wrong = key, Status::itemSlice;
         if (held->mark == mark) continue;
         held->mark = mark;
         if (!chunks.prepare(1)) return Status::memory;

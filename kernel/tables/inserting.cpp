@@ -168,7 +168,7 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
 /// Collects the chunks of the trajectory of item `index`.
 Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index) {
   uint64_t wrong = 0;
-  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, store_.get())) {
+  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, *store_)) {
     case Status::chunkUnknown:
     case Status::itemSlice: return fail(status, index, high(wrong), low(wrong));
     case Status::memory: return fail(status, chunks_.memoryBytes());

@@ -8,7 +8,7 @@ namespace exrp {
 namespace {
 
 /// What is wrong with a record.
-enum Rule : uint32_t { damaged = 1, again, noTable, noChunk, noChunkNamed, badPriority, badNumber, badSize };
+enum Rule : uint32_t { damaged = 1, again, noTable, noChunk, noChunkNamed, badPriority, badNumber, badSize, badSlice };
 
 }  // namespace
 
@@ -109,10 +109,11 @@ Status Restorer::takeItem(ByteSpan record) {
   const uint32_t number = tableOf(name);
   if (number == none || (known_ & uint64_t{1} << number) == 0) return wrong(noTable);
   uint64_t lacking = 0;
-  switch (held_.collect(trajectory, own_, &lacking)) {
+  switch (held_.collect(trajectory, own_, &lacking, store_)) {
     case Status::ok: break;
     case Status::memory: return fail(Status::memory, own_.memoryBytes());
     case Status::chunkUnknown: return wrong(noChunk);
+    case Status::itemSlice: return wrong(badSlice);
     default: return wrong(damaged);
   }
   if (own_.isEmpty()) return wrong(noChunkNamed);

@@ -11,6 +11,7 @@
 //   1 the message is damaged, or not of this kind   2 its key or name was there before   3 its table is not known
 //   4 a chunk is not there   5 it names no chunk   6 the priority is not finite, or negative   7 its time or its count is not possible
 //   8 its table has more items than its counts say, or fewer (then the number is that of the table)
+//   9 its trajectory has steps that a chunk lacks
 //
 // Thread safety: none of its own.
 // Cost: about 1 us an item and chunk with its bytes. Memory: 64 bytes a chunk while it is in use.

@@ -299,12 +299,25 @@ Status Loader::loadChunk(ByteSpan message) {
     else if (from.is(2, Wire::bytes)) bytes = from.bytes();
     else from.skip();
   }
-  if (!from.isGood() || bytes.size > UINT32_MAX || chunks_.count() == UINT32_MAX) return corrupt(chunkField, 1);
-  if (!chunks_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
+  uint64_t key = 0;
+  uint64_t episodeInside = 0;
+  if (!from.isGood() || chunks_.count() == UINT32_MAX || !readChunkHead(bytes, &key, &episodeInside)) return corrupt(chunkField, 1);
+  if (!chunks_.prepare(1) || !keys_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
   Chunk* const chunk = store_.add(bytes, episode);
   if (chunk == nullptr) return fail(Status::memory, static_cast<double>(bytes.size));
   chunks_.push(chunk);
+  keys_.push(key);
   return Status::ok;
+}
+
+/// Puts the chunks of an item that its trajectory names into own_, in the order in which it names them.
+Status Loader::findChunks(ByteSpan trajectory) {
+  uint64_t wrong = 0;
+  const Status status = named_.collect(trajectory, own_, &wrong, store_);
+  const bool isEach = own_.count() == named_.count();
+  named_.cut(0, [](Chunk*) {});
+  if (status == Status::memory) return fail(Status::memory, own_.memoryBytes());
+  return status == Status::ok && isEach ? Status::ok : corrupt(itemField, status == Status::itemSlice ? 6 : 5);
 }
 
 Status Loader::loadItem(ByteSpan message) {
@@ -316,7 +329,7 @@ Status Loader::loadItem(ByteSpan message) {
   ByteSpan remover;
   bool isRight = true;
   bool hasMemory = true;
-  own_.clear();
+  named_.cut(0, [](Chunk*) {});
   ProtoReader from(message);
   while (from.next()) {
     if (from.is(1, Wire::varint)) row.key = from.varint();
@@ -325,18 +338,19 @@ Status Loader::loadItem(ByteSpan message) {
     else if (from.is(4, Wire::fixed64)) insertedAt = from.real();
     else if (from.is(5, Wire::bytes)) {
       from.varints([&](uint64_t number) {
-        isRight = isRight && number < chunks_.count();
-        hasMemory = hasMemory && own_.prepare(1);
-        if (isRight && hasMemory) own_.push(chunks_[static_cast<size_t>(number)]);
+        isRight = isRight && number < chunks_.count() && named_.find(keys_[static_cast<size_t>(number)]) == nullptr;
+        hasMemory = hasMemory && named_.prepare(1);
+        if (isRight && hasMemory) named_.add(keys_[static_cast<size_t>(number)], chunks_[static_cast<size_t>(number)]);
       });
     } else if (from.is(6, Wire::bytes)) trajectory = from.bytes();
     else if (from.is(7, Wire::bytes)) sampler = from.bytes();
     else if (from.is(8, Wire::bytes)) remover = from.bytes();
     else from.skip();
   }
-  if (!hasMemory) return fail(Status::memory, own_.memoryBytes());
-  if (!from.isGood() || !isRight || own_.isEmpty() || trajectory.size == 0 || trajectory.size > UINT32_MAX) return corrupt(itemField, 2);
+  if (!hasMemory) return fail(Status::memory, named_.memoryBytes());
+  if (!from.isGood() || !isRight || named_.count() == 0 || trajectory.size == 0 || trajectory.size > UINT32_MAX) return corrupt(itemField, 2);
   if (!isPriority(row.priority) || std::signbit(row.priority) || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return corrupt(itemField, 3);
+  if (const Status found = findChunks(trajectory); found != Status::ok) return found;
   row.body = newBody(store_, own_, trajectory);
   if (row.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
   row.body->insertedAt = insertedAt;

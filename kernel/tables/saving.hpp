@@ -12,6 +12,9 @@
 //   5 end   {1 chunks, 2 items}
 // It is loaded into a set that has tables of these names and rules, in any order, which are empty and have room for the items. Tables that
 // the snapshot lacks stay empty.
+// What is wrong with an item is Status::dataCorrupt, with the field, the number of items before it, and a rule:
+//   1 it is of no table   2 it is damaged, or has no chunk   3 its priority or its time is not possible   4 a selector refuses it
+//   5 its trajectory does not name its chunks   6 its trajectory has steps that a chunk lacks
 // In the place of 2, 3 and 4 there may be the records of a checkpoint of Reverb's (restoring.hpp).
 //
 // Thread safety: none of its own.
@@ -71,7 +74,7 @@ class Saver {
 class Loader {
  public:
   Loader(std::unique_ptr<ItemTable>* tables, uint32_t tableCount, ChunkStore& store, uint64_t secret)
-      : tables_(tables), tableCount_(tableCount), store_(store), restorer_(tables, tableCount, store, secret) {}
+      : tables_(tables), tableCount_(tableCount), store_(store), named_(secret), restorer_(tables, tableCount, store, secret) {}
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   ~Loader();
@@ -85,6 +88,7 @@ class Loader {
   Status loadTable(ByteSpan message);
   Status loadChunk(ByteSpan message);
   Status loadItem(ByteSpan message);
+  Status findChunks(ByteSpan trajectory);
   Status endTable();
 
   std::unique_ptr<ItemTable>* tables_;
@@ -100,7 +104,9 @@ class Loader {
   uint64_t itemCount_ = 0;
   double insertedAtMax_ = 0;
   Queue<Chunk*> chunks_;  // by number; each is kept
-  Queue<Chunk*> own_;     // of the item that is being loaded
+  Queue<uint64_t> keys_;  // theirs
+  HeldChunks named_;      // of the item that is being loaded
+  Queue<Chunk*> own_;     // the same, as its trajectory names them
   Restorer restorer_;
 };
 

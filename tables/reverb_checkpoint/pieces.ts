@@ -152,6 +152,8 @@ function itemText(record: Uint8Array, rule: number): string {
       return `${item} has the priority ${priority}; a priority must be finite and not negative. Delete the item in Reverb, and take another checkpoint`;
     case 7:
       return `${item} has a time of insertion or a count of samples that can't be`;
+    case 9:
+      return `${item} has steps that its chunk does not have`;
     default:
       return `${item} is one more than the inserts of its table without the deletes`;
   }

@@ -340,6 +340,15 @@ for (
       `${item}refers to no chunk`,
     ],
     [
+      "more steps than a chunk has",
+      changedItem(0, (one) => {
+        for (const column of one.flatTrajectory?.columns ?? []) {
+          for (const slice of column.chunkSlices) slice.length += 1000;
+        }
+      }),
+      `${item}has steps that its chunk does not have`,
+    ],
+    [
       "no chunks",
       changed("chunks", () => []),
       `${item}needs a chunk that the checkpoint does not have`,

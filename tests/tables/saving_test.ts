@@ -1,5 +1,5 @@
 /** Tables that are saved and loaded: what comes back, what is refused, and that a call that fails changes nothing. */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertExists, assertMatch, assertRejects } from "@std/assert";
 import {
   lowestPriority,
   minSize,
@@ -423,6 +423,35 @@ function beginOf(signature: string): Uint8Array<ArrayBuffer>[] {
     encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema)),
   ];
 }
+
+onBoth(
+  "a trajectory of more steps than its chunk has is refused, although the checksums are right",
+  async (create) => {
+    const options = { tables: { t: { maxSize: 9 } }, seed: 1 };
+    using tables = await create(options);
+    const table = tables.table("t");
+    await table.insert({ x: 1 }, { priority: 1 });
+    const steps = 77;
+    await table.insertTrajectory({ x: new Float64Array(steps) }, { priority: 1 });
+    const bytes = await tables.serialize();
+    const [, , at = 0] = borders(bytes);
+    const size = Number(new DataView(bytes.buffer).getBigUint64(at + 8, true));
+    const payload = bytes.slice(at + 20, at + 20 + size);
+    // A slice's length is its field 3.
+    const places = [...payload.keys()].filter((k) =>
+      payload[k] === 0x18 && payload[k + 1] === steps
+    );
+    const place = places.at(-1);
+    assertExists(place);
+    payload[place + 1] = steps + 1;
+    bytes.set(encodeFrame(kernel, "TABL", 0, size, (target) => target.set(payload)), at);
+    using other = await create(options);
+    await other.table("t").insert({ x: 1 }, { priority: 1 });
+    const words = /although its checksums are right: item 2 has steps that its chunk does not have/;
+    await refused(() => other.unserialize(bytes), "snapshot-corrupt", words);
+    assertEquals(other.table("t").size, 1);
+  },
+);
 
 Deno.test("a schema that is nested too deep is damaged", async () => {
   using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });

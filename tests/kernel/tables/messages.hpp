@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/base/random.hpp"
 #include "kernel/exrp.h"
 #include "kernel/wire/proto_reader.hpp"
 #include "kernel/wire/proto_writer.hpp"
@@ -61,11 +62,51 @@ inline Message trajectoryOf(const std::vector<uint64_t>& chunks) {
   return trajectory;
 }
 
+/// A chunk that says that it has so many steps, of one tensor.
+inline Message chunkOfSteps(uint64_t key, uint64_t steps) {
+  Message range;
+  putVarint(range, 1, 1);
+  putVarint(range, 3, steps - 1);
+  Message chunk;
+  putVarint(chunk, 1, key);
+  putBytes(chunk, 2, range);
+  putVarint(chunk, 6, 1);
+  return chunk;
+}
+
+/// A trajectory of one column, whose slices are {key, offset, length, tensor}. All numbers are written, so that those of the same length can
+/// take each other's place.
+inline Message slicesOf(const std::vector<std::vector<uint64_t>>& slices) {
+  Message column;
+  for (const std::vector<uint64_t>& each : slices) {
+    Message slice;
+    for (uint32_t k = 0; k < each.size(); ++k) putVarint(slice, 1 + k, each[k]);
+    putBytes(column, 1, slice);
+  }
+  Message trajectory;
+  putBytes(trajectory, 1, column);
+  return trajectory;
+}
+
+/// Damages a message at up to `times` places.
+inline void damage(Message& message, Random& random, uint32_t times) {
+  for (; times > 0 && !message.empty(); --times) {
+    const size_t at = random.below(static_cast<uint32_t>(message.size()));
+    switch (random.below(4)) {
+      case 0: message[at] = static_cast<char>(message[at] ^ (1 << random.below(8))); break;
+      case 1: message[at] = static_cast<char>(random.next()); break;
+      case 2: message.erase(at, 1 + random.below(3)); break;
+      default: message.resize(at); break;
+    }
+  }
+}
+
 struct Item {
   uint64_t key;
   std::string table;
   double priority;
   std::vector<uint64_t> chunks;
+  Message trajectory = {};  // where it is not simply that of its chunks
 };
 
 inline Message itemOf(const Item& item) {
@@ -73,7 +114,7 @@ inline Message itemOf(const Item& item) {
   putVarint(made, 1, item.key);
   putBytes(made, 2, item.table);
   putReal(made, 5, item.priority);
-  putBytes(made, 8, trajectoryOf(item.chunks));
+  putBytes(made, 8, item.trajectory.empty() ? trajectoryOf(item.chunks) : item.trajectory);
   return made;
 }
 
@@ -275,5 +316,23 @@ inline const std::vector<double> maxHeap = {EXRP_SELECTOR_PRIORITY_END, 0, 1};
 inline const std::vector<double> minHeap = {EXRP_SELECTOR_PRIORITY_END, 1, 1};
 inline std::vector<double> power(double exponent) { return {EXRP_SELECTOR_POWER, exponent, 1}; }
 inline std::vector<double> minSize(double size) { return {1, size, -1.7976931348623157e308, 1.7976931348623157e308}; }
+
+/// Loads what is damaged in another way each time: it is refused, or the tables hold what they must.
+template <typename Load>
+void damagedIsRefusedOrHolds(const std::vector<double>& config, const std::vector<std::string>& names, int rounds, Load load) {
+  int refused = 0;
+  for (int round = 0; round < rounds; ++round) {
+    TablesUnderTest tables(config, names);
+    const int32_t status = load(tables);
+    if (status == EXRP_STATUS_OK) {
+      CHECK_EQUAL(tables.check(), 0);
+      for (uint32_t t = 0; t < names.size(); ++t) (void)tables.sample(tables.sampler(t), 5);
+    } else {
+      ++refused;
+      CHECK(status == EXRP_STATUS_DATA_CORRUPT || status == EXRP_STATUS_DATA_MISMATCH || status == EXRP_STATUS_ORDER);
+    }
+  }
+  CHECK(refused > rounds / 4);
+}
 
 }  // namespace exrp::test
