@@ -88,11 +88,12 @@ export interface LoadedCheckpoint {
   readonly damaged: readonly { readonly path: string; readonly reason: string }[];
 }
 
-/** Loads what a server begins with, and takes its folder. */
+/** Loads what a server begins with, and takes its folder. Tests have a `busyMs` of their own. */
 export async function openCheckpoints(
   tables: Tables,
   options: CheckpointOptions,
   onError: (error: unknown) => void,
+  busyMs: number = BUSY_MS,
 ): Promise<{ readonly checkpoints?: Checkpoints; readonly loaded: LoadedCheckpoint }> {
   if (options.folder === undefined) {
     return { loaded: { path: await loadFrom(tables, options.from), damaged: [] } };
@@ -106,7 +107,8 @@ export async function openCheckpoints(
       const message = `${show(path)} is damaged, so an older checkpoint was loaded: ${reason}`;
       onError(new ReplayError("snapshot-corrupt", message));
     }
-    return { checkpoints: new Checkpoints(tables, folder, options, loaded, onError), loaded };
+    const checkpoints = new Checkpoints(tables, folder, options, loaded, onError, busyMs);
+    return { checkpoints, loaded };
   } catch (error) {
     folder[dispose]();
     throw error;
@@ -185,6 +187,7 @@ export class Checkpoints implements Checkpointer {
   readonly #keep: number;
   readonly #everyMs: number | undefined;
   readonly #onStop: boolean;
+  readonly #busyMs: number;
   readonly #damaged: ReadonlySet<string>;
   readonly #onError: (error: unknown) => void;
   #number: number;
@@ -200,8 +203,10 @@ export class Checkpoints implements Checkpointer {
     { keep = 3, everyMs, onStop = true }: CheckpointOptions,
     { damaged }: LoadedCheckpoint,
     onError: (error: unknown) => void,
+    busyMs: number,
   ) {
     this.#tables = tables;
+    this.#busyMs = busyMs;
     this.#folder = folder;
     this.#keep = keep;
     this.#everyMs = everyMs;
@@ -239,11 +244,11 @@ export class Checkpoints implements Checkpointer {
 
   async #write(): Promise<string> {
     for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
-      if (this.#isClosed && waited > BUSY_MS) {
+      if (this.#isClosed && waited >= this.#busyMs) {
         throw new ReplayError(
           "busy",
           `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
-            BUSY_MS / 1000
+            this.#busyMs / 1000
           } s`,
         );
       }

@@ -1,7 +1,6 @@
 /** Checkpoints of a server in this process: what is written, loaded, kept and refused. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ReplayError } from "@exrp/replay";
-import { type CheckpointOptions, readConfig, serve } from "@exrp/replay/server";
+import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { lowOf } from "../../../tables/tables.ts";
 import {
@@ -11,52 +10,12 @@ import {
   tables as recordedTables,
   withCheckpoint,
 } from "../../reverb/_checkpoints.ts";
-import { Connection } from "../../reverb/_grpc.ts";
 import { asConfig } from "../_as_config.ts";
 import { insert, sample } from "../_served.ts";
+import { makeTables, refused, serving } from "./_serving.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 
 const lock = ".exrp-checkpoints.lock";
-const config = JSON.stringify({
-  tables: {
-    u: { maxSize: 1000 },
-    p: { sampler: { power: { exponent: 0.7 } }, maxSize: 1000 },
-    q: { queue: 5 },
-  },
-});
-
-async function makeTables(): Promise<Tables> {
-  const { tables } = readConfig(config);
-  return await Tables.create({ tables, seed: 1 });
-}
-
-async function refused(call: () => Promise<unknown>, code: string, words: RegExp): Promise<void> {
-  const error = await assertRejects(call, ReplayError);
-  assertEquals([error.code, words.test(error.message) || error.message], [code, true]);
-}
-
-/** Serves new tables with checkpoints, calls `use`, and stops. Errors of the server's own are returned. */
-async function serving(
-  checkpoint: CheckpointOptions,
-  use: (site: {
-    readonly tables: Tables;
-    readonly connection: Connection;
-    readonly server: Awaited<ReturnType<typeof serve>>;
-  }) => Promise<void>,
-): Promise<string[]> {
-  const errors: string[] = [];
-  using tables = await makeTables();
-  const onError = (error: unknown): void => void errors.push(String(error));
-  const server = await serve({ tables, checkpoint, onError });
-  const connection = new Connection(server.port);
-  try {
-    await use({ tables, connection, server });
-  } finally {
-    connection.close();
-    await server.stop({ graceMs: 50 });
-  }
-  return errors;
-}
 
 Deno.test("a client's checkpoint() answers the path of a new file, and the next server goes on from it", async () => {
   await inFolder(async (parent) => {
@@ -334,46 +293,6 @@ Deno.test("`from` may be a checkpoint of Reverb's own server", async () => {
       await again.stop();
       assertEquals(await drainOurs(next), recorded.items);
     });
-  });
-});
-
-Deno.test("a checkpoint that can't be written tells the client why; the old ones stay, and the server goes on", async () => {
-  await inFolder(async (folder) => {
-    let path = "";
-    const errors = await serving({ folder, onStop: false }, async ({ connection }) => {
-      await insert(connection, "u", 1n);
-      path = (await connection.call("Checkpoint"))["checkpoint_path"];
-      await Deno.rename(folder, `${folder}.away`);
-      try {
-        await assertRejects(
-          () => connection.call("Checkpoint"),
-          Error,
-          "13: checkpoint: can't write",
-        );
-        await insert(connection, "u", 2n);
-      } finally {
-        await Deno.rename(`${folder}.away`, folder);
-      }
-      await connection.call("Checkpoint");
-    });
-    assertEquals(errors.length, 1);
-    const made = await checkpointsIn(folder);
-    assertEquals([made.length, made[1]], [2, path]);
-  });
-});
-
-Deno.test("the last checkpoint that can't be written is an error of stop()", async () => {
-  await inFolder(async (folder) => {
-    using tables = await makeTables();
-    const server = await serve({ tables, checkpoint: { folder } });
-    await Deno.rename(folder, `${folder}.away`);
-    try {
-      await refused(() => server.stop({ graceMs: 0 }), "file", /can't write/);
-      await assertRejects(() => fetch(`http://${server.address}/healthz`));
-    } finally {
-      await Deno.rename(`${folder}.away`, folder);
-    }
-    await serving({ folder }, () => Promise.resolve()); // the folder is free
   });
 });
 

@@ -1,0 +1,132 @@
+/** Checkpoints that can't be written or read, and snapshots of the program that do not end. */
+import { assert, assertEquals, assertExists, assertRejects } from "@std/assert";
+import { ReplayError } from "@exrp/replay";
+import { serve } from "@exrp/replay/server";
+import { openCheckpoints } from "../../../server/checkpoints/checkpoints.ts";
+import { lowOf } from "../../../tables/tables.ts";
+import { insert } from "../_served.ts";
+import { checkpointsIn, inFolder } from "./_folder.ts";
+import { makeTables, refused, serving } from "./_serving.ts";
+
+Deno.test("a checkpoint that can't be written tells the client why; the old ones stay, and the server goes on", async () => {
+  await inFolder(async (folder) => {
+    let path = "";
+    const errors = await serving({ folder, onStop: false }, async ({ connection }) => {
+      await insert(connection, "u", 1n);
+      path = (await connection.call("Checkpoint"))["checkpoint_path"];
+      await Deno.rename(folder, `${folder}.away`);
+      try {
+        await assertRejects(
+          () => connection.call("Checkpoint"),
+          Error,
+          "13: checkpoint: can't write",
+        );
+        await insert(connection, "u", 2n);
+      } finally {
+        await Deno.rename(`${folder}.away`, folder);
+      }
+      await connection.call("Checkpoint");
+    });
+    assertEquals(errors.length, 1);
+    const made = await checkpointsIn(folder);
+    assertEquals([made.length, made[1]], [2, path]);
+  });
+});
+
+Deno.test("the last checkpoint that can't be written is an error of stop()", async () => {
+  await inFolder(async (folder) => {
+    using tables = await makeTables();
+    const server = await serve({ tables, checkpoint: { folder } });
+    await Deno.rename(folder, `${folder}.away`);
+    try {
+      await refused(() => server.stop({ graceMs: 0 }), "file", /can't write/);
+      await assertRejects(() => fetch(`http://${server.address}/healthz`));
+    } finally {
+      await Deno.rename(`${folder}.away`, folder);
+    }
+    await serving({ folder }, () => Promise.resolve()); // the folder is free
+  });
+});
+
+Deno.test("a stop gives up where the program's own snapshot does not end, and the folder is free", async () => {
+  await inFolder(async (folder) => {
+    using tables = await makeTables();
+    await tables.insert(1, { u: 1 });
+    const busyMs = 300;
+    const { checkpoints } = await openCheckpoints(tables, { folder }, console.error, busyMs);
+    assertExists(checkpoints);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const stalled = tables.serialize(writable);
+    assert(lowOf(tables).isSaving);
+    // While the server runs, a checkpoint waits for as long as it takes.
+    let isOver = false;
+    const waiting = checkpoints.save().finally(() => isOver = true);
+    const failed = assertRejects(() => waiting, ReplayError, "has not ended in 0.3 s");
+    await new Promise((resolve) => setTimeout(resolve, 2 * busyMs));
+    assertEquals(isOver, false);
+    const words = /stop\(\): the last checkpoint was not written, because tables.serialize\(\)/;
+    await refused(() => checkpoints.close(true), "busy", words);
+    await failed;
+    assertEquals(await checkpointsIn(folder), []);
+    await serving({ folder, onStop: false }, () => Promise.resolve());
+    await new Response(readable).bytes();
+    await stalled;
+  });
+});
+
+Deno.test("a stop waits for the program's own snapshot, and then writes the last checkpoint", async () => {
+  await inFolder(async (folder) => {
+    using tables = await makeTables();
+    await tables.insert(1, { u: 1 });
+    const server = await serve({ tables, checkpoint: { folder } });
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const slow = tables.serialize(writable);
+    const stopped = server.stop({ graceMs: 0 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assertEquals(await checkpointsIn(folder), []);
+    await new Response(readable).bytes();
+    await slow;
+    await stopped;
+    assertEquals((await checkpointsIn(folder)).length, 1);
+  });
+});
+
+/** Lets the system refuse to open a file, as it does for users who may not. Root may read every file. Returns what ends it. */
+function refuseToRead(file: string): () => void {
+  const { openSync } = Deno;
+  Deno.openSync = (path, options) => {
+    if (path === file) throw new Deno.errors.PermissionDenied("Permission denied (os error 13)");
+    return openSync(path, options);
+  };
+  return () => void (Deno.openSync = openSync);
+}
+
+Deno.test("a newest checkpoint that can't be read stops the start: the one before lacks what only this one has", async () => {
+  await inFolder(async (folder) => {
+    await serving({ folder }, async ({ connection, server }) => {
+      await insert(connection, "u", 1n);
+      await server.checkpoint();
+      await insert(connection, "u", 2n);
+    });
+    const [newest = "", older] = await checkpointsIn(folder);
+    assertExists(older);
+    using tables = await makeTables();
+    const allow = refuseToRead(newest);
+    try {
+      await refused(
+        () => serve({ tables, checkpoint: { folder } }),
+        "file",
+        /checkpoint-000000002.*Permission denied/,
+      );
+    } finally {
+      allow();
+    }
+    assertEquals(tables.table("u").size, 0);
+    assertEquals((await checkpointsIn(folder)).length, 2);
+    // The folder is free again.
+    await serving({ folder }, ({ server, tables }) => {
+      assertEquals([server.loaded.path, tables.table("u").size], [newest, 2]);
+      return Promise.resolve();
+    });
+  });
+});
