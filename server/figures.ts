@@ -80,6 +80,28 @@ export interface ServerFigures {
   readonly calls: readonly CallFigures[];
   /** The tables. */
   readonly tables: readonly TableFigures[];
+  /** Its checkpoints; undefined for a server without `checkpoint.folder`. */
+  readonly checkpoints: CheckpointFigures | undefined;
+}
+
+/** The checkpoints that a server has written since it started, among the figures of {@linkcode ReverbServer}. */
+export interface CheckpointFigures {
+  /** How many are on the disk, or were until newer ones took their place. */
+  readonly written: number;
+  /** How many could not be written. */
+  readonly failed: number;
+  /** The last one that was written; undefined before the first. */
+  readonly last: LastCheckpoint | undefined;
+}
+
+/** The last checkpoint of a server, among the figures of {@linkcode ReverbServer}. */
+export interface LastCheckpoint {
+  /** When it was on the disk, in seconds since 1970. */
+  readonly at: number;
+  /** The bytes of its file. */
+  readonly bytes: number;
+  /** Seconds that it took to write it. */
+  readonly seconds: number;
 }
 
 /** How many calls of a method ended with a status, among the figures of {@linkcode ReverbServer}. */

@@ -27,4 +27,11 @@ export type { Checkpointer } from "./service.ts";
 export type { CheckpointOptions, LoadedCheckpoint } from "./checkpoints/checkpoints.ts";
 export { readConfig } from "./config.ts";
 export type { ServerConfig } from "./config.ts";
-export type { CallFigures, LimiterFigures, ServerFigures, TableFigures } from "./figures.ts";
+export type {
+  CallFigures,
+  CheckpointFigures,
+  LastCheckpoint,
+  LimiterFigures,
+  ServerFigures,
+  TableFigures,
+} from "./figures.ts";

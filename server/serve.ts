@@ -236,6 +236,7 @@ export class ReverbServer implements AsyncDisposable {
       ...storeFigures(this.#tables),
       calls: this.#service.callFigures,
       tables: this.#tables.names.map((name) => tableFigures(this.#tables, name)),
+      checkpoints: this.#checkpoints?.figures,
     };
   }
 

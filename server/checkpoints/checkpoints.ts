@@ -15,6 +15,7 @@ import { dispose } from "../../base/platform.ts";
 import { filesFor, pathOf } from "../../snapshot/file.ts";
 import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
 import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
+import type { CheckpointFigures, LastCheckpoint } from "../figures.ts";
 import type { Checkpointer } from "../service.ts";
 import { CheckpointFolder } from "./checkpoint_folder.ts";
 
@@ -191,6 +192,9 @@ export class Checkpoints implements Checkpointer {
   readonly #damaged: ReadonlySet<string>;
   readonly #onError: (error: unknown) => void;
   #number: number;
+  #written = 0;
+  #failed = 0;
+  #last: LastCheckpoint | undefined;
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -242,7 +246,40 @@ export class Checkpoints implements Checkpointer {
     return this.#next;
   }
 
+  /** What was written since the server started. */
+  get figures(): CheckpointFigures {
+    return { written: this.#written, failed: this.#failed, last: this.#last };
+  }
+
   async #write(): Promise<string> {
+    try {
+      return await this.#writeNext();
+    } catch (error) {
+      this.#failed++;
+      throw error;
+    }
+  }
+
+  /** Writes the next file. Returns its path. */
+  async #writeFile(): Promise<string> {
+    const start = performance.now();
+    let bytes = 0;
+    function* counted(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
+      for (const piece of pieces) {
+        bytes += piece.length;
+        yield piece;
+      }
+    }
+    const path = await this.#folder.write(
+      this.#number++,
+      (mark) => counted(writeCheckpoint(this.#tables, mark)),
+    );
+    this.#written++;
+    this.#last = { at: Date.now() / 1000, bytes, seconds: (performance.now() - start) / 1000 };
+    return path;
+  }
+
+  async #writeNext(): Promise<string> {
     for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
       if (this.#isClosed && waited >= this.#busyMs) {
         throw new ReplayError(
@@ -254,10 +291,7 @@ export class Checkpoints implements Checkpointer {
       }
       await delay(BUSY_STEP_MS);
     }
-    const path = await this.#folder.write(
-      this.#number++,
-      (mark) => writeCheckpoint(this.#tables, mark),
-    );
+    const path = await this.#writeFile();
     try {
       await this.#folder.removeOld(this.#keep, this.#damaged);
     } catch (error) {

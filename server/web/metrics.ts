@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ServerFigures, TableFigures } from "../figures.ts";
+import type { CheckpointFigures, ServerFigures, TableFigures } from "../figures.ts";
 
 /** The media type of the format. */
 export const metricsType = "text/plain; version=0.0.4; charset=utf-8";
@@ -47,6 +47,20 @@ const ofServers: readonly (readonly [string, Kind, string, (server: ServerFigure
   ["memory_bytes", "gauge", "Memory that the tables take.", (it) => it.memoryBytes],
 ];
 
+/** Those of checkpoints; a server without a folder for them has none, and the last three come with the first one. */
+const ofCheckpoints: readonly (readonly [
+  string,
+  Kind,
+  string,
+  (checkpoints: CheckpointFigures) => number | undefined,
+])[] = [
+  ["checkpoints_total", "counter", "Checkpoints that were written.", (it) => it.written],
+  ["checkpoint_failures_total", "counter", "Those that could not be.", (it) => it.failed],
+  ["checkpoint_last_time_seconds", "gauge", "When the last was written.", (it) => it.last?.at],
+  ["checkpoint_last_bytes", "gauge", "The bytes of its file.", (it) => it.last?.bytes],
+  ["checkpoint_last_duration_seconds", "gauge", "How long it took.", (it) => it.last?.seconds],
+];
+
 /** A label's value, escaped. */
 function quote(text: string): string {
   return `"${text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n")}"`;
@@ -67,6 +81,12 @@ export function metricsText(figures: ServerFigures): string {
   for (const [name, kind, help, figure] of ofServers) {
     head(`exrp_${name}`, kind, help);
     lines.push(`exrp_${name} ${number(figure(figures))}`);
+  }
+  for (const [name, kind, help, figure] of ofCheckpoints) {
+    const value = figures.checkpoints === undefined ? undefined : figure(figures.checkpoints);
+    if (value === undefined) continue;
+    head(`exrp_${name}`, kind, help);
+    lines.push(`exrp_${name} ${number(value)}`);
   }
   head("exrp_calls_total", "counter", "Calls that ended, by method and status of gRPC.");
   for (const { method, code, count } of figures.calls) {

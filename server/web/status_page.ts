@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { limiterState, type Rates, type ServerFigures, type TableFigures } from "../figures.ts";
+import {
+  type CheckpointFigures,
+  limiterState,
+  type Rates,
+  type ServerFigures,
+  type TableFigures,
+} from "../figures.ts";
 
 const style = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -111,6 +117,20 @@ function ruleRow(table: TableFigures): string {
   }</td></tr>`;
 }
 
+/** The checkpoints in words; nothing for a server that writes none. */
+function checkpointLine(checkpoints: CheckpointFigures | undefined): string {
+  if (checkpoints === undefined) return "";
+  const { written, failed, last } = checkpoints;
+  const time = last === undefined ? "" : new Date(1000 * last.at).toISOString();
+  const words = last === undefined
+    ? "none was written yet"
+    : `${count(written)} written, the last on <time datetime="${time}">${
+      time.slice(0, 19).replace("T", " ")
+    } UTC</time>: ${bytes(last.bytes)} in ${last.seconds.toFixed(1)} s`;
+  const failures = failed === 0 ? "" : `; <strong>${count(failed)} could not be written</strong>`;
+  return `\n<p>Checkpoints: ${words}${failures}.</p>`;
+}
+
 /** The page as HTML. */
 export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Rates>): string {
   const none: Rates = { inserts: 0, samples: 0 };
@@ -134,7 +154,7 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
     count(figures.chunks)
   } chunks of ${bytes(figures.chunkBytes)}, ${bytes(figures.memoryBytes)} of memory, ${
     bytes(figures.receivedBytes)
-  } in, ${bytes(figures.sentBytes)} out.</p>
+  } in, ${bytes(figures.sentBytes)} out.</p>${checkpointLine(figures.checkpoints)}
 <h2 id="fill">Fill and rates</h2>
 <div class="wide" tabindex="0" role="region" aria-labelledby="fill"><table>
 <thead><tr>${

@@ -130,3 +130,39 @@ Deno.test("a newest checkpoint that can't be read stops the start: the one befor
     });
   });
 });
+
+Deno.test("the figures, the metrics and the page say which checkpoints were written, and how many could not be", async () => {
+  await inFolder(async (folder) => {
+    const page = async (address: string, path: string): Promise<string> =>
+      await (await fetch(`http://${address}${path}`)).text();
+    await serving({ folder, onStop: false }, async ({ connection, server }) => {
+      assertEquals(server.figures().checkpoints, { written: 0, failed: 0, last: undefined });
+      assert((await page(server.address, "/")).includes("Checkpoints: none was written yet."));
+      await insert(connection, "u", 1n);
+      await server.checkpoint();
+      const before = Date.now() / 1000;
+      const path = await server.checkpoint();
+      const { written, failed, last } = server.figures().checkpoints ?? {};
+      assertExists(last);
+      assertEquals([written, failed, last.bytes], [2, 0, (await Deno.stat(path)).size]);
+      assert(last.at >= before && last.at <= Date.now() / 1000, `${last.at}`);
+      assert(last.seconds > 0 && last.seconds < 10, `${last.seconds}`);
+      await Deno.rename(folder, `${folder}.away`);
+      try {
+        await refused(() => server.checkpoint(), "file", /can't write/);
+      } finally {
+        await Deno.rename(`${folder}.away`, folder);
+      }
+      assertEquals(server.figures().checkpoints, { written: 2, failed: 1, last });
+      const text = await page(server.address, "/");
+      assert(/Checkpoints: 2 written, the last on <time [^>]*>20.* UTC<\/time>: /.test(text), text);
+      assert(text.includes("<strong>1 could not be written</strong>"), text);
+      const metrics = await page(server.address, "/metrics");
+      assert(metrics.includes(`\nexrp_checkpoint_last_bytes ${last.bytes}\n`), metrics);
+    });
+    using tables = await makeTables();
+    await using without = await serve({ tables });
+    assertEquals(without.figures().checkpoints, undefined);
+    assert(!(await page(without.address, "/")).includes("Checkpoints"));
+  });
+});

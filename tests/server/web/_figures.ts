@@ -36,5 +36,6 @@ export function figuresOf(...tables: readonly TableFigures[]): ServerFigures {
     memoryBytes: 4 * 1024 * 1024,
     calls: [{ method: "InsertStream", code: 0, count: 4 }],
     tables,
+    checkpoints: undefined,
   };
 }
