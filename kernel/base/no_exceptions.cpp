@@ -2,13 +2,12 @@
 // memory, and with them the reader of unwind tables and that of mangled names. Together they would be a quarter of the library.
 //
 // Thread safety: any thread.
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
 
-#include "kernel/base/sync.hpp"
+#include "kernel/base/static_guard.hpp"
 
 #if defined(_LIBCPP_VERSION)
 
@@ -37,29 +36,9 @@ char* __cxa_demangle(const char*, char*, size_t*, int* status) {
 [[noreturn]] void __cxa_pure_virtual() { __builtin_trap(); }
 
 #if !defined(__wasm__)
-// A guard's first byte is set once the object is made: compiled code looks at it, and calls only where it is not. The second says that a thread
-// makes the object now.
-static_assert(std::atomic_ref<uint8_t>::is_always_lock_free);
-
-int __cxa_guard_acquire(uint8_t* guard) {
-  const std::atomic_ref<uint8_t> made(guard[0]);
-  const std::atomic_ref<uint8_t> taken(guard[1]);
-  // Acquire: pairs with the release below, so that the object is seen whole.
-  while (made.load(std::memory_order_acquire) == 0) {
-    if (taken.exchange(1, std::memory_order_acquire) == 0) {
-      if (made.load(std::memory_order_acquire) == 0) return 1;
-      taken.store(0, std::memory_order_relaxed);
-    }
-    exrp::yieldThread();
-  }
-  return 0;
-}
-
-void __cxa_guard_release(uint8_t* guard) {
-  // Release: who sees the byte sees the object.
-  std::atomic_ref<uint8_t>(guard[0]).store(1, std::memory_order_release);
-  std::atomic_ref<uint8_t>(guard[1]).store(0, std::memory_order_release);
-}
+int __cxa_guard_acquire(uint8_t* guard) { return exrp::StaticGuard(guard).begin() ? 1 : 0; }
+void __cxa_guard_release(uint8_t* guard) { exrp::StaticGuard(guard).end(); }
+void __cxa_guard_abort(uint8_t* guard) { exrp::StaticGuard(guard).giveUp(); }
 #endif  // !defined(__wasm__)
 
 }  // extern "C"

@@ -16,11 +16,8 @@ EXRP_INLINE void copyRunsBody(const Runs& runs, size_t offset, uint32_t bytes, u
   const uint32_t length = single ? 1 : runs.length;
   const size_t stride = runs.stride;
   Value value;
-  // Dozens of these loops are compiled. Rows lie apart, so a turn waits for memory, and to write several turns out gains nothing.
-#pragma GCC unroll 1
   for (uint32_t pick = 0; pick < count; ++pick) {
     const uint8_t* from = rows[pick] + offset;
-#pragma GCC unroll 1
     for (uint32_t row = 0; row < length; ++row, from += stride, to += width) {
       value.read(from, last);
       value.write(to, last);
@@ -38,14 +35,12 @@ EXRP_INLINE void copyBothBody(const Runs& runs, size_t offset, uint32_t bytes, u
   const uint32_t length = single ? 1 : runs.length;
   const size_t stride = runs.stride;
   Value value;
-#pragma GCC unroll 1
   for (uint32_t pick = 0; pick < count; ++pick) {
     const uint8_t* from = rows[pick] + offset;
     value.read(from, last);
     value.write(to, last);
     to += width;
     // A row within the run is read once for both.
-#pragma GCC unroll 1
     for (uint32_t row = 1; row < length; ++row, to += width, next += width) {
       from += stride;
       value.read(from, last);

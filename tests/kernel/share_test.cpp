@@ -513,7 +513,7 @@ int main() {
   ends();
   openEnds();
   orders();
-  for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_LRU, EXRP_EVICTION_LOWEST_PRIORITY_FIRST}) {
+  for (const uint32_t eviction : {uint32_t{EXRP_EVICTION_FIFO}, uint32_t{EXRP_EVICTION_LRU}, uint32_t{EXRP_EVICTION_LOWEST_PRIORITY_FIRST}}) {
     Options options;
     options.eviction = eviction;
     stress(options, 11 + eviction, 300);
@@ -528,7 +528,7 @@ int main() {
   ends();
   endsWhileHolding();
   orders();
-  for (const uint32_t eviction : {EXRP_EVICTION_FIFO, EXRP_EVICTION_RESERVOIR}) {
+  for (const uint32_t eviction : {uint32_t{EXRP_EVICTION_FIFO}, uint32_t{EXRP_EVICTION_RESERVOIR}}) {
     for (const uint32_t capacity : {40u, 1000u}) {
       Options large;
       large.capacity = capacity;

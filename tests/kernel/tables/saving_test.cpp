@@ -256,7 +256,7 @@ void tablesAreFoundByTheirNames() {
   CHECK_EQUAL(second.check(), 0);
   const uint32_t places[] = {2, 3, 0};
   for (uint32_t t = 0; t < 3; ++t) {
-    for (const uint32_t what : {EXRP_TABLES_INFO_SIZE, EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_INSERTS}) {
+    for (const uint32_t what : {uint32_t{EXRP_TABLES_INFO_SIZE}, uint32_t{EXRP_TABLES_INFO_BYTES}, uint32_t{EXRP_TABLES_INFO_INSERTS}}) {
       CHECK_EQUAL(second.info(places[t], what), tables.info(t, what));
     }
   }

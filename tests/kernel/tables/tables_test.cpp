@@ -388,7 +388,7 @@ std::vector<double> shown(TablesUnderTest& tables, uint32_t inserter) {
   std::vector<double> all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
   CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
   CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
-  for (const uint32_t which : {EXRP_TABLES_STORE_CHUNKS, EXRP_TABLES_STORE_CHUNK_BYTES}) all.push_back(tables.store(which));
+  for (const uint32_t which : {uint32_t{EXRP_TABLES_STORE_CHUNKS}, uint32_t{EXRP_TABLES_STORE_CHUNK_BYTES}}) all.push_back(tables.store(which));
   return all;
 }
 
