@@ -8,11 +8,24 @@ import type { Socket, SocketServer } from "./socket.ts";
 /** Listens by Deno's own sockets. */
 export function listenByDeno(hostname: string, port: number): SocketServer {
   const listener = Deno.listen({ hostname, port });
+  let isClosed = false;
   return {
     port: listener.addr.port,
-    close: () => listener.close(),
+    close(): void {
+      isClosed = true;
+      listener.close();
+    },
     async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-      for await (const conn of listener) yield new DenoSocket(conn);
+      while (!isClosed) {
+        let socket: Socket;
+        try {
+          socket = new DenoSocket(await listener.accept());
+        } catch (error) {
+          if (isClosed) return;
+          throw error;
+        }
+        yield socket;
+      }
     },
   };
 }
@@ -23,8 +36,12 @@ class DenoSocket implements Socket {
 
   constructor(conn: Deno.TcpConn) {
     this.#conn = conn;
-    conn.setNoDelay(true);
-    conn.setKeepAlive(true);
+    try {
+      conn.setNoDelay(true);
+      conn.setKeepAlive(true);
+    } catch {
+      // Some systems refuse it where the client has left already. Reading tells so, too.
+    }
   }
 
   read(buffer: Uint8Array<ArrayBuffer>): Promise<number | null> {

@@ -23,7 +23,7 @@ interface NodeSocket {
 
 /** What is used of a server of `node:net`. */
 interface NodeServer {
-  once(event: "error", listener: (error: Error) => void): void;
+  on(event: "error", listener: (error: Error) => void): void;
   listen(port: number, hostname: string, listener: () => void): void;
   address(): { readonly port: number } | string | null;
   close(): void;
@@ -52,6 +52,7 @@ function findNet(): NodeNet {
 /** Listens by the sockets of Node. */
 export async function listenByNode(hostname: string, port: number): Promise<SocketServer> {
   const accepted: Socket[] = [];
+  let error: Error | undefined;
   let wake: (() => void) | undefined;
   let isClosed = false;
   const server = findNet().createServer(
@@ -62,7 +63,12 @@ export async function listenByNode(hostname: string, port: number): Promise<Sock
     },
   );
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    server.on("error", (thrown) => {
+      reject(thrown);
+      // While it listens: an error that nobody heard would end the program.
+      error = thrown;
+      wake?.();
+    });
     server.listen(port, hostname, resolve);
   });
   const address = server.address();
@@ -76,8 +82,14 @@ export async function listenByNode(hostname: string, port: number): Promise<Sock
     async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
       while (!isClosed) {
         const next = accepted.shift();
-        if (next !== undefined) yield next;
-        else await new Promise<void>((resolve) => wake = resolve);
+        if (next !== undefined) {
+          yield next;
+          continue;
+        }
+        const thrown = error;
+        error = undefined;
+        if (thrown !== undefined) throw thrown;
+        await new Promise<void>((resolve) => wake = resolve);
       }
     },
   };

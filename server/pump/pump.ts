@@ -11,7 +11,8 @@
  *
  * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
  *
- * When all places are taken, the connection that has had no call for longest gives way to a new one. One that has a call never does.
+ * When all places are taken, or the system has no socket left, the connection that has had no call for longest gives way to a new one. One
+ * that has a call never does.
  *
  * @module
  */
@@ -76,6 +77,9 @@ const lingerMs = 500;
  * after a step of its training. It is far longer than `lingerMs`, see `#makePlace()`.
  */
 const idleMinMs = 5000;
+
+/** How long the pump waits where the system gives no socket. */
+const acceptPauseMs = 100;
 
 /** Listens, and serves connections until it is stopped. */
 export class Pump {
@@ -145,23 +149,34 @@ export class Pump {
     clearInterval(this.#timer);
   }
 
+  /** Accepts until the pump stops. Where the system gives no socket, it tries again soon: those who wait are not lost. */
   async #accept(): Promise<void> {
-    try {
-      for await (const socket of this.#server) {
-        if (this.#isStopping || !this.#makePlace()) {
-          socket.close();
-          continue;
+    let isFailing = false;
+    while (!this.#isStopping) {
+      try {
+        for await (const socket of this.#server) {
+          isFailing = false;
+          this.#take(socket);
         }
-        const link = new Link(socket, this.#options);
-        this.#links.add(link);
-        link.done.then(() => {
-          this.#links.delete(link);
-          this.#leaving.delete(link);
-        });
+        return;
+      } catch (error) {
+        if (this.#isStopping) return;
+        if (!isFailing) this.#options.onError?.(error);
+        isFailing = true;
+        if (isOutOfFiles(error)) this.#dropIdle();
+        await new Promise((resolve) => setTimeout(resolve, acceptPauseMs));
       }
-    } catch (error) {
-      if (!this.#isStopping) this.#options.onError?.(error);
     }
+  }
+
+  #take(socket: Socket): void {
+    if (this.#isStopping || !this.#makePlace()) return socket.close();
+    const link = new Link(socket, this.#options);
+    this.#links.add(link);
+    link.done.then(() => {
+      this.#links.delete(link);
+      this.#leaving.delete(link);
+    });
   }
 
   /**
@@ -173,8 +188,13 @@ export class Pump {
    * Cost: a walk over all connections if all places are taken.
    */
   #makePlace(): boolean {
-    const { connectionsMax = 1024, idleMinMs: min = idleMinMs } = this.#options;
-    if (this.#links.size < connectionsMax) return true;
+    const { connectionsMax = 1024 } = this.#options;
+    return this.#links.size < connectionsMax || this.#dropIdle();
+  }
+
+  /** Ends the connection that is idle for longest; false if none is. */
+  #dropIdle(): boolean {
+    const { idleMinMs: min = idleMinMs } = this.#options;
     let found: Link | undefined;
     for (const link of this.#links) {
       const { idleMs } = link;
@@ -370,6 +390,12 @@ class Link {
   #report(error: unknown): void {
     if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
   }
+}
+
+/** Whether an error says that the program, or the system, has as many files and sockets as it may. */
+function isOutOfFiles(error: unknown): boolean {
+  const { code } = error as { readonly code?: string };
+  return code === "EMFILE" || code === "ENFILE";
 }
 
 /** The errors of a client that is gone. They are no news. */

@@ -16,7 +16,10 @@ export interface Socket {
   close(): void;
 }
 
-/** A port that listens. */
+/**
+ * A port that listens. Its iterator throws where the system gives no socket, such as where too many files are open. You may then begin
+ * another one, as long as the port is not closed.
+ */
 export interface SocketServer extends AsyncIterable<Socket> {
   readonly port: number;
   close(): void;

@@ -6,6 +6,7 @@ import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
 import { listenByNode } from "../../../server/pump/node_sockets.ts";
 import { Pump } from "../../../server/pump/pump.ts";
 import { Http1Connection, plain } from "../../../server/web/http1.ts";
+import type { Socket, SocketServer } from "../../../server/pump/socket.ts";
 import { hello } from "../http2/_peer.ts";
 
 const hostname = "127.0.0.1";
@@ -67,9 +68,14 @@ const becomeIdle = (): Promise<void> =>
   new Promise((done) => setTimeout(done, idleMinMs + 10 * tickMs));
 
 for (const [platform, listen] of Object.entries(platforms)) {
-  const serve = async (connectionsMax: number, keepaliveMs = 60_000): Promise<Pump> =>
-    new Pump(await listen(hostname, 0), {
-      ...{ hostname, port: 0, tickMs, idleMinMs, connectionsMax },
+  const serve = async (
+    connectionsMax: number,
+    keepaliveMs = 60_000,
+    server?: SocketServer,
+    onError?: (error: unknown) => void,
+  ): Promise<Pump> =>
+    new Pump(server ?? await listen(hostname, 0), {
+      ...{ hostname, port: 0, tickMs, idleMinMs, connectionsMax, onError },
       accept: (onOutput) =>
         new GrpcConnection({
           onOutput,
@@ -162,6 +168,36 @@ for (const [platform, listen] of Object.entries(platforms)) {
     assert(pump.connectionCount <= 1);
     socket.close();
     idle.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: where the system gives no socket, the pump goes on to accept, and an idle connection gives way`, async () => {
+    const real = await listen(hostname, 0);
+    const errors: unknown[] = [];
+    let mustFail = false;
+    const server: SocketServer = {
+      port: real.port,
+      close: () => real.close(),
+      async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
+        const failure = Object.assign(new Error("Too many open files"), { code: "EMFILE" });
+        if (mustFail) throw failure;
+        for await (const socket of real) {
+          yield socket;
+          if (errors.length > 0) continue;
+          mustFail = true;
+          throw failure;
+        }
+      },
+    };
+    const pump = await serve(9, 60_000, server, (error) => errors.push(error));
+    const idle = new Client(pump.port);
+    assertEquals(await idle.call(), "0");
+    await until("it gave way", () => idle.goAways.length > 0);
+    mustFail = false;
+    const next = new Client(pump.port);
+    assertEquals(await next.call(), "0");
+    assertEquals(errors.map(String), ["Error: Too many open files"]);
+    for (const client of [idle, next]) client.close();
     await pump.stop(0);
   });
 }
