@@ -159,9 +159,11 @@ export class GrpcConnection {
   /** To be called every few seconds: ends what takes too long. */
   tick(ms: number): void {
     this.#connection.tick(ms);
-    // A client that the server does not read from can't send the rest of a message.
-    if (this.isCongested) return;
-    for (const holder of [...this.#held.holders]) holder.tick(ms);
+    // A client that the server does not read from can't send the rest of a message. Yet others wait for the call that goes first.
+    const { isCongested } = this;
+    for (const holder of [...this.#held.holders]) {
+      if (!isCongested || this.#held.isFirst(holder)) holder.tick(ms);
+    }
   }
 
   #start(stream: Http2Stream): StreamEvents {

@@ -384,9 +384,11 @@ export class ServerConnection implements StreamOwner, FrameSink {
     }
   }
 
+  /** What serves a stream threw: the stream ends. */
   #broke(stream: Http2Stream, error: unknown): void {
     this.#options.onError?.(error);
-    if (!stream.isClosed) this.resetStream(stream, ErrorCode.internalError);
+    // Who serves it lets go of what it holds.
+    this.#endStream(stream, ErrorCode.internalError);
   }
 
   // Input, as the reader cuts it.

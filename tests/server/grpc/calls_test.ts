@@ -507,6 +507,38 @@ Deno.test("the call that goes first must bring an eighth of its message in 30 se
   }
 });
 
+Deno.test("a client that reads no answers can't go first for ever", () => {
+  const held = new HeldBytes(300_000, 200_000);
+  const client = new Client(undefined, { held, limits: { outputMax: 500 } });
+  client.send(headers(1), data(1, begun(90_000, 160_000)));
+  client.send(headers(3), data(3, begun(20_000, 160_000)));
+  assertEquals(held.first?.heldBytes, 90_000);
+  const ping = frame(FrameType.ping, 0, 0, "0000000000000000");
+  client.connection.receive(join(...Array(40).fill(ping)));
+  assert(client.connection.isCongested);
+  for (let second = 0; second <= 40; second++) client.connection.tick(1000);
+  assertEquals([held.first, held.count], [undefined, 20_000]);
+  client.take();
+  assertEquals([client.status(1)[0], client.status(3)[0]], ["14", undefined]);
+});
+
+Deno.test("a stream that ends by a fault of the server's own gives back what its call holds", () => {
+  const held = new HeldBytes(1000, 500);
+  const client = new Client((call) => ({
+    onMessage: () => call.send(new Uint8Array(100_000)),
+    onDrain: () => {
+      throw new Error("out of memory");
+    },
+  }), { held });
+  client.send(headers(1), data(1, join(message([1]), begun(400, 450))));
+  client.send(headers(3), data(3, begun(200, 450)));
+  assertEquals([held.first?.heldBytes, held.count], [400, 600]);
+  client.send(frame(8, 0, 1, word(1 << 20)), frame(8, 0, 0, word(1 << 20)));
+  assertEquals(client.answer(1).resetWith, ErrorCode.internalError);
+  assertEquals([held.first, held.count, client.log], [undefined, 200, ["cancel"]]);
+  assertEquals(client.errors.length, 1);
+});
+
 Deno.test("of n connections, one that holds no more than the n-th part never gives way", () => {
   const seed = Math.floor(Math.random() * 2 ** 32);
   console.log(`seed ${seed}`);
