@@ -16,6 +16,7 @@ import {
   survivesHere,
   theirs,
 } from "./actors/measure.ts";
+import { longestGapOf } from "./actors/clock.ts";
 import { benchOptions } from "./_options.ts";
 import { origin, saveResults } from "./_results.ts";
 import { findEnvironment } from "./peers/_environments.ts";
@@ -55,17 +56,20 @@ const found = await findEnvironment("cpprb");
 if ("why" in found) console.error(`cpprb: ${found.why}`);
 const python = "python" in found ? found.python : undefined;
 
-/** Both, in turns. */
-async function both(run: Case): Promise<{ ours: Done; cpprb?: Done }> {
+/** Both, in turns, and how long the machine stops as many threads that do nothing. */
+async function both(run: Case): Promise<{ ours: Done; cpprb?: Done; gap: number }> {
   const mine: Done[] = [];
   const other: Done[] = [];
+  const gaps: number[] = [];
   const { width, ...rest } = run;
   for (let round = 0; round < ROUNDS; round++) {
     mine.push(await ours(run));
+    gaps.push(await longestGapOf(run.writers, run.seconds));
     if (python === undefined) continue;
     other.push(await theirs(python, { ...rest, batch: BATCH, ...(run.checked && { width }) }));
   }
-  return { ours: best(mine), ...(python !== undefined && { cpprb: best(other) }) };
+  const gap = Math.min(...gaps);
+  return { ours: best(mine), gap, ...(python !== undefined && { cpprb: best(other) }) };
 }
 
 const rows: ActorResults["rows"][number][] = [];

@@ -127,7 +127,9 @@ const cases: readonly Case[] = [
 const MEMORY = "memory of an item of 140 bytes";
 const WORST = ["insert", "sample", "mutate"] as const;
 const worstNames = WORST.map((call) => `worst ${call} beside two writers`);
-const names = [...cases.map(({ name }) => name), MEMORY, ...worstNames];
+/** The same calls to a server that serves nobody else, while the writers keep another one busy: what is left is the machine's part. */
+const idleNames = WORST.map((call) => `worst ${call} of an idle server beside them`);
+const names = [...cases.map(({ name }) => name), MEMORY, ...worstNames, ...idleNames];
 const isWanted = (name: string): boolean => name.includes(filter);
 if (!names.some(isWanted)) noneMatches(filter, names);
 
@@ -170,11 +172,11 @@ async function memoryOf(start: () => Promise<Contestant>): Promise<number> {
   return (after - before) / ITEMS;
 }
 
-/** The longest calls of a client, in ms, while two others write. */
-async function worstOf(server: Contestant): Promise<Record<string, number>> {
+/** The longest calls of a client, in seconds, while two others write into `busy`. */
+async function worstOf(server: Contestant, busy = server): Promise<Record<string, number>> {
   const [one, two, three] = [await client(0), await client(1), await client(2)];
   const at = Date.now() / 1000 + 0.1;
-  const load = { case: "trajectory_writer", port: server.port, seconds: 2 * SECONDS + 0.6, at };
+  const load = { case: "trajectory_writer", port: busy.port, seconds: 2 * SECONDS + 0.6, at };
   const asked = { case: "worst", port: server.port, seconds: 2 * SECONDS, at: at + 0.3 };
   const [longest] = await Promise.all([one.ask(asked), two.ask(load), three.ask(load)]);
   return longest;
@@ -186,7 +188,7 @@ function show(row: ReverbRow): void {
   rows.push(row);
   const { name, unit, reverb, ours, isCost, floor } = row;
   const factor = isCost ? reverb / ours : ours / reverb;
-  const verdict = factor < floor ? `  BELOW ${floor}` : "";
+  const verdict = floor !== undefined && factor < floor ? `  BELOW ${floor}` : "";
   console.error(
     `${name.padEnd(44)} Reverb ${digits(reverb).padStart(13)}  ours ${digits(ours).padStart(13)} ${
       unit.padEnd(8)
@@ -197,20 +199,31 @@ function show(row: ReverbRow): void {
 const theirs = await startTheirs(python);
 const ours = await startOurs();
 for (const one of cases) if (isWanted(one.name)) show(await both(one, theirs, ours));
-if (worstNames.some(isWanted)) {
-  for (const server of [theirs, ours]) await prepare(server, "items");
-  const rounds: [Record<string, number>[], Record<string, number>[]] = [[], []];
+if ([...worstNames, ...idleNames].some(isWanted)) {
+  const [idleTheirs, idleOurs] = [await startTheirs(python), await startOurs()];
+  for (const server of [theirs, ours, idleTheirs, idleOurs]) await prepare(server, "items");
+  const worst: Record<string, number>[][] = [[], [], [], []];
   for (let round = 0; round < ROUNDS; round++) {
-    rounds[0].push(await worstOf(theirs));
-    rounds[1].push(await worstOf(ours));
+    worst[0]?.push(await worstOf(theirs));
+    worst[1]?.push(await worstOf(ours));
+    worst[2]?.push(await worstOf(idleTheirs, theirs));
+    worst[3]?.push(await worstOf(idleOurs, ours));
   }
-  const least = (of: Record<string, number>[], call: string): number =>
-    1e3 * Math.min(...of.map((longest) => longest[call] ?? NaN));
+  const least = (side: number, call: string): number =>
+    1e3 * Math.min(...worst[side]?.map((longest) => longest[call] ?? NaN) ?? []);
+  const [unit, isCost] = ["ms", true];
   for (const [index, call] of WORST.entries()) {
     const name = worstNames[index] ?? "";
-    const figures = { reverb: least(rounds[0], call), ours: least(rounds[1], call) };
-    if (isWanted(name)) show({ name, unit: "ms", floor: 2, isCost: true, ...figures });
+    const figures = { reverb: least(0, call), ours: least(1, call) };
+    if (isWanted(name)) show({ name, unit, floor: 2, isCost, ...figures });
   }
+  for (const [index, call] of WORST.entries()) {
+    const name = idleNames[index] ?? "";
+    const figures = { reverb: least(2, call), ours: least(3, call) };
+    if (isWanted(name)) show({ name, unit, isCost, ...figures });
+  }
+  await idleTheirs.stop();
+  await idleOurs.stop();
 }
 await theirs.stop();
 await ours.stop();

@@ -12,6 +12,8 @@ import { digits, factor, table } from "../_section.ts";
 interface Both {
   readonly ours: Done;
   readonly cpprb?: Done;
+  /** The longest gap of as many threads that only read the clock, in milliseconds. */
+  readonly gap?: number;
 }
 
 /** What `bench:actors` saves. */
@@ -49,8 +51,9 @@ function rowsOf({ rows }: ActorResults): string {
       "worst call, ms",
       "cpprb",
       "cpprb ÷",
+      "gap of clocks, ms",
     ],
-    rows.map(({ size, writers, ours, cpprb }) => [
+    rows.map(({ size, writers, ours, cpprb, gap }) => [
       `2^${Math.log2(size)}`,
       String(writers),
       writers === 0 ? "" : cell(ours.records),
@@ -62,6 +65,7 @@ function rowsOf({ rows }: ActorResults): string {
       cell(ours.worst),
       cell(cpprb?.worst),
       ratio(cpprb?.worst, ours.worst),
+      cell(gap),
     ]),
   );
 }
@@ -113,7 +117,8 @@ export function render(text: string): string {
 Writers record chunks of 100 records of 15 floats, with priorities, as fast as they can. At the same time a learner draws prioritized batches of
 256 and sets their priorities. Ours are Workers of one process that share a replay ([actors.md](actors.md)). Those of cpprb are processes on its
 \`MPPrioritizedReplayBuffer\`. Each takes turns of ${results.seconds} s in one run, after 0.3 s that do not count. The best of ${results.rounds} turns counts, and the
-least of their worst calls. Without writers, both still take their locks.
+least of their worst calls. Without writers, both still take their locks. The last column is the machine's own: the longest gap of as many threads that only
+read the clock, the least of as many turns. A learner waits for its own gaps, and for those of the thread that has the lock.
 
 ${rowsOf(results)}
 

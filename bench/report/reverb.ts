@@ -11,8 +11,8 @@ import { digits, table } from "../_section.ts";
 export interface ReverbRow {
   readonly name: string;
   readonly unit: string;
-  /** So many times better ours is to be. */
-  readonly floor: number;
+  /** So many times better ours is to be; nothing where it is the machine's figure, not the servers'. */
+  readonly floor?: number | undefined;
   /** Less is better. */
   readonly isCost: boolean;
   readonly reverb: number;
@@ -43,7 +43,7 @@ export function render(text: string): string {
     readable(reverb, unit),
     readable(ours, unit),
     `${(isCost ? reverb / ours : ours / reverb).toFixed(2)}×`,
-    `${floor}×`,
+    floor === undefined ? "" : `${floor}×`,
   ]);
   return `## Our server beside Reverb's
 
@@ -53,7 +53,8 @@ The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers
 run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
 columns say how many times better ours is, and how many times is wanted. Memory is what the server's process grew by over ${
     results.items.toLocaleString("en-US")
-  } items. The worst call is the longest of a turn beside two writers, and the least of the turns counts.
+  } items. The worst call is the longest of a turn beside two writers, and the least of the turns counts. The
+last of them call a server that serves nobody else, while the writers keep another one busy: what remains is the machine's part.
 
 ${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "wanted"], rows)}
 `;
