@@ -128,8 +128,8 @@ export abstract class MethodCall implements CallHandler {
   }
 
   /** @inheritDoc */
-  onCancel(): void {
-    this.#close(Status.cancelled);
+  onCancel(status: number): void {
+    this.#close(status);
   }
 
   /** Sends what is ready, if the call is not over. */

@@ -25,8 +25,11 @@ export interface CallHandler {
   onMessage(message: Uint8Array): void;
   /** The client sends no more messages. */
   onHalfClose(): void;
-  /** The call is over without `finish()`: the client cancelled it, its deadline passed, or the connection ended. Nothing can be sent. */
-  onCancel(): void;
+  /**
+   * The call is over without `finish()`. By CANCELLED: the client cancelled it, or the connection ended. By another status: its deadline passed,
+   * or what came was too much or too slow. Nothing can be sent.
+   */
+  onCancel(status: number): void;
   /** What waited in the call is with the connection now, so you can send more. */
   onDrain?(): void;
 }
@@ -353,7 +356,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   onReset(): void {
     if (this.isOver) return;
     this.#end();
-    this.#handler?.onCancel();
+    this.#handler?.onCancel(Status.cancelled);
   }
 
   onDrain(): void {
@@ -373,7 +376,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #fail(status: number, message: string): void {
     if (this.isOver) return;
     try {
-      this.#handler?.onCancel();
+      this.#handler?.onCancel(status);
     } catch (error) {
       this.#onError?.(error);
     }

@@ -159,6 +159,9 @@ Deno.test("clients that stop within large messages starve nobody, and their byte
   assertEquals((await good.receive(3000))?.["keys"], [1n]);
   const endings = await Promise.all(greedy.map(({ ending }) => ending));
   assertEquals(endings.map(({ code }) => code), [14, 14, 14]);
+  // The metrics say so, too.
+  const sentBack = site.server.figures().calls.find(({ code }) => code === 14);
+  assertEquals(sentBack, { method: "InsertStream", code: 14, count: 3 });
   assert(endings.some(({ message }) => message.includes("the server has no room for")));
   // One that stops gets UNAVAILABLE, and its connection stays.
   const stuck = site.connection.open("InsertStream");

