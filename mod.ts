@@ -3,7 +3,7 @@
  * batches of short sequences. When it is full, it forgets ended episodes whole, and the oldest steps of open ones. You choose the rule
  * that draws and the rule that forgets, or write your own.
  *
- * What you need every day is here. There are six more entry points:
+ * What you need every day is here. There are more entry points:
  *
  * - `@exrp/replay/returns`: targets and advantages: `gae()`, `vtrace()`, `retrace()`, `nStepReturn()` and others. They work without a
  *   replay.
@@ -12,9 +12,13 @@
  * - `@exrp/replay/stats`: `statsSvg()`, a picture of what a learner sees, and the types of `stats()`.
  * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
+ * - `@exrp/replay/actors`: `ActorWriter` and `Broadcast`, which actors in Workers need.
+ * - `@exrp/replay/envs`: small environments to try a learner on, such as `CartPole`.
+ * - `@exrp/replay/tables`, `@exrp/replay/server` and `@exrp/replay/reverb`: tables of items, a server of them for Reverb's clients, and
+ *   a client of such servers.
  *
- * The import does nothing and needs no permission. {@linkcode ExperienceReplay.create} opens the kernel, which needs the permission
- * `--allow-ffi=<path of the kernel>`.
+ * The import does nothing and needs no permission. {@linkcode ExperienceReplay.create} opens the kernel. It takes the native one where it
+ * has Deno's permissions for it, and else WebAssembly, which needs none. `replay.describe().backend` names the missing flags.
  *
  * @example
  * ```ts

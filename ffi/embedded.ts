@@ -115,12 +115,17 @@ function cacheFolder(): string {
     : absolute("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
   if (caches !== undefined) return `${caches}/exrp`;
   const names = os === "windows"
-    ? "LOCALAPPDATA"
+    ? ["LOCALAPPDATA"]
     : os === "darwin"
-    ? "HOME"
-    : "XDG_CACHE_HOME,HOME";
+    ? ["HOME"]
+    : ["XDG_CACHE_HOME", "HOME"];
+  const all = [FOLDER_VARIABLE, ...names];
+  const unknown = "this package's kernel must be unpacked, but no cache folder is known";
+  if (all.every((each) => isAllowed({ name: "env", variable: each }))) {
+    throw missing(`${unknown}: no absolute path is in ${names.join(" or ")}; ${FOLDER_HINT}`);
+  }
   throw missingPermission(
-    `this package's kernel must be unpacked, but no cache folder is known: run deno with --allow-env=${FOLDER_VARIABLE},${names}, or ${FOLDER_HINT}`,
+    `${unknown}: run deno with --allow-env=${all.join()}, or ${FOLDER_HINT}`,
     ["--allow-env", ...missingFlags()],
   );
 }

@@ -229,8 +229,10 @@ function namedPlace(kernelPath: string | URL | undefined): Place | undefined {
 
 /** The build of a clone; undefined where this library was not loaded from files. */
 function localPlace(): Place | undefined {
-  if (!import.meta.url.startsWith("file:")) return undefined;
-  const local = new URL(`../zig-out/lib/${libraryName()}`, import.meta.url);
+  // A name of its own: bundlers look for the files that stand beside `import.meta.url` in `new URL()`, and webpack fails without them.
+  const here = import.meta.url;
+  if (!here.startsWith("file:")) return undefined;
+  const local = new URL(`../zig-out/lib/${libraryName()}`, here);
   return { path: pathOf("the local build", local), origin: "the local build" };
 }
 

@@ -242,7 +242,7 @@ function paceSizeText(records: boolean, asked: number, other: number, band: numb
 function notSharableText(reason: number): string {
   switch (reason) {
     case abi.EXRP_SHARE_NO_THREADS:
-      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own; run the native kernel: in Deno with --allow-ffi";
+      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own; run the native kernel: in Deno with --allow-env, --allow-read, --allow-write and --allow-ffi";
     case abi.EXRP_SHARE_LOADING:
       return "a shared replay loads no snapshot; load it before you share the replay";
     default:
@@ -269,7 +269,7 @@ function wasmMemoryText(operation: string, needed: number): string {
     : ["the call needs", "; nothing has changed"];
   return `${what} ${
     bytesText(needed)
-  } more, but all replays on WebAssembly together can have up to 4 GiB, or less where the system gives less${changes}; dispose replays that you no longer need, take a smaller capacity, or run the native kernel: in Deno with --allow-ffi`;
+  } more, but all replays on WebAssembly together can have up to 4 GiB, or less where the system gives less${changes}; dispose replays that you no longer need, take a smaller capacity, or run the native kernel: in Deno with --allow-env, --allow-read, --allow-write and --allow-ffi`;
 }
 
 /** What `needed` bytes are for, what there is (0: the system has refused them), and which options make it less. */

@@ -401,7 +401,7 @@ async function openModule(): Promise<WasmKernel> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `there is no WebAssembly kernel: prebuilt/wasm32.ts can't be imported (${reason}); in a clone, make it with \`deno task build\``,
+      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${reason}); in a clone, make it with \`deno task build\``,
       { cause: error },
     );
   }
@@ -420,7 +420,9 @@ async function openModule(): Promise<WasmKernel> {
   const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
   const found = digest === undefined ? sha256 : toHex(new Uint8Array(digest));
   if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
-  const path = new URL("../prebuilt/wasm32.ts", import.meta.url).href;
+  // Bundlers look for the files that `new URL()` has beside `import.meta.url`, and this one may be inside the bundle.
+  const here = import.meta.url;
+  const path = new URL(`../prebuilt/wasm32.${here.endsWith(".js") ? "js" : "ts"}`, here).href;
   return { path, symbols: await instantiateWasm(bytes) };
 }
 

@@ -114,7 +114,7 @@ export interface CreateOptions<
    */
   readonly kernelCache?: string | URL;
   /**
-   * Which kernel runs: `"native"`, which is the fastest and in Deno needs `--allow-ffi`, or `"wasm"`, which needs no permission and runs on
+   * Which kernel runs: `"native"`, which is the fastest and needs permissions of Deno, or `"wasm"`, which needs no permission and runs on
    * every platform. Both give the same batches. With `"auto"`, the default, the native kernel runs where it may, else WebAssembly.
    */
   readonly backend?: "auto" | "native" | "wasm";

@@ -159,6 +159,17 @@ async function placeKernels(source: string, folder: string): Promise<void> {
   await Deno.writeTextFile(path, text.replace('"../prebuilt/targets.js"', `"${KERNELS}"`));
 }
 
+/** Lets the compiler know, at every entry point, the names in the types that its default library lacks. */
+async function nameLibraries(folder: string, entries: readonly string[]): Promise<void> {
+  const references = ["esnext.disposable", "esnext.float16"].map((lib) =>
+    `/// <reference lib="${lib}" />\n`
+  );
+  for (const entry of entries) {
+    const path = join(folder, entry.replace(/\.ts$/, ".d.ts"));
+    await Deno.writeTextFile(path, references.join("") + await Deno.readTextFile(path));
+  }
+}
+
 /** Lets the types of a folder name nothing of Deno's, which their users need not know. */
 async function hideDeno(folder: string): Promise<void> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
@@ -224,6 +235,7 @@ export async function makeNpmPackage(
   await Deno.mkdir(join(out, "package", "prebuilt"), { recursive: true });
   await placeKernels(prebuilt, join(out, "package"));
   await leanFolder(join(out, "package"));
+  await nameLibraries(join(out, "package"), Object.values(manifest.exports));
   const tooLarge = sizeFaults(await sizesIn(join(out, "package")));
   if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);
 }

@@ -1,5 +1,6 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
 import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_npm.ts";
@@ -177,6 +178,22 @@ withRuntimes(
 );
 
 withRuntimes(
+  "no module looks for a file beside itself in the way that bundlers follow",
+  async () => {
+    // Webpack takes such a file for an asset, and makes no bundle where it is not there.
+    await using folder = await installed();
+    const root = folder.at("node_modules", name);
+    const modules = readdirSync(root, { recursive: true }).map(String)
+      .filter((file) => file.endsWith(".js"));
+    assert(modules.length > 100);
+    for (const file of modules) {
+      const text = await Deno.readTextFile(join(root, file));
+      assert(!/new URL\((?:[^()]|\([^()]*\))*import\.meta\.url/.test(text), file);
+    }
+  },
+);
+
+withRuntimes(
   "a bundle for the browser needs no Node module, and has only what was asked for",
   async (path) => {
     await using folder = await installed();
@@ -344,21 +361,23 @@ const actions: Float32Array = batch.action;
 export { actions, states };
 `,
     );
+    const lib = ["es2022", "dom", "dom.asynciterable"];
     for (
       const how of [
-        { module: "nodenext" },
-        { module: "node16" },
-        { module: "esnext", moduleResolution: "bundler" },
+        { module: "nodenext", lib: ["esnext", "dom", "dom.asynciterable"] },
+        { module: "nodenext" }, // the compiler's own target and library
+        { module: "node16", target: "es2022", lib },
+        { module: "esnext", moduleResolution: "bundler", target: "es2022", lib },
       ]
     ) {
       const compilerOptions = {
-        ...{ ...how, target: "es2022", lib: ["esnext", "dom", "dom.asynciterable"] },
+        ...how,
         ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
         ...{ noImplicitOverride: true, noPropertyAccessFromIndexSignature: true },
         ...{ noEmit: true, types: [], skipLibCheck: false },
       };
       await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
-      ended(`tsc, ${how.module}`, await folder.run(path.node24, [path.tsc, "-p", "."]));
+      ended(`tsc, ${JSON.stringify(how)}`, await folder.run(path.node24, [path.tsc, "-p", "."]));
     }
   },
 );

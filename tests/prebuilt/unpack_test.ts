@@ -108,6 +108,16 @@ Deno.test("without the environment and without the option, the error names both"
   assertStringIncludes(out, "option kernelCache");
 });
 
+Deno.test("where the environment names no folder, no permission is said to be missing", async () => {
+  await using packed = await Packed.from(kernels);
+  const env = { HOME: "", XDG_CACHE_HOME: "", LOCALAPPDATA: "" };
+  const { out } = await packed.run(program(), { env });
+  assertMatch(out, /^ReplayError kernel-missing: .* no cache folder is known: no absolute path is/);
+  assertStringIncludes(out, "option kernelCache");
+  const any = await packed.run(anyKernel(), { env });
+  assertMatch(any.out, /^wasm: .* no absolute path is in /);
+});
+
 Deno.test({
   name: "the folder by default is that of the system's caches",
   ignore: Deno.build.os !== "linux",
