@@ -77,6 +77,7 @@ export async function listenByNode(hostname: string, port: number): Promise<Sock
     close(): void {
       isClosed = true;
       server.close();
+      for (const socket of accepted.splice(0)) socket.close();
       wake?.();
     },
     async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {

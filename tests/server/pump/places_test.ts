@@ -200,4 +200,17 @@ for (const [platform, listen] of Object.entries(platforms)) {
     for (const client of [idle, next]) client.close();
     await pump.stop(0);
   });
+
+  Deno.test(`${platform}: a socket that nobody took yet is closed with the port`, async () => {
+    const server = await listen(hostname, 0);
+    const socket = await Deno.connect({ hostname, port: server.port });
+    await new Promise((done) => setTimeout(done, 50));
+    server.close();
+    const late = new Promise<number>((done) => setTimeout(done, 2000, -1));
+    assertEquals(
+      await Promise.race([socket.read(new Uint8Array(9)).catch(() => null), late]),
+      null,
+    );
+    socket.close();
+  });
 }
