@@ -39,6 +39,9 @@ export interface EmbeddedKernel {
   readonly why: string;
 }
 
+const AGAIN =
+  "load the package again: by `deno cache --reload`, or by npm where it lies in node_modules";
+
 /** Names the cache folder where the environment may be read. */
 const FOLDER_VARIABLE = "EXRP_CACHE";
 const FOLDER_HINT =
@@ -209,14 +212,12 @@ async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
     if (found === kernel.sha256) return bytes;
   } catch (error) {
     throw missing(
-      `this package's kernel for ${machine} could not be loaded: ${
-        reason(error)
-      }; load the package again with \`deno cache --reload\``,
+      `this package's kernel for ${machine} could not be loaded: ${reason(error)}; ${AGAIN}`,
       error,
     );
   }
   throw missing(
-    `this package's kernel for ${machine} has the SHA-256 ${found}, but it must be ${kernel.sha256}; load the package again with \`deno cache --reload\``,
+    `this package's kernel for ${machine} has the SHA-256 ${found}, but it must be ${kernel.sha256}; ${AGAIN}`,
   );
 }
 

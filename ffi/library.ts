@@ -75,8 +75,15 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
   const cache = kernelCache === undefined ? undefined : pathOf("kernelCache", kernelCache);
   const named = namedPlace(options.kernelPath);
   if (named !== undefined) return nativeKernel(named, true);
+  if (!canOpenNative) {
+    const reason = "only Deno can open a native kernel";
+    if (backend === "auto") return await wasmKernel(reason);
+    throw new ReplayError(
+      "kernel-missing",
+      `${why} is "native", but ${reason}; take "wasm", or "auto", which takes what can run`,
+    );
+  }
   if (backend === "native") return await foundKernel(cache, true);
-  if (!canOpenNative) return await wasmKernel("only Deno can open a native kernel");
   try {
     return await foundKernel(cache, false);
   } catch (error) {

@@ -401,7 +401,7 @@ async function openModule(): Promise<WasmKernel> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${reason}); in a clone, make it with \`deno task build\``,
+      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${reason}); load the package again, or make it in a clone with \`deno task build\``,
       { cause: error },
     );
   }

@@ -174,6 +174,17 @@ withRuntimes(
       const ran = await folder.run(path[runtime], ["pure.js"]);
       assertStrictEquals(ran.stdout.trim(), "function 111101110010", runtime);
     }
+    // No path is named that nobody gave.
+    await folder.write(
+      "native.js",
+      `import { ExperienceReplay, float32 } from "${name}";
+    await ExperienceReplay.create({ capacity: 9, state: float32(), backend: "native" })
+      .catch((error) => console.log(error.code, error.message));`,
+    );
+    assertStrictEquals(
+      (await folder.run(path.node20, ["native.js"])).stdout.trim(),
+      'kernel-missing the option backend is "native", but only Deno can open a native kernel; take "wasm", or "auto", which takes what can run',
+    );
   },
 );
 
