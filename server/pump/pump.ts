@@ -161,10 +161,12 @@ export class Pump {
         return;
       } catch (error) {
         if (this.#isStopping) return;
-        if (!isFailing) this.#options.onError?.(error);
-        isFailing = true;
+        // Some systems tell of a client that left while it waited. The next one need not wait for it.
+        const isLeft = isLeaving(error);
+        if (!isLeft && !isFailing) this.#options.onError?.(error);
+        isFailing ||= !isLeft;
         if (isOutOfFiles(error)) this.#dropIdle();
-        await new Promise((resolve) => setTimeout(resolve, acceptPauseMs));
+        await new Promise((resolve) => setTimeout(resolve, isLeft ? 0 : acceptPauseMs));
       }
     }
   }

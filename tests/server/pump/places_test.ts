@@ -201,6 +201,28 @@ for (const [platform, listen] of Object.entries(platforms)) {
     await pump.stop(0);
   });
 
+  Deno.test(`${platform}: clients that leave before they are taken do not hold up the next one, and are no error`, async () => {
+    const real = await listen(hostname, 0);
+    let left = 50;
+    const server: SocketServer = {
+      port: real.port,
+      close: () => real.close(),
+      async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
+        if (left-- > 0) throw Object.assign(new Error("aborted"), { code: "ECONNABORTED" });
+        yield* real;
+      },
+    };
+    const errors: unknown[] = [];
+    const start = performance.now();
+    const pump = await serve(9, 60_000, server, (error) => errors.push(error));
+    const client = new Client(pump.port);
+    assertEquals(await client.call(), "0");
+    assert(performance.now() - start < 2500, `${performance.now() - start} ms`);
+    assertEquals(errors, []);
+    client.close();
+    await pump.stop(0);
+  });
+
   Deno.test(`${platform}: a socket that nobody took yet is closed with the port`, async () => {
     const server = await listen(hostname, 0);
     const socket = await Deno.connect({ hostname, port: server.port });
