@@ -243,8 +243,6 @@ Deno.test("the open episodes of one who leaves end as truncated, and those of ot
 });
 
 Deno.test("very many open episodes of one who leaves end faster than they were recorded", async () => {
-  using replay = await ExperienceReplay.create({ capacity: 2 ** 20, state: float32() });
-  const other = await ExperienceReplay.attach(replay.share(), { state: float32() });
   const [groups, size] = [32, 4096];
   const state = new Float32Array(size);
   const steps = {
@@ -252,17 +250,24 @@ Deno.test("very many open episodes of one who leaves end faster than they were r
     action: new Int32Array(size),
     terminated: new Uint8Array(size),
   };
-  const began = performance.now();
-  for (let group = 0; group < groups; group++) {
-    const episodes = Float64Array.from(state, () => other.newEpisode());
-    other.recordBatch(episodes, steps);
+  // Other work on the machine makes single figures larger, so the least of each counts.
+  let [ending, recording] = [Infinity, Infinity];
+  for (let round = 0; round < 3; round++) {
+    using replay = await ExperienceReplay.create({ capacity: 2 ** 20, state: float32() });
+    const other = await ExperienceReplay.attach(replay.share(), { state: float32() });
+    const began = performance.now();
+    for (let group = 0; group < groups; group++) {
+      const episodes = Float64Array.from(state, () => other.newEpisode());
+      other.recordBatch(episodes, steps);
+    }
+    const recorded = performance.now();
+    other[Symbol.dispose]();
+    const ended = performance.now();
+    assertStrictEquals(replay.recordCount, groups * size);
+    assertStrictEquals(replay.episode(groups * size - 1).ending, "truncated");
+    ending = Math.min(ending, ended - recorded);
+    recording = Math.min(recording, recorded - began);
   }
-  const recorded = performance.now();
-  other[Symbol.dispose]();
-  const ended = performance.now();
-  assertStrictEquals(replay.recordCount, groups * size);
-  assertStrictEquals(replay.episode(groups * size - 1).ending, "truncated");
-  const [ending, recording] = [ended - recorded, recorded - began];
   assert(ending < recording, `ending took ${ending} ms, and recording ${recording} ms`);
 });
 
