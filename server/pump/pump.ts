@@ -81,6 +81,9 @@ const idleMinMs = 5000;
 /** How long the pump waits where the system gives no socket. */
 const acceptPauseMs = 100;
 
+/** How often it says so, at most. */
+const acceptReportMs = 60_000;
+
 /** Listens, and serves connections until it is stopped. */
 export class Pump {
   readonly #server: SocketServer;
@@ -151,20 +154,19 @@ export class Pump {
 
   /** Accepts until the pump stops. Where the system gives no socket, it tries again soon: those who wait are not lost. */
   async #accept(): Promise<void> {
-    let isFailing = false;
+    let reportedAt = -Infinity;
     while (!this.#isStopping) {
       try {
-        for await (const socket of this.#server) {
-          isFailing = false;
-          this.#take(socket);
-        }
+        for await (const socket of this.#server) this.#take(socket);
         return;
       } catch (error) {
         if (this.#isStopping) return;
         // Some systems tell of a client that left while it waited. The next one need not wait for it.
         const isLeft = isLeaving(error);
-        if (!isLeft && !isFailing) this.#options.onError?.(error);
-        isFailing ||= !isLeft;
+        if (!isLeft && performance.now() - reportedAt >= acceptReportMs) {
+          reportedAt = performance.now();
+          this.#options.onError?.(error);
+        }
         if (isOutOfFiles(error)) this.#dropIdle();
         await new Promise((resolve) => setTimeout(resolve, isLeft ? 0 : acceptPauseMs));
       }
