@@ -200,11 +200,19 @@ async function look(
 /** A kernel's bytes, out of its module. */
 async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
   const { start, size, packedSize } = kernel;
+  let expander: TransformStream<Bytes, Bytes>;
+  try {
+    expander = new DecompressionStream("brotli" as CompressionFormat);
+  } catch (error) {
+    throw missing(
+      `this package's kernel is compressed by Brotli, which Deno ${Deno.version.deno} does not expand; take Deno 2.7 or later`,
+      error,
+    );
+  }
   let found: string;
   try {
     const { memory } = await kernel.load();
     const compressed = new Uint8Array(memory.buffer).slice(0, packedSize);
-    const expander = new DecompressionStream("brotli" as CompressionFormat);
     const stream = new Blob([compressed]).stream().pipeThrough(expander);
     const all = new Uint8Array(await new Response(stream).arrayBuffer());
     const bytes = all.subarray(start, start + size);

@@ -5,7 +5,16 @@
  */
 
 import type { Column, Columns, KeptColumn } from "./columns.ts";
-import type { AnySchema, ColumnOf, CompactOf, ExtrasOf, Schema, StackOf } from "./schema.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  CompactOf,
+  ExtrasOf,
+  Known,
+  known,
+  Schema,
+  StackOf,
+} from "./schema.ts";
 
 /** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` for a column of {@linkcode every}. */
 export type BatchColumnShape<C extends Column> = C extends KeptColumn
@@ -36,6 +45,8 @@ export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
 
 /** The shapes of the parts of a {@linkcode Batch}. */
 export interface BatchShape<S extends Schema = AnySchema> {
+  /** The type of the shapes; only for TypeScript. Without it, TypeScript 5 takes no batch where any batch will do. */
+  readonly [known]?: Known<S>;
   /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;
   /** `[batch, length, ...shape]` */

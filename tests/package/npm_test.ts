@@ -7,6 +7,7 @@ import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_np
 import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { inChromium, Site } from "../browser/_chromium.ts";
+import { run } from "../../tools/_repository.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 import { installRuntimes, npm } from "../../tools/_runtimes.ts";
 
@@ -392,6 +393,51 @@ export { actions, states };
     }
   },
 );
+
+/** The oldest compiler whose library has `Float16Array`. */
+const OLD_COMPILER = "npm:typescript@5.8.3";
+const { success: hasOldCompiler } = await run([
+  Deno.execPath(),
+  "cache",
+  "--no-lock",
+  OLD_COMPILER,
+]);
+
+Deno.test({
+  name: `TypeScript 5.8 takes what is of one replay where any will do${
+    hasOldCompiler ? "" : " (skipped: it can't be fetched)"
+  }`,
+  ignore: !hasOldCompiler || typeof runtimes !== "object",
+  fn: async () => {
+    await using folder = await installed();
+    await folder.write(
+      "main.ts",
+      `import type * as any from "${name}";
+import { ExperienceReplay, float32, prioritized } from "${name}";
+using replay = await ExperienceReplay.create({ capacity: 10, state: float32(4) });
+const selector = replay.newPickSelector(prioritized());
+const batch = replay.getBatch(2, selector);
+replay.setPriority(selector, batch, new Float32Array(2));
+type S = typeof replay extends ExperienceReplay<infer X> ? X : never;
+declare const drained: any.Drained<S>;
+export const all: [any.ExperienceReplay, any.Selector, any.Batch, any.Drained] = [replay, selector, batch, drained];
+`,
+    );
+    const compilerOptions = { module: "nodenext", target: "es2022", strict: true, noEmit: true };
+    await folder.write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+    const args = [
+      "run",
+      "--allow-all",
+      "--no-lock",
+      "--no-config",
+      `${OLD_COMPILER}/tsc`,
+      "-p",
+      ".",
+    ];
+    const { success, stdout, stderr } = await run([Deno.execPath(), ...args], { cwd: folder.path });
+    assert(success, stdout + stderr);
+  },
+});
 
 Deno.test("package.json names a module and its types for each entry point", () => {
   const { exports, sideEffects } = JSON.parse(JSON.stringify(packageJson(manifest)));

@@ -207,6 +207,25 @@ Deno.test("a module of the package that was changed is refused, and nothing of i
   }
 });
 
+Deno.test("a Deno that does not expand Brotli is told which one does", async () => {
+  await using packed = await Packed.from(kernels);
+  const cache = await packed.newCache();
+  // As Deno before 2.7 has it.
+  const old = `globalThis.DecompressionStream = class extends DecompressionStream {
+  constructor(format: CompressionFormat) {
+    if (format as string === "brotli") throw new TypeError("no format");
+    super(format);
+  }
+};
+`;
+  const env = { EXRP_CACHE: cache };
+  const native = await packed.run(old + program(), { env });
+  assertMatch(native.out, /^ReplayError kernel-missing: .* Brotli, .* take Deno 2\.7 or later$/);
+  const any = await packed.run(old + anyKernel(), { env });
+  assertMatch(any.out, /^wasm: .* Brotli, /);
+  assertEquals(await namesIn(cache), []);
+});
+
 Deno.test("a WebAssembly kernel that was changed is refused, and the error says how it differs", async () => {
   const changes: [string, (text: string) => string, RegExp][] = [
     [
