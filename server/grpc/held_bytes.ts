@@ -5,7 +5,8 @@
  * that is too little, the call that holds most, of the connection that holds most, goes first. If it can't, or another one does already, it
  * gives way. So:
  * - Messages always come in, however many calls hold bytes: nothing but its own client holds up the call that goes first, and after its
- *   message another one follows. A client that brings its message too slowly ends its turn (`Holder.tick`).
+ *   message another one follows. A client that brings its message too slowly ends its turn (`Holder.tick`). It is no promise to each client:
+ *   a few that stall within the largest messages may take many turns, one after the other.
  * - Of n connections that hold bytes, one that holds at most the n-th part of the shared bytes never gives way, whatever the others do: what
  *   all hold is more than the whole then, so the largest holds more than the n-th part. One connection alone may hold all.
  *

@@ -269,12 +269,27 @@ class Link {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#lingerTimer);
-    this.#connection?.close();
+    // The socket is first: a connection may have no memory for its last words.
     this.#socket.close();
+    try {
+      this.#connection?.close();
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
     this.#wake();
   }
 
+  /** Counts the time. An error ends this connection only. */
   tick(ms: number): void {
+    try {
+      this.#tick(ms);
+    } catch (error) {
+      this.#report(error);
+      this.close();
+    }
+  }
+
+  #tick(ms: number): void {
     const { handshakeMs = 10_000, stallMs = 80_000 } = this.#options;
     this.#openMs += ms;
     if (this.#connection !== undefined) this.#connection.tick(ms);

@@ -354,3 +354,30 @@ Deno.test("listen() takes the sockets of this platform, and refuses a port that 
   await pump.stop();
   await pump.stop();
 });
+
+for (const platform of ["Deno's sockets", "Node's sockets"] as const) {
+  Deno.test(`${platform}: a connection that fails as it counts the time, and as it closes, ends alone`, async () => {
+    const errors: unknown[] = [];
+    const fail = (what: string) => (): never => {
+      throw new Error(what);
+    };
+    let made = 0;
+    const pump = await listen(platform, {
+      tickMs: 20,
+      onError: (error) => errors.push(error),
+      accept: (onOutput) => {
+        const connection = connectionOf(onOutput);
+        if (made++ > 0) return connection;
+        return Object.assign(connection, { tick: fail("no tick"), close: fail("no last words") });
+      },
+    });
+    const first = http2.connect(`http://${host}:${pump.port}`);
+    first.on("error", () => {});
+    await new Promise((resolve) => first.once("close", resolve));
+    const second = http2.connect(`http://${host}:${pump.port}`);
+    assertEquals((await call(second, "/echo", [word(7)])).status, "0");
+    second.destroy();
+    await pump.stop(0);
+    assertEquals(errors.slice(0, 2), [new Error("no tick"), new Error("no last words")]);
+  });
+}
