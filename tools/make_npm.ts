@@ -19,8 +19,9 @@ const usage = `deno task npm [OPTION]
 
 Makes the npm package. Pack it with \`npm pack build/npm/package\`, or publish it with \`npm publish build/npm/package\`.
 
-  --out=DIR   where it goes: build/npm by default, with the package in DIR/package
-  --help      prints this`;
+  --out=DIR          where it goes: build/npm by default, with the package in DIR/package
+  --repository=URL   the address of the repository, which npm compares when a release is published
+  --help             prints this`;
 
 /** The compiler: the version that this Deno has, too. */
 const TYPESCRIPT = "npm:typescript@6.0.3";
@@ -65,8 +66,8 @@ function dependencies({ imports }: Manifest): Record<string, string> {
   }));
 }
 
-/** The package.json of the package. */
-export function packageJson(manifest: Manifest): object {
+/** The package.json of the package, which names the address of its repository where one is given. */
+export function packageJson(manifest: Manifest, repository?: string): object {
   const { name, version, license, exports } = manifest;
   const entry = (path: string): object => ({
     types: path.replace(/\.ts$/, ".d.ts"),
@@ -78,6 +79,10 @@ export function packageJson(manifest: Manifest): object {
     description: "Experience replay for reinforcement learning, with a native kernel",
     keywords: ["reinforcement-learning", "experience-replay", "replay-buffer", "deno", "wasm"],
     license,
+    // npm refuses the provenance of a package that does not name the repository it was built from.
+    ...repository === undefined
+      ? {}
+      : { repository: { type: "git", url: `git+${repository}.git` } },
     type: "module",
     sideEffects: false,
     engines: { node: `>=${NODE_MIN}` },
@@ -185,11 +190,13 @@ async function hideDeno(folder: string): Promise<void> {
  * Makes the package in `out/package`.
  *
  * @param kernels The folder of the kernels that it carries, as `deno task prebuild` writes it.
+ * @param repository The address of the repository, such as `https://github.com/name/of-it`.
  * @throws {Error} When the files are no package, or the compiler finds something wrong.
  */
 export async function makeNpmPackage(
   out: string,
   kernels: string = inRepository("prebuilt"),
+  repository?: string,
 ): Promise<void> {
   const manifest = await readManifest();
   if (await exists(out)) await Deno.remove(out, { recursive: true });
@@ -212,7 +219,7 @@ export async function makeNpmPackage(
   );
   if (!installed.success) throw new Error(installed.stdout + installed.stderr);
   await json("tsconfig.json", { compilerOptions, include: ["source/**/*.ts"] });
-  await json("package/package.json", packageJson(manifest));
+  await json("package/package.json", packageJson(manifest, repository));
   const compile = async (...options: string[]): Promise<void> => {
     const { stdout, stderr } = await run([
       ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-read", "--allow-write"],
@@ -241,11 +248,14 @@ export async function makeNpmPackage(
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const options = readArguments(args, { out: { type: "string" } }, usage);
+  const options = readArguments(args, {
+    out: { type: "string" },
+    repository: { type: "string" },
+  }, usage);
   if (typeof options === "number") return options;
   const out = resolve(options.out ?? inRepository("build", "npm"));
   try {
-    await makeNpmPackage(out);
+    await makeNpmPackage(out, undefined, options.repository);
     console.log(`npm: the package is in ${join(out, "package")}`);
     return 0;
   } catch (error) {

@@ -444,6 +444,8 @@ Deno.test("package.json names a module and its types for each entry point", () =
   assertEquals(exports["./envs"], { types: "./envs/mod.d.ts", default: "./envs/mod.js" });
   assertEquals(Object.keys(exports), [...Object.keys(manifest.exports), "./package.json"]);
   assertStrictEquals(sideEffects, false);
+  const { repository } = Object(packageJson(manifest, "https://example.org/name/of-it"));
+  assertStrictEquals(repository.url, "git+https://example.org/name/of-it.git");
 });
 
 Deno.test("the compiler's errors count, but for the names of Deno", () => {

@@ -16,6 +16,11 @@ Deno.test("the release workflow is well formed, and its actions are pinned to co
   }
 });
 
+Deno.test("the npm package names the repository, without which npm refuses its provenance", () => {
+  assertMatch(workflow, /npm publish .*--provenance/);
+  assertMatch(workflow, /deno task npm "--repository=\$GITHUB_SERVER_URL\/\$GITHUB_REPOSITORY"/);
+});
+
 Deno.test("the linter finds an unknown runner, permission, output and action", async () => {
   const changed = [
     ["runs-on: ubuntu-24.04", "runs-on: ubuntu-99.04", /label "ubuntu-99.04" is unknown/],
