@@ -82,3 +82,19 @@ function mayBePublished(file: string): boolean {
   if (!/\.(ts|md)$/.test(file) || /(_test|_bench)\.ts$/.test(file)) return false;
   return !/^(tests|bench|tools|examples|docs|kernel)\//.test(file);
 }
+
+/**
+ * The README of the package: `docs/package_readme.md`, whose links lead into the repository. A package has no other page.
+ *
+ * @param repository The address of the repository, such as `https://github.com/name/of-it`. Without it, links become plain text.
+ */
+export async function packageReadme(
+  { version }: Manifest,
+  repository: string | undefined,
+): Promise<string> {
+  const text = await Deno.readTextFile(inRepository("docs", "package_readme.md"));
+  return text.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, label: string, link: string) => {
+    if (repository === undefined) return label;
+    return `[${label}](${new URL(link, `${repository}/blob/v${version}/docs/`).href})`;
+  });
+}

@@ -16,6 +16,7 @@ import {
   libraryPackages,
   listPublished,
   type Manifest,
+  packageReadme,
   readManifest,
   sizeFaults,
 } from "./_package.ts";
@@ -25,8 +26,9 @@ const usage = `deno task jsr [OPTION]
 
 Makes the package for JSR, and checks it. Publish it by \`deno publish\` in its folder.
 
-  --out=DIR   where it goes: build/jsr by default
-  --help      prints this`;
+  --out=DIR          where it goes: build/jsr by default
+  --repository=URL   the address of the repository, where the links of the package's README lead; without it, it has none
+  --help             prints this`;
 
 /** The module whose numbers are written where they are used. */
 const HEADER = "ffi/symbols.ts";
@@ -97,11 +99,16 @@ export async function checkJsrPackage(out: string): Promise<void> {
  * Makes the package in `out`, and returns the bytes of each file.
  *
  * @param kernels The folder of the kernels that it carries, as `deno task prebuild` writes it. Where it is missing, it has none.
+ * @param repository The address of the repository, where the links of the README lead.
  * @throws {Error} When the files are no package, or when it is too large, or when a check finds something wrong.
  */
 export async function makeJsrPackage(
   out: string,
-  { kernels = inRepository("prebuilt"), check = true }: { kernels?: string; check?: boolean } = {},
+  { kernels = inRepository("prebuilt"), check = true, repository: address }: {
+    kernels?: string;
+    check?: boolean;
+    repository?: string | undefined;
+  } = {},
 ): Promise<ReadonlyMap<string, number>> {
   const manifest = await readManifest();
   const files = (await listPublished()).filter((file) =>
@@ -125,6 +132,10 @@ export async function makeJsrPackage(
   for (const file of files) {
     if (file === HEADER) {
       await write(file, rest);
+      continue;
+    }
+    if (file === "README.md") {
+      await write(file, await packageReadme(manifest, address));
       continue;
     }
     const text = await Deno.readTextFile(inRepository(file));
@@ -160,11 +171,15 @@ export async function makeJsrPackage(
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const options = readArguments(args, { out: { type: "string" } }, usage);
+  const options = readArguments(
+    args,
+    { out: { type: "string" }, repository: { type: "string" } },
+    usage,
+  );
   if (typeof options === "number") return options;
   const out = resolve(options.out ?? inRepository("build", "jsr"));
   try {
-    const sizes = await makeJsrPackage(out);
+    const sizes = await makeJsrPackage(out, { repository: options.repository });
     const sum = (isCounted: (file: string) => boolean): number =>
       [...sizes].reduce((bytes, [file, each]) => bytes + (isCounted(file) ? each : 0), 0);
     const kernels = sum((file) => file.startsWith("prebuilt/"));

@@ -200,13 +200,13 @@ export async function makeNpmPackage(
 ): Promise<void> {
   const manifest = await readManifest();
   if (await exists(out)) await Deno.remove(out, { recursive: true });
-  await makeJsrPackage(join(out, "source"), { kernels, check: false });
+  await makeJsrPackage(join(out, "source"), { kernels, check: false, repository });
   const prebuilt = join(out, "source", "prebuilt");
   await Deno.mkdir(prebuilt, { recursive: true });
   await Deno.writeTextFile(join(prebuilt, "wasm.d.ts"), wasmTypes);
   await Deno.mkdir(join(out, "package"));
   for (const file of ["README.md", "LICENSE"]) {
-    await Deno.copyFile(inRepository(file), join(out, "package", file));
+    await Deno.copyFile(join(out, "source", file), join(out, "package", file));
   }
   const json = (name: string, value: object): Promise<void> =>
     Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");

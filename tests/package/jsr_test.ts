@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/as
 import {
   findPackageFaults,
   listPublished,
+  packageReadme,
   readManifest,
   sizeFaults,
 } from "../../tools/_package.ts";
@@ -55,6 +56,21 @@ Deno.test("the package has its entry points, no test, no bench and no C++", asyn
     (await findPackageFaults(wrong.filter((file) => file !== "mod.ts"))).length,
     4,
   );
+});
+
+Deno.test("the README of the package names every entry point, and its links lead into the repository or nowhere", async () => {
+  const alone = await packageReadme(manifest, undefined);
+  assert(alone.includes("deno add jsr:@exrp/replay") && alone.includes("the tour takes ten"));
+  assertEquals(alone.match(/\]\(/g), null);
+  const missing = Object.keys(manifest.exports).filter((entry) =>
+    !alone.includes(`\`@exrp/replay${entry.slice(1)}\``)
+  );
+  assertEquals(missing, []);
+  const linked = await packageReadme(manifest, "https://github.com/a/b");
+  const root = `https://github.com/a/b/blob/v${manifest.version}`;
+  assert(linked.includes(`[the tour](${root}/docs/tour.md)`));
+  assert(linked.includes(`[what is promised about files of others](${root}/SECURITY.md)`));
+  assertEquals(linked.match(/\]\((?!https:)/g), null);
 });
 
 Deno.test("a package that is too large is refused, with what takes how much", () => {
