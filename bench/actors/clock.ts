@@ -3,7 +3,15 @@
  *
  * @module
  */
-import type { ClockOrder } from "./clock_worker.ts";
+
+/** What a Worker of `clock_worker.ts` is told. */
+export interface ClockOrder {
+  /** The first number is 1 while it is to read the clock. */
+  readonly flags: Int32Array;
+  /** Its longest gap, in milliseconds, at its index. */
+  readonly gaps: Float64Array;
+  readonly index: number;
+}
 
 /** Reads the clock as long as it is to go on. Returns the longest time between two readings, in milliseconds. */
 export function longestGap(goesOn: (now: number) => boolean): number {

@@ -1,14 +1,5 @@
 /** A Worker that only reads the clock, for `longestGapOf()` of bench/actors/clock.ts. */
-import { longestGap } from "./clock.ts";
-
-/** What it is told. */
-export interface ClockOrder {
-  /** The first number is 1 while it is to read the clock. */
-  readonly flags: Int32Array;
-  /** Its longest gap, in milliseconds, at its index. */
-  readonly gaps: Float64Array;
-  readonly index: number;
-}
+import { type ClockOrder, longestGap } from "./clock.ts";
 
 /** It does not count for so long: the code is compiled meanwhile, and the other threads begin. In milliseconds. */
 const WARM = 200;
