@@ -211,16 +211,13 @@ if ([...worstNames, ...idleNames].some(isWanted)) {
   }
   const least = (side: number, call: string): number =>
     1e3 * Math.min(...worst[side]?.map((longest) => longest[call] ?? NaN) ?? []);
-  const [unit, isCost] = ["ms", true];
-  for (const [index, call] of WORST.entries()) {
-    const name = worstNames[index] ?? "";
-    const figures = { reverb: least(0, call), ours: least(1, call) };
-    if (isWanted(name)) show({ name, unit, floor: 2, isCost, ...figures });
-  }
-  for (const [index, call] of WORST.entries()) {
-    const name = idleNames[index] ?? "";
-    const figures = { reverb: least(2, call), ours: least(3, call) };
-    if (isWanted(name)) show({ name, unit, isCost, ...figures });
+  const sides = [{ of: worstNames, at: 0, floor: 2 }, { of: idleNames, at: 2, floor: undefined }];
+  for (const { of, at, floor } of sides) {
+    for (const [index, call] of WORST.entries()) {
+      const name = of[index] ?? "";
+      const figures = { reverb: least(at, call), ours: least(at + 1, call) };
+      if (isWanted(name)) show({ name, unit: "ms", floor, isCost: true, ...figures });
+    }
   }
   await idleTheirs.stop();
   await idleOurs.stop();

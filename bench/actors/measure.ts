@@ -4,6 +4,7 @@
  * @module
  */
 import { ExperienceReplay, float32, prioritized, uint8 } from "@exrp/replay";
+import { startThreads } from "./threads.ts";
 import type { WriterOrder } from "./writer.ts";
 
 /** Records of a chunk, where they are small. */
@@ -70,22 +71,11 @@ export async function ours(run: Case): Promise<Done> {
   const ticket = replay.share();
   const flags = new Int32Array(new SharedArrayBuffer(4));
   const counts = new Float64Array(new SharedArrayBuffer(8 * (writers + 1)));
-  const threads = Array.from(
+  const orders = Array.from(
     { length: writers },
-    () => new Worker(new URL("writer.ts", import.meta.url), { type: "module" }),
+    (_, index): WriterOrder => ({ ticket, chunk, width, image, index, rate, flags, counts }),
   );
-  const said = (thread: Worker): Promise<void> =>
-    new Promise((resolve) => thread.onmessage = (): void => resolve());
-  const ready = threads.map(said);
-  for (const [index, thread] of threads.entries()) {
-    thread.postMessage(
-      { ticket, chunk, width, image, index, rate, flags, counts } satisfies WriterOrder,
-    );
-  }
-  await Promise.all(ready);
-  Atomics.store(flags, 0, 1);
-  Atomics.notify(flags, 0);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  const stop = await startThreads(new URL("writer.ts", import.meta.url), flags, orders);
   const errors = Float32Array.from({ length: BATCH }, (_, k) => (k % 10 + 1) / 10);
   let batch = replay.getBatch(BATCH, selector, { beta: 0.4 });
   for (const until = performance.now() + WARM; performance.now() < until;) {
@@ -111,10 +101,7 @@ export async function ours(run: Case): Promise<Done> {
   }
   const took = (performance.now() - begin) / 1e3;
   const records = counts.reduce((sum, count) => sum + count, 0) - before;
-  const left = threads.map(said);
-  Atomics.store(flags, 0, 0);
-  await Promise.all(left);
-  for (const thread of threads) thread.terminate();
+  await stop();
   const sorted = times.subarray(0, Math.min(steps, STEPS_MAX)).sort();
   return {
     records: records / took,

@@ -4,19 +4,17 @@
  */
 import { ExperienceReplay, float32, uint8 } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
+import type { ThreadOrder } from "./threads.ts";
 
 /** What it is told. */
-export interface WriterOrder {
+export interface WriterOrder extends ThreadOrder {
   readonly ticket: ShareTicket;
   readonly chunk: number;
   /** Numbers of a state: float32, or, where `image` is true, uint8. */
   readonly width: number;
   readonly image: boolean;
-  readonly index: number;
   /** Records a second; 0 for as many as it can. */
   readonly rate: number;
-  /** The first number is 1 while the writers are to write. */
-  readonly flags: Int32Array;
   /** Its records, at its index. */
   readonly counts: Float64Array;
 }
