@@ -188,6 +188,7 @@ class StreamCall implements Call {
   #error: Error | undefined;
   #isOver = false;
   #isHeard = false;
+  #httpStatus = 200;
   readonly #messages: MessageSplitter;
 
   constructor(method: string, channel: Channel, session: Http2Session, events: CallEvents) {
@@ -207,8 +208,7 @@ class StreamCall implements Call {
     stream.on("response", (headers) => {
       this.#isHeard = true;
       this.#read(headers);
-      const status = Number(headers[":status"]);
-      if (status !== 200) this.#message ||= `HTTP status ${status}: no server of Reverb's protocol`;
+      this.#httpStatus = Number(headers[":status"]);
     });
     stream.on("trailers", (headers) => this.#read(headers));
     stream.on("data", (bytes) => this.#take(bytes));
@@ -263,17 +263,29 @@ class StreamCall implements Call {
     if (this.#channel.isClosed) {
       return new ReverbError("cancelled", `${this.#method}: the client was closed meanwhile`);
     }
-    const why = this.#message ||
-      (this.#error === undefined
-        ? "the server ended the connection"
-        : reasonOf(this.#error.message, this.#address));
-    const what = this.#isHeard ? "the connection was lost" : "no answer";
-    const options = this.#error === undefined ? {} : { cause: this.#error };
-    return new ReverbError(
-      "unavailable",
-      `${this.#method}: ${what} from ${this.#address}: ${why}`,
-      options,
-    );
+    const where = `${this.#method}: ${this.#isHeard ? "the connection was lost" : "no answer"}`;
+    const cause = this.#error;
+    const options = cause === undefined ? {} : { cause };
+    const address = this.#address;
+    if (this.#httpStatus !== 200) {
+      // A gateway says so while the server behind it does not answer.
+      const code = [429, 502, 503, 504].includes(this.#httpStatus)
+        ? "unavailable"
+        : "unimplemented";
+      const words =
+        `${this.#method}: HTTP status ${this.#httpStatus} from ${address}: no server of Reverb's protocol`;
+      return new ReverbError(code, words, options);
+    }
+    const reason = reasonOf(cause?.message);
+    if (isForbidden(reason)) {
+      const words =
+        `${where} from ${address}: the program may not connect; Deno needs --allow-net=${address} (${reason})`;
+      return new ReverbError("permission-denied", words, options);
+    }
+    const why = reason.includes("ECONNREFUSED")
+      ? `nobody listens there; start the server, or check the port (${reason})`
+      : reason;
+    return new ReverbError("unavailable", `${where} from ${address}: ${why}`, options);
   }
 
   write(framed: Uint8Array): boolean {
@@ -342,14 +354,13 @@ export class MessageSplitter {
   }
 }
 
-/** Why a connection failed, from the words of HTTP/2, which wrap it; and what to do about it. */
-function reasonOf(words: string, address: string): string {
-  const reason = /\(caused by: ([^]*)\)$/.exec(words)?.[1] ?? words;
-  if (reason.includes("ECONNREFUSED")) {
-    return `nobody listens there; start the server, or check the port (${reason})`;
-  }
-  if (reason.includes("EPERM") || reason.includes("--allow-net")) {
-    return `the program may not connect; Deno needs --allow-net=${address} (${reason})`;
-  }
-  return reason;
+/** Why a connection failed, from the words of HTTP/2, which wrap it. */
+function reasonOf(words: string | undefined): string {
+  if (words === undefined) return "the server ended the connection";
+  return /\(caused by: ([^]*)\)$/.exec(words)?.[1] ?? words;
+}
+
+/** Whether a connection failed because the program has no permission for it. */
+function isForbidden(reason: string): boolean {
+  return reason.includes("EPERM") || reason.includes("--allow-net");
 }

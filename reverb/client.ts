@@ -9,7 +9,7 @@ import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { MessageWriter } from "./_bytes.ts";
-import { Channel } from "./_channel.ts";
+import { Channel, waitFor } from "./_channel.ts";
 import {
   checkPriority,
   checkTable,
@@ -19,6 +19,7 @@ import {
 } from "./_check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
+import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./_item_stream.ts";
 import { keyOf } from "./_keys.ts";
 import { RowWriter } from "./_row_writer.ts";
@@ -75,6 +76,9 @@ export interface PriorityChanges {
 const WAIT = ["timeoutMs", "signal"];
 const NOTHING = new Uint8Array();
 const CONNECT_MS = 10_000;
+/** The first pause between two tries to connect, and the longest. Each is twice as long as the one before. */
+const FIRST_PAUSE_MS = 20;
+const LAST_PAUSE_MS = 500;
 
 /**
  * A client of a server that speaks Reverb's protocol: DeepMind's own, or one of this library.
@@ -123,10 +127,28 @@ export class ReverbClient {
   /**
    * Connects to a server, and asks for its tables.
    *
+   * It waits for a server that has not started yet, or whose places are all taken: it tries again, at least twice a second, until `timeoutMs`
+   * have passed.
+   *
    * @param address `"host:port"`, as in `"localhost:8000"` or `"[::1]:8000"`.
-   * @param options `timeoutMs` is 10,000 by default.
+   * @param options `timeoutMs` is 10,000 by default; `Infinity` waits without end.
    * @throws {TypeError} If the address is none.
-   * @throws {ReverbError} `unavailable` if no server answers; `deadline-exceeded`.
+   * @throws {ReverbError} After `timeoutMs`: `unavailable` if no server could be reached, with the reason of the last try; `deadline-exceeded` if
+   * what is there neither answers nor refuses. At once: `permission-denied` if the program may not connect, `unimplemented` if what answers
+   * speaks another protocol.
+   *
+   * @example A learner that may start up to a minute before its server
+   * ```ts
+   * import { ReverbClient } from "@exrp/replay/reverb";
+   * import { serve } from "@exrp/replay/server";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+   * await using server = await serve({ tables }); // yours runs elsewhere, and may start later
+   * await using client = await ReverbClient.connect(server.address, { timeoutMs: 60_000 });
+   * assertEquals(Object.keys(await client.serverInfo()), ["replay"]);
+   * ```
    */
   static async connect(address: string, options: ConnectOptions = {}): Promise<ReverbClient> {
     const where = "ReverbClient.connect()";
@@ -140,12 +162,39 @@ export class ReverbClient {
       await openKernel(kernel),
     );
     try {
-      await client.serverInfo({ timeoutMs, ...(signal === undefined ? {} : { signal }) });
+      await client.#findServer(where, timeoutMs, signal);
     } catch (error) {
       await client.close();
       throw error;
     }
     return client;
+  }
+
+  /** Asks for the tables until a server answers. */
+  async #findServer(where: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    const start = performance.now();
+    const left = (): number => timeoutMs - (performance.now() - start);
+    let lost: ReverbError | undefined;
+    let pauseMs = FIRST_PAUSE_MS;
+    for (let tries = 1;; tries++) {
+      const tryMs = left();
+      try {
+        await this.serverInfo({ timeoutMs: tryMs, ...(signal === undefined ? {} : { signal }) });
+        return;
+      } catch (error) {
+        if (!(error instanceof ReverbError)) throw error;
+        const isLate = error.code === "deadline-exceeded";
+        if (!isLate && error.code !== "unavailable") throw error;
+        if (!isLate) lost = error;
+        // A short try says nothing of the server.
+        else if (tryMs > LAST_PAUSE_MS) lost = undefined;
+        if (isLate || left() <= pauseMs) {
+          throw unreached(where, this.address, timeoutMs, tries, lost);
+        }
+      }
+      await delay(pauseMs, signal);
+      pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS);
+    }
   }
 
   /** The address as `host:port`. */
@@ -365,6 +414,31 @@ export class ReverbClient {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** The error where no server answered in time; `lost` is that of the last try, if it failed by itself. */
+function unreached(
+  where: string,
+  address: string,
+  timeoutMs: number,
+  tries: number,
+  lost: ReverbError | undefined,
+): ReverbError {
+  if (lost === undefined) {
+    const words =
+      `${where} took longer than ${timeoutMs} ms: ${address} neither answers nor refuses`;
+    return new ReverbError("deadline-exceeded", words);
+  }
+  const times = tries === 1 ? "once" : `${tries} times`;
+  const words = `${where} tried ${times} within ${timeoutMs} ms; ${lost.message}`;
+  return new ReverbError("unavailable", words, { cause: lost });
+}
+
+function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return waitFor<void>("", { signal }, (resolve) => {
+    const timer = setTimeout(resolve, ms);
+    return () => clearTimeout(timer);
+  });
 }
 
 function checkKey(where: string, key: unknown): bigint {

@@ -1,7 +1,18 @@
 /** What the client says if it can't reach a server, or if a server makes it wait. */
-import { assert, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import http2 from "node:http2";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
-import { served } from "../server/_served.ts";
+import { plainTables, served, until } from "../server/_served.ts";
+
+const hostname = "127.0.0.1";
+
+/** A port that nobody listens on. */
+function freePort(): number {
+  using listener = Deno.listen({ hostname, port: 0 });
+  return (listener.addr as Deno.NetAddr).port;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 /** The words of the error by which a call fails. */
 async function wordsOf(call: () => Promise<unknown>, code: string): Promise<string> {
@@ -16,10 +27,11 @@ async function wordsOf(call: () => Promise<unknown>, code: string): Promise<stri
 }
 
 Deno.test("where nobody listens, the error says so and names the address", async () => {
-  const words = await wordsOf(() => ReverbClient.connect("127.0.0.1:9"), "unavailable");
+  const connect = (): Promise<unknown> => ReverbClient.connect("127.0.0.1:9", { timeoutMs: 300 });
+  const words = await wordsOf(connect, "unavailable");
   assertStrictEquals(
-    words,
-    "ServerInfo: no answer from 127.0.0.1:9: nobody listens there; start the server, or check the port (connect ECONNREFUSED 127.0.0.1:9)",
+    words.replace(/tried \w+( times)?/, "tried often"),
+    "ReverbClient.connect() tried often within 300 ms; ServerInfo: no answer from 127.0.0.1:9: nobody listens there; start the server, or check the port (connect ECONNREFUSED 127.0.0.1:9)",
   );
 });
 
@@ -28,7 +40,7 @@ for (const address of ["127.0.0.1:9", "localhost:9"]) {
     name: `without the permission for ${address}, the error says which flag is missing`,
     permissions: { net: false, read: true, env: true, ffi: true },
     fn: async () => {
-      const words = await wordsOf(() => ReverbClient.connect(address), "unavailable");
+      const words = await wordsOf(() => ReverbClient.connect(address), "permission-denied");
       const start =
         `ServerInfo: no answer from ${address}: the program may not connect; Deno needs --allow-net=${address} (`;
       assertStrictEquals(words.slice(0, start.length), start);
@@ -49,4 +61,82 @@ Deno.test("an insert that a full queue holds back says what holds it back", asyn
     words,
     "insert() took longer than 50 ms: 0 items wait to be sent, and 1 to be confirmed; the limiter of a table may hold them back until others sample",
   );
+});
+
+Deno.test("connect() waits for a server that starts later", async () => {
+  const port = freePort();
+  const connecting = ReverbClient.connect(`${hostname}:${port}`);
+  await pause(400);
+  await using site = await served(plainTables, { hostname, port });
+  await using client = await connecting;
+  await client.insert(1, { u: 1 });
+  assertEquals(site.server.figures().connections, 2); // and that of `served`
+});
+
+Deno.test("connect() waits for a place where a server has none left", async () => {
+  await using site = await served(plainTables, { limits: { connections: 2 } });
+  const busy = [site.connection, site.connect()].map((connection) => {
+    const call = connection.open("SampleStream");
+    call.send({ table: "u", num_samples: 1n });
+    return { connection, call };
+  });
+  await until("all places are taken", () => site.server.figures().connections === 2);
+  const connecting = ReverbClient.connect(site.server.address);
+  await pause(300);
+  assertEquals(site.server.figures().connections, 2);
+  busy[1]?.connection.close();
+  await using client = await connecting;
+  assertEquals(Object.keys(await client.serverInfo()), ["u", "p", "q"]);
+  // Where nobody leaves, it says so in the end.
+  const words = await wordsOf(
+    () => ReverbClient.connect(site.server.address, { timeoutMs: 300 }),
+    "unavailable",
+  );
+  assert(words.startsWith("ReverbClient.connect() tried "), words);
+  busy[0]?.call.cancel();
+});
+
+Deno.test("connect() ends at once by its signal, also between two tries", async () => {
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(new Error("enough")), 150);
+  const start = performance.now();
+  const options = { timeoutMs: Infinity, signal: abort.signal };
+  const connecting = ReverbClient.connect(`${hostname}:${freePort()}`, options);
+  await assertRejects(() => connecting, Error, "enough");
+  assert(performance.now() - start < 5000);
+});
+
+Deno.test("where somebody listens who never answers, connect() says so after its time", async () => {
+  using listener = Deno.listen({ hostname, port: 0 });
+  const address = `${hostname}:${(listener.addr as Deno.NetAddr).port}`;
+  const connect = (): Promise<unknown> => ReverbClient.connect(address, { timeoutMs: 200 });
+  assertStrictEquals(
+    await wordsOf(connect, "deadline-exceeded"),
+    `ReverbClient.connect() took longer than 200 ms: ${address} neither answers nor refuses`,
+  );
+});
+
+Deno.test("a gateway without its server is tried again, and a server of something else is not", async () => {
+  let requests = 0;
+  let status = 503;
+  const other = http2.createServer();
+  other.on("stream", (stream: http2.ServerHttp2Stream) => {
+    requests++;
+    stream.respond({ ":status": status });
+    stream.end();
+  });
+  await new Promise<void>((done) => other.listen(0, hostname, done));
+  const address = `${hostname}:${(other.address() as { readonly port: number }).port}`;
+  const words = await wordsOf(
+    () => ReverbClient.connect(address, { timeoutMs: 300 }),
+    "unavailable",
+  );
+  assert(requests > 1 && words.includes("HTTP status 503"), words);
+  [requests, status] = [0, 404];
+  assertStrictEquals(
+    await wordsOf(() => ReverbClient.connect(address), "unimplemented"),
+    `ServerInfo: HTTP status 404 from ${address}: no server of Reverb's protocol`,
+  );
+  assertStrictEquals(requests, 1);
+  await new Promise((done) => other.close(done));
 });
