@@ -21,9 +21,10 @@ export interface ServeLimits {
   /**
    * Bytes of messages that came in part, and of those that wait while a limiter holds their call back, of all connections together; 1 GiB by
    * default. At least 2 MiB more than `messageBytes`: so much is kept for one message at a time, of the call that goes first. The others
-   * share the rest, where a call that waits takes up to 1 MiB. When they hold too much, the call that holds most, of the connection that holds
-   * most, ends by UNAVAILABLE, and Reverb's writers send it again. Clients that stall within large messages may so delay the large messages of
-   * others, but not those that are smaller than a connection's part of the shared bytes.
+   * share the rest, where a call that waits takes up to 1 MiB. When they hold too much and no call can go first, the call that holds most, of
+   * the connection that holds most, ends by UNAVAILABLE, and Reverb's writers send it again. Who comes back within 5 seconds goes first in its
+   * turn: a client that stalls within large messages delays the large messages of others once, for each connection that it has. It does not
+   * delay those that are smaller than a connection's part of the shared bytes.
    */
   readonly bytesInFlight?: number;
   /**

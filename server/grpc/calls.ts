@@ -157,6 +157,7 @@ export class GrpcConnection {
   /** Ends the connection now; open calls are cancelled. */
   close(): void {
     this.#connection.close();
+    this.#held.leave();
   }
 
   /** To be called every few seconds: ends what takes too long. */
@@ -167,6 +168,7 @@ export class GrpcConnection {
     for (const holder of [...this.#held.holders]) {
       if (!isCongested || this.#held.isFirst(holder)) holder.tick(ms);
     }
+    this.#held.tick(ms);
   }
 
   #start(stream: Http2Stream): StreamEvents {
@@ -386,11 +388,11 @@ class Call implements GrpcCall, StreamEvents, Holder {
   // What its share of the held bytes tells.
 
   get canGoFirst(): boolean {
-    return !this.#isPaused && Math.max(this.#begunBytes, this.heldBytes) <= this.#held.reserve;
+    return !this.#isPaused && Math.max(this.messageBytes, this.heldBytes) <= this.#held.reserve;
   }
 
   /** Bytes that the message that came in part will have. */
-  get #begunBytes(): number {
+  get messageBytes(): number {
     const rest = this.#rest;
     if (rest === undefined || rest.length < prefixBytes) return prefixBytes;
     return prefixBytes + read32(rest.bytes, rest.head + 1);
@@ -407,7 +409,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
 
   tick(ms: number): void {
     // Others wait for the one that goes first, so its turn is bounded.
-    const share = this.#held.isFirst(this) ? this.#begunBytes / turnParts : 0;
+    const share = this.#held.isFirst(this) ? this.messageBytes / turnParts : 0;
     const needed = Math.max(progressBytes, Math.ceil(share));
     if (this.#isPaused || this.#arrived >= needed) {
       this.#arrived = 0;
@@ -447,7 +449,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     const at = this.#feed(rest.bytes, head, rest.tail);
     this.#isFeeding = false;
     if (this.isOver || at === head) return;
-    this.#held.give(this, at - head);
+    this.#held.handOn(this, at - head);
     rest.drop(at - head);
     // The end of a message is progress, however small it is.
     this.#arrived = progressBytes;

@@ -136,6 +136,7 @@ Deno.test("what calls hold is counted rightly, and all of it is given back", () 
   console.log(`seed ${seed}`);
   const random = new RandomStream(seed);
   let turns = 0;
+  let waits = 0;
   for (let round = 0; round < 300; round++) {
     const held = new HeldBytes(3000, 1000 + random.below(1000));
     const sides = Array.from({ length: 3 }, () => new Side(held, random));
@@ -144,10 +145,15 @@ Deno.test("what calls hold is counted rightly, and all of it is given back", () 
       sides[at]?.step();
       check(held);
       if (held.first !== undefined) turns++;
+      if (held.line.size > 1) waits++;
       if (sides[at]?.connection.isClosed) sides[at] = new Side(held, random);
     }
     for (const { connection } of sides) connection.close();
     assertEquals([held.count, held.shares.size, held.first], [0, 0, undefined], `round ${round}`);
+    assertEquals(held.line.size, 0, `round ${round}`);
   }
-  assert(turns > 1000, `a call went first after ${turns} steps`);
+  assert(
+    turns > 1000 && waits > 100,
+    `a call went first after ${turns} steps, ${waits} with a line`,
+  );
 });
