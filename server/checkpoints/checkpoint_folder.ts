@@ -33,8 +33,10 @@ const LOCK_NAME = ".exrp-checkpoints.lock";
 const ID = /^exrp checkpoints ([0-9a-f]{32})$/m;
 /** `checkpoint-<number>-<time in UTC>.exrp`. Numbers rise, whatever the clock says. One of 15 digits is still exact, and so is the next. */
 const NAME = /^checkpoint-(\d{9,15})-\d{8}T\d{6}Z\.exrp$/;
-/** What a killed server leaves: a checkpoint that was being written. */
-const LEFT = /^checkpoint-(\d{9,15})-\d{8}T\d{6}Z\.exrp\.exrp-[0-9a-z]{7}\.tmp$/;
+/** What a killed server leaves: a checkpoint that was being written, as `.tmp` where there are locks, and as `.part` in Node and Bun. */
+const LEFT = /^checkpoint-(\d{9,15})-\d{8}T\d{6}Z\.exrp\.exrp-[0-9a-z]{7}\.(tmp|part)$/;
+/** Nobody is still writing a file that has not changed for a day. */
+const LEFT_AGE_MS = 24 * 3600 * 1000;
 
 /** A checkpoint by its name. */
 export interface CheckpointFile {
@@ -116,19 +118,38 @@ export class CheckpointFolder implements Disposable {
     return path;
   }
 
-  /** Removes old checkpoints of this folder, so that `keep` are left, while the program goes on. Those of `damaged` stay and do not count. */
+  /**
+   * Removes old checkpoints of this folder, so that `keep` are left, while the program goes on. Those of `damaged` stay and do not count.
+   * One that can't be removed does not keep the others in the folder.
+   *
+   * @throws {ReplayError} `file` if some could not be removed. The next call tries again.
+   */
   async removeOld(keep: number, damaged: ReadonlySet<string>): Promise<void> {
     let kept = 0;
+    const failures = new Map<string, unknown>();
     for (const { name, path, number } of this.list()) {
       if (damaged.has(name) || !this.#isOwn(path, number) || ++kept <= keep) continue;
       try {
         await this.#files.removeLater(path);
       } catch (error) {
-        this.#attempt("write", () => {
-          throw error;
-        });
+        failures.set(path, error);
       }
     }
+    if (failures.size === 0) return;
+    // Somebody else may have removed one meanwhile.
+    const left = this.list().filter(({ path }) => failures.has(path));
+    const [first] = left;
+    if (first === undefined) return;
+    const cause = failures.get(first.path);
+    throw new ReplayError(
+      "file",
+      `checkpoint: the new one is whole, but ${left.length} old ${
+        left.length === 1 ? "one" : "ones"
+      } can't be removed, such as ${show(first.path)}: ${
+        cause instanceof Error ? cause.message : String(cause)
+      }; the server tries again after its next checkpoint`,
+      { cause },
+    );
   }
 
   #isOwn(path: string, number: number): boolean {
@@ -140,18 +161,26 @@ export class CheckpointFolder implements Disposable {
     }
   }
 
+  /** Removes what killed servers left. This one writes nothing yet. */
   #removeLeft(): void {
-    if (!this.#files.hasLocks) return;
     for (const name of this.#attempt("read", () => this.#files.list(this.path))) {
-      const [, number] = LEFT.exec(name) ?? [];
+      const [, number, end] = LEFT.exec(name) ?? [];
       if (number === undefined) continue;
       const path = this.#files.path.join(this.path, name);
       ignoreErrors(() => {
+        // The lock of the folder says that no other server writes. One of Node or Bun takes none.
+        const isLeft = end === "tmp" ? this.#files.hasLocks : this.#ageMs(path) > LEFT_AGE_MS;
+        if (!isLeft) return;
         if (readFromFile(path, isEmpty()) || this.#isOwn(path, Number(number))) {
           this.#files.remove(path);
         }
       });
     }
+  }
+
+  #ageMs(path: string): number {
+    using file = this.#files.open(path);
+    return Date.now() - (file.changedMs() ?? Date.now());
   }
 
   /** The id of the folder. It is made when the folder is first used. */

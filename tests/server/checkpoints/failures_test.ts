@@ -5,7 +5,7 @@ import { serve } from "@exrp/replay/server";
 import { openCheckpoints } from "../../../server/checkpoints/checkpoints.ts";
 import { lowOf } from "../../../tables/tables.ts";
 import { insert } from "../_served.ts";
-import { checkpointsIn, inFolder } from "./_folder.ts";
+import { checkpointsIn, inFolder, namesIn } from "./_folder.ts";
 import { makeTables, refused, serving } from "./_serving.ts";
 
 Deno.test("a checkpoint that can't be written tells the client why; the old ones stay, and the server goes on", async () => {
@@ -128,6 +128,67 @@ Deno.test("a newest checkpoint that can't be read stops the start: the one befor
       assertEquals([server.loaded.path, tables.table("u").size], [newest, 2]);
       return Promise.resolve();
     });
+  });
+});
+
+/** Lets the system refuse to remove files whose paths have these words. Returns what ends it. */
+function refuseToRemove(words: string): () => void {
+  const { remove } = Deno;
+  Deno.remove = (path, options) => {
+    if (!String(path).includes(words)) return remove(path, options);
+    return Promise.reject(new Deno.errors.PermissionDenied("Operation not permitted (os error 1)"));
+  };
+  return () => void (Deno.remove = remove);
+}
+
+Deno.test("an old checkpoint that can't be removed keeps no older one in the folder, and goes once it can be", async () => {
+  await inFolder(async (folder) => {
+    const numbers = async (): Promise<number[]> =>
+      (await checkpointsIn(folder)).map((path) =>
+        Number(path.split("checkpoint-")[1]?.slice(0, 9))
+      );
+    await serving({ folder, keep: 9, onStop: false }, async ({ server }) => {
+      for (let k = 0; k < 3; k++) await server.checkpoint();
+    });
+    const errors = await serving({ folder, keep: 1, onStop: false }, async ({ server }) => {
+      const allow = refuseToRemove("checkpoint-000000003-");
+      try {
+        await server.checkpoint();
+        assertEquals(await numbers(), [4, 3]);
+        await server.checkpoint();
+        assertEquals(await numbers(), [5, 3]);
+      } finally {
+        allow();
+      }
+      await server.checkpoint();
+      assertEquals(await numbers(), [6]);
+      assertEquals(server.figures().checkpoints?.failed, 0);
+    });
+    assertEquals(errors.length, 2);
+    assert(
+      /can't be removed, such as .*checkpoint-000000003-.*not permitted/.test(errors[0] ?? ""),
+    );
+  });
+});
+
+Deno.test("what a killed server left goes at the next start; in Node and Bun, once it has not changed for a day", async () => {
+  await inFolder(async (folder) => {
+    let path = "";
+    await serving({ folder, onStop: false }, async ({ server }) => {
+      path = await server.checkpoint();
+    });
+    const begun = (await Deno.readFile(path)).subarray(0, -100);
+    const tails = ["0000001.tmp", "0000002.part", "0000003.part"];
+    const [killed = "", young = "", old = ""] = tails.map((tail) => `${path}.exrp-${tail}`);
+    const foreign = `${folder}/checkpoint-000000001-20260101T000000Z.exrp.exrp-0000004.part`;
+    for (const each of [killed, young, old]) await Deno.writeFile(each, begun);
+    await Deno.writeTextFile(foreign, "This file is nobody's but mine.\n");
+    const yesterday = new Date(Date.now() - 25 * 3600 * 1000);
+    for (const each of [old, foreign]) await Deno.utime(each, yesterday, yesterday);
+    await serving({ folder, onStop: false }, () => Promise.resolve());
+    const names = await namesIn(folder);
+    const isThere = (each: string): boolean => names.some((name) => each.endsWith(`/${name}`));
+    assertEquals([killed, young, old, foreign].map(isThere), [false, true, false, true]);
   });
 });
 
