@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { readArguments } from "../tools/_arguments.ts";
 import { encodeHeaders } from "../server/http2/hpack.ts";
 import { FrameType, preface, read32, write32 } from "../server/http2/protocol.ts";
@@ -27,16 +28,6 @@ function frame(type: number, flags: number, id: number, payload: Uint8Array): Ui
   return whole;
 }
 
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}
-
 function message(length: number): Uint8Array {
   const whole = new Uint8Array(5 + length);
   write32(whole, 1, length);
@@ -50,15 +41,15 @@ function word(value: number): Uint8Array {
 }
 
 /** Large windows and frames, and after that only frames that a test sends. */
-const hello = join([
+const hello = Buffer.concat([
   preface,
   frame(
     FrameType.settings,
     0,
     0,
-    join(
+    Buffer.concat(
       [[4, 0x7fff_ffff], [5, 1 << 20]].map(([name = 0, value = 0]) =>
-        join([new Uint8Array([0, name]), word(value)])
+        Buffer.concat([new Uint8Array([0, name]), word(value)])
       ),
     ),
   ),
@@ -155,7 +146,7 @@ function unary(inFlight: number): Work {
         client.nextId += 2;
       }
       const wanted = client.ends + inFlight;
-      await client.write(join(parts));
+      await client.write(Buffer.concat(parts));
       while (client.ends < wanted) await client.read();
       client.window += 1 << 20; // small messages are not counted here
       count += inFlight;
@@ -173,7 +164,7 @@ function stream(path: string, sent: number, received: number, inFlight: number):
     client.streamWindow = 1 << 20;
     await client.write(frame(1, 4, id, headersOf(path)));
     const one = frame(0, 0, id, message(sent));
-    const many = join(Array(inFlight).fill(one));
+    const many = Buffer.concat(Array(inFlight).fill(one));
     const cost = inFlight * (5 + sent);
     let count = 0;
     while (performance.now() < until) {

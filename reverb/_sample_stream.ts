@@ -7,6 +7,7 @@
  * @module
  */
 
+import { joinBytes } from "../base/bytes.ts";
 import { MessageReader } from "../wire/message_reader.ts";
 import { MessageWriter } from "./_bytes.ts";
 import type { Call, Channel } from "./_channel.ts";
@@ -102,14 +103,7 @@ function isLastEntry(message: Uint8Array, from: number, end: number): boolean {
 
 function joined(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const [first] = parts;
-  if (parts.length === 1 && first !== undefined) return first;
-  const out = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
+  return parts.length === 1 && first !== undefined ? first : joinBytes(parts);
 }
 
 const writer = new MessageWriter();

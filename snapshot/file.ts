@@ -9,12 +9,13 @@
  * @module
  */
 
+import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { type Files, type OpenFile, platformFiles } from "../base/files.ts";
 import { dispose } from "../base/platform.ts";
 import { type Reading, type SnapshotWriting, truncated } from "./container.ts";
-import { drive, joinPieces } from "./io.ts";
+import { drive } from "./io.ts";
 
 /** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
 const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
@@ -196,7 +197,7 @@ export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
     }
     taken += have;
     const [first] = chunks;
-    return first?.length === have ? first : joinPieces(chunks, have);
+    return first?.length === have ? first : joinBytes(chunks);
   });
 }
 

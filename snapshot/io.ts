@@ -4,6 +4,7 @@
  * @module
  */
 
+import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
 import type { Reading, SnapshotWriting } from "./container.ts";
@@ -22,10 +23,7 @@ export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8
 
 /** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
-  if (bytes === undefined) {
-    const all = [...pieces];
-    return joinPieces(all, all.reduce((sum, { length }) => sum + length, 0));
-  }
+  if (bytes === undefined) return joinBytes([...pieces]);
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const piece of pieces) {
@@ -114,7 +112,7 @@ export async function readFromStream<T>(
         have += lengthOf(value);
       }
     }
-    const whole = joinPieces(chunks, have);
+    const whole = joinBytes(chunks);
     pending = whole.subarray(count);
     return whole.subarray(0, wanted);
   }
@@ -129,15 +127,4 @@ export async function readFromStream<T>(
     reading.return(undefined as never);
     reader.releaseLock();
   }
-}
-
-/** One array of all pieces. */
-export function joinPieces(chunks: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }

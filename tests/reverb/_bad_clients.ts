@@ -1,4 +1,5 @@
 /** Clients that behave badly, for tests that nobody else notices. They write HTTP/2 by hand. */
+import { joinBytes } from "../../base/bytes.ts";
 import { envelope } from "./_grpc.ts";
 import { encode, type Message } from "./_proto.ts";
 
@@ -45,7 +46,7 @@ export function greeting(window = 65_535): Uint8Array<ArrayBuffer> {
   const view = new DataView(settings.buffer);
   view.setUint16(0, 4);
   view.setUint32(2, window);
-  return joined([encoder.encode("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, settings)]);
+  return joinBytes([encoder.encode("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, settings)]);
 }
 
 /** A message as a frame of data. */
@@ -56,17 +57,6 @@ export function message(
   isLast = false,
 ): Uint8Array<ArrayBuffer> {
   return frame(0, isLast ? 1 : 0, stream, envelope(encode(name, value)));
-}
-
-/** Pieces as one. */
-export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }
 
 /** A connection of bytes. */

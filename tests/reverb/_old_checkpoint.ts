@@ -1,19 +1,20 @@
 /** Makes of a checkpoint what the first versions of Reverb would have written. */
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { joinBytes } from "../../base/bytes.ts";
 import {
   ChunkDataSchema,
   type PrioritizedItem,
   PrioritizedItemSchema,
   PriorityTableCheckpointSchema,
 } from "../../reverb/messages/reverb_pb.ts";
-import { joined, readRecords, writeRecords } from "./_tfrecords.ts";
+import { readRecords, writeRecords } from "./_tfrecords.ts";
 
 /** One field of bytes. */
 export function bytesField(number: number, bytes: Uint8Array): Uint8Array {
   const head = [number << 3 | 2];
   let left = bytes.length;
   for (; left > 127; left >>>= 7) head.push(left & 127 | 128);
-  return joined([Uint8Array.from([...head, left]), bytes]);
+  return joinBytes([Uint8Array.from([...head, left]), bytes]);
 }
 
 /** An item whose columns are the same steps of all columns of its chunks gets chunk keys and a range instead. */
@@ -68,7 +69,7 @@ export function oldCheckpoint(
   const tables = records("tables").map((record) => {
     const { tableName } = fromBinary(PriorityTableCheckpointSchema, record);
     const own = items.filter(({ table }) => table === tableName);
-    return joined([
+    return joinBytes([
       record,
       ...own.map((item) => bytesField(2, toBinary(PrioritizedItemSchema, item))),
     ]);

@@ -1,4 +1,5 @@
 /** Reads and writes TFRecord files as Reverb's checkpoints have them: slowly, and with nothing of the library. */
+import { joinBytes } from "../../base/bytes.ts";
 import { deflateSync, inflateSync } from "node:zlib";
 
 function crc32c(bytes: Uint8Array): number {
@@ -13,17 +14,6 @@ function crc32c(bytes: Uint8Array): number {
 function masked(bytes: Uint8Array): number {
   const crc = crc32c(bytes);
   return ((crc >>> 15 | crc << 17) + 0xa282ead8) >>> 0;
-}
-
-/** Bytes one after another. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** Packs bytes by zlib. */
@@ -49,7 +39,7 @@ export function framed(record: Uint8Array): Uint8Array<ArrayBuffer> {
 
 /** A file of these records. */
 export function writeRecords(records: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  return pack(joined(records.map(framed)));
+  return pack(joinBytes(records.map(framed)));
 }
 
 /** The records of a file. */

@@ -1,7 +1,8 @@
 /** What goes wrong with one client goes unnoticed by the others, and its memory comes back. `EXRP_REVERB_SEED` sets the seed. */
 import { assert, assertEquals } from "@std/assert";
+import { joinBytes } from "../../base/bytes.ts";
 import * as abi from "../../ffi/symbols.ts";
-import { greeting, joined, message, opening, Socket } from "./_bad_clients.ts";
+import { greeting, message, opening, Socket } from "./_bad_clients.ts";
 import { Connection, smallChunk, smallItem } from "./_grpc.ts";
 import { type Ours, startTables } from "./_ours.ts";
 import { plainTable } from "./_real.ts";
@@ -102,7 +103,7 @@ Deno.test(`a client that is killed in the middle of an item, 240 times, is notic
     using socket = await Socket.open(ours.port);
     const key = BigInt(kill + 1);
     // A whole item first, then one that is cut anywhere: within a frame, within a message, or between the chunk and its item.
-    const whole = joined([
+    const whole = joinBytes([
       greeting(),
       opening(1, "InsertStream"),
       message(1, "InsertStreamRequest", { chunks: [smallChunk(key << 8n)] }),
@@ -111,13 +112,13 @@ Deno.test(`a client that is killed in the middle of an item, 240 times, is notic
         keep_chunk_keys: [key << 8n],
       }),
     ]);
-    const rest = joined([
+    const rest = joinBytes([
       message(1, "InsertStreamRequest", { chunks: [smallChunk(key << 8n | 1n)] }),
       message(1, "InsertStreamRequest", {
         items: [smallItem(key << 8n | 1n, "large", 1, key << 8n | 1n)],
       }),
     ]);
-    await socket.write(joined([whole, rest.subarray(0, 1 + random(rest.length - 1))]));
+    await socket.write(joinBytes([whole, rest.subarray(0, 1 + random(rest.length - 1))]));
     if (random(2) === 0) await socket.read();
   }
   // Whole items went in, the cut ones did not, and what only their clients kept is gone.
@@ -142,7 +143,7 @@ Deno.test("clients that read nothing, or say nothing more, hold up themselves on
     // It asks for 100 GB with the largest windows, and reads nothing.
     const slow = await Socket.open(ours.port);
     const window = new Uint8Array([0x7f, 0, 0, 0]);
-    await slow.write(joined([
+    await slow.write(joinBytes([
       greeting(0x7fff_ffff),
       new Uint8Array([0, 0, 4, 8, 0, 0, 0, 0, 0, ...window]),
       opening(1, "SampleStream"),
@@ -152,7 +153,9 @@ Deno.test("clients that read nothing, or say nothing more, hold up themselves on
     const silent = await Socket.open(ours.port);
     await silent.write(greeting().subarray(0, 10 + k));
     const half = await Socket.open(ours.port);
-    await half.write(joined([greeting(), opening(1, "InsertStream"), new Uint8Array([0, 0, 99])]));
+    await half.write(
+      joinBytes([greeting(), opening(1, "InsertStream"), new Uint8Array([0, 0, 99])]),
+    );
     sockets.push(slow, silent, half);
   }
   const citizens = [0, 1].map((k) => new Citizen(ours.port, "small", k));
@@ -181,7 +184,7 @@ Deno.test("a writer whose inserts wait is held back, and others go on", async ()
       message(1, "InsertStreamRequest", { items: [smallItem(key, "queue", 1, chunk)] }),
     );
   }
-  const all = joined(pieces);
+  const all = joinBytes(pieces);
   const citizens = [0, 1].map((k) => new Citizen(ours.port, "small", k));
   await until(() => usage(ours).chunks >= 200, "the table is full");
   // What is beyond its windows ends its connection, as HTTP/2 says. What had come until then may wait.

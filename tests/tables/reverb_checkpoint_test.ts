@@ -2,6 +2,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { lowestPriority, minSize, newest, uniform } from "../../mod.ts";
+import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import {
@@ -28,7 +29,7 @@ import {
 } from "../reverb/_checkpoints.ts";
 import { bytesField, oldCheckpoint } from "../reverb/_old_checkpoint.ts";
 import { bytesOfField } from "../../wire/fields.ts";
-import { framed, joined, pack, readRecords, unpack, writeRecords } from "../reverb/_tfrecords.ts";
+import { framed, pack, readRecords, unpack, writeRecords } from "../reverb/_tfrecords.ts";
 
 const recorded: RecordedCheckpoint = await readRecorded();
 type Files = Record<string, Uint8Array<ArrayBuffer>>;
@@ -161,7 +162,7 @@ function grown(files: Files, names: readonly string[], more: number): Files {
     table.maxSize = 100_000n;
     table.rateLimiter.insertCount += BigInt(more);
     const written = items.map((one) => bytesField(2, toBinary(PrioritizedItemSchema, one)));
-    return joined([toBinary(PriorityTableCheckpointSchema, table), ...written]);
+    return joinBytes([toBinary(PriorityTableCheckpointSchema, table), ...written]);
   });
   return { ...files, "tables.tfrecord": writeRecords(records) };
 }
@@ -186,7 +187,7 @@ Deno.test("old items that can't be are refused before they take memory", async (
   const { tableName } = fromBinary(PriorityTableCheckpointSchema, table);
   const own = bytesOfField(table, 2).length;
   const refusalOf = (more: Uint8Array): Promise<ReplayError> =>
-    refusal({ ...files, "tables.tfrecord": writeRecords([joined([table, more]), ...others]) });
+    refusal({ ...files, "tables.tfrecord": writeRecords([joinBytes([table, more]), ...others]) });
   const copies = (field: readonly number[], count: number): Uint8Array => {
     const bytes = new Uint8Array(field.length * count);
     for (let at = 0; at < bytes.length; at += field.length) bytes.set(field, at);
@@ -457,7 +458,7 @@ Deno.test("the records of a file are checked one by one", async () => {
 Deno.test("a file that unpacks to more than maxBytes is refused before it fills the memory", async () => {
   const files = filesOf(recorded);
   const chunk = create(ChunkDataSchema, { chunkKey: 1n });
-  const large = joined([
+  const large = joinBytes([
     toBinary(ChunkDataSchema, chunk),
     Uint8Array.of(0x7a, 0x80, 0x80, 0x80, 0x04),
     new Uint8Array(8 << 20),

@@ -3,6 +3,7 @@
  * trajectory`.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { SampleDecoder, type Samples } from "../../wire/samples.ts";
@@ -45,16 +46,6 @@ function fromHex(hex: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length: hex.length / 2 }, (_, k) => parseInt(hex.substr(2 * k, 2), 16));
 }
 
-function joined(messages: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(messages.reduce((sum, message) => sum + message.length, 0));
-  let at = 0;
-  for (const message of messages) {
-    all.set(message, at);
-    at += message.length;
-  }
-  return all;
-}
-
 /** What one sample has of a column: its shape, and its part of the rows. */
 function partOf(samples: Samples, column: number, index: number): Inserted {
   const { dtype, rowShape, length, lengths, isSqueezed, bytes, strings } =
@@ -89,7 +80,7 @@ async function checkCases(cases: Readonly<Record<string, Case>>): Promise<void> 
   for (const [backend, decoder] of await decoders()) {
     for (const [name, { messages, samples: inserted }] of Object.entries(cases)) {
       const where = `${name} on ${backend}`;
-      const message = joined(messages.map(fromHex));
+      const message = joinBytes(messages.map(fromHex));
       const samples = decoder.decode(message);
       assertEquals(samples.count, inserted.length, where);
       assertEquals(samples.messageBytes, message.length, where);
@@ -126,12 +117,12 @@ besideReverb(
 );
 
 const [first, second] = (recorded.cases.one_step as Case).messages.map(fromHex);
-const oneStep = joined([first ?? fail(), second ?? new Uint8Array(0)]);
+const oneStep = joinBytes([first ?? fail(), second ?? new Uint8Array(0)]);
 
 Deno.test("priorities and keys of samples are those of their items", async () => {
   for (const [, decoder] of await decoders()) {
     assertEquals([...decoder.decode(oneStep).priorities], [1.5, 1.5]);
-    const trajectory = joined((recorded.cases.trajectory as Case).messages.map(fromHex));
+    const trajectory = joinBytes((recorded.cases.trajectory as Case).messages.map(fromHex));
     assertEquals([...decoder.decode(trajectory).priorities], [0.5, 0.5, 0.5, 0.5, 0.5]);
   }
 });
@@ -153,9 +144,9 @@ function codeOf(call: () => unknown): string {
 }
 
 Deno.test("damaged samples, samples that differ, and samples that unpack to too much are errors with words", async () => {
-  const trajectory = joined((recorded.cases.trajectory as Case).messages.map(fromHex));
+  const trajectory = joinBytes((recorded.cases.trajectory as Case).messages.map(fromHex));
   for (const [, decoder] of await decoders()) {
-    assertEquals(codeOf(() => decoder.decode(joined([oneStep, trajectory]))), "samples-differ");
+    assertEquals(codeOf(() => decoder.decode(joinBytes([oneStep, trajectory]))), "samples-differ");
     assertEquals(codeOf(() => decoder.decode(oneStep.subarray(0, 500))), "message-damaged");
     assertEquals(codeOf(() => decoder.decode(oneStep, { bytesMax: 100 })), "message-damaged");
     const error = assertThrows(() => decoder.decode(Uint8Array.of(0x0A, 2, 0x18, 1)), ReplayError);

@@ -1,6 +1,7 @@
 /** Tensors come back as they went, on both kernels; and Reverb's own client reads what they write. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { ChunkDataSchema, InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
@@ -152,7 +153,10 @@ besideReverb(
           deltaEncoded: options.delta === true,
         }),
       );
-      const chunk = joined([head, field(5, joined(columns.map(({ tensor }) => field(1, tensor))))]);
+      const chunk = joinBytes([
+        head,
+        field(5, joinBytes(columns.map(({ tensor }) => field(1, tensor)))),
+      ]);
       const flatTrajectory = {
         columns: columns.map((_, index) => ({
           chunkSlices: [{ chunkKey: key, offset: 1, length: 4, index }],
@@ -162,7 +166,7 @@ besideReverb(
         items: [{ key, table: "t", priority: 1, flatTrajectory }],
       });
       messages.push(
-        joined([field(1, chunk), toBinary(InsertStreamRequestSchema, request)]).toHex(),
+        joinBytes([field(1, chunk), toBinary(InsertStreamRequestSchema, request)]).toHex(),
       );
       expected.push(columns.map(({ shape, bytes, name }) => {
         const row = bytes.length / 6;
@@ -184,15 +188,5 @@ function field(number: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const head = [number << 3 | 2];
   let size = bytes.length;
   for (; size >= 128; size >>>= 7) head.push(size & 127 | 128);
-  return joined([Uint8Array.from([...head, size]), bytes]);
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
+  return joinBytes([Uint8Array.from([...head, size]), bytes]);
 }

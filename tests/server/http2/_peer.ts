@@ -1,4 +1,5 @@
 /** A client of HTTP/2 made by hand, for tests: it writes any frame, right or wrong, and reads the server's. */
+import { joinBytes } from "../../../base/bytes.ts";
 import { type ConnectionOptions, ServerConnection } from "../../../server/http2/connection.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { FrameType, preface, read32, write32 } from "../../../server/http2/protocol.ts";
@@ -16,13 +17,7 @@ export function fromHex(hex: string): Uint8Array<ArrayBuffer> {
 
 /** Puts bytes together. */
 export function join(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return joinBytes(parts);
 }
 
 /** A frame; its length may be stated wrongly. */
