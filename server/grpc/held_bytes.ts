@@ -36,7 +36,7 @@ export interface Holder {
   tick(ms: number): void;
 }
 
-/** Milliseconds that a client has to come back to its place in the line, or to use its turn. Our own writers take one second at most. */
+/** Milliseconds that a client has to come back to its place in the line, or to use its turn. The writers of Reverb and ours take one second at most. */
 const absentMsMax = 5000;
 
 /** Bytes that several connections hold together. */
