@@ -24,7 +24,7 @@ import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
 import type { TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
-import { checkLimits, type ServeLimits } from "./serve_limits.ts";
+import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
 /** A whole file, as {@linkcode readConfig} reads it. */
 export interface ServerConfig {
@@ -36,6 +36,8 @@ export interface ServerConfig {
   readonly seed?: number;
   /** What clients may take. */
   readonly limits: ServeLimits;
+  /** Milliseconds for which the server goes on to look for input; undefined for the default of {@linkcode serve}. */
+  readonly busyPollMs?: number;
   /** Where checkpoints are written, and which one is loaded. */
   readonly checkpoint?: CheckpointOptions;
   /** The tables by name. */
@@ -253,10 +255,11 @@ export function readConfig(text: string): ServerConfig {
     "port",
     "seed",
     "limits",
+    "busyPollMs",
     "checkpoint",
     "tables",
   ]);
-  const { hostname = "127.0.0.1", port = 0, seed, limits = {}, checkpoint } = config;
+  const { hostname = "127.0.0.1", port = 0, seed, limits = {}, busyPollMs, checkpoint } = config;
   if (typeof hostname !== "string" || hostname === "") {
     throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
   }
@@ -272,6 +275,7 @@ export function readConfig(text: string): ServerConfig {
     port: checkInteger("port", port, 0, 65_535),
     ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
     limits: checked,
+    ...busyPollMs === undefined ? {} : { busyPollMs: checkBusyPoll("busyPollMs", busyPollMs) },
     ...checkpoint === undefined ? {} : { checkpoint: checkpoint as CheckpointOptions },
     tables: Object.fromEntries(
       tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)]),

@@ -81,6 +81,7 @@ async function start(config: ServerConfig, args: Arguments): Promise<ReverbServe
     hostname: args.hostname ?? config.hostname,
     port: args.port === undefined ? config.port : Number(args.port),
     limits: config.limits,
+    ...config.busyPollMs === undefined ? {} : { busyPollMs: config.busyPollMs },
     onError: (error) =>
       console.error(error instanceof ReplayError ? `serve: ${error.message}` : error),
     ...config.checkpoint === undefined ? {} : { checkpoint: config.checkpoint },

@@ -11,7 +11,13 @@ import { GrpcConnection } from "./grpc/calls.ts";
 import { HeldBytes } from "./grpc/held_bytes.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
-import { checkLimits, fillLimits, type ServeLimits, windowBytes } from "./serve_limits.ts";
+import {
+  checkBusyPoll,
+  checkLimits,
+  fillLimits,
+  type ServeLimits,
+  windowBytes,
+} from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
 import {
   checkCheckpointOptions,
@@ -42,6 +48,12 @@ export interface ServeOptions {
   readonly checkpointer?: Checkpointer;
   /** What clients may take. */
   readonly limits?: ServeLimits;
+  /**
+   * Milliseconds for which the server goes on to look for input after the last one, in place of sleeping: 0 to 1,000, default 1. Small calls are
+   * faster by it, up to 1.4 times where nobody else calls. It is done only while fewer clients are at work than the machine has cores, because it
+   * takes a core for so long. 0 turns it off, such as for a program that serves and learns in one thread.
+   */
+  readonly busyPollMs?: number;
   /** Is told of errors of the server's own, which no client caused. By default they go to `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
@@ -130,7 +142,7 @@ export class ReverbServer implements AsyncDisposable {
   }
 
   static async #listen(options: ServeOptions, checkpoints?: Checkpoints): Promise<ReverbServer> {
-    const { hostname = "127.0.0.1", port = 0 } = options;
+    const { hostname = "127.0.0.1", port = 0, busyPollMs = 1 } = options;
     const limits = fillLimits(options.limits ?? {});
     const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
     const server = new ReverbServer(hostname, options, checkpoints);
@@ -169,6 +181,7 @@ export class ReverbServer implements AsyncDisposable {
       afterRead: settle,
       connectionsMax: limits.connections,
       stallMs: keepaliveMs + keepaliveTimeoutMs,
+      busyPollMs,
       tickMs: tickOf(keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs),
       onError: server.#onError,
     });
@@ -365,7 +378,7 @@ function isLoopback(hostname: string): boolean {
  *
  * @returns The server, once it listens. Dispose of it to stop it; the tables stay.
  * @throws {TypeError} For an option that is unknown or of the wrong kind.
- * @throws {RangeError} For a port or a limit out of its range.
+ * @throws {RangeError} For a port, a limit or `busyPollMs` out of its range.
  * @throws {ReplayError} Where a checkpoint can't be loaded, or another server has the folder (`busy`).
  * @throws {Error} Where the system refuses: the address is in use, or may not be listened on.
  * @example
@@ -388,6 +401,7 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     "checkpoint",
     "checkpointer",
     "limits",
+    "busyPollMs",
     "onError",
   ]);
   const { tables, limits = {} } = options;
@@ -402,5 +416,6 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
   }
   checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
   checkLimits("serve(): limits", limits);
+  checkBusyPoll("serve(): busyPollMs", options.busyPollMs ?? 0);
   return ReverbServer.start(options);
 }

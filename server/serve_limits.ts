@@ -102,3 +102,8 @@ export function checkLimits(where: string, limits: object): asserts limits is Se
     `${where}.bytesInFlight must be at least ${least}, which is 2 MiB more than messageBytes, got ${bytesInFlight}: a message of ${messageBytes} bytes has no room beside a call that waits`,
   );
 }
+
+/** Returns the milliseconds, or throws if they are not 0 to 1,000. */
+export function checkBusyPoll(where: string, value: unknown): number {
+  return checkInteger(where, value, 0, 1000);
+}

@@ -18,6 +18,7 @@
  */
 import { deno } from "../../base/platform.ts";
 import { preface } from "../http2/protocol.ts";
+import { BusyPoll } from "./busy_poll.ts";
 import type { Socket, SocketServer } from "./socket.ts";
 
 /** A connection without input or output of its own, such as `GrpcConnection`. */
@@ -61,6 +62,8 @@ export interface PumpOptions {
   readonly stallMs?: number;
   /** Milliseconds from tick to tick: how exact all times are. Default 2,000. */
   readonly tickMs?: number;
+  /** Milliseconds for which the event loop goes on to turn after an input, see {@linkcode BusyPoll}. Default 0: never. */
+  readonly busyPollMs?: number;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
   readonly onError?: (error: unknown) => void;
 }
@@ -94,17 +97,24 @@ export class Pump {
   /** The only timer of all connections. */
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #accepting: Promise<void>;
+  readonly #poll: BusyPoll;
   #isStopping = false;
 
   /** Serves what `server` accepts; see `listen()`. */
   constructor(server: SocketServer, options: PumpOptions) {
     this.#server = server;
     this.#options = options;
-    const { tickMs = 2000 } = options;
+    const { tickMs = 2000, busyPollMs = 0 } = options;
+    this.#poll = new BusyPoll(busyPollMs);
     this.#timer = setInterval(() => {
       for (const link of this.#links) link.tick(tickMs);
     }, tickMs);
     this.#accepting = this.#accept();
+  }
+
+  /** Whether it looks for input without a pause now, see {@linkcode BusyPoll}. */
+  get isPolling(): boolean {
+    return this.#poll.isTurning;
   }
 
   /** Begins to listen. */
@@ -150,6 +160,7 @@ export class Pump {
     await done;
     await this.#accepting;
     clearInterval(this.#timer);
+    this.#poll.stop();
   }
 
   /** Accepts until the pump stops. Where the system gives no socket, it tries again soon: those who wait are not lost. */
@@ -175,7 +186,7 @@ export class Pump {
 
   #take(socket: Socket): void {
     if (this.#isStopping || !this.#makePlace()) return socket.close();
-    const link = new Link(socket, this.#options);
+    const link = new Link(socket, this.#options, this.#poll);
     this.#links.add(link);
     link.done.then(() => {
       this.#links.delete(link);
@@ -218,6 +229,9 @@ class Link {
   readonly done: Promise<void>;
   readonly #socket: Socket;
   readonly #options: PumpOptions;
+  readonly #poll: BusyPoll;
+  /** See `BusyPoll.note()`. */
+  #pollPeriod = -1;
   /** Milliseconds, as the ticks count them: since the socket opened, and without any byte that could be written. */
   #openMs = 0;
   #stalledMs = 0;
@@ -236,9 +250,10 @@ class Link {
   /** What the preface has been compared with so far. */
   #prefaceAt = 0;
 
-  constructor(socket: Socket, options: PumpOptions) {
+  constructor(socket: Socket, options: PumpOptions, poll: BusyPoll) {
     this.#socket = socket;
     this.#options = options;
+    this.#poll = poll;
     this.done = this.#serve();
   }
 
@@ -326,6 +341,7 @@ class Link {
       else this.#connection.receive(bytes);
       this.#options.afterRead?.();
       this.#flush();
+      this.#pollPeriod = this.#poll.note(this.#pollPeriod);
       // While the client does not read, nothing is read from it.
       while (this.#connection?.isCongested && !this.#isClosed) await this.#written();
       if (count === buffer.length && count < bufferMax) buffer = new Uint8Array(2 * count);

@@ -34,6 +34,7 @@ Deno.test("a file with everything is read, and its tables are as it says", async
       keepaliveMs: 100,
       idleMs: 1e6,
     },
+    busyPollMs: 0,
     tables: {
       replay: {
         sampler: { prioritized: { alpha: 0.6 } },
@@ -55,6 +56,7 @@ Deno.test("a file with everything is read, and its tables are as it says", async
   }));
   assertEquals([config.hostname, config.port, config.seed], ["::1", 8000, 7]);
   assertEquals([config.limits.bytesInFlight, config.limits.keepaliveMs], [3 << 20, 100]);
+  assertEquals(config.busyPollMs, 0);
   using tables = await Tables.create({ tables: config.tables });
   const figures = tables.names.map((name) => tableFigures(tables, name));
   assertEquals(
@@ -97,6 +99,11 @@ for (
       "a port out of range",
       withTable({ maxSize: 1 }, { port: 70_000 }),
       "port must be an integer from 0 to 65535, got 70000",
+    ],
+    [
+      "a busy poll that is too long",
+      withTable({ maxSize: 1 }, { busyPollMs: 1001 }),
+      "busyPollMs must be an integer from 0 to 1000, got 1001",
     ],
     [
       "a hostname that is none",

@@ -199,6 +199,25 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     await pump.stop();
   });
 
+  Deno.test(`${platform}: the event loop turns after a call, until its time is over or the pump stops`, async () => {
+    // With one core it would take that of the client.
+    const isTold = navigator.hardwareConcurrency > 1;
+    for (const busyPollMs of [0, 400, 100_000]) {
+      const pump = await listen(platform, { busyPollMs });
+      const session = await connect(pump.port);
+      await call(session, "/echo", [new Uint8Array(9)]);
+      // Two clients within a period would be as many as some machines have cores.
+      await new Promise((done) => setTimeout(done, 10));
+      await call(session, "/echo", [new Uint8Array(9)]);
+      assertEquals(pump.isPolling, isTold && busyPollMs > 0);
+      await new Promise((done) => setTimeout(done, 1000));
+      assertEquals(pump.isPolling, isTold && busyPollMs > 1000);
+      await close(session);
+      await pump.stop();
+      assertEquals(pump.isPolling, false);
+    }
+  });
+
   Deno.test(`${platform}: stop() waits for open calls, then ends what is left`, async () => {
     const pump = await listen(platform);
     const session = await connect(pump.port);

@@ -1,0 +1,85 @@
+/**
+ * Keeps the event loop turning for a moment after each input, in place of sleeping until the next one.
+ *
+ * A thread without input sleeps, and its core sleeps with it. The client that sends the next message then pays for waking the core, and the
+ * server begins later. On a virtual machine that is a large part of a small call: `docs/design.md` has figures.
+ *
+ * Turning takes a core, so it is done only where one is left: the clients that were at work a moment ago want one each. One more than them
+ * must be there.
+ *
+ * @module
+ */
+
+/** Milliseconds of a period. A client is at work if it sent something in this period or in the one before. */
+const periodMs = 2;
+
+/** Turns the event loop after input. */
+export class BusyPoll {
+  readonly #pollMs: number;
+  readonly #cores: number;
+  readonly #now: () => number;
+  #period = 0;
+  #periodEnd = 0;
+  /** Clients that sent something in this period, and in the one before. */
+  #clients = 0;
+  #clientsBefore = 0;
+  #end = 0;
+  #turn: ReturnType<typeof setImmediate> | undefined;
+
+  /**
+   * @param pollMs Milliseconds after the last input; 0 for never.
+   * @param cores Cores of the machine that this program may use.
+   * @param now Reads the clock, in milliseconds.
+   */
+  constructor(pollMs: number, cores: number = coreCount(), now: () => number = readClock) {
+    this.#pollMs = pollMs;
+    this.#cores = cores;
+    this.#now = now;
+  }
+
+  /** Whether the event loop turns without a pause now. */
+  get isTurning(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /**
+   * A client sent something.
+   *
+   * @param period What the last call for this client returned; at first any negative number.
+   */
+  note(period: number): number {
+    if (this.#pollMs === 0) return period;
+    const now = this.#now();
+    if (now >= this.#periodEnd) {
+      this.#clientsBefore = now < this.#periodEnd + periodMs ? this.#clients : 0;
+      this.#clients = 0;
+      this.#period++;
+      this.#periodEnd = now + periodMs;
+    }
+    if (period !== this.#period) this.#clients++;
+    const isCoreLeft = Math.max(this.#clients, this.#clientsBefore) < this.#cores;
+    this.#end = isCoreLeft ? now + this.#pollMs : 0;
+    if (isCoreLeft) this.#turn ??= setImmediate(this.#look);
+    return this.#period;
+  }
+
+  /** Turns no more. */
+  stop(): void {
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
+  }
+
+  readonly #look = (): void => {
+    this.#turn = this.#now() < this.#end ? setImmediate(this.#look) : undefined;
+  };
+}
+
+function readClock(): number {
+  return performance.now();
+}
+
+/** The cores that this program may use. Node 20 does not say it here; nearly every machine has two. */
+function coreCount(): number {
+  const { navigator } = globalThis as { readonly navigator?: Navigator };
+  return navigator?.hardwareConcurrency ?? 2;
+}

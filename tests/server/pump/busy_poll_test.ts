@@ -1,0 +1,71 @@
+/** The busy poll: when the event loop turns, and when it lets its core go. */
+import { assert, assertEquals } from "@std/assert";
+import { BusyPoll } from "../../../server/pump/busy_poll.ts";
+
+/** A poll on a clock that stands still until it is moved. */
+function pollOn(pollMs: number, cores: number): { poll: BusyPoll; pass: (ms: number) => void } {
+  let time = 1000;
+  const poll = new BusyPoll(pollMs, cores, () => time);
+  return { poll, pass: (ms) => void (time += ms) };
+}
+
+/** Lets the event loop turn some times. */
+async function turns(count = 5): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+Deno.test("the event loop turns until the time after the last input has passed", async () => {
+  const { poll, pass } = pollOn(1, 2);
+  let period = poll.note(-1);
+  await turns();
+  assert(poll.isTurning);
+  pass(0.75);
+  period = poll.note(period);
+  pass(0.75);
+  await turns();
+  assert(poll.isTurning, "the second input began the time anew");
+  pass(0.5);
+  await turns();
+  assertEquals(poll.isTurning, false);
+  poll.note(period);
+  assert(poll.isTurning);
+  poll.stop();
+  assertEquals(poll.isTurning, false);
+});
+
+Deno.test("it does not turn with as many clients at work as there are cores, and goes on once one rests", async () => {
+  const { poll, pass } = pollOn(1, 2);
+  const one = poll.note(-1);
+  const other = poll.note(-1);
+  await turns();
+  assertEquals(poll.isTurning, false, "two clients want both cores");
+  pass(0.5);
+  const same = poll.note(one);
+  assertEquals([same, poll.isTurning], [other, false], "a client counts once in a period");
+  pass(2);
+  const next = poll.note(same);
+  assertEquals(poll.isTurning, false, "both were at work in the period before");
+  pass(2);
+  poll.note(next);
+  assert(poll.isTurning, "the other client has rested for a period");
+  poll.stop();
+});
+
+Deno.test("one client on one core, and a time of 0, never make it turn", () => {
+  const single = pollOn(1, 1);
+  single.poll.note(-1);
+  assertEquals(single.poll.isTurning, false);
+  const off = pollOn(0, 8);
+  assertEquals(off.poll.note(-1), -1);
+  assertEquals(off.poll.isTurning, false);
+});
+
+Deno.test("clients of long ago don't count", () => {
+  const { poll, pass } = pollOn(1, 2);
+  poll.note(-1);
+  poll.note(-1);
+  pass(100);
+  poll.note(-1);
+  assert(poll.isTurning);
+  poll.stop();
+});
