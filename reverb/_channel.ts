@@ -20,6 +20,10 @@ import { errorOfStatus, ReverbError } from "./errors.ts";
 /** Bytes that a server may send before they were read, for a call and for all calls together. */
 const WINDOW_BYTES = 2 ** 24;
 const CANCEL = 8;
+/** The longest that a timer of JavaScript waits: 24 days. A longer time would end at once. */
+const TIMER_MAX = 0x7fff_ffff;
+/** What HTTP/2 of Deno, Node and Bun says where the first bytes are of another protocol. */
+const NO_HTTP2 = -505;
 /** What claims to be longer is damaged. */
 const MESSAGE_BYTES_MAX = 2 ** 30;
 
@@ -58,6 +62,8 @@ export class Channel {
   #session: Http2Session | undefined;
   #isClosed = false;
   readonly #http2: Http2;
+  /** Whether a server of Reverb's protocol has answered here. */
+  isKnown = false;
 
   constructor(address: string) {
     this.address = address;
@@ -163,7 +169,7 @@ export function waitFor<T>(
         settle();
         stop();
         reject(new ReverbError("deadline-exceeded", late()));
-      }, timeoutMs);
+      }, Math.min(timeoutMs, TIMER_MAX));
     }
     const done = <A>(then: (value: A) => void) => (value: A): void => {
       settle();
@@ -188,7 +194,8 @@ class StreamCall implements Call {
   #error: Error | undefined;
   #isOver = false;
   #isHeard = false;
-  #httpStatus = 200;
+  /** Where the answer is not one of gRPC: its HTTP status. */
+  #otherStatus: number | undefined;
   readonly #messages: MessageSplitter;
 
   constructor(method: string, channel: Channel, session: Http2Session, events: CallEvents) {
@@ -208,7 +215,14 @@ class StreamCall implements Call {
     stream.on("response", (headers) => {
       this.#isHeard = true;
       this.#read(headers);
-      this.#httpStatus = Number(headers[":status"]);
+      const status = Number(headers[":status"]);
+      const isGrpc = String(headers["content-type"]).startsWith("application/grpc");
+      if (status === 200 && isGrpc) channel.isKnown = true;
+      else if (this.#status === undefined) {
+        this.#otherStatus = status;
+        this.#end();
+        stream.close(CANCEL);
+      }
     });
     stream.on("trailers", (headers) => this.#read(headers));
     stream.on("data", (bytes) => this.#take(bytes));
@@ -267,16 +281,20 @@ class StreamCall implements Call {
     const cause = this.#error;
     const options = cause === undefined ? {} : { cause };
     const address = this.#address;
-    if (this.#httpStatus !== 200) {
+    const status = this.#otherStatus;
+    if (status !== undefined) {
       // A gateway says so while the server behind it does not answer.
-      const code = [429, 502, 503, 504].includes(this.#httpStatus)
-        ? "unavailable"
-        : "unimplemented";
+      const code = [429, 502, 503, 504].includes(status) ? "unavailable" : "unimplemented";
       const words =
-        `${this.#method}: HTTP status ${this.#httpStatus} from ${address}: no server of Reverb's protocol`;
+        `${this.#method}: HTTP status ${status} from ${address}: no server of Reverb's protocol`;
       return new ReverbError(code, words, options);
     }
     const reason = reasonOf(cause?.message);
+    if (!this.#channel.isKnown && (cause as { errno?: number } | undefined)?.errno === NO_HTTP2) {
+      const words =
+        `${this.#method}: what answers at ${address} does not speak HTTP/2: no server of Reverb's protocol (${reason})`;
+      return new ReverbError("unimplemented", words, options);
+    }
     if (isForbidden(reason)) {
       const words =
         `${where} from ${address}: the program may not connect; Deno needs --allow-net=${address} (${reason})`;

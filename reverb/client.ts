@@ -76,7 +76,7 @@ export interface PriorityChanges {
 const WAIT = ["timeoutMs", "signal"];
 const NOTHING = new Uint8Array();
 const CONNECT_MS = 10_000;
-/** The first pause between two tries to connect, and the longest. Each is twice as long as the one before. */
+/** The first pause between two tries to connect, and the longest. Each is twice as long as the one before, or half the time that is left. */
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;
 
@@ -177,7 +177,7 @@ export class ReverbClient {
     let lost: ReverbError | undefined;
     let pauseMs = FIRST_PAUSE_MS;
     for (let tries = 1;; tries++) {
-      const tryMs = left();
+      const tryMs = Math.max(left(), 0);
       try {
         await this.serverInfo({ timeoutMs: tryMs, ...(signal === undefined ? {} : { signal }) });
         return;
@@ -188,11 +188,11 @@ export class ReverbClient {
         if (!isLate) lost = error;
         // A short try says nothing of the server.
         else if (tryMs > LAST_PAUSE_MS) lost = undefined;
-        if (isLate || left() <= pauseMs) {
+        if (isLate || left() <= FIRST_PAUSE_MS) {
           throw unreached(where, this.address, timeoutMs, tries, lost);
         }
       }
-      await delay(pauseMs, signal);
+      await delay(Math.min(pauseMs, left() / 2), signal);
       pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS);
     }
   }

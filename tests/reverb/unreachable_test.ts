@@ -73,6 +73,25 @@ Deno.test("connect() waits for a server that starts later", async () => {
   assertEquals(site.server.figures().connections, 2); // and that of `served`
 });
 
+Deno.test("connect() tries until its time is nearly over", async () => {
+  for (const timeoutMs of [300, 1000]) {
+    const start = performance.now();
+    const connect = (): Promise<unknown> =>
+      ReverbClient.connect(`${hostname}:${freePort()}`, { timeoutMs });
+    await wordsOf(connect, "unavailable");
+    const tookMs = performance.now() - start;
+    assert(tookMs >= timeoutMs - 25, `${tookMs} of ${timeoutMs} ms`);
+  }
+});
+
+Deno.test("a time beyond what a timer can wait is no time of 0", async () => {
+  await using site = await served(plainTables);
+  for (const timeoutMs of [2 ** 31, Number.MAX_VALUE]) {
+    await using client = await ReverbClient.connect(site.server.address, { timeoutMs });
+    await client.insert(1, { u: 1 }, { timeoutMs });
+  }
+});
+
 Deno.test("connect() waits for a place where a server has none left", async () => {
   await using site = await served(plainTables, { limits: { connections: 2 } });
   const busy = [site.connection, site.connect()].map((connection) => {
@@ -139,4 +158,42 @@ Deno.test("a gateway without its server is tried again, and a server of somethin
   );
   assertStrictEquals(requests, 1);
   await new Promise((done) => other.close(done));
+});
+
+for (
+  const [name, answer] of [
+    ["HTTP/1.1", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"],
+    ["SSH", "SSH-2.0-OpenSSH_9.6\r\n"],
+  ] as const
+) {
+  Deno.test(`a server that speaks ${name} is not tried again`, async () => {
+    using listener = Deno.listen({ hostname, port: 0 });
+    let connections = 0;
+    const serving = (async () => {
+      for await (const socket of listener) {
+        connections++;
+        await socket.read(new Uint8Array(1000));
+        await socket.write(new TextEncoder().encode(answer));
+        socket.close();
+      }
+    })();
+    const address = `${hostname}:${(listener.addr as Deno.NetAddr).port}`;
+    assertStrictEquals(
+      await wordsOf(() => ReverbClient.connect(address), "unimplemented"),
+      `ServerInfo: what answers at ${address} does not speak HTTP/2: no server of Reverb's protocol (Protocol error)`,
+    );
+    assertStrictEquals(connections, 1);
+    listener.close();
+    await serving.catch(() => {});
+  });
+}
+
+Deno.test("an HTTP/2 server that answers without gRPC is not tried again", async () => {
+  const options = { hostname, port: 0, onListen: () => {} };
+  await using site = Deno.serve(options, () => new Response("Hi"));
+  const address = `${hostname}:${site.addr.port}`;
+  assertStrictEquals(
+    await wordsOf(() => ReverbClient.connect(address), "unimplemented"),
+    `ServerInfo: HTTP status 200 from ${address}: no server of Reverb's protocol`,
+  );
 });
