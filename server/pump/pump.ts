@@ -341,7 +341,10 @@ class Link {
       else this.#connection.receive(bytes);
       this.#options.afterRead?.();
       this.#flush();
-      this.#pollPeriod = this.#poll.note(this.#pollPeriod);
+      // A page, or a PING of an idle connection, is followed by no call.
+      if (this.#prefaceAt === preface.length && this.#connection?.idleMs === 0) {
+        this.#pollPeriod = this.#poll.note(this.#pollPeriod);
+      }
       // While the client does not read, nothing is read from it.
       while (this.#connection?.isCongested && !this.#isClosed) await this.#written();
       if (count === buffer.length && count < bufferMax) buffer = new Uint8Array(2 * count);

@@ -42,10 +42,10 @@ Deno.test("it does not turn with as many clients at work as there are cores, and
   pass(0.5);
   const same = poll.note(one);
   assertEquals([same, poll.isTurning], [other, false], "a client counts once in a period");
-  pass(2);
+  pass(50);
   const next = poll.note(same);
   assertEquals(poll.isTurning, false, "both were at work in the period before");
-  pass(2);
+  pass(50);
   poll.note(next);
   assert(poll.isTurning, "the other client has rested for a period");
   poll.stop();
@@ -64,8 +64,25 @@ Deno.test("clients of long ago don't count", () => {
   const { poll, pass } = pollOn(1, 2);
   poll.note(-1);
   poll.note(-1);
-  pass(100);
+  pass(1000);
   poll.note(-1);
   assert(poll.isTurning);
   poll.stop();
+});
+
+Deno.test("as many clients as cores keep their cores, though each computes for some milliseconds between its calls", async () => {
+  for (const computeMs of [3, 5, 10, 20, 40]) {
+    const { poll, pass } = pollOn(1, 2);
+    const periods = [-1, -1];
+    let turned = 0;
+    for (let call = 0; call < 100; call++) {
+      const client = call % 2;
+      periods[client] = poll.note(periods[client] ?? -1);
+      if (call > 1 && poll.isTurning) turned++;
+      pass(computeMs / 2);
+      await turns(1);
+    }
+    assertEquals(turned, 0, `${computeMs} ms between the calls of a client`);
+    poll.stop();
+  }
 });

@@ -5,6 +5,7 @@ import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
 import { listenByNode } from "../../../server/pump/node_sockets.ts";
 import { Pump, type PumpedConnection, type PumpOptions } from "../../../server/pump/pump.ts";
+import { Http1Connection, plain } from "../../../server/web/http1.ts";
 import { word } from "../http2/_peer.ts";
 
 const host = "127.0.0.1";
@@ -33,6 +34,9 @@ function connectionOf(
     },
   });
 }
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+const turn = (): Promise<void> => new Promise((done) => void setImmediate(done));
 
 /** Listens by the sockets of Deno and by those of Node, in turn. */
 const platforms = {
@@ -202,20 +206,39 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   Deno.test(`${platform}: the event loop turns after a call, until its time is over or the pump stops`, async () => {
     // With one core it would take that of the client.
     const isTold = navigator.hardwareConcurrency > 1;
-    for (const busyPollMs of [0, 400, 100_000]) {
+    for (const busyPollMs of [0, 50, 100_000]) {
       const pump = await listen(platform, { busyPollMs });
       const session = await connect(pump.port);
       await call(session, "/echo", [new Uint8Array(9)]);
-      // Two clients within a period would be as many as some machines have cores.
-      await new Promise((done) => setTimeout(done, 10));
-      await call(session, "/echo", [new Uint8Array(9)]);
-      assertEquals(pump.isPolling, isTold && busyPollMs > 0);
-      await new Promise((done) => setTimeout(done, 1000));
-      assertEquals(pump.isPolling, isTold && busyPollMs > 1000);
+      if (busyPollMs !== 50) assertEquals(pump.isPolling, isTold && busyPollMs > 0);
+      await pause(500);
+      if (busyPollMs === 50) await turn();
+      assertEquals(pump.isPolling, isTold && busyPollMs > 50);
       await close(session);
       await pump.stop();
       assertEquals(pump.isPolling, false);
     }
+  });
+
+  Deno.test(`${platform}: neither a page nor a PING of an idle connection makes the event loop turn`, async () => {
+    const pump = await listen(platform, {
+      ...{ busyPollMs: 200, tickMs: 20 },
+      acceptOther: (onOutput) =>
+        new Http1Connection(() => plain(200, "a page"), () => true, onOutput),
+    });
+    const session = await connect(pump.port);
+    await call(session, "/echo", [new Uint8Array(9)]);
+    await pause(500);
+    await turn();
+    assertEquals(pump.isPolling, false);
+    for (let k = 0; k < 3; k++) {
+      await new Promise((done) => session.ping(done));
+      assertEquals(pump.isPolling, false, "a PING");
+    }
+    const page = await fetch(`http://${host}:${pump.port}/`);
+    assertEquals([await page.text(), pump.isPolling], ["a page\n", false]);
+    await close(session);
+    await pump.stop();
   });
 
   Deno.test(`${platform}: stop() waits for open calls, then ends what is left`, async () => {
