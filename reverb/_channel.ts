@@ -6,6 +6,7 @@
  * @module
  */
 
+import { ownConnections } from "../base/own_connections.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
 import { PREFIX_BYTES } from "./_bytes.ts";
 import {
@@ -89,12 +90,14 @@ export class Channel {
       settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
     });
     const forget = (): void => {
+      ownConnections.delete(session);
       if (this.#session === session) this.#session = undefined;
     };
     session.on("error", forget); // each call hears of it, too
     session.on("goaway", forget);
     session.on("close", forget);
     session.on("connect", () => session.setLocalWindowSize?.(WINDOW_BYTES));
+    ownConnections.add(session);
     this.#session = session;
     return session;
   }
@@ -136,7 +139,9 @@ export class Channel {
   /** Closes the connection. Calls in progress end with `cancelled`. */
   close(): void {
     this.#isClosed = true;
-    this.#session?.destroy();
+    if (this.#session === undefined) return;
+    ownConnections.delete(this.#session);
+    this.#session.destroy();
     this.#session = undefined;
   }
 }

@@ -1,5 +1,8 @@
 /** The busy poll: when the event loop turns, and when it lets its core go. */
 import { assert, assertEquals } from "@std/assert";
+import { ownConnections } from "../../../base/own_connections.ts";
+import { ReverbClient } from "../../../reverb/mod.ts";
+import { plainTables, served } from "../_served.ts";
 import { BusyPoll } from "../../../server/pump/busy_poll.ts";
 
 /** A poll on a clock that stands still until it is moved. */
@@ -85,4 +88,28 @@ Deno.test("as many clients as cores keep their cores, though each computes for s
     assertEquals(turned, 0, `${computeMs} ms between the calls of a client`);
     poll.stop();
   }
+});
+
+Deno.test("while a client of this program is connected, nothing turns", async () => {
+  const { poll } = pollOn(1, 2);
+  await using site = await served(plainTables);
+  const client = await ReverbClient.connect(site.server.address);
+  await client.insert(1, { u: 1 });
+  poll.note(-1);
+  assertEquals([poll.isTurning, ownConnections.size], [false, 1]);
+  await client.close();
+  assertEquals(ownConnections.size, 0);
+  poll.note(-1);
+  assert(poll.isTurning);
+  poll.stop();
+  // Neither a try that failed nor a connection that the server ended stays.
+  await ReverbClient.connect("127.0.0.1:9", { timeoutMs: 50 }).catch(() => {});
+  assertEquals(ownConnections.size, 0);
+  await using other = await ReverbClient.connect(site.server.address);
+  assertEquals(Object.keys(await other.serverInfo()).length, 3);
+  await site.server[Symbol.asyncDispose]();
+  for (let k = 0; k < 500 && ownConnections.size > 0; k++) {
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  assertEquals(ownConnections.size, 0);
 });
