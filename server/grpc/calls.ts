@@ -156,6 +156,8 @@ export class GrpcConnection {
 
   /** Ends the connection now; open calls are cancelled. */
   close(): void {
+    // The line is first: a connection may have no memory for its last words, and others wait behind it.
+    this.#held.leave();
     this.#connection.close();
     this.#held.leave();
   }

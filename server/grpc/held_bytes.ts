@@ -2,8 +2,8 @@
  * The bytes that the calls of all connections hold: messages that came in part, and what came during a pause.
  *
  * One call at a time goes first: it has a reserve of its own, in which the largest message has room. All others share what is left. When
- * that is too little, the largest call that can makes room by going first. If none can, or another one does already, the call that holds
- * most, of the connection that holds most, gives way. So:
+ * that is too little, one call goes first: the largest of those that make room by it. If none does, or another one goes first already, the
+ * call that holds most, of the connection that holds most, gives way. So:
  * - Messages always come in, however many calls hold bytes: nothing but its own client holds up the call that goes first, and after its
  *   message another one follows. A client that brings its message too slowly ends its turn (`Holder.tick`).
  * - A connection whose call gave way, though it could have gone first, waits in a line for its turn. While somebody waits, only the first of
