@@ -100,20 +100,21 @@ export class HeldShare {
     if (this.#isNext && holder.messageBytes >= this.#missedBytes && holder.canGoFirst) {
       this.#goFirst(holder);
     }
+    let isHeld = true;
     for (;;) {
       const excess = all.count - (all.first?.heldBytes ?? 0) - (all.max - all.reserve);
-      if (excess <= 0) return true;
+      if (excess <= 0) return isHeld;
       const next = all.first === undefined ? nextOf(all, excess) : undefined;
       if (next !== undefined) {
         next.share.#goFirst(next.holder);
-        return true;
+        return isHeld;
       }
       const share = largest(all.shares, (each) => each.#count) ?? this;
       const most = largest(share.holders, (each) => each === all.first ? -1 : each.heldBytes) ??
         holder;
       if (most.canGoFirst) share.#waitInLine(Math.min(most.heldBytes, most.messageBytes));
       most.giveWay();
-      if (most === holder) return false;
+      if (most === holder) isHeld = false;
     }
   }
 

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
+import { HeldBytes, HeldShare, type Holder } from "../../../server/grpc/held_bytes.ts";
 import { data, frame, headers, hello, join, word } from "../http2/_peer.ts";
 
 /** A client that sends messages in parts, and the handlers of its calls, which do anything. */
@@ -156,4 +156,35 @@ Deno.test("what calls hold is counted rightly, and all of it is given back", () 
     turns > 1000 && waits > 100,
     `a call went first after ${turns} steps, ${waits} with a line`,
   );
+});
+
+Deno.test("a call that gives way as it takes is followed by others, until what is left has room", () => {
+  const held = new HeldBytes(2000, 1000);
+  const holderOf = (share: HeldShare): Holder & { canGoFirst: boolean } => {
+    const holder = {
+      heldBytes: 0,
+      messageBytes: 900,
+      canGoFirst: true,
+      giveWay: () => share.give(holder, holder.heldBytes),
+      tick: () => {},
+    };
+    return holder;
+  };
+  const [one, two, three] = [0, 1, 2].map(() => new HeldShare(held)) as [
+    HeldShare,
+    HeldShare,
+    HeldShare,
+  ];
+  const first = holderOf(one);
+  one.take(first, 700);
+  const [left, right, other] = [holderOf(two), holderOf(two), holderOf(three)];
+  assert(two.take(left, 360) && held.first === first);
+  assert(two.take(right, 350) && three.take(other, 290));
+  // It is held back by the server now. So it holds bytes of the others' part.
+  first.canGoFirst = false;
+  one.stepBack(first);
+  for (const each of [left, right, other]) each.canGoFirst = false;
+  assertEquals(two.take(left, 1), false);
+  assertEquals([left, first, right, other].map(({ heldBytes }) => heldBytes), [0, 0, 350, 290]);
+  assertEquals(held.count, 640);
 });
