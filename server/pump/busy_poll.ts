@@ -13,6 +13,13 @@
 
 import { ownConnections } from "../../base/own_connections.ts";
 
+/** What Deno, Node and Bun have, and browsers have not. The types of browsers, which the npm package is compiled with, lack it. */
+interface Immediates {
+  setImmediate(call: () => void): object;
+  clearImmediate(turn: object | undefined): void;
+}
+const { setImmediate, clearImmediate } = globalThis as unknown as Immediates;
+
 /**
  * Milliseconds of a period. A client is at work if it sent something in this period or in the one before, because it computes between its
  * calls. With 2 ms, actors that computed for 5 ms were overlooked, and the poll took their cores. Who sends more seldom costs little: one
@@ -31,7 +38,7 @@ export class BusyPoll {
   #clients = 0;
   #clientsBefore = 0;
   #end = 0;
-  #turn: ReturnType<typeof setImmediate> | undefined;
+  #turn: object | undefined;
 
   /**
    * @param pollMs Milliseconds after the last input; 0 for never.
