@@ -7,11 +7,14 @@
  *
  * Invariants:
  * 1. `HEAD` has the number of the newest version and its slot. That version is whole.
- * 2. `SEQUENCE + k` is odd from before the first byte of slot k changes until after the last one has. Each use of a slot has other numbers.
+ * 2. `SEQUENCE + k` is odd from before the first byte of slot k changes until after the last one has. Each use of a slot has other numbers,
+ *    and only one writer gets a number.
  * 3. A writer never writes to the slot of `HEAD`.
- * 4. `WRITER` is the number of the writer that is inside `write()`, or 0. `BEGUN` is the slot that a writer began to use last.
- * 5. A slot whose writer was cut off stays odd, and is used again only when no other slot is free, and another writer was cut off since.
- *    So a thread that was told to end, and still writes for a moment, disturbs nobody.
+ * 4. `WRITER` is the number of the writer that is inside `write()`, or 0. `BEGUN + k` says when a writer began to use slot k: the uses of all
+ *    slots are counted by `USE_COUNT`.
+ * 5. A thread that lost its place gives its slot back, as soon as it sees that. Only a thread that ended leaves a slot odd. Such a slot is used
+ *    again only when no other one is free, and the one that was left first is taken. So a thread that was told to end, and still copies a piece,
+ *    disturbs nobody: it would have to stand in the middle of that piece while two other writers come and are cut off.
  *
  * Why no reader gets a torn version. Say a reader loads an even number of slot k, copies the slot, and finds the same number again. Its
  * bytes come from writes that the store of that number published, because the load saw that store. And they come from no later write:
@@ -31,8 +34,9 @@ import { ReplayError } from "../base/errors.ts";
 const HEAD = 0;
 const WRITER = 1;
 const WRITER_COUNT = 2;
-const BEGUN = 3;
+const USE_COUNT = 3;
 const SEQUENCE = 4;
+const BEGUN = 8;
 
 const SLOT_BITS = 2;
 const SLOT_COUNT = 1 << SLOT_BITS;
@@ -140,10 +144,34 @@ export class Slots {
     const slot = this.#slots[at] as Slot;
     const before = Atomics.load(words, SEQUENCE + at);
     const begun = (before | 1) === before ? before + 2 : before + 1;
-    // A read-modify-write: it reads what the last reader's second look wrote. So that reader's copy happens before the writes below.
-    Atomics.exchange(words, SEQUENCE + at, begun);
-    // Only writers read it, and the compareExchange of WRITER orders them.
-    Atomics.store(words, BEGUN, at);
+    // A read-modify-write: it reads what the last reader's second look wrote. So that reader's copy happens before the writes below. It fails
+    // for a thread that lost its place before it came here, where another one has used the slot: that may be the newest version by now.
+    if (Atomics.compareExchange(words, SEQUENCE + at, before, begun) !== before) {
+      this.#checkWriter();
+      return undefined;
+    }
+    Atomics.store(words, BEGUN + at, Atomics.add(words, USE_COUNT, 1));
+    // If HEAD has changed since it was loaded, the last compareExchange fails.
+    const version = this.version + 1;
+    try {
+      this.#fill(slot, version, sources);
+    } catch (error) {
+      // This thread writes to the slot no more. It fails where another writer has taken the slot.
+      Atomics.compareExchange(words, SEQUENCE + at, begun, begun + 1);
+      throw error;
+    }
+    // It publishes the bytes to who loads the even number. It fails only for a thread that lost its place, and its slot too.
+    const isMine = Atomics.compareExchange(words, SEQUENCE + at, begun, begun + 1) === begun;
+    const next = ((version & VERSION_MASK) << SLOT_BITS) | at;
+    // A compareExchange, because a thread that lost its place must not put an older version above a newer one.
+    if (isMine && Atomics.compareExchange(words, HEAD, head, next) === head) return version;
+    return undefined;
+  }
+
+  /** Copies `sources` into a slot, for as long as this is the writer. */
+  #fill(slot: Slot, version: number, sources: readonly Uint8Array[]): void {
+    this.#checkWriter();
+    slot.version[0] = version;
     for (const [k, part] of slot.parts.entries()) {
       const source = sources[k] as Uint8Array;
       for (let from = 0; from < part.length; from += PIECE_BYTES) {
@@ -152,14 +180,6 @@ export class Slots {
       }
     }
     this.#checkWriter();
-    const version = this.version + 1;
-    slot.version[0] = version;
-    // It publishes the bytes to who loads the even number. It fails only for a thread that lost its place, and its slot too.
-    const isMine = Atomics.compareExchange(words, SEQUENCE + at, begun, begun + 1) === begun;
-    const next = ((version & VERSION_MASK) << SLOT_BITS) | at;
-    // A compareExchange, because a thread that lost its place must not put an older version above a newer one.
-    if (isMine && Atomics.compareExchange(words, HEAD, head, next) === head) return version;
-    return undefined;
   }
 
   /**
@@ -195,14 +215,18 @@ export class Slots {
     return Atomics.exchange(this.words, WRITER, 0) !== 0;
   }
 
-  /** The slot to write to: the next one after `newest` that is whole. If writers were cut off in all, one that is not the latest. */
+  /** The slot to write to: the next one after `newest` that is whole. If writers were cut off in all, the one that was left first. */
   #freeSlot(newest: number): number {
+    const { words } = this;
+    let oldest = (newest + 1) & SLOT_MASK;
     for (let k = 1; k < SLOT_COUNT; k++) {
       const at = (newest + k) & SLOT_MASK;
-      if ((Atomics.load(this.words, SEQUENCE + at) & 1) === 0) return at;
+      if ((Atomics.load(words, SEQUENCE + at) & 1) === 0) return at;
+      // The difference, as the count begins anew after 2^32 uses.
+      const later = Atomics.load(words, BEGUN + oldest) - Atomics.load(words, BEGUN + at);
+      if ((later | 0) > 0) oldest = at;
     }
-    const next = (newest + 1) & SLOT_MASK;
-    return next === Atomics.load(this.words, BEGUN) ? (newest + 2) & SLOT_MASK : next;
+    return oldest;
   }
 
   #checkWriter(): void {

@@ -125,7 +125,7 @@ def main():
             each.kill()
         os._exit(0)
     # As long as ours, before the clock runs.
-    learn(buffer, options, 1.5)
+    learn(buffer, options, 0.3)
     before = sum(counts)
     steps, worst, torn, took = learn(buffer, options, options["seconds"])
     records = sum(counts) - before

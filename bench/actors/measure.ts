@@ -12,8 +12,8 @@ export const CHUNK = 100;
 /** Picks of a batch. */
 export const BATCH = 256;
 
-/** The learner runs so long before the clock does, in milliseconds, as V8 compiles its code and that of the writers meanwhile. */
-const WARM = 1500;
+/** The learner runs so long before the clock does, in milliseconds, as its code is compiled meanwhile. */
+const WARM = 300;
 /** Steps whose batches are timed for the median. */
 const STEPS_MAX = 1 << 20;
 

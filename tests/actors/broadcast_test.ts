@@ -228,6 +228,50 @@ Deno.test("a writer that was cut off leaves the last whole version, bars others 
   }
 });
 
+/** A source of which a writer stands still before it copies the first piece, as a thread does that lost its core. */
+class Stalled extends Uint8Array<ArrayBuffer> {
+  meanwhile: () => void = () => {};
+
+  override subarray(from?: number, to?: number): Uint8Array<ArrayBuffer> {
+    this.meanwhile();
+    return new Uint8Array(this.buffer).subarray(from, to);
+  }
+}
+
+Deno.test("a writer that lost its place, and still copies a piece, tears no version though others are cut off too", () => {
+  const memory = new SharedArrayBuffer(Slots.bytesFor([64]));
+  const reader = new Slots(memory, [64]);
+  const publish = (): number => reader.write([new Uint8Array(64).fill(reader.version + 1)]);
+  let refused = 0;
+  /** A writer that is cut off in the middle: `meanwhile` happens before it goes on. */
+  const cutOff = (meanwhile: () => void): void => {
+    const source = new Stalled(new ArrayBuffer(64)).fill(99);
+    source.meanwhile = () => {
+      assertStrictEquals(reader.takeOver(), true);
+      meanwhile();
+    };
+    try {
+      new Slots(memory, [64]).write([source]);
+    } catch (error) {
+      assert(error instanceof ReplayError && error.code === "busy");
+      refused++;
+    }
+  };
+  publish();
+  let version = 0;
+  // With three slots of writers that were cut off, and the newest version in the fourth, the next version takes that of the first writer.
+  cutOff(() => {
+    publish();
+    cutOff(() => cutOff(() => version = publish()));
+    const target = new Uint8Array(64);
+    assertEquals([reader.read([target]), [...new Set(target)]], [version, [version]]);
+  });
+  assertStrictEquals(refused, 3);
+  // All saw that they lost their places, and gave their slots back.
+  const words = new Int32Array(memory);
+  assertEquals([0, 1, 2, 3].map((k) => (words[SEQUENCE + k] ?? 1) % 2), [0, 0, 0, 0]);
+});
+
 Deno.test("versions are exact beyond the 30 bits of the shared word", () => {
   const broadcast = Broadcast.create({ weights: Float32Array.of(1) });
   const words = new Int32Array(broadcast.ticket.memory);
