@@ -64,6 +64,21 @@ class Sender {
   }
 }
 
+/** Three connections: the first one has its turn, and the third one was sent back for want of it. */
+function crowd(): { held: HeldBytes; first: Sender; second: Sender; third: Sender } {
+  const held = new HeldBytes(2000, 1000);
+  const [first, second, third] = [0, 1, 2].map(() => new Sender(held, 900)) as [
+    Sender,
+    Sender,
+    Sender,
+  ];
+  first.send(800);
+  second.send(600);
+  assertEquals([held.first?.heldBytes, held.line.size], [805, 0]);
+  third.send(700); // and gives way
+  return { held, first, second, third };
+}
+
 Deno.test("clients that stall within the largest messages, and come again at once, take one turn each before a client that waits", () => {
   const seed = Math.floor(Math.random() * 2 ** 32);
   console.log(`seed ${seed}`);
@@ -101,16 +116,7 @@ Deno.test("clients that stall within the largest messages, and come again at onc
 });
 
 Deno.test("who was sent back has the next turn, and who does not use it for five seconds loses it", () => {
-  const held = new HeldBytes(2000, 1000);
-  const [first, second, third] = [0, 1, 2].map(() => new Sender(held, 900)) as [
-    Sender,
-    Sender,
-    Sender,
-  ];
-  first.send(800);
-  second.send(600);
-  assertEquals([held.first?.heldBytes, held.line.size], [805, 0]);
-  third.send(700); // and gives way
+  const { held, first, second, third } = crowd();
   assertEquals([third.ended, held.line.size, held.count], [1, 1, 1410]);
   first.send(100); // its message is whole
   assertEquals([first.count, held.first, held.count], [1, undefined, 605]);
@@ -135,15 +141,7 @@ Deno.test("who was sent back has the next turn, and who does not use it for five
 });
 
 Deno.test("a connection that ends leaves the line", () => {
-  const held = new HeldBytes(2000, 1000);
-  const [first, second, third] = [0, 1, 2].map(() => new Sender(held, 900)) as [
-    Sender,
-    Sender,
-    Sender,
-  ];
-  first.send(800);
-  second.send(600);
-  third.send(700);
+  const { held, first, second, third } = crowd();
   assertEquals(held.line.size, 1);
   third.connection.close();
   assertEquals(held.line.size, 0);
