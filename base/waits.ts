@@ -6,8 +6,8 @@
 
 import { checkNumber, show } from "./checks.ts";
 
-/** The largest time that timers take, in ms. */
-const TIMEOUT_MAX = 2 ** 31 - 1;
+/** The longest time that timers take, in milliseconds: 24 days. A longer one would end at once. */
+export const TIMER_MAX_MS: number = 2 ** 31 - 1;
 
 /** Checks the options of a wait. Whether the signal has aborted is not looked at. */
 export function checkWait(
@@ -17,5 +17,5 @@ export function checkWait(
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError(`${where}: signal must be an AbortSignal, got ${show(signal)}`);
   }
-  if (timeoutMs !== undefined) checkNumber(`${where}: timeoutMs`, timeoutMs, 0, TIMEOUT_MAX);
+  if (timeoutMs !== undefined) checkNumber(`${where}: timeoutMs`, timeoutMs, 0, TIMER_MAX_MS);
 }

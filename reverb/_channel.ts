@@ -7,6 +7,7 @@
  */
 
 import { ownConnections } from "../base/own_connections.ts";
+import { TIMER_MAX_MS } from "../base/waits.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
 import { PREFIX_BYTES } from "./_bytes.ts";
 import {
@@ -21,8 +22,6 @@ import { errorOfStatus, ReverbError } from "./errors.ts";
 /** Bytes that a server may send before they were read, for a call and for all calls together. */
 const WINDOW_BYTES = 2 ** 24;
 const CANCEL = 8;
-/** The longest that a timer of JavaScript waits: 24 days. A longer time would end at once. */
-const TIMER_MAX = 0x7fff_ffff;
 /** What HTTP/2 of Deno, Node and Bun says where the first bytes are of another protocol. */
 const NO_HTTP2 = -505;
 /** What claims to be longer is damaged. */
@@ -174,7 +173,7 @@ export function waitFor<T>(
         settle();
         stop();
         reject(new ReverbError("deadline-exceeded", late()));
-      }, Math.min(timeoutMs, TIMER_MAX));
+      }, Math.min(timeoutMs, TIMER_MAX_MS));
     }
     const done = <A>(then: (value: A) => void) => (value: A): void => {
       settle();

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { TIMER_MAX_MS } from "../../base/waits.ts";
 import type { Sampler } from "../../tables/low.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
@@ -23,8 +24,6 @@ const messageBytesOfOne = 1 << 14;
 const bufferedMax = 1 << 20;
 /** The kernel counts samples in 32 bits; more are asked for in parts. */
 const askMax = 1 << 30;
-/** The longest that a timer waits. A longer timeout never comes. */
-const timerMax = 0x7fff_ffff;
 /** Requests that wait for the one before. Clients send the next one after the last sample only. */
 const requestsMax = 1000;
 
@@ -152,9 +151,9 @@ export class SampleCall extends MethodCall {
     return this.#sampler;
   }
 
-  /** The timeout counts from when the limiter began to hold the request back. */
+  /** The timeout counts from when the limiter began to hold the request back. One that is too long for a timer never comes. */
   #startTimer({ timeoutMs }: Request): void {
-    if (timeoutMs === undefined || timeoutMs > timerMax || this.#timer !== undefined) return;
+    if (timeoutMs === undefined || timeoutMs > TIMER_MAX_MS || this.#timer !== undefined) return;
     const expire = (): void => {
       this.#timer = undefined;
       this.finish(Status.deadlineExceeded, timeoutWords);

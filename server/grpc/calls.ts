@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { TIMER_MAX_MS } from "../../base/waits.ts";
 import { ByteQueue } from "../http2/buffers.ts";
 import { type ConnectionOptions, ServerConnection } from "../http2/connection.ts";
 import { encodeHeaders } from "../http2/hpack.ts";
@@ -97,9 +98,6 @@ const progressBytes = 1 << 14;
 
 /** The call that goes first must bring such a part of its message within `messageStallMs`. So its turn takes so many times as long at most. */
 const turnParts = 8;
-
-/** The longest that a timer of JavaScript waits. */
-const timerMax = 0x7fff_ffff;
 
 /** A connection that serves gRPC calls. */
 export class GrpcConnection {
@@ -238,7 +236,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
         return;
       }
       // A timer without a bound would fire at once.
-      if (ms <= timerMax) this.#timer = setTimeout(() => this.#expire(), ms);
+      if (ms <= TIMER_MAX_MS) this.#timer = setTimeout(() => this.#expire(), ms);
     }
     try {
       this.#handler = start(this);
