@@ -51,8 +51,8 @@ export interface ServeOptions {
   /**
    * Milliseconds for which the server goes on to look for input after the last one, in place of sleeping: 0 to 1,000, default 2. Small calls are
    * faster by it, up to 1.4 times where nobody else calls. It takes a core for so long. So it is done only while fewer clients have called in the
-   * last 50 ms than the machine has cores, and while no `ReverbClient` of this program is connected. 0 turns it off, such as for a program that
-   * serves and learns in one thread.
+   * last 50 ms than the machine has cores, and while no `ReverbClient` of this program is connected. It rests for a second where other programs
+   * want the core. 0 turns it off, such as for a program that serves and learns in one thread.
    */
   readonly busyPollMs?: number;
   /** Is told of errors of the server's own, which no client caused. By default they go to `console.error`. */
@@ -405,7 +405,7 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     "busyPollMs",
     "onError",
   ]);
-  const { tables, limits = {} } = options;
+  const { tables, port = 0, limits = {}, busyPollMs = 0 } = options;
   if (!(tables instanceof Tables)) {
     throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
   }
@@ -415,8 +415,8 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
       throw new TypeError("serve() takes checkpoint or checkpointer, got both");
     }
   }
-  checkInteger("serve(): port", options.port ?? 0, 0, 65_535);
+  checkInteger("serve(): port", port, 0, 65_535);
   checkLimits("serve(): limits", limits);
-  checkBusyPoll("serve(): busyPollMs", options.busyPollMs ?? 0);
+  checkBusyPoll("serve(): busyPollMs", busyPollMs);
   return ReverbServer.start(options);
 }

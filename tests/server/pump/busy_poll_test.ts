@@ -1,9 +1,11 @@
 /** The busy poll: when the event loop turns, and when it lets its core go. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ownConnections } from "../../../base/own_connections.ts";
 import { ReverbClient } from "../../../reverb/mod.ts";
 import { plainTables, served } from "../_served.ts";
+import { serve, type ServeOptions } from "../../../server/mod.ts";
 import { BusyPoll } from "../../../server/pump/busy_poll.ts";
+import { Tables } from "../../../tables/mod.ts";
 
 /** A poll on a clock that stands still until it is moved. */
 function pollOn(pollMs: number, cores: number): { poll: BusyPoll; pass: (ms: number) => void } {
@@ -36,6 +38,33 @@ Deno.test("the event loop turns until the time after the last input has passed",
   assertEquals(poll.isTurning, false);
 });
 
+Deno.test("where a turn without input takes long, others want the core, and it rests for a second", async () => {
+  const { poll, pass } = pollOn(100, 2);
+  let period = poll.note(-1);
+  for (let turn = 0; turn < 20; turn++) {
+    pass(0.9);
+    await turns(1);
+    assert(poll.isTurning, "short turns");
+  }
+  // To handle an input may take long.
+  pass(5);
+  period = poll.note(period);
+  await turns();
+  assert(poll.isTurning, "an input came in the long turn");
+  pass(1.1);
+  await turns();
+  assertEquals(poll.isTurning, false, "a long turn");
+  for (let call = 0; call < 99; call++) {
+    pass(10);
+    period = poll.note(period);
+    assertEquals(poll.isTurning, false, "it rests");
+  }
+  pass(10);
+  poll.note(period);
+  assert(poll.isTurning, "after a second");
+  poll.stop();
+});
+
 Deno.test("it does not turn with as many clients at work as there are cores, and goes on once one rests", async () => {
   const { poll, pass } = pollOn(1, 2);
   const one = poll.note(-1);
@@ -61,6 +90,14 @@ Deno.test("one client on one core, and a time of 0, never make it turn", () => {
   const off = pollOn(0, 8);
   assertEquals(off.poll.note(-1), -1);
   assertEquals(off.poll.isTurning, false);
+});
+
+Deno.test("serve() refuses null for a number", async () => {
+  using tables = await Tables.create({ tables: { u: { maxSize: 1 } } });
+  for (const name of ["busyPollMs", "port"]) {
+    const options = { tables, [name]: null } as unknown as ServeOptions;
+    assertThrows(() => serve(options), TypeError, `serve(): ${name} must be an integer, got null`);
+  }
 });
 
 Deno.test("clients of long ago don't count", () => {

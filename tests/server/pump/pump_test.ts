@@ -204,16 +204,23 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   });
 
   Deno.test(`${platform}: the event loop turns after a call, until its time is over or the pump stops`, async () => {
-    // With one core it would take that of the client.
-    const isTold = navigator.hardwareConcurrency > 1;
     for (const busyPollMs of [0, 50, 100_000]) {
       const pump = await listen(platform, { busyPollMs });
       const session = await connect(pump.port);
-      await call(session, "/echo", [new Uint8Array(9)]);
-      if (busyPollMs !== 50) assertEquals(pump.isPolling, isTold && busyPollMs > 0);
-      await pause(500);
-      if (busyPollMs === 50) await turn();
-      assertEquals(pump.isPolling, isTold && busyPollMs > 50);
+      let isPolling = false;
+      // Where others want the cores it rests for a second. With one core it would take that of the client.
+      for (let tries = 0; !isPolling && tries < 20; tries++) {
+        if (tries > 0) await pause(1100);
+        await call(session, "/echo", [new Uint8Array(9)]);
+        isPolling = pump.isPolling;
+        if (busyPollMs === 0 || navigator.hardwareConcurrency === 1) break;
+      }
+      assertEquals(isPolling, busyPollMs > 0 && navigator.hardwareConcurrency > 1);
+      if (busyPollMs === 50) {
+        await pause(500);
+        await turn();
+        assertEquals(pump.isPolling, false);
+      }
       await close(session);
       await pump.stop();
       assertEquals(pump.isPolling, false);
