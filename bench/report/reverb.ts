@@ -25,6 +25,9 @@ export interface ReverbResults extends Origin {
   readonly rounds: number;
   /** Seconds of a turn. */
   readonly seconds: number;
+  /** The same, of the turns for the worst calls. */
+  readonly worstRounds: number;
+  readonly worstSeconds: number;
   /** Items that memory was measured with. */
   readonly items: number;
   readonly rows: readonly ReverbRow[];
@@ -53,7 +56,7 @@ The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers
 run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
 columns say how many times better ours is, and how many times is wanted. Memory is what the server's process grew by over ${
     results.items.toLocaleString("en-US")
-  } items. The worst call is the longest of a turn beside two writers, and the least of the turns counts. The
+  } items. The worst call is the longest of a turn of ${results.worstSeconds} s beside two writers, and the least of ${results.worstRounds} turns counts. The
 last of them call a server that serves nobody else, while the writers keep another one busy: what remains is the machine's part.
 
 ${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "wanted"], rows)}
