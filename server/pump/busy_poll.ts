@@ -30,7 +30,7 @@ const periodMs = 50;
 
 /**
  * Where a turn without input takes longer, in milliseconds, another thread had the core. To turn on would only take its time, so the poll rests. Without
- * it, a client that called every 5 ms beside two busy loops waited four times as long for a call.
+ * it, a client that called every 5 ms beside some busy loops waited four times as long for a call.
  */
 const gapMs = 1;
 const restMs = 1000;
