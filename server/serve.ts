@@ -405,7 +405,7 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
     "busyPollMs",
     "onError",
   ]);
-  const { tables, port = 0, limits = {}, busyPollMs = 0 } = options;
+  const { tables, port = 0, limits = {}, busyPollMs } = options;
   if (!(tables instanceof Tables)) {
     throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
   }
@@ -417,6 +417,6 @@ export function serve(options: ServeOptions): Promise<ReverbServer> {
   }
   checkInteger("serve(): port", port, 0, 65_535);
   checkLimits("serve(): limits", limits);
-  checkBusyPoll("serve(): busyPollMs", busyPollMs);
+  if (busyPollMs !== undefined) checkBusyPoll("serve(): busyPollMs", busyPollMs);
   return ReverbServer.start(options);
 }
