@@ -41,6 +41,7 @@ interface NodePath {
   basename(path: string): string;
   dirname(path: string): string;
   join(...parts: string[]): string;
+  resolve(...parts: string[]): string;
 }
 
 /** What is used of `node:url`. */

@@ -47,7 +47,7 @@ export interface CheckpointFile {
 
 /** A folder that this process holds. */
 export class CheckpointFolder implements Disposable {
-  /** The path, as it was given. */
+  /** The whole path, from the root on: a client stands in another folder than the server. */
   readonly path: string;
   readonly #files: Files;
   readonly #kernel: Kernel;
@@ -69,7 +69,7 @@ export class CheckpointFolder implements Disposable {
    */
   static open(folder: string | URL, kernel: Kernel): CheckpointFolder {
     const files = filesFor(OPERATION);
-    const path = pathOf(OPERATION, folder, files);
+    const path = files.path.resolve(pathOf(OPERATION, folder, files));
     const lockPath = files.path.join(path, LOCK_NAME);
     checkPermitted(OPERATION, lockPath, files);
     const lock = attemptOn(OPERATION, "write", lockPath, files, () => {

@@ -1,5 +1,6 @@
 /** Checkpoints of a server in this process: what is written, loaded, kept and refused. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { relative } from "node:path";
 import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { lowOf } from "../../../tables/tables.ts";
@@ -49,6 +50,18 @@ Deno.test("a client's checkpoint() answers the path of a new file, and the next 
       assertEquals(await server.checkpoint() > next, true);
     });
     assertEquals((await namesIn(folder)).length, 4);
+  });
+});
+
+Deno.test("a folder may be relative; clients, which stand elsewhere, get the whole path", async () => {
+  await inFolder(async (folder) => {
+    await serving(
+      { folder: relative(Deno.cwd(), folder), onStop: false },
+      async ({ connection }) => {
+        const path = (await connection.call("Checkpoint"))["checkpoint_path"];
+        assertEquals([path], await checkpointsIn(folder));
+      },
+    );
   });
 });
 
