@@ -8,8 +8,9 @@ import { show } from "../base/checks.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
 import { type Path, showPath } from "../reverb/_path.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
+import { isSpec } from "../reverb/_check_item.ts";
 import type { Signature, TensorSpec } from "../reverb/signature.ts";
-import type { Nest, StepData } from "../reverb/structure.ts";
+import { eachLeaf, type Nest, type StepData } from "../reverb/structure.ts";
 import {
   isLeaf,
   type RowSpec,
@@ -50,6 +51,7 @@ export function columnsOf(
   const leaves: { readonly path: Path; readonly leaf: unknown }[] = [];
   eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
+  known.checkNames(where, leaves);
   return leaves.map(({ path, leaf }, k) => columnOf(where, path, leaf, form, known.dtypeOf(k)));
 }
 
@@ -157,12 +159,6 @@ function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
     : Object.fromEntries(nests);
 }
 
-/** True for one leaf of a signature. */
-function isSpec(value: unknown): value is TensorSpec {
-  return typeof value === "object" && value !== null && "dtype" in value && "shape" in value &&
-    typeof value.dtype === "string" && Array.isArray(value.shape);
-}
-
 /** A column of the first item, as it is saved. */
 export interface KnownColumn {
   readonly path: Path;
@@ -172,45 +168,62 @@ export interface KnownColumn {
   readonly isSqueezed: boolean;
 }
 
+/** A column by the way to it. */
+interface Named {
+  readonly path: Path;
+}
+
+/** A column of a signature. */
+interface SignedColumn extends Named {
+  readonly spec: TensorSpec;
+}
+
 /**
  * What the columns of a table's items must be: what its signature says, or else what the first item was that this program inserted.
  * Clients of a server may write other items.
  */
 export class KnownColumns {
-  readonly #signature: readonly TensorSpec[] | undefined;
+  readonly #signature: readonly SignedColumn[] | undefined;
   #first: readonly ColumnData[] | undefined;
   /** Where columns stand in nested data, once it is known. */
   nest: ColumnNest | undefined;
 
   constructor(signature: Signature | undefined) {
     if (signature === undefined) return;
-    const specs: TensorSpec[] = [];
-    this.nest = nestOf(signature, (part) => isSpec(part) && specs.push(part) > 0);
-    this.#signature = specs;
+    const columns: SignedColumn[] = [];
+    eachLeaf(signature, isSpec, (path, spec) => columns.push({ path, spec: spec as TensorSpec }));
+    this.nest = nestOf(signature, isSpec);
+    this.#signature = columns;
   }
 
   /** The columns of the signature; undefined where there is none. */
   get signature(): readonly TensorSpec[] | undefined {
-    return this.#signature;
+    return this.#signature?.map(({ spec }) => spec);
   }
 
   /** The dtype that plain numbers take in a column. */
   dtypeOf(column: number): DTypeInfo | undefined {
-    const name = this.#signature?.[column]?.dtype;
+    const name = this.#signature?.[column]?.spec.dtype;
     return name === undefined ? this.#first?.[column]?.spec.dtype : dtypeOfName(name);
+  }
+
+  /** Throws unless an item has the columns that it must have, by their names. */
+  checkNames(where: string, columns: readonly Named[]): void {
+    const wanted = this.#signature ?? this.#first;
+    if (wanted === undefined) return;
+    const isSame = wanted.length === columns.length &&
+      wanted.every(({ path }, k) => samePath(path, columns[k]?.path ?? []));
+    if (isSame) return;
+    throw new TypeError(
+      `${where}: items of this table have the columns ${showPaths(wanted)}; got ${
+        showPaths(columns)
+      }`,
+    );
   }
 
   /** Throws unless the columns of an item are what they must be. `rows` is how many rows of them an item has, where that is not all. */
   check(where: string, columns: readonly ColumnData[], rows?: number): void {
-    const wanted = this.#signature ?? this.#first;
-    if (wanted === undefined) return;
-    if (wanted.length !== columns.length) {
-      throw new TypeError(
-        `${where}: items of this table have ${wanted.length} columns, got ${columns.length}: ${
-          columns.map(({ path }) => showPath(path)).join(", ")
-        }`,
-      );
-    }
+    this.checkNames(where, columns);
     for (const [k, column] of columns.entries()) {
       if (this.#signature === undefined) checkAlike(where, this.#first?.[k], column);
       else checkSigned(where, this.#signature[k], column, rows);
@@ -263,6 +276,14 @@ export class KnownColumns {
   }
 }
 
+function samePath(a: Path, b: Path): boolean {
+  return a.length === b.length && a.every((step, k) => step === b[k]);
+}
+
+function showPaths(columns: readonly Named[]): string {
+  return columns.map(({ path }) => showPath(path)).join(", ");
+}
+
 function checkAlike(
   where: string,
   wanted: ColumnData | undefined,
@@ -270,12 +291,12 @@ function checkAlike(
 ): void {
   if (wanted === undefined) return;
   const isSame = wanted.spec.dtype === spec.dtype && sameShape(wanted.spec.shape, spec.shape) &&
-    showPath(wanted.path) === showPath(path) && wanted.isSqueezed === isSqueezed;
+    wanted.isSqueezed === isSqueezed;
   if (isSame) return;
   throw new TypeError(
-    `${where}: ${showPath(wanted.path)} is a column of ${showSpec(wanted.spec)}${
+    `${where}: ${showPath(path)} is a column of ${showSpec(wanted.spec)}${
       wanted.isSqueezed ? " without steps" : ""
-    } in this table, got ${showPath(path)} as ${showSpec(spec)}${
+    } in this table, got ${showSpec(spec)}${
       isSqueezed ? " without steps" : ""
     }; all items that you insert have the same columns`,
   );
@@ -283,11 +304,12 @@ function checkAlike(
 
 function checkSigned(
   where: string,
-  wanted: TensorSpec | undefined,
+  signed: SignedColumn | undefined,
   { path, spec, rows, isSqueezed }: ColumnData,
   rowsOfItem: number | undefined,
 ): void {
-  if (wanted === undefined) return;
+  if (signed === undefined) return;
+  const wanted = signed.spec;
   const shape = isSqueezed ? spec.shape : [rowsOfItem ?? rows, ...spec.shape];
   const fits = wanted.dtype === spec.dtype.name && wanted.shape.length === shape.length &&
     wanted.shape.every((size, k) => size === null || size === shape[k]);

@@ -87,7 +87,10 @@ onBoth("many steps are items of their own on shared data", async (create) => {
     "all columns need as many steps, got 5 and 4",
   );
   await assertRejects(
-    () => table.insert(Float32Array.of(1, 2), { priorities: [1] }),
+    () =>
+      table.insert({ a: tensor(values, { shape: [2, 5] }), b: new Int32Array(2) }, {
+        priorities: [1],
+      }),
     RangeError,
     "priorities must have a number for each of 2 steps",
   );
@@ -349,7 +352,20 @@ onBoth(
     await assertRejects(
       () => table.insert({ state: new Float32Array(2) } as never),
       TypeError,
-      "2 columns, got 1",
+      "items of this table have the columns action, state; got state",
+    );
+    for (const name of ["insert", "insertTrajectory"] as const) {
+      const misspelt = { state: Float32Array.of(1, 2), activity: 3 } as never;
+      await assertRejects(
+        () => table[name](misspelt),
+        TypeError,
+        "items of this table have the columns action, state; got activity, state",
+      );
+    }
+    await assertRejects(
+      () => tables.insert({ state: Float32Array.of(1, 2), activity: 3 }, { t: 1 }),
+      TypeError,
+      "items of this table have the columns action, state; got activity, state",
     );
     assertEquals(table.size, 1);
   },
@@ -362,12 +378,12 @@ onBoth("without a signature, items that are inserted here are like the first", a
   await assertRejects(
     () => table.insert({ a: Float64Array.of(1), b: 2 }),
     TypeError,
-    "a is a column of float32 of shape [1] in this table, got a as float64 of shape [1]",
+    "a is a column of float32 of shape [1] in this table, got float64 of shape [1]",
   );
   await assertRejects(
     () => table.insert({ a: Float32Array.of(1), c: 2 }),
     TypeError,
-    "b is a column",
+    "items of this table have the columns a, b; got a, c",
   );
   await assertRejects(
     () => table.insert({ a: Float32Array.of(1), b: null }),
