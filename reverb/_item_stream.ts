@@ -80,9 +80,14 @@ const LAST_BACKOFF_MS = 1000;
 /** A connection that held so long was a good one. */
 const GOOD_MS = 2000;
 
+function inNextTurn(send: () => void): void {
+  setTimeout(send, 0);
+}
+
 /** One stream of items. */
 export class ItemStream {
   readonly #channel: Pick<Channel, "open" | "isClosed">;
+  readonly #soon: (send: () => void) => void;
   #queue: Item[] = [];
   #head = 0;
   readonly #inFlight = new Map<number, Item>();
@@ -99,8 +104,13 @@ export class ItemStream {
   #openedAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(channel: Pick<Channel, "open" | "isClosed">) {
+  /** @param soon When what is ready is sent. Over a network, what comes in the same turn goes in one message. */
+  constructor(
+    channel: Pick<Channel, "open" | "isClosed">,
+    soon: (send: () => void) => void = inNextTurn,
+  ) {
     this.#channel = channel;
+    this.#soon = soon;
   }
 
   /** Items that were not sent yet. */
@@ -136,14 +146,14 @@ export class ItemStream {
     this.schedule();
   }
 
-  /** Sends what is ready, soon: so what comes in the same turn goes in one message. */
+  /** Sends what is ready, soon. */
   schedule(): void {
     if (this.#isScheduled || this.#isBlocked || this.#failure !== undefined) return;
     this.#isScheduled = true;
-    setTimeout(() => {
+    this.#soon(() => {
       this.#isScheduled = false;
       this.pump();
-    }, 0);
+    });
   }
 
   /** Completes the chunks of all items but the last few, so that they can be sent, and sends them. */

@@ -110,6 +110,8 @@ export class ReverbClient {
   readonly #codec: TensorCodec;
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
+  /** Those of writers that are open. */
+  readonly #writing = new Set<ItemStream>();
   #signatures: Map<string, readonly TensorSpec[] | undefined> = new Map();
   #nests: Map<string, Signature> = new Map();
 
@@ -360,7 +362,7 @@ export class ReverbClient {
 
   /** A writer of items that are the latest steps. {@linkcode Writer} has an example. */
   writer(options: WriterOptions): Writer {
-    return newWriter(this.#door(new ItemStream(this.#channel), true), options);
+    return newWriter(this.#door(this.#newStream(), true), options);
   }
 
   /**
@@ -376,7 +378,7 @@ export class ReverbClient {
       "maxPendingItems",
     ]);
     return newTrajectoryWriter<D>(
-      this.#door(new ItemStream(this.#channel), options.validateItems ?? true),
+      this.#door(this.#newStream(), options.validateItems ?? true),
       options,
     );
   }
@@ -392,10 +394,18 @@ export class ReverbClient {
       "maxPendingItems",
     ]);
     return newStructuredWriter(
-      this.#door(new ItemStream(this.#channel), options.validateItems ?? true),
+      this.#door(this.#newStream(), options.validateItems ?? true),
       configs,
       options,
     );
+  }
+
+  /** The stream of a new writer. */
+  #newStream(): ItemStream {
+    for (const stream of this.#writing) if (stream.hasFailed) this.#writing.delete(stream);
+    const stream = new ItemStream(this.#channel);
+    this.#writing.add(stream);
+    return stream;
   }
 
   #door(stream: ItemStream, isChecked: boolean): WriterDoor {
@@ -403,14 +413,27 @@ export class ReverbClient {
     return { stream, codec: this.#codec, signatures };
   }
 
-  /** Closes the connection. Close the writers before, as what they have not sent is lost. */
+  /**
+   * Closes the connection. Close the writers before, as what they have not sent is lost.
+   *
+   * @throws {ReverbError} `cancelled` if a writer had items that the server has not confirmed; they may be lost. The connection is closed then, too.
+   */
   async close(): Promise<void> {
+    let lost = 0;
+    for (const { pending } of this.#writing) lost += pending;
+    this.#writing.clear();
     this.#samplers.close();
     await Promise.all(this.#inserters.splice(0).map((stream) => stream.close()));
     this.#channel.close();
+    if (lost === 0) return;
+    const items = lost === 1 ? "1 item that was" : `${lost} items that were`;
+    throw new ReverbError(
+      "cancelled",
+      `close(): writers had ${items} not confirmed, and may be lost; await flush() or close() of each writer before`,
+    );
   }
 
-  /** Closes the connection. */
+  /** Closes the connection, as `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -332,7 +332,9 @@ export class Tables implements Disposable {
     const signatures = new Map(
       [...this.#tables].map(([name, { known }]) => [name, known.signature]),
     );
-    return { stream: new ItemStream(new LocalChannel(low)), codec, signatures };
+    // In the same turn: a loop that only awaits `createItem` has no other, and a message costs next to nothing here.
+    const stream = new ItemStream(new LocalChannel(low), queueMicrotask);
+    return { stream, codec, signatures };
   }
 
   /** What the whole set holds. */

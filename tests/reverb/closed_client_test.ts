@@ -22,3 +22,21 @@ Deno.test("what waits when its own client is closed says that the client was clo
   const errors = await Promise.all(said);
   assertEquals(errors.map(({ code }) => code), Array(3).fill("cancelled"));
 });
+
+Deno.test("a client that is closed before its writers says that their items may be lost", async () => {
+  await using site = await served({ t: { maxSize: 9 } });
+  const client = await ReverbClient.connect(site.server.address);
+  const closed = client.writer({ maxSequenceLength: 1 });
+  closed.append({ x: 1 });
+  await closed.createItem("t", 1, 1);
+  await closed.close();
+  const writer = client.trajectoryWriter<{ x: number }>({ numKeepAliveRefs: 9, chunkLength: 9 });
+  for (let k = 0; k < 3; k++) {
+    writer.append({ x: k });
+    await writer.createItem("t", 1, { x: writer.history.x.slice(-1) });
+  }
+  const error = await assertRejects(() => client.close(), ReverbError, "3 items");
+  assertEquals(error.code, "cancelled");
+  await client.close();
+  assertEquals(site.server.figures().tables.map(({ size }) => size), [1]);
+});

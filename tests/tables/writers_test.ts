@@ -36,6 +36,19 @@ onBoth(
   },
 );
 
+onBoth("a writer's items are in their table once createItem resolves", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 100 } } });
+  const writer = tables.trajectoryWriter<{ a: number }>({ numKeepAliveRefs: 1, chunkLength: 1 });
+  const sizes: number[] = [];
+  for (let k = 0; k < 4; k++) {
+    writer.append({ a: k });
+    await writer.createItem("t", 1, { a: writer.history.a.slice(-1) });
+    sizes.push(tables.table("t").size);
+  }
+  assertEquals(sizes, [1, 2, 3, 4]);
+  await writer.close();
+});
+
 onBoth("a writer waits for the rate limiter", async (create) => {
   using tables = await create({ tables: { q: Table.queue(2) } });
   const queue = tables.table("q");
