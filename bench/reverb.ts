@@ -25,7 +25,7 @@ const { quick, filter, save } = benchOptions(
 );
 // Many short turns: where others have the machine for seconds at a time, the best of a few long ones tells of them, not of the servers.
 const SECONDS = quick ? 0.3 : 0.4;
-const ROUNDS = quick ? 2 : 20;
+const ROUNDS = quick ? 2 : 30;
 /** The same, of the turns for the worst calls. */
 const WORST_SECONDS = quick ? 0.6 : 2;
 const WORST_ROUNDS = quick ? 2 : 7;
