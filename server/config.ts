@@ -4,7 +4,7 @@
  * @module
  */
 import { checkInteger, show } from "../base/checks.ts";
-import { checkOptions, nearestName } from "../base/option_names.ts";
+import { checkOptions, nearestName, type OptionHints } from "../base/option_names.ts";
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue } from "../pace/queue.ts";
@@ -64,6 +64,11 @@ const selectors: Readonly<Record<string, (options: never) => NativeSelector>> = 
   minHeap: lowestPriority,
 };
 
+/** What to write instead of names that Reverb has for other rules than these. */
+const selectorHints: OptionHints = {
+  Prioritized: `Reverb's Prioritized is { "power": { "exponent": 0.6 } }`,
+};
+
 /** The limiters. The third is the second one in Reverb's words. */
 const limiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
 
@@ -77,7 +82,12 @@ function fieldsOf(where: string, value: unknown): Fields {
 }
 
 /** The name and options of `"name"` or `{ "name": options }`. */
-function named(where: string, value: unknown, known: readonly string[]): [string, unknown] {
+function named(
+  where: string,
+  value: unknown,
+  known: readonly string[],
+  hints: OptionHints = {},
+): [string, unknown] {
   const entries = typeof value === "string"
     ? [[value, undefined] as const]
     : Object.entries(fieldsOf(where, value));
@@ -90,10 +100,13 @@ function named(where: string, value: unknown, known: readonly string[]): [string
   const [name, options] = entry;
   if (!known.includes(name)) {
     const nearest = nearestName(name, known);
+    const hint = Object.hasOwn(hints, name)
+      ? `; ${hints[name]}`
+      : nearest === undefined
+      ? ""
+      : `; did you mean ${nearest}?`;
     throw new TypeError(
-      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${
-        nearest === undefined ? "" : `; did you mean ${nearest}?`
-      }`,
+      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${hint}`,
     );
   }
   return [name, options];
@@ -111,7 +124,7 @@ function within<T>(where: string, make: () => T): T {
 }
 
 function readSelector(where: string, value: unknown): NativeSelector {
-  const [name, options] = named(where, value, Object.keys(selectors));
+  const [name, options] = named(where, value, Object.keys(selectors), selectorHints);
   const make = selectors[name];
   if (make === undefined) throw new TypeError(`${where}: ${name} is unknown`);
   const given = options === undefined ? {} : fieldsOf(`${where}.${name}`, options);

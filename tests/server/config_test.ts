@@ -134,6 +134,29 @@ for (
       'got "unifrom"; did you mean uniform?',
     ],
     [
+      "Reverb's Prioritized by its class",
+      withTable({ maxSize: 1, sampler: "Prioritized" }),
+      'got "Prioritized"; Reverb\'s Prioritized is { "power": { "exponent": 0.6 } }',
+    ],
+    [
+      "Reverb's Prioritized with options",
+      withTable({ maxSize: 1, remover: { Prioritized: { priority_exponent: 1 } } }),
+      'got "Prioritized"; Reverb\'s Prioritized is { "power": { "exponent": 0.6 } }',
+    ],
+    ...([
+      ["Uniform", "uniform"],
+      ["Fifo", "fifo"],
+      ["Lifo", "lifo"],
+      ["MinHeap", "minHeap"],
+      ["MaxHeap", "maxHeap"],
+    ] as const).map(([theirs, ours]) =>
+      [
+        `Reverb's ${theirs} by its class`,
+        withTable({ maxSize: 1, sampler: theirs }),
+        `got "${theirs}"; did you mean ${ours}?`,
+      ] as const
+    ),
+    [
       "two selectors",
       withTable({ maxSize: 1, sampler: { uniform: {}, fifo: {} } }),
       "tables.replay.sampler must be a name, or an object with one name and its options",
