@@ -112,14 +112,18 @@ function named(
   return [name, options];
 }
 
-/** Says where in the file an error of a rule's own function belongs. */
-function within<T>(where: string, make: () => T): T {
+/**
+ * Says where in the file an error of a rule's own function belongs: the place there takes that of the function, by which the words begin.
+ * `ratio` is what the file calls the option of this name.
+ */
+function within<T>(where: string, make: () => T, ratio = "ratio"): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
     const Kind = error instanceof TypeError ? TypeError : RangeError;
-    throw new Kind(`${where}: ${error.message}`, { cause: error });
+    const words = error.message.replaceAll(/\bratio\b/g, ratio).replace(/^\w+\(\)/, () => where);
+    throw new Kind(words, { cause: error });
   }
 }
 
@@ -128,26 +132,24 @@ function readSelector(where: string, value: unknown): NativeSelector {
   const make = selectors[name];
   if (make === undefined) throw new TypeError(`${where}: ${name} is unknown`);
   const given = options === undefined ? {} : fieldsOf(`${where}.${name}`, options);
-  return within(where, () => make(given as never));
+  return within(`${where}.${name}`, () => make(given as never));
 }
 
 function readLimiter(where: string, value: unknown): PaceRule {
   const [name, options] = named(where, value, limiters);
+  const place = `${where}.${name}`;
   switch (name) {
     case "minSize":
-      return within(where, () => minSize(options as number));
+      return within(place, () => minSize(options as number));
     case "queue":
     case "stack":
-      return within(where, () => queue(options as number));
+      return within(place, () => queue(options as number));
     default: {
-      const fields = fieldsOf(`${where}.${name}`, options);
+      const fields = fieldsOf(place, options);
       const ratioName = name === "samplesPerInsert" ? "ratio" : "samplesPerInsert";
-      checkOptions(`${where}.${name}`, fields, [ratioName, "minSize", "error"]);
+      checkOptions(place, fields, [ratioName, "minSize", "error"]);
       const { [ratioName]: ratio, ...rest } = fields;
-      return within(
-        `${where}.${name}`,
-        () => samplesPerInsert(ratio as number, rest as never),
-      );
+      return within(place, () => samplesPerInsert(ratio as number, rest as never), ratioName);
     }
   }
 }
