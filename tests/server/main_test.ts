@@ -69,6 +69,17 @@ Deno.test("a port that another program has is named, and what to do", async () =
   });
 });
 
+Deno.test("an address that this machine has not is named, and what to do", async () => {
+  await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
+    const args = [`--config=${path}`, "--hostname=192.0.2.1", "--port=8000"]; // kept for documents
+    const { code, stderr } = await program(...args).output();
+    const text = new TextDecoder().decode(stderr);
+    assertEquals(code, 1);
+    assert(text.startsWith("serve: can't listen on 192.0.2.1:8000: "), text);
+    assert(text.includes("choose an address of this machine, such as 127.0.0.1"), text);
+  });
+});
+
 for (
   const [what, args, words] of [
     ["no file", [], "--config is needed"],
