@@ -12,6 +12,7 @@ import type { Signature, TensorSpec } from "../reverb/signature.ts";
 import type { Nest, StepData } from "../reverb/structure.ts";
 import {
   isLeaf,
+  ofColumn,
   type RowSpec,
   rowSpec,
   sameShape,
@@ -98,12 +99,18 @@ function columnOf(
     );
   }
   const spec = isRow ? whole : rowSpec(whole.dtype, whole.shape.slice(1));
+  let content: Pick<ColumnData, "bytes" | "strings">;
+  try {
+    content = contentOf(whole, leaf);
+  } catch (error) {
+    throw ofColumn(`${where}: ${showPath(path)}`, error);
+  }
   return {
     path,
     spec,
     rows: isRow ? 1 : first ?? 0,
     isSqueezed: form === "trajectory" && isRow,
-    ...contentOf(whole, leaf),
+    ...content,
   };
 }
 

@@ -138,6 +138,8 @@ Deno.test("a step that is refused has changed nothing", async () => {
     [{ d: 1, a: Int8Array.of(1) }, "a is a column of float32"],
   ];
   for (const [data, words] of refused) assertThrows(() => writer.append(data), TypeError, words);
+  writer.configure(["e"], { dtype: "int8" });
+  assertThrows(() => writer.append({ e: 200 }), RangeError, "e: int8 can't hold 200");
   assertEquals(writer.episodeSteps, 1);
   writer.append({ a: Float32Array.of(3, 4), b: { c: 2 } });
   const { a, b } = writer.history as unknown as { a: ColumnHistory; b: { c: ColumnHistory } };
