@@ -123,8 +123,9 @@ export class ItemStream {
     return this.#failure !== undefined;
   }
 
-  /** Throws the error by which the stream failed, if it did. */
+  /** Throws the error by which the stream failed, if it did, or by which it must, as its channel is closed. */
   check(): void {
+    if (this.#channel.isClosed && this.#failure === undefined) this.#open();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -310,7 +311,7 @@ export class ItemStream {
 
   /** Waits until at most so many items are pending. */
   async until(what: string, most: number, wait: WaitOptions = {}): Promise<void> {
-    this.check();
+    if (this.#failure !== undefined) throw this.#failure;
     if (this.pending <= most) return;
     let waiter: Waiter | undefined;
     await waitFor<void>(what, wait, (resolve, reject) => {
