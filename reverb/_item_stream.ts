@@ -11,6 +11,7 @@
  * @module
  */
 
+import { show } from "../base/checks.ts";
 import { eachKey, MessageWriter } from "./_bytes.ts";
 import type { Call, Channel, WaitOptions } from "./_channel.ts";
 import { waitFor } from "./_channel.ts";
@@ -324,7 +325,7 @@ export class ItemStream {
       const why = this.#lastLoss === undefined
         ? this.inFlight === 0
           ? ""
-          : "; the limiter of a table may hold them back until others sample"
+          : `; ${limitersOf(this.#inFlight.values())} may hold them back until others sample`
         : `; ${this.#lastLoss.message}`;
       return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
     });
@@ -352,6 +353,13 @@ export class ItemStream {
     this.#failure ??= failure;
     this.#stop();
   }
+}
+
+/** The limiters that may hold these items back, in words. */
+function limitersOf(items: Iterable<Item>): string {
+  const tables = [...new Set(Array.from(items, ({ table }) => table))].sort();
+  const names = tables.map(show).join(", ");
+  return tables.length === 1 ? `the limiter of table ${names}` : `the limiters of tables ${names}`;
 }
 
 /** Tells those who choose the length of chunks what an item took. */

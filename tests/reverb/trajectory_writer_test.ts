@@ -275,6 +275,12 @@ Deno.test("flush gives up after its time or by its signal, and the items stay on
   const late = await assertRejects(() => writer.flush({ timeoutMs: 20 }), ReverbError);
   assertEquals(late.code, "deadline-exceeded");
   assert(late.message.includes("0 items wait to be sent, and 1 to be confirmed"), late.message);
+  for (const table of ["u", "t"]) {
+    await writer.createItem(table, 1, [writer.history.state.slice(-1)]);
+  }
+  const words = 'the limiters of tables "t", "u" may hold them back';
+  await assertRejects(() => writer.flush({ timeoutMs: 5 }), ReverbError, words);
+  await assertRejects(() => writer.endEpisode({ timeoutMs: 5 }), ReverbError, words);
   const signal = AbortSignal.timeout(20);
   await assertRejects(() => writer.flush({ signal }), DOMException, "aborted due to timeout");
   await assertRejects(() => writer.endEpisode({ timeoutMs: 5 }), ReverbError);
