@@ -80,10 +80,19 @@ Deno.test("history is read by the rules of Python's slices", () => {
   assertEquals(writer.history.state.slice(-2).shape, [2, 2]);
   assertEquals(values(reward.slice(-4).slice(1, 3)), [3, 4]);
   assertEquals(values(reward.slice(-4).at(-1)), [5]);
-  assertThrows(() => reward.slice(-5), RangeError, "step 1 of 6 is too old");
-  assertThrows(() => reward.slice(-7), RangeError, "can't begin at -7");
-  assertThrows(() => reward.at(6), RangeError, "no step 6");
-  assertThrows(() => reward.slice(6), RangeError, "empty");
+  assertThrows(
+    () => reward.slice(-5),
+    RangeError,
+    "step 1 of 6 is too old; raise numKeepAliveRefs to reach further back",
+  );
+  writer.append({ state: Float32Array.of(6, -6) });
+  const words = "history of reward: step 6 of 7 has no value; take other steps, or give reward a";
+  assertThrows(() => reward.slice(-2), RangeError, words);
+  assertThrows(() => reward.at(2), RangeError, "step 2 of 7 is too old");
+  writer.append(step(7));
+  assertThrows(() => reward.slice(-9), RangeError, "can't begin at -9");
+  assertThrows(() => reward.at(8), RangeError, "no step 8");
+  assertThrows(() => reward.slice(8), RangeError, "empty");
 });
 
 Deno.test("rows that are not neighbours are slices of their own", async () => {
