@@ -80,7 +80,7 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
       throw new RangeError(
         `${WHERE}: error must be at least ${
           narrowest / 2
-        }, or records and picks could wait for each other for ever, got ${width}`,
+        }, or writers and learners could wait for each other for ever, got ${width}`,
       );
     }
     return new PaceRule("samplesPerInsert", { ratio, minSize, error: width }, {
@@ -100,12 +100,12 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
   ) as [number, number];
   if (largest - least < narrowest) {
     throw new RangeError(
-      `${WHERE}: error must be at least ${narrowest} wide, or records and picks could wait for each other for ever, got [${least}, ${largest}]`,
+      `${WHERE}: error must be at least ${narrowest} wide, or writers and learners could wait for each other for ever, got [${least}, ${largest}]`,
     );
   }
   if (least > offset) {
     throw new RangeError(
-      `${WHERE}: error[0] must be at most ratio × minSize, which is ${offset}, or nothing could be drawn when minSize records are there, got ${least}`,
+      `${WHERE}: error[0] must be at most ratio × minSize, which is ${offset}, or nothing could be drawn at minSize, got ${least}`,
     );
   }
   return new PaceRule("samplesPerInsert", { ratio, minSize, error: `[${least}, ${largest}]` }, {

@@ -78,6 +78,11 @@ export class Column {
     }
   }
 
+  /** How many of the latest positions it keeps. */
+  get reach(): number {
+    return this.#chunks.length;
+  }
+
   /** Makes room for a position: what is too old for the history goes. */
   open(position: number): void {
     const at = position % this.#chunks.length;

@@ -11,6 +11,7 @@
  * @module
  */
 
+import { show } from "../base/checks.ts";
 import { eachKey, MessageWriter } from "./_bytes.ts";
 import type { Call, Channel, WaitOptions } from "./_channel.ts";
 import { waitFor } from "./_channel.ts";
@@ -133,8 +134,9 @@ export class ItemStream {
     return this.#failure !== undefined;
   }
 
-  /** Throws the error by which the stream failed, if it did. */
+  /** Throws the error by which the stream failed, if it did, or by which it must, as its channel is closed. */
   check(): void {
+    if (this.#channel.isClosed && this.#failure === undefined) this.#open();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -320,7 +322,7 @@ export class ItemStream {
 
   /** Waits until at most so many items are pending. */
   async until(what: string, most: number, wait: WaitOptions = {}): Promise<void> {
-    this.check();
+    if (this.#failure !== undefined) throw this.#failure;
     if (this.pending <= most) return;
     let waiter: Waiter | undefined;
     await waitFor<void>(what, wait, (resolve, reject) => {
@@ -333,7 +335,7 @@ export class ItemStream {
       const why = this.#lastLoss === undefined
         ? this.inFlight === 0
           ? ""
-          : "; the limiter of a table may hold them back until others sample"
+          : `; ${limitersOf(this.#inFlight.values())} may hold them back until others sample`
         : `; ${this.#lastLoss.message}`;
       return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
     });
@@ -361,6 +363,13 @@ export class ItemStream {
     this.#failure ??= failure;
     this.#stop();
   }
+}
+
+/** The limiters that may hold these items back, in words. */
+function limitersOf(items: Iterable<Item>): string {
+  const tables = [...new Set(Array.from(items, ({ table }) => table))].sort();
+  const names = tables.map(show).join(", ");
+  return tables.length === 1 ? `the limiter of table ${names}` : `the limiters of tables ${names}`;
 }
 
 /** Tells those who choose the length of chunks what an item took. */

@@ -211,9 +211,12 @@ export class ColumnHistory {
     const cells = positions.map((position) => {
       const cell = column.cell(position, length);
       if (cell === undefined) {
-        throw new RangeError(
-          `${this.#name}: step ${position} of ${length} is too old, or has no value; raise numKeepAliveRefs to reach further back`,
-        );
+        const why = position < length - column.reach
+          ? "is too old; raise numKeepAliveRefs to reach further back"
+          : `has no value; take other steps, or give ${
+            showPath(column.path)
+          } a value in each append()`;
+        throw new RangeError(`${this.#name}: step ${position} of ${length} ${why}`);
       }
       return cell;
     });

@@ -50,9 +50,9 @@ const dtypes: ReadonlyMap<string, DataType> = new Map([
 ]);
 const names = new Map([...dtypes].map(([name, number]) => [number, name]));
 
-function isSpec(value: object): value is TensorSpec {
-  return "dtype" in value && typeof value.dtype === "string" && "shape" in value &&
-    Array.isArray(value.shape);
+/** What says its dtype is meant as a column. A column of the name `dtype` is an object. */
+function isSpec(value: object): value is Partial<TensorSpec> & Pick<TensorSpec, "dtype"> {
+  return "dtype" in value && typeof value.dtype === "string";
 }
 
 /**
@@ -87,7 +87,10 @@ function structured(where: string, value: unknown): StructuredValue {
   });
 }
 
-function tensorSpec(where: string, spec: TensorSpec): StructuredValue {
+function tensorSpec(
+  where: string,
+  spec: Partial<TensorSpec> & Pick<TensorSpec, "dtype">,
+): StructuredValue {
   checkOptions(where, spec, ["dtype", "shape", "name"]);
   const dtype = dtypes.get(spec.dtype);
   if (dtype === undefined) {
@@ -98,6 +101,11 @@ function tensorSpec(where: string, spec: TensorSpec): StructuredValue {
   const { name = "" } = spec;
   if (typeof name !== "string") {
     throw new TypeError(`${where}.name must be a string, got ${show(name)}`);
+  }
+  if (!Array.isArray(spec.shape)) {
+    throw new TypeError(
+      `${where}.shape must be an array of sizes, such as [4] or [null], got ${show(spec.shape)}`,
+    );
   }
   const dim = spec.shape.map((size, k) => {
     if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) {

@@ -187,6 +187,13 @@ function outOf(info: DTypeInfo, value: unknown): RangeError {
   return new RangeError(`${info.name} can't hold ${show(value)}`);
 }
 
+/** The error of a value that a column can't hold, with the column's name before its words. */
+export function ofColumn(column: string, error: unknown): unknown {
+  if (!(error instanceof TypeError) && !(error instanceof RangeError)) return error;
+  const Kind = error instanceof TypeError ? TypeError : RangeError;
+  return new Kind(`${column}: ${error.message}`, { cause: error });
+}
+
 function stringsOf(value: unknown): Uint8Array[] {
   const values: unknown[] = Array.isArray(value) ? value : [value];
   return values.map((one) => {
@@ -249,7 +256,11 @@ export function checkLeaf(path: Path, spec: RowSpec, leaf: unknown): void {
     if (typeof leaf === "number" && isPlainFloat(spec)) return;
     if (typeof leaf === "string" && spec.dtype.array === undefined) return;
     if (spec.dtype.array !== undefined && typeof leaf !== "string") {
-      setNumber(spec.dtype, new spec.dtype.array(1), 0, leaf);
+      try {
+        setNumber(spec.dtype, new spec.dtype.array(1), 0, leaf);
+      } catch (error) {
+        throw ofColumn(showPath(path), error);
+      }
       return;
     }
   }

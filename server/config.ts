@@ -4,7 +4,7 @@
  * @module
  */
 import { checkInteger, show } from "../base/checks.ts";
-import { checkOptions, nearestName } from "../base/option_names.ts";
+import { checkOptions, nearestName, type OptionHints } from "../base/option_names.ts";
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue } from "../pace/queue.ts";
@@ -64,6 +64,11 @@ const selectors: Readonly<Record<string, (options: never) => NativeSelector>> = 
   minHeap: lowestPriority,
 };
 
+/** What to write instead of names that Reverb has for other rules than these. */
+const selectorHints: OptionHints = {
+  Prioritized: `Reverb's Prioritized is { "power": { "exponent": 0.6 } }`,
+};
+
 /** The limiters. The third is the second one in Reverb's words. */
 const limiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
 
@@ -77,7 +82,12 @@ function fieldsOf(where: string, value: unknown): Fields {
 }
 
 /** The name and options of `"name"` or `{ "name": options }`. */
-function named(where: string, value: unknown, known: readonly string[]): [string, unknown] {
+function named(
+  where: string,
+  value: unknown,
+  known: readonly string[],
+  hints: OptionHints = {},
+): [string, unknown] {
   const entries = typeof value === "string"
     ? [[value, undefined] as const]
     : Object.entries(fieldsOf(where, value));
@@ -90,51 +100,56 @@ function named(where: string, value: unknown, known: readonly string[]): [string
   const [name, options] = entry;
   if (!known.includes(name)) {
     const nearest = nearestName(name, known);
+    const hint = Object.hasOwn(hints, name)
+      ? `; ${hints[name]}`
+      : nearest === undefined
+      ? ""
+      : `; did you mean ${nearest}?`;
     throw new TypeError(
-      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${
-        nearest === undefined ? "" : `; did you mean ${nearest}?`
-      }`,
+      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${hint}`,
     );
   }
   return [name, options];
 }
 
-/** Says where in the file an error of a rule's own function belongs. */
-function within<T>(where: string, make: () => T): T {
+/**
+ * Says where in the file an error of a rule's own function belongs: the place there takes that of the function, by which the words begin.
+ * `ratio` is what the file calls the option of this name.
+ */
+function within<T>(where: string, make: () => T, ratio = "ratio"): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof RangeError)) throw error;
     const Kind = error instanceof TypeError ? TypeError : RangeError;
-    throw new Kind(`${where}: ${error.message}`, { cause: error });
+    const words = error.message.replaceAll(/\bratio\b/g, ratio).replace(/^\w+\(\)/, () => where);
+    throw new Kind(words, { cause: error });
   }
 }
 
 function readSelector(where: string, value: unknown): NativeSelector {
-  const [name, options] = named(where, value, Object.keys(selectors));
+  const [name, options] = named(where, value, Object.keys(selectors), selectorHints);
   const make = selectors[name];
   if (make === undefined) throw new TypeError(`${where}: ${name} is unknown`);
   const given = options === undefined ? {} : fieldsOf(`${where}.${name}`, options);
-  return within(where, () => make(given as never));
+  return within(`${where}.${name}`, () => make(given as never));
 }
 
 function readLimiter(where: string, value: unknown): PaceRule {
   const [name, options] = named(where, value, limiters);
+  const place = `${where}.${name}`;
   switch (name) {
     case "minSize":
-      return within(where, () => minSize(options as number));
+      return within(place, () => minSize(options as number));
     case "queue":
     case "stack":
-      return within(where, () => queue(options as number));
+      return within(place, () => queue(options as number));
     default: {
-      const fields = fieldsOf(`${where}.${name}`, options);
+      const fields = fieldsOf(place, options);
       const ratioName = name === "samplesPerInsert" ? "ratio" : "samplesPerInsert";
-      checkOptions(`${where}.${name}`, fields, [ratioName, "minSize", "error"]);
+      checkOptions(place, fields, [ratioName, "minSize", "error"]);
       const { [ratioName]: ratio, ...rest } = fields;
-      return within(
-        `${where}.${name}`,
-        () => samplesPerInsert(ratio as number, rest as never),
-      );
+      return within(place, () => samplesPerInsert(ratio as number, rest as never), ratioName);
     }
   }
 }

@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { resolve } from "node:path";
 import { ReplayError } from "../base/errors.ts";
-import { deno } from "../base/platform.ts";
+import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { Tables } from "../tables/tables.ts";
 import { type ReverbServer, serve } from "./serve.ts";
@@ -73,6 +74,19 @@ function untilSignal(platform: typeof Deno): Promise<string> {
   });
 }
 
+/** Reads the file. `deno task` runs in the folder of its tasks, and says by INIT_CWD where the user stands. */
+async function readFile(platform: typeof Deno, config: string): Promise<string> {
+  const path = resolve(environmentVariable("INIT_CWD") ?? "", config);
+  try {
+    return await platform.readTextFile(path);
+  } catch (error) {
+    const words = error instanceof platform.errors.NotFound
+      ? `there is no file ${path}`
+      : `can't read ${path}: ${error instanceof Error ? error.message : String(error)}`;
+    throw new Error(`--config: ${words}`, { cause: error });
+  }
+}
+
 async function start(config: ServerConfig, args: Arguments): Promise<ReverbServer> {
   const { tables: options, seed } = config;
   const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
@@ -102,7 +116,7 @@ export async function main(platform: typeof Deno): Promise<number> {
   let server: ReverbServer;
   let config: ServerConfig;
   try {
-    config = readConfig(await platform.readTextFile(args.config));
+    config = readConfig(await readFile(platform, args.config));
     server = await start(config, args);
   } catch (error) {
     console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);

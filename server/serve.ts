@@ -381,7 +381,7 @@ function isLoopback(hostname: string): boolean {
  * @throws {TypeError} For an option that is unknown or of the wrong kind.
  * @throws {RangeError} For a port, a limit or `busyPollMs` out of its range.
  * @throws {ReplayError} Where a checkpoint can't be loaded, or another server has the folder (`busy`).
- * @throws {Error} Where the system refuses: the address is in use, or may not be listened on.
+ * @throws {Error} Where the system refuses: the address is in use, is not this machine's, or may not be listened on. The text names it.
  * @example
  * ```ts
  * import { serve } from "@exrp/replay/server";

@@ -13,6 +13,7 @@ import type { Signature, TensorSpec } from "../reverb/signature.ts";
 import { eachLeaf, type Nest, type StepData } from "../reverb/structure.ts";
 import {
   isLeaf,
+  ofColumn,
   type RowSpec,
   rowSpec,
   sameShape,
@@ -100,12 +101,18 @@ function columnOf(
     );
   }
   const spec = isRow ? whole : rowSpec(whole.dtype, whole.shape.slice(1));
+  let content: Pick<ColumnData, "bytes" | "strings">;
+  try {
+    content = contentOf(whole, leaf);
+  } catch (error) {
+    throw ofColumn(`${where}: ${showPath(path)}`, error);
+  }
   return {
     path,
     spec,
     rows: isRow ? 1 : first ?? 0,
     isSqueezed: form === "trajectory" && isRow,
-    ...contentOf(whole, leaf),
+    ...content,
   };
 }
 

@@ -250,7 +250,7 @@ export class Table<D = StepData> {
     options: InsertOptions | InsertManyOptions = {},
   ): Promise<bigint | BigUint64Array<ArrayBuffer>> {
     const where = "insert()";
-    if ("priorities" in options) {
+    if (typeof options === "object" && options !== null && "priorities" in options) {
       checkOptions(where, options, ["priorities", ...WAIT_NAMES]);
       return await this.#insertMany(where, data as StepData, options);
     }

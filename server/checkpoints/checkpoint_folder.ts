@@ -74,8 +74,18 @@ export class CheckpointFolder implements Disposable {
     checkPermitted(OPERATION, lockPath, files);
     const lock = attemptOn(OPERATION, "write", lockPath, files, () => {
       files.makeFolder(path);
-      ignoreErrors(() => files.create(lockPath)[dispose]());
-      return files.open(lockPath, true);
+      let refusal: unknown;
+      try {
+        files.create(lockPath)[dispose]();
+      } catch (error) {
+        refusal = error; // it may be there already
+      }
+      try {
+        return files.open(lockPath, true);
+      } catch (error) {
+        // Where there is none, the reason is that it could not be made.
+        throw files.list(path).includes(LOCK_NAME) ? error : refusal;
+      }
     });
     try {
       if (files.hasLocks && !lock.tryLock()) {

@@ -126,11 +126,7 @@ export class Pump {
     try {
       return new Pump(await open(hostname, port), options);
     } catch (error) {
-      const { name, code } = error as { readonly name?: string; readonly code?: string };
-      if (name !== "AddrInUse" && code !== "EADDRINUSE") throw error;
-      const words =
-        `another program listens on ${hostname}:${port}; choose another port, or 0 for a free one`;
-      throw new Error(words, { cause: error });
+      throw listenError(error, hostname, port);
     }
   }
 
@@ -428,6 +424,23 @@ class Link {
   #report(error: unknown): void {
     if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
   }
+}
+
+/** Why nothing listens at an address, in words that say which and what to do. The errors are those of Deno or of `node:net`. */
+export function listenError(error: unknown, hostname: string, port: number): unknown {
+  const { name, code, message } = error as Error & { readonly code?: string };
+  // Deno's own words say which permission is missing.
+  if (name === "NotCapable") return error;
+  const at = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+  let words = `can't listen on ${at}: ${message}`;
+  if (code === "EADDRINUSE") {
+    words = `another program listens on ${at}; choose another port, or 0 for a free one`;
+  } else if (code === "EACCES" && port < 1024) {
+    words += "; systems keep ports below 1024 for their administrator, so choose another one";
+  } else if (code === "EADDRNOTAVAIL" || /lookup|getaddrinfo|invalid host/.test(message)) {
+    words += "; choose an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all of them";
+  }
+  return new Error(words, { cause: error });
 }
 
 /** Whether an error says that the program, or the system, has as many files and sockets as it may. */

@@ -53,6 +53,16 @@ for (
       [{ dtype: "int8", shape: [1.5] }],
       "signature[0].shape[0] must be a whole number",
     ],
+    [
+      "a size for a shape",
+      { x: { dtype: "float32", shape: 4 } },
+      "signature.x.shape must be an array of sizes, such as [4] or [null], got 4",
+    ],
+    [
+      "no shape",
+      { x: { dtype: "float32" } },
+      "signature.x.shape must be an array of sizes, such as [4] or [null], got undefined",
+    ],
     ["a wrong leaf", { a: { b: null } }, "signature.a.b must be"],
   ] as const
 ) {

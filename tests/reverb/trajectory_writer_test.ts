@@ -80,10 +80,19 @@ Deno.test("history is read by the rules of Python's slices", () => {
   assertEquals(writer.history.state.slice(-2).shape, [2, 2]);
   assertEquals(values(reward.slice(-4).slice(1, 3)), [3, 4]);
   assertEquals(values(reward.slice(-4).at(-1)), [5]);
-  assertThrows(() => reward.slice(-5), RangeError, "step 1 of 6 is too old");
-  assertThrows(() => reward.slice(-7), RangeError, "can't begin at -7");
-  assertThrows(() => reward.at(6), RangeError, "no step 6");
-  assertThrows(() => reward.slice(6), RangeError, "empty");
+  assertThrows(
+    () => reward.slice(-5),
+    RangeError,
+    "step 1 of 6 is too old; raise numKeepAliveRefs to reach further back",
+  );
+  writer.append({ state: Float32Array.of(6, -6) });
+  const words = "history of reward: step 6 of 7 has no value; take other steps, or give reward a";
+  assertThrows(() => reward.slice(-2), RangeError, words);
+  assertThrows(() => reward.at(2), RangeError, "step 2 of 7 is too old");
+  writer.append(step(7));
+  assertThrows(() => reward.slice(-9), RangeError, "can't begin at -9");
+  assertThrows(() => reward.at(8), RangeError, "no step 8");
+  assertThrows(() => reward.slice(8), RangeError, "empty");
 });
 
 Deno.test("rows that are not neighbours are slices of their own", async () => {
@@ -138,6 +147,8 @@ Deno.test("a step that is refused has changed nothing", async () => {
     [{ d: 1, a: Int8Array.of(1) }, "a is a column of float32"],
   ];
   for (const [data, words] of refused) assertThrows(() => writer.append(data), TypeError, words);
+  writer.configure(["e"], { dtype: "int8" });
+  assertThrows(() => writer.append({ e: 200 }), RangeError, "e: int8 can't hold 200");
   assertEquals(writer.episodeSteps, 1);
   writer.append({ a: Float32Array.of(3, 4), b: { c: 2 } });
   const { a, b } = writer.history as unknown as { a: ColumnHistory; b: { c: ColumnHistory } };
@@ -273,6 +284,12 @@ Deno.test("flush gives up after its time or by its signal, and the items stay on
   const late = await assertRejects(() => writer.flush({ timeoutMs: 20 }), ReverbError);
   assertEquals(late.code, "deadline-exceeded");
   assert(late.message.includes("0 items wait to be sent, and 1 to be confirmed"), late.message);
+  for (const table of ["u", "t"]) {
+    await writer.createItem(table, 1, [writer.history.state.slice(-1)]);
+  }
+  const words = 'the limiters of tables "t", "u" may hold them back';
+  await assertRejects(() => writer.flush({ timeoutMs: 5 }), ReverbError, words);
+  await assertRejects(() => writer.endEpisode({ timeoutMs: 5 }), ReverbError, words);
   const signal = AbortSignal.timeout(20);
   await assertRejects(() => writer.flush({ signal }), DOMException, "aborted due to timeout");
   await assertRejects(() => writer.endEpisode({ timeoutMs: 5 }), ReverbError);

@@ -134,6 +134,29 @@ for (
       'got "unifrom"; did you mean uniform?',
     ],
     [
+      "Reverb's Prioritized by its class",
+      withTable({ maxSize: 1, sampler: "Prioritized" }),
+      'got "Prioritized"; Reverb\'s Prioritized is { "power": { "exponent": 0.6 } }',
+    ],
+    [
+      "Reverb's Prioritized with options",
+      withTable({ maxSize: 1, remover: { Prioritized: { priority_exponent: 1 } } }),
+      'got "Prioritized"; Reverb\'s Prioritized is { "power": { "exponent": 0.6 } }',
+    ],
+    ...([
+      ["Uniform", "uniform"],
+      ["Fifo", "fifo"],
+      ["Lifo", "lifo"],
+      ["MinHeap", "minHeap"],
+      ["MaxHeap", "maxHeap"],
+    ] as const).map(([theirs, ours]) =>
+      [
+        `Reverb's ${theirs} by its class`,
+        withTable({ maxSize: 1, sampler: theirs }),
+        `got "${theirs}"; did you mean ${ours}?`,
+      ] as const
+    ),
+    [
       "two selectors",
       withTable({ maxSize: 1, sampler: { uniform: {}, fifo: {} } }),
       "tables.replay.sampler must be a name, or an object with one name and its options",
@@ -141,7 +164,12 @@ for (
     [
       "a wrong option of a selector",
       withTable({ maxSize: 1, sampler: { prioritized: { alpha: -1 } } }),
-      "tables.replay.sampler: prioritized(): alpha must be",
+      "tables.replay.sampler.prioritized: alpha must be",
+    ],
+    [
+      "an unknown option of a selector by Reverb's name",
+      withTable({ maxSize: 1, remover: { fifo: { size: 1 } } }),
+      'tables.replay.remover.fifo has no option "size"',
     ],
     [
       "a selector with a number",
@@ -159,7 +187,34 @@ for (
         maxSize: 99,
         limiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 1, error: 1 } },
       }),
-      "tables.replay.limiter.sampleToInsertRatio: ",
+      "tables.replay.limiter.sampleToInsertRatio: error must be at least 8, or writers and learners could wait for each other for ever, got 1",
+    ],
+    [
+      "a narrow limiter in our words",
+      withTable({ maxSize: 99, limiter: { samplesPerInsert: { ratio: 8, minSize: 1, error: 1 } } }),
+      "tables.replay.limiter.samplesPerInsert: error must be at least 8, or writers and learners could wait",
+    ],
+    [
+      "a ratio of 0 in Reverb's words",
+      JSON.stringify({
+        tables: {
+          ratio: {
+            maxSize: 9,
+            limiter: { sampleToInsertRatio: { samplesPerInsert: 0, minSize: 1, error: 1 } },
+          },
+        },
+      }),
+      "tables.ratio.limiter.sampleToInsertRatio: samplesPerInsert must be above 0, got 0",
+    ],
+    [
+      "a least size of 0",
+      withTable({ maxSize: 9, limiter: { minSize: 0 } }),
+      "tables.replay.limiter.minSize: size must be an integer",
+    ],
+    [
+      "a stack in a limiter that is none",
+      withTable({ maxSize: 9, limiter: { stack: 0 } }),
+      "tables.replay.limiter.stack: size must be an integer",
     ],
     [
       "a limiter that is larger than its table",

@@ -1,4 +1,5 @@
 /** The program of `deno task serve`. */
+import { join } from "node:path";
 import { assert, assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
 import { Connection } from "../reverb/_grpc.ts";
@@ -7,7 +8,16 @@ import { insert, sample } from "./_served.ts";
 const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-net"];
 
 function program(...args: string[]): Deno.Command {
+  return programFrom({}, ...args);
+}
+
+/** The program in some folder, as `deno task` may start it. */
+function programFrom(
+  options: Pick<Deno.CommandOptions, "cwd" | "env">,
+  ...args: string[]
+): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
+    ...options,
     args: [
       "run",
       "--quiet",
@@ -69,6 +79,17 @@ Deno.test("a port that another program has is named, and what to do", async () =
   });
 });
 
+Deno.test("an address that this machine has not is named, and what to do", async () => {
+  await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
+    const args = [`--config=${path}`, "--hostname=192.0.2.1", "--port=8000"]; // kept for documents
+    const { code, stderr } = await program(...args).output();
+    const text = new TextDecoder().decode(stderr);
+    assertEquals(code, 1);
+    assert(text.startsWith("serve: can't listen on 192.0.2.1:8000: "), text);
+    assert(text.includes("choose an address of this machine, such as 127.0.0.1"), text);
+  });
+});
+
 for (
   const [what, args, words] of [
     ["no file", [], "--config is needed"],
@@ -85,6 +106,38 @@ for (
     assert(text.startsWith(`${words}\n`) && text.includes("deno task serve --config=FILE"), text);
   });
 }
+
+Deno.test("a file that is not there is named by its whole path, and so is one that can't be read", async () => {
+  const folder = await Deno.makeTempDir();
+  const run = async (config: string): Promise<string> => {
+    const { code, stderr } = await program(`--config=${config}`).output();
+    assertEquals(code, 1);
+    return new TextDecoder().decode(stderr);
+  };
+  const missing = join(folder, "tabels.json");
+  assertEquals(await run(missing), `serve: --config: there is no file ${missing}\n`);
+  const text = await run(folder); // a folder is no file
+  assert(text.startsWith(`serve: --config: can't read ${folder}: `), text);
+  await Deno.remove(folder);
+});
+
+Deno.test("a relative path begins where the user of `deno task` stands, or else where the program runs", async () => {
+  const folder = await Deno.makeTempDir();
+  await Deno.mkdir(join(folder, "mine"));
+  await Deno.writeTextFile(join(folder, "mine", "tables.json"), '{ "tables": 1 }');
+  await Deno.writeTextFile(join(folder, "tables.json"), '{ "tables": 2 }');
+  for (
+    const [INIT_CWD, words] of [
+      [join(folder, "mine"), "tables must be an object, got 1"],
+      ["", "tables must be an object, got 2"],
+    ] as const
+  ) {
+    const child = programFrom({ cwd: folder, env: { INIT_CWD } }, "--config=tables.json");
+    const text = new TextDecoder().decode((await child.output()).stderr);
+    assertEquals(text, `serve: ${words}\n`);
+  }
+  await Deno.remove(folder, { recursive: true });
+});
 
 Deno.test("the program says which field of the file is wrong, and starts nothing", async () => {
   await withConfig('{ "tables": { "replay": { "maxSize": -1 } } }', async (path) => {

@@ -347,7 +347,7 @@ onBoth(
     await assertRejects(
       () => table.insert({ action: 1.5, state: new Float32Array(2) }),
       RangeError,
-      "int32",
+      "insert(): action: int32 can't hold 1.5",
     );
     await assertRejects(
       () => table.insert({ state: new Float32Array(2) } as never),
@@ -430,6 +430,13 @@ onBoth(
     );
     assertEquals(error.code, "table-unknown");
     await assertRejects(() => tables.table("t").insert(1, { prio: 1 } as never), TypeError, "prio");
+    for (const options of [2, null]) {
+      await assertRejects(
+        () => tables.table("t").insert(1, options as never),
+        TypeError,
+        `insert() takes an object of options, got ${options}`,
+      );
+    }
     await assertRejects(() => tables.table("t").sample(0), RangeError, "count");
     await assertRejects(() => tables.insert(1, {}), TypeError, "at least one table");
     await assertRejects(() => tables.insert(1, { t: 1, w: 1 }), ReplayError, "no table");

@@ -99,18 +99,28 @@ onBoth(
   },
 );
 
-onBoth("a writer whose tables are disposed says so", async (create) => {
+onBoth("a writer whose tables are disposed says so at each call", async (create) => {
   const tables = await create({ tables: { t: once } });
-  const writer = tables.writer({ maxSequenceLength: 1 });
-  writer.append([1]);
-  await writer.createItem("t", 1, 1);
-  await writer.flush();
+  const [used, unused] = [1, 2].map(() => tables.trajectoryWriter({ numKeepAliveRefs: 2 }));
+  const rows = tables.writer({ maxSequenceLength: 1 });
+  const ended = tables.writer({ maxSequenceLength: 1 });
+  assert(used !== undefined && unused !== undefined);
+  for (const writer of [used, unused]) writer.append({ x: 1 });
+  const { x } = used.history;
+  assert(x !== undefined);
+  await used.createItem("t", 1, [x.at(-1)]);
+  await used.flush();
+  rows.append([1]);
   tables[Symbol.dispose]();
-  writer.append([2]);
-  const error = await assertRejects(async () => {
-    await writer.createItem("t", 1, 1);
-    await writer.flush({ timeoutMs: 1000 });
-  }, ReverbError);
-  assert(error.message.includes("disposed") || error.message.includes("closed"), error.message);
-  await writer.close().catch(() => {});
+  const disposed = ["cancelled", "the tables are disposed"];
+  const said = async (call: () => unknown): Promise<unknown[]> => {
+    const error = await assertRejects(async () => void await call(), ReverbError);
+    return [error.code, /the tables are disposed/.exec(error.message)?.[0]];
+  };
+  assertEquals(await said(() => used.append({ x: 2 })), disposed);
+  assertEquals(await said(() => unused.createItem("t", 1, [x.at(-1)])), disposed);
+  assertEquals(await said(() => unused.append({ x: 2 })), disposed);
+  assertEquals(await said(() => rows.append([2])), disposed);
+  assertEquals(await said(() => rows.close()), disposed);
+  await ended.close(); // it had nothing to lose
 });

@@ -91,15 +91,36 @@ Deno.test("a stop waits for the program's own snapshot, and then writes the last
   });
 });
 
-/** Lets the system refuse to open a file, as it does for users who may not. Root may read every file. Returns what ends it. */
-function refuseToRead(file: string): () => void {
+/**
+ * Lets the system refuse to open a file, or only to make it, as it does for users who may not. Root may read and write every file. Returns what
+ * ends it.
+ */
+function refuseToOpen(file: string, onlyToMake = false): () => void {
   const { openSync } = Deno;
   Deno.openSync = (path, options) => {
-    if (path === file) throw new Deno.errors.PermissionDenied("Permission denied (os error 13)");
+    if (path === file && (options?.createNew || !onlyToMake)) {
+      throw new Deno.errors.PermissionDenied("Permission denied (os error 13)");
+    }
     return openSync(path, options);
   };
   return () => void (Deno.openSync = openSync);
 }
+
+Deno.test("a folder that the server may not write into stops the start, and the words say why", async () => {
+  await inFolder(async (folder) => {
+    using tables = await makeTables();
+    const allow = refuseToOpen(`${folder}/.exrp-checkpoints.lock`, true);
+    try {
+      await refused(
+        () => serve({ tables, checkpoint: { folder } }),
+        "file",
+        /can't write ".*exrp-checkpoints.lock": Permission denied/,
+      );
+    } finally {
+      allow();
+    }
+  });
+});
 
 Deno.test("a newest checkpoint that can't be read stops the start: the one before lacks what only this one has", async () => {
   await inFolder(async (folder) => {
@@ -111,7 +132,7 @@ Deno.test("a newest checkpoint that can't be read stops the start: the one befor
     const [newest = "", older] = await checkpointsIn(folder);
     assertExists(older);
     using tables = await makeTables();
-    const allow = refuseToRead(newest);
+    const allow = refuseToOpen(newest);
     try {
       await refused(
         () => serve({ tables, checkpoint: { folder } }),

@@ -4,7 +4,12 @@ import http2 from "node:http2";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
 import { listenByNode } from "../../../server/pump/node_sockets.ts";
-import { Pump, type PumpedConnection, type PumpOptions } from "../../../server/pump/pump.ts";
+import {
+  listenError,
+  Pump,
+  type PumpedConnection,
+  type PumpOptions,
+} from "../../../server/pump/pump.ts";
 import { Http1Connection, plain } from "../../../server/web/http1.ts";
 import { word } from "../http2/_peer.ts";
 
@@ -403,6 +408,73 @@ Deno.test("listen() takes the sockets of this platform, and refuses a port that 
   await pump.stop();
   await pump.stop();
 });
+
+// What Deno 2 and Node 20 throw, by their names, codes and messages.
+for (
+  const [name, code, message, hostname, port, words] of [
+    [
+      "AddrNotAvailable",
+      "EADDRNOTAVAIL",
+      "Cannot assign requested address (os error 99)",
+      "192.0.2.1",
+      8000,
+      "can't listen on 192.0.2.1:8000: Cannot assign requested address (os error 99); choose an address of this machine",
+    ],
+    [
+      "Error",
+      "EADDRNOTAVAIL",
+      "listen EADDRNOTAVAIL: address not available 2001:db8::1:8000",
+      "2001:db8::1",
+      8000,
+      "can't listen on [2001:db8::1]:8000: listen EADDRNOTAVAIL: address not available 2001:db8::1:8000; choose an address",
+    ],
+    [
+      "Error",
+      undefined,
+      "failed to lookup address information: Name or service not known",
+      "gpu7",
+      8000,
+      "can't listen on gpu7:8000: failed to lookup address information: Name or service not known; choose an address",
+    ],
+    [
+      "Error",
+      "ENOTFOUND",
+      "getaddrinfo ENOTFOUND gpu7",
+      "gpu7",
+      8000,
+      "can't listen on gpu7:8000: getaddrinfo ENOTFOUND gpu7; choose an address",
+    ],
+    [
+      "PermissionDenied",
+      "EACCES",
+      "Permission denied (os error 13)",
+      "127.0.0.1",
+      80,
+      "can't listen on 127.0.0.1:80: Permission denied (os error 13); systems keep ports below 1024",
+    ],
+    [
+      "Error",
+      "EMFILE",
+      "Too many open files (os error 24)",
+      "127.0.0.1",
+      8000,
+      "can't listen on 127.0.0.1:8000: Too many open files (os error 24)",
+    ],
+    [
+      "NotCapable",
+      undefined,
+      'Requires net access to "127.0.0.1:8000", run again with the --allow-net flag',
+      "127.0.0.1",
+      8000,
+      'Requires net access to "127.0.0.1:8000", run again with the --allow-net flag',
+    ],
+  ] as const
+) {
+  Deno.test(`where ${message} ends listen(), the words say the address and what to do`, () => {
+    const error = listenError(Object.assign(new Error(message), { name, code }), hostname, port);
+    assert(error instanceof Error && error.message.startsWith(words), String(error));
+  });
+}
 
 for (const platform of ["Deno's sockets", "Node's sockets"] as const) {
   Deno.test(`${platform}: a connection that fails as it counts the time, and as it closes, ends alone`, async () => {
