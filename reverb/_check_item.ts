@@ -6,8 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { ReverbError } from "./errors.ts";
-import { eachLeaf } from "./structure.ts";
-import type { Signature, TensorSpec } from "./signature.ts";
+import { mapSignature, type Signature, type TensorSpec } from "./signature.ts";
 import { type RowSpec, showSpec } from "./tensor.ts";
 
 /** What a server says of its tables: undefined where a table has no signature. */
@@ -35,16 +34,10 @@ export function checkTable(where: string, table: unknown): string {
   throw new TypeError(`${where} must be the name of a table, got ${show(table)}`);
 }
 
-/** True for one leaf of a signature. */
-export function isSpec(value: unknown): value is TensorSpec {
-  return typeof value === "object" && value !== null && "dtype" in value && "shape" in value &&
-    typeof value.dtype === "string" && Array.isArray(value.shape);
-}
-
-/** The leaves of a signature, in the order of an item's columns. */
+/** The columns of a signature, in the order of an item's. */
 export function flatSignature(signature: Signature): TensorSpec[] {
   const specs: TensorSpec[] = [];
-  eachLeaf(signature, isSpec, (_, spec) => specs.push(spec as TensorSpec));
+  mapSignature(signature, (spec) => specs.push(spec));
   return specs;
 }
 
@@ -77,9 +70,9 @@ export function checkAgainst(
     if (got === undefined || fits(spec, got)) continue;
     const name = spec.name === undefined ? "" : ` (${spec.name})`;
     throw new TypeError(
-      `${where}: column ${k}${name} of table ${show(table)} is ${spec.dtype} of shape [${
-        spec.shape.map((size) => size ?? "any")
-      }], got ${showSpec(got)}`,
+      `${where}: column ${k}${name} of table ${show(table)} is ${spec.dtype} of ${
+        showShape(spec.shape)
+      }, got ${showSpec(got)}`,
     );
   }
 }
@@ -89,8 +82,15 @@ export function fitsWhole(wanted: TensorSpec, got: RowSpec): boolean {
   return wanted.dtype === got.dtype.name && fitsShape(wanted.shape, got.shape);
 }
 
+/** A shape of a signature in words. */
+export function showShape(shape: TensorSpec["shape"]): string {
+  if (shape === null) return "any shape";
+  return `shape [${shape.map((size) => size ?? "any").join(", ")}]`;
+}
+
 /** Whether a shape fits one whose sizes may be open. */
 export function fitsShape(wanted: TensorSpec["shape"], got: readonly number[]): boolean {
+  if (wanted === null) return true;
   return wanted.length === got.length &&
     wanted.every((size, k) => size === null || size === got[k]);
 }

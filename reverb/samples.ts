@@ -6,11 +6,10 @@
 
 import { ReplayError } from "../base/errors.ts";
 import type { SampleDecoder, Samples } from "../wire/samples.ts";
-import { isSpec } from "./_check_item.ts";
 import type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 import { ReverbError } from "./errors.ts";
 import { sampleColumn } from "./sample_column.ts";
-import type { Signature } from "./signature.ts";
+import { mapSignature, type Signature } from "./signature.ts";
 import type { Nest } from "./structure.ts";
 
 /**
@@ -143,20 +142,13 @@ function decode(
   }
 }
 
-/** The columns in the signature's structure. They come by its sorted keys, which is not always the order of an object's own. */
+/** The columns in the signature's structure. */
 function nested(
   columns: readonly SampleColumn[],
   signature: Signature | undefined,
 ): Nest<SampleColumn> {
   if (signature === undefined) return columns;
   let count = 0;
-  const visit = (part: Signature): Nest<SampleColumn | undefined> => {
-    if (isSpec(part)) return columns[count++];
-    if (Array.isArray(part)) return part.map(visit);
-    const parts = part as Readonly<Record<string, Signature>>;
-    const keys = Object.keys(parts).sort();
-    return Object.fromEntries(keys.map((key) => [key, visit(parts[key] as Signature)]));
-  };
-  const data = visit(signature);
+  const data = mapSignature(signature, () => columns[count++]);
   return count === columns.length ? data as Nest<SampleColumn> : columns;
 }

@@ -6,6 +6,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import type { Path } from "./_path.ts";
+import { dtypeOfName, dtypeOfNumber, DTYPES } from "./dtypes.ts";
 import {
   DataType,
   type StructuredValue,
@@ -13,46 +15,77 @@ import {
   type TensorShapeProto,
   TensorShapeProtoSchema,
 } from "./messages/tensorflow_pb.ts";
+import type { Nest } from "./structure.ts";
 
 /** The dtype and shape of one column of a table's items. A {@linkcode Signature} has one for each. */
 export interface TensorSpec {
   /** The dtype, by the name that NumPy and TensorFlow give it, such as `"float32"` or `"string"`. */
   readonly dtype: string;
-  /** The shape of the whole column: its first size is the number of steps, if the column has steps. `null` stands for any size. */
-  readonly shape: readonly (number | null)[];
+  /**
+   * The shape of the whole column: its first size is the number of steps, if the column has steps. `null` in it stands for any size, and `null` in
+   * its place for any shape.
+   */
+  readonly shape: readonly (number | null)[] | null;
   /** What the column is called in TensorFlow; empty by default. */
   readonly name?: string;
 }
 
-/** A column, or columns in an array (a tuple in Python) or by name (a dict in Python): what a {@linkcode ServerTable} says of its items. */
+/**
+ * Columns by name that keep their own order, as those of a `namedtuple` in Python do; those of an object come by sorted names. A
+ * {@linkcode Signature} may have some.
+ */
+export interface NamedTuple {
+  /** What the tuple's class is called, such as `"Step"`. */
+  readonly namedTuple: string;
+  /** Each name with what it stands for. */
+  readonly fields: readonly (readonly [name: string, part: Signature])[];
+}
+
+/**
+ * A column, or columns in an array (a tuple in Python), by name (a dict in Python) or in a {@linkcode NamedTuple}: what a {@linkcode ServerTable}
+ * says of its items.
+ */
 export type Signature =
   | TensorSpec
+  | NamedTuple
   | readonly Signature[]
   | { readonly [name: string]: Signature };
-
-const dtypes: ReadonlyMap<string, DataType> = new Map([
-  ["float16", DataType.DT_HALF],
-  ["bfloat16", DataType.DT_BFLOAT16],
-  ["float32", DataType.DT_FLOAT],
-  ["float64", DataType.DT_DOUBLE],
-  ["int8", DataType.DT_INT8],
-  ["int16", DataType.DT_INT16],
-  ["int32", DataType.DT_INT32],
-  ["int64", DataType.DT_INT64],
-  ["uint8", DataType.DT_UINT8],
-  ["uint16", DataType.DT_UINT16],
-  ["uint32", DataType.DT_UINT32],
-  ["uint64", DataType.DT_UINT64],
-  ["bool", DataType.DT_BOOL],
-  ["string", DataType.DT_STRING],
-  ["complex64", DataType.DT_COMPLEX64],
-  ["complex128", DataType.DT_COMPLEX128],
-]);
-const names = new Map([...dtypes].map(([name, number]) => [number, name]));
 
 /** What says its dtype is meant as a column. A column of the name `dtype` is an object. */
 function isSpec(value: object): value is Partial<TensorSpec> & Pick<TensorSpec, "dtype"> {
   return "dtype" in value && typeof value.dtype === "string";
+}
+
+/** What says its class is meant as a tuple with names. A column of the name `namedTuple` is an object. */
+function isNamedTuple(
+  value: object,
+): value is Partial<NamedTuple> & Pick<NamedTuple, "namedTuple"> {
+  return "namedTuple" in value && typeof value.namedTuple === "string";
+}
+
+/**
+ * The same structure with something else in each column's place. The columns come in the order that they have in items. A tuple with names becomes
+ * an object.
+ */
+export function mapSignature<T>(
+  signature: Signature,
+  change: (spec: TensorSpec, path: Path) => T,
+  path: Path = [],
+): Nest<T> {
+  if (isSpec(signature)) return change(signature, path);
+  if (Array.isArray(signature)) {
+    return signature.map((part, k) => mapSignature(part, change, [...path, k]));
+  }
+  const parts = isNamedTuple(signature)
+    ? signature.fields
+    : Object.entries(signature as Readonly<Record<string, Signature>>).sort(byName);
+  return Object.fromEntries(
+    parts.map(([name, part]) => [name, mapSignature(part, change, [...path, name])]),
+  );
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**
@@ -79,6 +112,7 @@ function structured(where: string, value: unknown): StructuredValue {
     return create(StructuredValueSchema, { kind: { case: "tupleValue", value: { values } } });
   }
   if (isSpec(value)) return tensorSpec(where, value);
+  if (isNamedTuple(value)) return namedTuple(where, value);
   const fields = Object.entries(value).map((
     [name, one],
   ) => [name, structured(`${where}.${name}`, one)]);
@@ -87,27 +121,60 @@ function structured(where: string, value: unknown): StructuredValue {
   });
 }
 
+function namedTuple(
+  where: string,
+  tuple: Partial<NamedTuple> & Pick<NamedTuple, "namedTuple">,
+): StructuredValue {
+  checkOptions(where, tuple, ["namedTuple", "fields"]);
+  const { namedTuple: name, fields } = tuple;
+  if (!Array.isArray(fields)) {
+    throw new TypeError(
+      `${where}.fields must be an array of [name, column], such as [["reward", { dtype: "float32", shape: [null] }]], got ${
+        show(fields)
+      }`,
+    );
+  }
+  const keys = new Set<string>();
+  const values = fields.map((field: unknown, k) => {
+    const [key, value] = Array.isArray(field) ? field as unknown[] : [];
+    if (typeof key !== "string" || keys.has(key)) {
+      throw new TypeError(
+        `${where}.fields[${k}] must be [name, column] with a name of its own, got ${show(field)}`,
+      );
+    }
+    keys.add(key);
+    return { key, value: structured(`${where}.${key}`, value) };
+  });
+  return create(StructuredValueSchema, {
+    kind: { case: "namedTupleValue", value: { name, values } },
+  });
+}
+
 function tensorSpec(
   where: string,
   spec: Partial<TensorSpec> & Pick<TensorSpec, "dtype">,
 ): StructuredValue {
   checkOptions(where, spec, ["dtype", "shape", "name"]);
-  const dtype = dtypes.get(spec.dtype);
+  const dtype = dtypeOfName(spec.dtype);
   if (dtype === undefined) {
     throw new TypeError(
-      `${where}.dtype must be one of ${[...dtypes.keys()].join(", ")}, got ${show(spec.dtype)}`,
+      `${where}.dtype must be one of ${DTYPES.map(({ name }) => name).join(", ")}, got ${
+        show(spec.dtype)
+      }`,
     );
   }
   const { name = "" } = spec;
   if (typeof name !== "string") {
     throw new TypeError(`${where}.name must be a string, got ${show(name)}`);
   }
-  if (!Array.isArray(spec.shape)) {
+  if (spec.shape !== null && !Array.isArray(spec.shape)) {
     throw new TypeError(
-      `${where}.shape must be an array of sizes, such as [4] or [null], got ${show(spec.shape)}`,
+      `${where}.shape must be an array of sizes, such as [4] or [null], or null for any shape, got ${
+        show(spec.shape)
+      }`,
     );
   }
-  const dim = spec.shape.map((size, k) => {
+  const dim = (spec.shape ?? []).map((size, k) => {
     if (size !== null && !(Number.isSafeInteger(size) && size >= 0)) {
       throw new RangeError(
         `${where}.shape[${k}] must be a whole number from 0 on, or null for any size, got ${
@@ -117,14 +184,14 @@ function tensorSpec(
     }
     return { size: BigInt(size ?? -1) };
   });
-  const shape = create(TensorShapeProtoSchema, { dim });
+  const shape = create(TensorShapeProtoSchema, { dim, unknownRank: spec.shape === null });
   return create(StructuredValueSchema, {
-    kind: { case: "tensorSpecValue", value: { name, shape, dtype } },
+    kind: { case: "tensorSpecValue", value: { name, shape, dtype: dtype.number } },
   });
 }
 
 /**
- * Reads a signature from the bytes of a StructuredValue. Lists, tuples and named tuples become arrays and objects.
+ * Reads a signature from the bytes of a StructuredValue. Lists and tuples become arrays.
  *
  * @throws {TypeError} If something in it is no tensor, array or dict of tensors, or has a dtype that the library does not know.
  */
@@ -137,13 +204,13 @@ function destructured(where: string, { kind }: StructuredValue): Signature {
     case "tensorSpecValue":
     case "boundedTensorSpecValue": {
       const { dtype, shape, name } = kind.value;
-      const known = names.get(dtype);
+      const known = dtypeOfNumber(dtype);
       if (known === undefined) {
         throw new TypeError(
           `${where} has the dtype ${DataType[dtype] ?? dtype}, which is not known`,
         );
       }
-      return { dtype: known, shape: sizes(where, shape), ...name === "" ? {} : { name } };
+      return { dtype: known.name, shape: sizes(shape), ...name === "" ? {} : { name } };
     }
     case "listValue":
     case "tupleValue":
@@ -155,12 +222,13 @@ function destructured(where: string, { kind }: StructuredValue): Signature {
         ) => [name, destructured(`${where}.${name}`, one)]),
       );
     case "namedTupleValue":
-      return Object.fromEntries(
-        kind.value.values.map(({ key, value }) => {
+      return {
+        namedTuple: kind.value.name,
+        fields: kind.value.values.map(({ key, value }) => {
           if (value === undefined) throw new TypeError(`${where}.${key} has no value`);
-          return [key, destructured(`${where}.${key}`, value)];
+          return [key, destructured(`${where}.${key}`, value)] as const;
         }),
-      );
+      };
     default:
       throw new TypeError(
         `${where} is a ${kind.case ?? "value of an unknown kind"}, and no tensor`,
@@ -168,7 +236,7 @@ function destructured(where: string, { kind }: StructuredValue): Signature {
   }
 }
 
-function sizes(where: string, shape: TensorShapeProto | undefined): (number | null)[] {
-  if (shape?.unknownRank) throw new TypeError(`${where} has a shape of unknown rank`);
+function sizes(shape: TensorShapeProto | undefined): (number | null)[] | null {
+  if (shape?.unknownRank) return null;
   return (shape?.dim ?? []).map(({ size }) => size < 0n ? null : Number(size));
 }

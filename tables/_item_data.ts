@@ -6,11 +6,18 @@
 
 import { show } from "../base/checks.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
-import { type Path, showPath } from "../reverb/_path.ts";
+import {
+  type AtPath,
+  inOrderOf,
+  type Path,
+  samePaths,
+  showPath,
+  showPaths,
+} from "../reverb/_path.ts";
+import { fitsShape, showShape } from "../reverb/_check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
-import { isSpec } from "../reverb/_check_item.ts";
-import type { Signature, TensorSpec } from "../reverb/signature.ts";
-import { eachLeaf, type Nest, type StepData } from "../reverb/structure.ts";
+import { mapSignature, type Signature, type TensorSpec } from "../reverb/signature.ts";
+import type { Nest, StepData } from "../reverb/structure.ts";
 import {
   isLeaf,
   ofColumn,
@@ -53,7 +60,9 @@ export function columnsOf(
   eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
   known.checkNames(where, leaves);
-  return leaves.map(({ path, leaf }, k) => columnOf(where, path, leaf, form, known.dtypeOf(k)));
+  return known.inOrder(leaves).map(({ path, leaf }, k) =>
+    columnOf(where, path, leaf, form, known.dtypeOf(k))
+  );
 }
 
 function eachSorted(
@@ -175,13 +184,8 @@ export interface KnownColumn {
   readonly isSqueezed: boolean;
 }
 
-/** A column by the way to it. */
-interface Named {
-  readonly path: Path;
-}
-
 /** A column of a signature. */
-interface SignedColumn extends Named {
+interface SignedColumn extends AtPath {
   readonly spec: TensorSpec;
 }
 
@@ -198,8 +202,7 @@ export class KnownColumns {
   constructor(signature: Signature | undefined) {
     if (signature === undefined) return;
     const columns: SignedColumn[] = [];
-    eachLeaf(signature, isSpec, (path, spec) => columns.push({ path, spec: spec as TensorSpec }));
-    this.nest = nestOf(signature, isSpec);
+    this.nest = mapSignature(signature, (spec, path) => columns.push({ path, spec }) - 1);
     this.#signature = columns;
   }
 
@@ -214,13 +217,15 @@ export class KnownColumns {
     return name === undefined ? this.#first?.[column]?.spec.dtype : dtypeOfName(name);
   }
 
+  /** The columns in the order of the signature: a tuple with names has an order of its own. */
+  inOrder<C extends AtPath>(columns: readonly C[]): readonly C[] {
+    return this.#signature === undefined ? columns : inOrderOf(this.#signature, columns);
+  }
+
   /** Throws unless an item has the columns that it must have, by their names. */
-  checkNames(where: string, columns: readonly Named[]): void {
+  checkNames(where: string, columns: readonly AtPath[]): void {
     const wanted = this.#signature ?? this.#first;
-    if (wanted === undefined) return;
-    const isSame = wanted.length === columns.length &&
-      wanted.every(({ path }, k) => samePath(path, columns[k]?.path ?? []));
-    if (isSame) return;
+    if (wanted === undefined || samePaths(wanted, this.inOrder(columns))) return;
     throw new TypeError(
       `${where}: items of this table have the columns ${showPaths(wanted)}; got ${
         showPaths(columns)
@@ -231,7 +236,7 @@ export class KnownColumns {
   /** Throws unless the columns of an item are what they must be. `rows` is how many rows of them an item has, where that is not all. */
   check(where: string, columns: readonly ColumnData[], rows?: number): void {
     this.checkNames(where, columns);
-    for (const [k, column] of columns.entries()) {
+    for (const [k, column] of this.inOrder(columns).entries()) {
       if (this.#signature === undefined) checkAlike(where, this.#first?.[k], column);
       else checkSigned(where, this.#signature[k], column, rows);
     }
@@ -283,14 +288,6 @@ export class KnownColumns {
   }
 }
 
-function samePath(a: Path, b: Path): boolean {
-  return a.length === b.length && a.every((step, k) => step === b[k]);
-}
-
-function showPaths(columns: readonly Named[]): string {
-  return columns.map(({ path }) => showPath(path)).join(", ");
-}
-
 function checkAlike(
   where: string,
   wanted: ColumnData | undefined,
@@ -318,12 +315,10 @@ function checkSigned(
   if (signed === undefined) return;
   const wanted = signed.spec;
   const shape = isSqueezed ? spec.shape : [rowsOfItem ?? rows, ...spec.shape];
-  const fits = wanted.dtype === spec.dtype.name && wanted.shape.length === shape.length &&
-    wanted.shape.every((size, k) => size === null || size === shape[k]);
-  if (fits) return;
+  if (wanted.dtype === spec.dtype.name && fitsShape(wanted.shape, shape)) return;
   throw new TypeError(
-    `${where}: the table's signature says that ${showPath(path)} is ${wanted.dtype} of shape [${
-      wanted.shape.map((size) => size ?? "any").join(", ")
-    }], got ${showSpec({ dtype: spec.dtype, shape })}`,
+    `${where}: the table's signature says that ${showPath(path)} is ${wanted.dtype} of ${
+      showShape(wanted.shape)
+    }, got ${showSpec({ dtype: spec.dtype, shape })}`,
   );
 }

@@ -271,11 +271,11 @@ export class Tables implements Disposable {
       key: keys.next(),
       priority,
       removerPriority: undefined,
-      columns: columns.map((_, index) => ({
+      columns: table.known.inOrder(columns).map((column) => ({
         chunk,
         offset: 0,
         length: 1,
-        index,
+        index: columns.indexOf(column),
         isSqueezed: false,
       })),
     }));

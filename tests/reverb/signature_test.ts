@@ -1,6 +1,12 @@
 /** Signatures to and from TensorFlow's message. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { decodeSignature, encodeSignature, type Signature } from "../../reverb/signature.ts";
+import { DTYPES } from "../../reverb/dtypes.ts";
+import {
+  decodeSignature,
+  encodeSignature,
+  mapSignature,
+  type Signature,
+} from "../../reverb/signature.ts";
 
 function decodeBytes(hex: string): readonly Signature[] {
   const decoded = decodeSignature(Uint8Array.fromHex(hex));
@@ -18,6 +24,30 @@ const nest = {
 
 Deno.test("a signature comes back from its bytes, with any sizes, names and columns called dtype", () => {
   assertEquals(decodeSignature(encodeSignature("signature", nest)), nest);
+});
+
+Deno.test("a tuple with names keeps its order, and a shape may be open", () => {
+  const step = {
+    namedTuple: "Step",
+    fields: [
+      ["state", { dtype: "int64", shape: [null] }],
+      ["action", { b: { dtype: "float32", shape: null } }],
+    ],
+  } as const;
+  const bytes = encodeSignature("signature", step);
+  // Made by nested_structure_coder.encode_structure() of TensorFlow 2.15.1.
+  const wanted = "b203440a0453746570121d0a05737461746512148a0211120d120b08ffffffffffffffffff01" +
+    "1809121d0a06616374696f6e1213aa03100a0e0a016212098a0206120218011801";
+  assertEquals(bytes.toHex(), wanted);
+  assertEquals(decodeSignature(bytes), step);
+  const paths: string[] = [];
+  const nest = mapSignature(step, (_, path) => paths.push(path.join("/")) - 1);
+  assertEquals([paths, nest], [["state", "action/b"], { state: 0, action: { b: 1 } }]);
+});
+
+Deno.test("a signature may have each dtype that tensors have", () => {
+  const all = DTYPES.map(({ name }) => ({ dtype: name, shape: [] }));
+  assertEquals(decodeSignature(encodeSignature("signature", all)), all);
 });
 
 Deno.test("a signature is the bytes that TensorFlow writes", () => {
@@ -56,12 +86,22 @@ for (
     [
       "a size for a shape",
       { x: { dtype: "float32", shape: 4 } },
-      "signature.x.shape must be an array of sizes, such as [4] or [null], got 4",
+      "signature.x.shape must be an array of sizes, such as [4] or [null], or null for any shape, got 4",
     ],
     [
       "no shape",
       { x: { dtype: "float32" } },
-      "signature.x.shape must be an array of sizes, such as [4] or [null], got undefined",
+      "signature.x.shape must be an array of sizes, such as [4] or [null], or null for any shape, got undefined",
+    ],
+    [
+      "a tuple's fields by name",
+      { namedTuple: "Step", fields: { a: { dtype: "int8", shape: [] } } },
+      "signature.fields must be an array of [name, column]",
+    ],
+    [
+      "a tuple's field twice",
+      { namedTuple: "S", fields: [["a", { dtype: "int8", shape: [] }], ["a", []]] },
+      "signature.fields[1] must be [name, column] with a name of its own",
     ],
     ["a wrong leaf", { a: { b: null } }, "signature.a.b must be"],
   ] as const

@@ -371,6 +371,46 @@ onBoth(
   },
 );
 
+onBoth(
+  "a signature with a named tuple has the tuple's order, and takes data by name",
+  async (create) => {
+    const signature = {
+      namedTuple: "Step",
+      fields: [
+        ["state", { dtype: "int64", shape: [1] }],
+        ["action", { dtype: "int32", shape: null }],
+      ],
+    } as const;
+    const once = { maxSize: 9, sampler: oldest(), maxTimesSampled: 1 };
+    using tables = await create({ tables: { t: { ...once, signature }, plain: once } });
+    const table = tables.table<{ state: number | bigint; action: number }>("t");
+    await table.insert({ action: 1, state: 10n });
+    await table.insertTrajectory({
+      action: 2,
+      state: tensor([20], { dtype: "int64", shape: [1] }) as never,
+    });
+    await tables.insert({ action: tensor(3, { dtype: "int32" }), state: 30n }, { plain: 1, t: 1 });
+    await table.insert({ action: Int32Array.of(4), state: BigInt64Array.of(40n) } as never, {
+      priorities: [1],
+    });
+    for (const k of [1, 2, 3, 4]) {
+      const { data, columns } = await table.sample(1);
+      assertEquals(columns.map(({ dtype }) => dtype), ["int64", "int32"]);
+      assertEquals([...data.state.data, ...data.action.data], [BigInt(10 * k), k]);
+    }
+    const { columns } = await tables.table("plain").sample(1);
+    assertEquals(columns.map(({ dtype }) => dtype), ["int32", "int64"]);
+    await assertRejects(
+      () => table.insert({ action: 1, stat: 2 } as never),
+      TypeError,
+      "items of this table have the columns state, action; got action, stat",
+    );
+    const saved = await tables.serialize();
+    using other = await create({ tables: { t: { ...once, signature }, plain: once } });
+    await other.unserialize(saved);
+  },
+);
+
 onBoth("without a signature, items that are inserted here are like the first", async (create) => {
   using tables = await create({ tables: { t: { maxSize: 9 } } });
   const table = tables.table("t");
