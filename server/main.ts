@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
@@ -74,9 +74,23 @@ function untilSignal(platform: typeof Deno): Promise<string> {
   });
 }
 
-/** Reads the file. `deno task` runs in the folder of its tasks, and says by INIT_CWD where the user stands. */
-async function readFile(platform: typeof Deno, config: string): Promise<string> {
-  const path = resolve(environmentVariable("INIT_CWD") ?? "", config);
+/**
+ * Reads the file. `deno task` runs in the folder of its tasks, and says by INIT_CWD where the user stands. Relative paths of checkpoints begin
+ * at the file's own folder.
+ */
+async function readFile(platform: typeof Deno, file: string): Promise<ServerConfig> {
+  const path = resolve(environmentVariable("INIT_CWD") ?? "", file);
+  const config = readConfig(await readText(platform, path));
+  if (config.checkpoint === undefined) return config;
+  const checkpoint: Record<string, unknown> = { ...config.checkpoint };
+  for (const name of ["folder", "from"]) {
+    const given = checkpoint[name];
+    if (typeof given === "string") checkpoint[name] = resolve(dirname(path), given);
+  }
+  return { ...config, checkpoint };
+}
+
+async function readText(platform: typeof Deno, path: string): Promise<string> {
   try {
     return await platform.readTextFile(path);
   } catch (error) {
@@ -116,7 +130,7 @@ export async function main(platform: typeof Deno): Promise<number> {
   let server: ReverbServer;
   let config: ServerConfig;
   try {
-    config = readConfig(await readFile(platform, args.config));
+    config = await readFile(platform, args.config);
     server = await start(config, args);
   } catch (error) {
     console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);

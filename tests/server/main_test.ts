@@ -139,6 +139,19 @@ Deno.test("a relative path begins where the user of `deno task` stands, or else 
   await Deno.remove(folder, { recursive: true });
 });
 
+Deno.test("relative paths of checkpoints begin at the folder of the file", async () => {
+  const folder = await Deno.makeTempDir();
+  await Deno.mkdir(join(folder, "mine"));
+  const checkpoint = { folder: "checkpoints", from: "old.exrp" };
+  const config = JSON.stringify({ tables: { t: { maxSize: 1 } }, checkpoint });
+  await Deno.writeTextFile(join(folder, "mine", "tables.json"), config);
+  const child = programFrom({ cwd: folder }, "--config=mine/tables.json");
+  const text = new TextDecoder().decode((await child.output()).stderr);
+  assert(text.includes(JSON.stringify(join(folder, "mine", "old.exrp"))), text);
+  assertEquals((await Deno.stat(join(folder, "mine", "checkpoints"))).isDirectory, true);
+  await Deno.remove(folder, { recursive: true });
+});
+
 Deno.test("the program says which field of the file is wrong, and starts nothing", async () => {
   await withConfig('{ "tables": { "replay": { "maxSize": -1 } } }', async (path) => {
     const { code, stdout, stderr } = await program(`--config=${path}`).output();
