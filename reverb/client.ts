@@ -322,19 +322,25 @@ export class ReverbClient {
   /**
    * Samples items as one batch: one request, and one typed array for each column.
    *
-   * The items must have the same columns. An item can come several times, as the server samples with replacement.
+   * The items must have the same columns. An item can come several times, as the server samples with replacement. The type parameter is that of
+   * the table's data, so that TypeScript knows `data`.
    *
    * @param table The table.
    * @param count The items, at least 1.
    * @throws {ReverbError} `deadline-exceeded` if the table's limiter held samples back for `timeoutMs`. Samples that came before are lost then, unless
    * `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
    */
-  sample(table: string, count = 1, options: SampleOptions = {}): Promise<SampleBatch> {
-    return this.#samplers.sample(table, count, options);
+  sample<D = StepData>(
+    table: string,
+    count = 1,
+    options: SampleOptions = {},
+  ): Promise<SampleBatch<D>> {
+    const batch: Promise<unknown> = this.#samplers.sample(table, count, options);
+    return batch as Promise<SampleBatch<D>>;
   }
 
   /**
-   * Samples batch after batch, and asks for some ahead. What was asked for ahead counts as sampled, also if you stop before you took it.
+   * Samples batch after batch, and asks for some ahead. The type parameter is that of `sample`. What was asked for ahead counts as sampled, also if you stop before you took it.
    *
    * @example
    * ```ts
@@ -355,9 +361,13 @@ export class ReverbClient {
    * assertEquals(count, 1024);
    * ```
    */
-  batches(table: string, options: SampleBatchesOptions): AsyncGenerator<SampleBatch, void> {
+  batches<D = StepData>(
+    table: string,
+    options: SampleBatchesOptions,
+  ): AsyncGenerator<SampleBatch<D>, void> {
     checkBatches(table, options);
-    return this.#samplers.batches(table, options);
+    const batches: AsyncGenerator<unknown, void> = this.#samplers.batches(table, options);
+    return batches as AsyncGenerator<SampleBatch<D>, void>;
   }
 
   /** A writer of items that are the latest steps. {@linkcode Writer} has an example. */

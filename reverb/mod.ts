@@ -18,7 +18,7 @@ export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
 export type { Leaf, Nest, StepData } from "./structure.ts";
 export type { Path } from "./_path.ts";
-export type { SampleBatch, SampleColumn } from "./samples.ts";
+export type { ColumnsOf, SampleBatch, SampleColumn } from "./samples.ts";
 export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
 export type { LimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";

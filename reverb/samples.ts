@@ -10,7 +10,7 @@ import type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 import { ReverbError } from "./errors.ts";
 import { sampleColumn } from "./sample_column.ts";
 import { mapSignature, type Signature } from "./signature.ts";
-import type { Nest } from "./structure.ts";
+import type { Leaf, Nest, StepData } from "./structure.ts";
 
 /**
  * One column of sampled items.
@@ -47,6 +47,12 @@ export interface SampleColumn<D extends ReverbDType = ReverbDType> {
   readonly lengths?: Uint32Array<ArrayBuffer>;
 }
 
+/** The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode SampleBatch}. */
+export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
+  : D extends Leaf ? SampleColumn
+  : D extends readonly (infer E)[] ? readonly ColumnsOf<E>[]
+  : { readonly [K in keyof D]: ColumnsOf<D[K]> };
+
 /**
  * Sampled items. `client.sample()` and `client.batches()` return them.
  *
@@ -68,7 +74,7 @@ export interface SampleColumn<D extends ReverbDType = ReverbDType> {
  * await client.mutatePriorities("replay", { updates: { keys: batch.keys, priorities: errors } });
  * ```
  */
-export interface SampleBatch {
+export interface SampleBatch<D = StepData> {
   /** The number of items. */
   readonly size: number;
   /** The key of each item. */
@@ -83,8 +89,8 @@ export interface SampleBatch {
   readonly timesSampled: Float64Array<ArrayBuffer>;
   /** The columns, in the order in which the items have them. */
   readonly columns: readonly SampleColumn[];
-  /** The columns in the structure of the table's signature; `columns` where it has none. */
-  readonly data: Nest<SampleColumn>;
+  /** The columns in the structure of the table's signature; `columns` where it has none. `D` is the type of what goes in. */
+  readonly data: ColumnsOf<D>;
 }
 
 /**
@@ -117,7 +123,7 @@ export function decodeSamples(
     priorities,
     timesSampled,
     columns,
-    data: nested(columns, signature),
+    data: nested(columns, signature) as ColumnsOf<StepData>,
   };
 }
 

@@ -6,10 +6,10 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { sampleColumn } from "../reverb/sample_column.ts";
-import type { SampleColumn } from "../reverb/samples.ts";
+import type { ColumnsOf, SampleColumn } from "../reverb/samples.ts";
 import type { SampleDecoder } from "../wire/samples.ts";
 import type { ColumnNest } from "./_item_data.ts";
-import type { ColumnsOf, TableBatch } from "./table.ts";
+import type { TableBatch } from "./table.ts";
 
 /** Decodes a message. */
 export function batchOf<D>(

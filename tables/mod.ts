@@ -6,8 +6,8 @@
  */
 
 export { Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
+export type { ColumnsOf } from "../reverb/samples.ts";
 export {
-  type ColumnsOf,
   type InsertManyOptions,
   type InsertOptions,
   type SetPrioritiesOptions,

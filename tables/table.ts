@@ -23,7 +23,7 @@ import {
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { MessageWriter } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
-import type { SampleBatch, SampleColumn } from "../reverb/samples.ts";
+import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
 import type { Leaf, Nest, StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { batchOf } from "./_batch.ts";
@@ -42,14 +42,8 @@ import {
   type TableOptions,
 } from "./table_options.ts";
 
-/** The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode TableBatch}. */
-export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
-  : D extends Leaf ? SampleColumn
-  : D extends readonly (infer E)[] ? readonly ColumnsOf<E>[]
-  : { readonly [K in keyof D]: ColumnsOf<D[K]> };
-
 /** Sampled items of a {@linkcode Table}, as one typed array for each column. */
-export interface TableBatch<D = StepData> extends Omit<SampleBatch, "data"> {
+export interface TableBatch<D = StepData> extends SampleBatch<D> {
   /**
    * The columns in the structure of the table's signature, or of the data that was inserted first here. They stand in `columns` where neither
    * is known.

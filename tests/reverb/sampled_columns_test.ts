@@ -43,3 +43,14 @@ Deno.test("items whose rows have other shapes, but as many bytes, are no batch",
     assertEquals(error.code, "invalid-argument");
   });
 });
+
+Deno.test("a type parameter says what a batch has", async () => {
+  const signature = { reward: { dtype: "float32", shape: [1] } };
+  await connected({ t: { maxSize: 9, signature } }, async (client) => {
+    await client.insert({ reward: tensor(2, { dtype: "float32" }) }, { t: 1 });
+    const { data: { reward } } = await client.sample<{ reward: number }>("t", 1);
+    assertEquals([...reward.data], [2]);
+    const batches = client.batches<{ reward: number }>("t", { batchSize: 2, maxBatches: 1 });
+    for await (const { data } of batches) assertEquals([...data.reward.data], [2, 2]);
+  });
+});
