@@ -50,4 +50,4 @@ export type {
   WriterEndOptions,
   WriterOptions,
 } from "./writer_options.ts";
-export type { Signature, TensorSpec } from "./signature.ts";
+export type { NamedTuple, Signature, TensorSpec } from "./signature.ts";

@@ -24,7 +24,7 @@ import type { PaceRule } from "../pace/pace_rule.ts";
 import { MessageWriter } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
 import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
-import type { Leaf, Nest, StepData } from "../reverb/structure.ts";
+import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { batchOf } from "./_batch.ts";
 import { chunkOf } from "./_chunks.ts";
