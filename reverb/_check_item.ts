@@ -41,6 +41,33 @@ export function flatSignature(signature: Signature): TensorSpec[] {
   return specs;
 }
 
+/** The error of a call on a table. Where the server has no such table, it names those that there are: `ask` gives them by name. */
+export async function explained(
+  where: string,
+  table: string,
+  error: unknown,
+  ask: () => Promise<object>,
+): Promise<unknown> {
+  if (!(error instanceof ReverbError) || error.code !== "not-found") return error;
+  try {
+    const known = Object.keys(await ask());
+    return known.includes(table) ? error : noTable(where, table, known, error);
+  } catch {
+    return error;
+  }
+}
+
+function noTable(
+  where: string,
+  table: string,
+  known: Iterable<string>,
+  cause?: unknown,
+): ReverbError {
+  const names = [...known].sort().map(show).join(", ");
+  const words = `${where}: the server has no table ${show(table)}; it has ${names}`;
+  return new ReverbError("not-found", words, cause === undefined ? {} : { cause });
+}
+
 /** Throws unless the server has the table, and its items look like this one. */
 export function checkAgainst(
   where: string,
@@ -49,13 +76,7 @@ export function checkAgainst(
   columns: readonly RowSpec[],
   fits: (wanted: TensorSpec, got: RowSpec) => boolean = fitsWhole,
 ): void {
-  if (!signatures.has(table)) {
-    const names = [...signatures.keys()].sort().map(show).join(", ");
-    throw new ReverbError(
-      "not-found",
-      `${where}: the server has no table ${show(table)}; it has ${names}`,
-    );
-  }
+  if (!signatures.has(table)) throw noTable(where, table, signatures.keys());
   const wanted = signatures.get(table);
   if (wanted === undefined) return;
   if (wanted.length !== columns.length) {

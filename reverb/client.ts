@@ -13,6 +13,7 @@ import { Channel, waitFor } from "./_channel.ts";
 import {
   checkPriority,
   checkTable,
+  explained,
   flatSignature,
   isPriority,
   type Signatures,
@@ -76,6 +77,8 @@ export interface PriorityChanges {
 const WAIT = ["timeoutMs", "signal"];
 const NOTHING = new Uint8Array();
 const CONNECT_MS = 10_000;
+/** How long an error waits for the names of the tables. */
+const EXPLAIN_MS = 1000;
 /** The first pause between two tries to connect, and the longest. Each is twice as long as the one before, or half the time that is left. */
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;
@@ -112,6 +115,7 @@ export class ReverbClient {
   readonly #inserters: ItemStream[] = [];
   /** Those of writers that are open. */
   readonly #writing = new Set<ItemStream>();
+  readonly #ask = (): Promise<object> => this.serverInfo({ timeoutMs: EXPLAIN_MS });
   #signatures: Map<string, readonly TensorSpec[] | undefined> = new Map();
   #nests: Map<string, Signature> = new Map();
 
@@ -123,6 +127,7 @@ export class ReverbClient {
       channel,
       (table, message, count) =>
         decodeSamples(decoder, table, message, count, this.#nests.get(table)),
+      this.#ask,
     );
   }
 
@@ -289,7 +294,11 @@ export class ReverbClient {
     writeUpdates(writer, where, changes.updates);
     const deletes = [...changes.deletes ?? []];
     writer.keys(3, deletes.map((key) => keyOf(checkKey(where, key))));
-    await this.#channel.unary("MutatePriorities", writer.message(), options);
+    try {
+      await this.#channel.unary("MutatePriorities", writer.message(), options);
+    } catch (error) {
+      throw await explained(where, table, error, this.#ask);
+    }
   }
 
   /**
@@ -300,11 +309,12 @@ export class ReverbClient {
   async reset(table: string, options: WaitLimits = {}): Promise<void> {
     checkTable("reset(): table", table);
     checkOptions("reset()", options, WAIT);
-    await this.#channel.unary(
-      "Reset",
-      toBinary(ResetRequestSchema, create(ResetRequestSchema, { table })),
-      options,
-    );
+    const message = toBinary(ResetRequestSchema, create(ResetRequestSchema, { table }));
+    try {
+      await this.#channel.unary("Reset", message, options);
+    } catch (error) {
+      throw await explained("reset()", table, error, this.#ask);
+    }
   }
 
   /**

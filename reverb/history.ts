@@ -31,6 +31,8 @@ export let itemColumnOf: (column: TrajectoryColumn) => ItemColumn;
 export let specOf: (column: TrajectoryColumn) => RowSpec;
 /** Makes the history of a column. */
 export let newColumnHistory: (source: HistorySource) => ColumnHistory;
+/** Whether a column is a part of a list in the steps. */
+export let isPartOfList: (history: ColumnHistory) => boolean;
 
 /**
  * Rows of one column that can become a column of an item. {@linkcode ColumnHistory} hands them out.
@@ -161,6 +163,7 @@ export class ColumnHistory {
 
   static {
     newColumnHistory = (source) => new ColumnHistory(source);
+    isPartOfList = (history) => typeof history.#source.column.path.at(-1) === "number";
   }
 
   /** The number of steps, also those that are too old to be read. */

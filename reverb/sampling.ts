@@ -6,7 +6,7 @@
 
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkTable } from "./_check_item.ts";
+import { checkTable, explained } from "./_check_item.ts";
 import { type Channel, waitFor } from "./_channel.ts";
 import { SampleBuffer, SampleStream } from "./_sample_stream.ts";
 import { ReverbError } from "./errors.ts";
@@ -49,11 +49,14 @@ const GRACE_MS = 200;
 export class Samplers {
   readonly #channel: Channel;
   readonly #decode: Decode;
+  readonly #ask: () => Promise<object>;
   readonly #idle = new Map<string, SampleStream>();
 
-  constructor(channel: Channel, decode: Decode) {
+  /** `ask` gives the tables by their names, where an error has to name them. */
+  constructor(channel: Channel, decode: Decode, ask: () => Promise<object>) {
     this.#channel = channel;
     this.#decode = decode;
+    this.#ask = ask;
   }
 
   /** One batch. */
@@ -71,7 +74,7 @@ export class Samplers {
     } catch (error) {
       // A server that was started anew ended the stream while it was idle.
       const isStale = isKnown && error instanceof ReverbError && error.code === "unavailable";
-      if (!isStale) throw error;
+      if (!isStale) throw await explained("sample()", table, error, this.#ask);
       return await this.#sample(undefined, table, count, timeoutMs, options);
     }
   }
@@ -170,7 +173,9 @@ export class Samplers {
         asked = buffer.count;
         // The limiter held back what nobody waited for.
         if (error?.code === "deadline-exceeded") continue;
-        if (error !== undefined && error.code !== "unavailable") throw error;
+        if (error !== undefined && error.code !== "unavailable") {
+          throw await explained(where, table, error, this.#ask);
+        }
         const reason = error ??
           new ReverbError("unavailable", `${where}: the server ended the stream`);
         lost ??= { error: reason, since: performance.now() };

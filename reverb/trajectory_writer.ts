@@ -10,7 +10,7 @@ import { type Path, showPath } from "./_path.ts";
 import type { Place } from "./_steps.ts";
 import { checkSettings, Trajectories, type WriterDoor } from "./_trajectories.ts";
 import { dtypeOfName } from "./dtypes.ts";
-import { ColumnHistory, newColumnHistory, TrajectoryColumn } from "./history.ts";
+import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from "./history.ts";
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
 import type {
   ColumnOptions,
@@ -205,10 +205,15 @@ function columnsOf(where: string, trajectory: unknown): TrajectoryColumn[] {
     typeof value !== "object" || ArrayBuffer.isView(value);
   eachLeaf(trajectory, isColumn, (path, column) => {
     if (!(column instanceof TrajectoryColumn)) {
+      const hint = column instanceof ColumnHistory && isPartOfList(column)
+        ? "; a list in a step is one column for each of its parts: append Float32Array.of(…) or tensor([…]) for a single column"
+        : "";
       throw new TypeError(
         `${where}: ${
           showPath(path)
-        } must be a part of writer.history, such as history.x.slice(-5), got ${show(column)}`,
+        } must be a part of writer.history, such as history.x.slice(-5), got ${
+          show(column)
+        }${hint}`,
       );
     }
     columns.push(column);

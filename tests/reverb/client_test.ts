@@ -152,13 +152,18 @@ onBothServers("errors of a server have their code and words, and nothing waits w
 ], async (client) => {
   const code = async (call: () => Promise<unknown>, words: string): Promise<string> =>
     (await assertRejects(call, ReverbError, words)).code;
-  assertEquals(await code(() => client.sample("none", 1), "none"), "not-found");
-  assertEquals(await code(() => client.reset("none"), "none"), "not-found");
-  assertEquals(await code(() => client.mutatePriorities("none", {}), "none"), "not-found");
-  assertEquals(
-    await code(() => client.insert([1], { none: 1 }), 'it has "full", "plain"'),
-    "not-found",
-  );
+  for (
+    const [what, call] of [
+      ["sample()", () => client.sample("none", 1)],
+      ["batches()", () => client.batches("none", { batchSize: 1 }).next()],
+      ["reset()", () => client.reset("none")],
+      ["mutatePriorities()", () => client.mutatePriorities("none", {})],
+      ["insert()", () => client.insert([1], { none: 1 })],
+    ] as const
+  ) {
+    const words = `${what}: the server has no table "none"; it has "full", "plain"`;
+    assertEquals(await code(call, words), "not-found");
+  }
   const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
   assertEquals(
     await code(late, "0 came; the table's limiter lets no more through"),

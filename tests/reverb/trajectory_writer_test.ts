@@ -447,11 +447,9 @@ Deno.test("arguments are checked before anything is sent", async () => {
   );
   await assertRejects(() => writer.createItem("t", 1, []), TypeError, "at least one column");
   const history = state as unknown as ReturnType<typeof state.at>;
-  await assertRejects(
-    () => writer.createItem("t", 1, { x: history }),
-    TypeError,
-    "x must be a part of writer.history",
-  );
+  const whole = await assertRejects(() => writer.createItem("t", 1, [history]), TypeError);
+  const start = "createItem(): 0 must be a part of writer.history";
+  assert(whole.message.startsWith(start) && whole.message.endsWith("got ColumnHistory"));
   await assertRejects(
     () => writer.flush({ timeoutMS: 3 } as object),
     TypeError,
@@ -464,6 +462,22 @@ Deno.test("arguments are checked before anything is sent", async () => {
   );
   await writer.close();
   assertEquals(channel.items.length, 0);
+});
+
+Deno.test("a list in a step is many columns, and the words say how to append one", async () => {
+  const channel = new FakeChannel();
+  const writer = writerTo<StepData>(channel);
+  writer.append({ obs: [0, 0], one: tensor([0, 0]), other: Float32Array.of(0, 0) });
+  const { obs, one, other } = writer.history as unknown as Record<string, ColumnHistory>;
+  assert(obs !== undefined && one !== undefined && other !== undefined);
+  await assertRejects(
+    () => writer.createItem("t", 1, { obs: obs.slice(-1) }),
+    TypeError,
+    "createItem(): obs/0 must be a part of writer.history, such as history.x.slice(-5), got ColumnHistory; a list in a step is one column for each of its parts: append Float32Array.of(…) or tensor([…])",
+  );
+  await writer.createItem("t", 1, { one: one.slice(-1), other: other.slice(-1) });
+  await writer.close();
+  assertEquals(channel.items.length, 1);
 });
 
 Deno.test("items are compared with the table's signature", async () => {
