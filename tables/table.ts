@@ -21,7 +21,7 @@ import {
   EXRP_TABLES_INFO_UNIQUE_SAMPLES,
 } from "../ffi/symbols.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import { MessageWriter } from "../reverb/_bytes.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
 import type { SampleBatch, SampleColumn } from "../reverb/samples.ts";
 import type { Leaf, Nest, StepData } from "../reverb/structure.ts";
@@ -61,7 +61,10 @@ export interface TableBatch<D = StepData> extends Omit<SampleBatch, "data"> {
 export interface InsertOptions extends TableWaitOptions {
   /** The item's priority, finite and not negative; 1 by default. */
   readonly priority?: number;
-  /** A priority of its own for the remover; `priority` by default. */
+  /**
+   * A priority of its own for the remover, finite and not negative. The item keeps it when its priority changes. By default it has the same
+   * priority for both.
+   */
   readonly removerPriority?: number;
 }
 
@@ -69,6 +72,8 @@ export interface InsertOptions extends TableWaitOptions {
 export interface InsertManyOptions extends TableWaitOptions {
   /** The priority of each item, finite and not negative. There are as many as there are steps. */
   readonly priorities: ArrayLike<number>;
+  /** The priority of its own of each item for the remover, as many; by default the items have the same for both. */
+  readonly removerPriorities?: ArrayLike<number>;
 }
 
 /**
@@ -93,7 +98,10 @@ export interface TableSampleOptions extends TableWaitOptions {
 
 /** The options of {@linkcode Table.setPriorities}. */
 export interface SetPrioritiesOptions {
-  /** Priorities of their own for the remover; the same priorities by default. */
+  /**
+   * Priorities of their own for the remover, one for each key. By default, an item that has one keeps it, and another one has the same priority
+   * for both.
+   */
   readonly removerPriorities?: ArrayLike<number>;
 }
 
@@ -251,7 +259,7 @@ export class Table<D = StepData> {
   ): Promise<bigint | BigUint64Array<ArrayBuffer>> {
     const where = "insert()";
     if ("priorities" in options) {
-      checkOptions(where, options, ["priorities", ...WAIT_NAMES]);
+      checkOptions(where, options, ["priorities", "removerPriorities", ...WAIT_NAMES]);
       return await this.#insertMany(where, data as StepData, options);
     }
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
@@ -275,7 +283,7 @@ export class Table<D = StepData> {
     options: InsertManyOptions,
   ): Promise<BigUint64Array<ArrayBuffer>> {
     beginWait(where, options);
-    const { priorities } = options;
+    const { priorities, removerPriorities: own } = options;
     const { core, known } = this.#parts();
     const columns = columnsOf(where, data, "steps", known);
     const count = columns[0]?.rows ?? 0;
@@ -284,11 +292,12 @@ export class Table<D = StepData> {
         throw new RangeError(`${where}: all columns need as many steps, got ${count} and ${rows}`);
       }
     }
-    if (typeof priorities?.length !== "number" || priorities.length !== count) {
+    for (
+      const [name, numbers] of Object.entries({ priorities, removerPriorities: own ?? priorities })
+    ) {
+      if (numbers?.length === count) continue;
       throw new RangeError(
-        `${where}: priorities must have a number for each of ${count} steps, got ${
-          show(priorities)
-        }`,
+        `${where}: ${name} must have a number for each of ${count} steps, got ${show(numbers)}`,
       );
     }
     if (count === 0) throw new RangeError(`${where} needs at least one step`);
@@ -298,7 +307,8 @@ export class Table<D = StepData> {
       table: this.#table.number,
       key: core.keys.next(),
       priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
-      removerPriority: undefined,
+      removerPriority: own &&
+        checkPriority(`${where}: removerPriorities[${k}]`, own[k]),
       columns: rowsOf(chunk, columns, k, 1),
     }));
     const bytes = chunkOf(core.codec, chunk, chunk, columns);
@@ -438,7 +448,7 @@ export class Table<D = StepData> {
 
   /**
    * Sets priorities of items by their keys. Keys of items that have gone are passed over. All is checked first: a call that throws has
-   * changed nothing.
+   * changed nothing. An item that has a priority of its own for the remover keeps that, unless `removerPriorities` gives it another one.
    *
    * @param priorities One for each key, finite and not negative.
    * @throws {RangeError} If there is not one priority for each key, or one is negative, infinite or NaN.
@@ -454,6 +464,7 @@ export class Table<D = StepData> {
    * const steps = tables.table<number>("steps");
    * const keys = [await steps.insert(10), await steps.insert(20)];
    * steps.setPriorities(keys, [5, 1], { removerPriorities: [0, 9] });
+   * steps.setPriorities(keys, [6, 1]); // for the sampler only
    * await steps.insert(30, { priority: 2 }); // 10 goes, although it is drawn first
    * assertEquals([...(await steps.sample(1)).data.data], [30]);
    * ```
@@ -477,7 +488,10 @@ export class Table<D = StepData> {
       writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
       const own = removerPriorities?.[k];
       if (own !== undefined) {
-        writer.double(100, checkPriority(`${where}: removerPriorities[${k}]`, own));
+        writer.double(
+          REMOVER_PRIORITY_FIELD,
+          checkPriority(`${where}: removerPriorities[${k}]`, own),
+        );
       }
       writer.end();
     }
