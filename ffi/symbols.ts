@@ -826,7 +826,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 6;
+export const EXRP_ABI_VERSION = 7;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -1106,7 +1106,8 @@ export const EXRP_ITEM_PRIORITY = 0;
 export const EXRP_ITEM_TIMES_SAMPLED = 1;
 export const EXRP_ITEM_INSERTED_AT = 2;
 export const EXRP_ITEM_BYTES = 3;
-export const EXRP_ITEM_COUNT = 4;
+export const EXRP_ITEM_REMOVER_PRIORITY = 4;
+export const EXRP_ITEM_COUNT = 5;
 export const EXRP_TABLES_SAVE_BYTES = 0;
 export const EXRP_TABLES_SAVE_NEEDED = 1;
 export const EXRP_TABLES_SAVE_ENDED = 2;

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 6
+#define EXRP_ABI_VERSION 7
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -407,7 +407,8 @@ extern "C" {
 #define EXRP_ITEM_TIMES_SAMPLED 1
 #define EXRP_ITEM_INSERTED_AT 2 /* milliseconds since 1970 */
 #define EXRP_ITEM_BYTES 3       /* of its chunks */
-#define EXRP_ITEM_COUNT 4
+#define EXRP_ITEM_REMOVER_PRIORITY 4
+#define EXRP_ITEM_COUNT 5
 
 /* Indices into the numbers of exrp_tables_save_read. */
 #define EXRP_TABLES_SAVE_BYTES 0  /* bytes of the piece */

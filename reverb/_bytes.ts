@@ -14,6 +14,12 @@ const utf8 = new TextEncoder();
 /** The bytes before each message on a stream of gRPC: 0, and the message's length. */
 export const PREFIX_BYTES = 5;
 
+/**
+ * The field of an item's own priority for the remover, in `PrioritizedItem` and `KeyWithPriority`. It is ours: Reverb has one priority for both, and
+ * its server passes over the field.
+ */
+export const REMOVER_PRIORITY_FIELD = 100;
+
 /** Writes one message. */
 export class MessageWriter {
   #bytes = new Uint8Array(4096);

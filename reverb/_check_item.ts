@@ -28,6 +28,34 @@ export function checkPriority(where: string, priority: unknown): number {
   return priority;
 }
 
+/** Throws unless an item's own priority for the remover is one, or is left out. */
+export function checkRemoverPriority(where: string, priority: unknown): void {
+  if (priority !== undefined) checkPriority(`${where}: removerPriority`, priority);
+}
+
+/** Throws unless the items' own priorities for the removers are some, each for a table that gets an item. */
+export function checkRemoverPriorities(
+  where: string,
+  own: unknown,
+  priorities: Readonly<Record<string, number>>,
+): void {
+  if (typeof own !== "object" || own === null) {
+    throw new TypeError(
+      `${where}: removerPriorities must be an object of priorities by table, got ${show(own)}`,
+    );
+  }
+  for (const [table, priority] of Object.entries(own)) {
+    if (!Object.hasOwn(priorities, table)) {
+      throw new TypeError(
+        `${where}: removerPriorities has table ${
+          show(table)
+        }, which gets no item; priorities need it too`,
+      );
+    }
+    checkPriority(`${where}: the remover's priority for table ${show(table)}`, priority);
+  }
+}
+
 /** Throws unless it is the name of a table. */
 export function checkTable(where: string, table: unknown): string {
   if (typeof table === "string" && table !== "") return table;

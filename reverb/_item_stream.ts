@@ -12,7 +12,7 @@
  */
 
 import { show } from "../base/checks.ts";
-import { eachKey, MessageWriter } from "./_bytes.ts";
+import { eachKey, MessageWriter, REMOVER_PRIORITY_FIELD } from "./_bytes.ts";
 import type { Call, Channel, WaitOptions } from "./_channel.ts";
 import { waitFor } from "./_channel.ts";
 import type { Chunk } from "./_chunk.ts";
@@ -48,6 +48,8 @@ export interface Item {
   readonly table: string;
   /** Its priority. */
   readonly priority: number;
+  /** Its own priority for the remover, if it has one. */
+  readonly removerPriority: number | undefined;
   /** Its columns. */
   readonly columns: readonly ItemColumn[];
   /** Its chunks, each once. */
@@ -59,11 +61,12 @@ export function itemOf(
   key: Key,
   table: string,
   priority: number,
+  removerPriority: number | undefined,
   columns: readonly ItemColumn[],
 ): Item {
   const chunks = new Set<Chunk>();
   for (const { slices } of columns) for (const { chunk } of slices) chunks.add(chunk);
-  return { key, table, priority, columns, chunks };
+  return { key, table, priority, removerPriority, columns, chunks };
 }
 
 interface Waiter {
@@ -411,6 +414,9 @@ function writeItem(writer: MessageWriter, item: Item): void {
     writer.end();
   }
   writer.end();
+  if (item.removerPriority !== undefined) {
+    writer.double(REMOVER_PRIORITY_FIELD, item.removerPriority);
+  }
   writer.end();
 }
 

@@ -6,7 +6,13 @@
 
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkAgainst, checkPriority, checkTable, fitsShape } from "./_check_item.ts";
+import {
+  checkAgainst,
+  checkPriority,
+  checkRemoverPriority,
+  checkTable,
+  fitsShape,
+} from "./_check_item.ts";
 import { Chunk } from "./_chunk.ts";
 import { type ChunkSlice, type ItemColumn, itemOf } from "./_item_stream.ts";
 import { type Key, KeySource } from "./_keys.ts";
@@ -174,9 +180,16 @@ export class RowWriter {
   }
 
   /** Makes an item, without waiting. */
-  create(where: string, table: string, numTimesteps: number, priority: number): void {
+  create(
+    where: string,
+    table: string,
+    numTimesteps: number,
+    priority: number,
+    removerPriority: number | undefined,
+  ): void {
     checkTable(`${where}: table`, table);
     checkPriority(`${where}: priority`, priority);
+    checkRemoverPriority(where, removerPriority);
     checkInteger(`${where}: numTimesteps`, numTimesteps, 1, this.#longest);
     const stored = this.#chunks.reduce((sum, { length }) => sum + length, 0);
     if (numTimesteps > stored) {
@@ -193,7 +206,7 @@ export class RowWriter {
       );
     }
     const columns = specs.map((_, k) => this.#column(k, numTimesteps));
-    stream.push(itemOf(this.#keys.next(), table, priority, columns));
+    stream.push(itemOf(this.#keys.next(), table, priority, removerPriority, columns));
   }
 
   #column(column: number, steps: number): ItemColumn {

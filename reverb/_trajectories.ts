@@ -5,7 +5,13 @@
  */
 
 import { checkInteger, show } from "../base/checks.ts";
-import { checkAgainst, checkPriority, checkTable, type Signatures } from "./_check_item.ts";
+import {
+  checkAgainst,
+  checkPriority,
+  checkRemoverPriority,
+  checkTable,
+  type Signatures,
+} from "./_check_item.ts";
 import type { ColumnSettings } from "./_column.ts";
 import { itemOf, type ItemStream } from "./_item_stream.ts";
 import { Steps } from "./_steps.ts";
@@ -72,10 +78,12 @@ export class Trajectories {
     where: string,
     table: string,
     priority: number,
+    removerPriority: number | undefined,
     columns: readonly TrajectoryColumn[],
   ): void {
     checkTable(`${where}: table`, table);
     checkPriority(`${where}: priority`, priority);
+    checkRemoverPriority(where, removerPriority);
     const { stream } = this;
     if (this.#signatures !== undefined) {
       checkAgainst(where, this.#signatures, table, columns.map(specOf));
@@ -87,7 +95,8 @@ export class Trajectories {
         `${where}: ${stream.pending} items wait, and the writer lets at most ${this.#most} wait; await each call before the next one`,
       );
     }
-    stream.push(itemOf(this.steps.keys.next(), table, priority, columns.map(itemColumnOf)));
+    const parts = columns.map(itemColumnOf);
+    stream.push(itemOf(this.steps.keys.next(), table, priority, removerPriority, parts));
   }
 
   /** Waits while more items are unconfirmed than the writer allows. */

@@ -8,10 +8,11 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
-import { MessageWriter } from "./_bytes.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "./_bytes.ts";
 import { Channel, waitFor } from "./_channel.ts";
 import {
   checkPriority,
+  checkRemoverPriorities,
   checkTable,
   explained,
   flatSignature,
@@ -61,10 +62,30 @@ export interface ConnectOptions extends WaitLimits {
   readonly kernelCache?: string | URL;
 }
 
-/** New priorities, by key, or as two arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
-export type PriorityUpdates =
-  | ReadonlyMap<bigint, number>
-  | { readonly keys: ArrayLike<bigint>; readonly priorities: ArrayLike<number> };
+/** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
+export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;
+
+/** New priorities as arrays of one length. */
+export interface PriorityArrays {
+  /** The keys. */
+  readonly keys: ArrayLike<bigint>;
+  /** A priority for each, finite and not negative. */
+  readonly priorities: ArrayLike<number>;
+  /**
+   * Another priority for the table's remover for each. Without them, an item keeps what it has of its own, or has the same priority for both. Tables
+   * of this library only: Reverb's own server passes over them.
+   */
+  readonly removerPriorities?: ArrayLike<number>;
+}
+
+/** Options of {@linkcode ReverbClient.insert}. */
+export interface ClientInsertOptions extends WaitLimits {
+  /**
+   * Priorities of its own for the remover, in some of the tables. Without one, the remover takes the same as the sampler. Tables of this library only:
+   * Reverb's own server passes over them.
+   */
+  readonly removerPriorities?: Readonly<Record<string, number>>;
+}
 
 /** What {@linkcode ReverbClient.mutatePriorities} changes. */
 export interface PriorityChanges {
@@ -75,6 +96,7 @@ export interface PriorityChanges {
 }
 
 const WAIT = ["timeoutMs", "signal"];
+const INSERT = ["removerPriorities", ...WAIT];
 const NOTHING = new Uint8Array();
 const CONNECT_MS = 10_000;
 /** How long an error waits for the names of the tables. */
@@ -240,16 +262,18 @@ export class ReverbClient {
    *
    * @param data Nested data. The server stores its leaves, by sorted keys.
    * @param priorities The priority in each table, finite and not negative.
-   * @throws {TypeError} If the data does not fit a table's signature.
+   * @param options `removerPriorities`: other priorities for the removers. Reverb's own server passes over them.
+   * @throws {TypeError} If the data does not fit a table's signature, or there is a priority for the remover of another table.
+   * @throws {RangeError} If a priority is negative, infinite or NaN.
    * @throws {ReverbError} `deadline-exceeded` if a table's limiter held the item back for `timeoutMs`, or no server answered. The item may
    * come in later, still. `cancelled` if the client was closed meanwhile.
    */
   async insert(
     data: StepData,
     priorities: Readonly<Record<string, number>>,
-    options: WaitLimits = {},
+    options: ClientInsertOptions = {},
   ): Promise<void> {
-    checkOptions("insert()", options, WAIT);
+    checkOptions("insert()", options, INSERT);
     const tables = Object.entries(priorities);
     if (tables.length === 0) {
       throw new TypeError("insert() needs a priority for at least one table");
@@ -257,12 +281,16 @@ export class ReverbClient {
     for (const [table, priority] of tables) {
       checkPriority(`insert(): the priority for table ${show(table)}`, priority);
     }
+    const own = options.removerPriorities;
+    if (own !== undefined) checkRemoverPriorities("insert()", own, priorities);
     const stream = this.#inserters.pop() ?? new ItemStream(this.#channel);
     try {
       const writer = new RowWriter(this.#door(stream, true), { maxSequenceLength: 1 });
       writer.append(data);
       writer.check("insert()", tables.map(([table]) => table), 1);
-      for (const [table, priority] of tables) writer.create("insert()", table, 1, priority);
+      for (const [table, priority] of tables) {
+        writer.create("insert()", table, 1, priority, own?.[table]);
+      }
       writer.release();
       stream.force(0);
       await stream.until("insert()", 0, options);
@@ -497,13 +525,14 @@ function writeUpdates(
   updates: PriorityUpdates | undefined,
 ): void {
   if (updates === undefined) return;
-  const isMap = updates instanceof Map;
-  const keys = isMap ? [...updates.keys()] : (updates as { keys: ArrayLike<bigint> }).keys;
-  const priorities = isMap
-    ? [...updates.values()]
-    : (updates as { priorities: ArrayLike<number> }).priorities;
-  if (keys?.length === undefined || priorities?.length !== keys.length) {
-    throw new TypeError(`${where}: updates must be a Map, or { keys, priorities } of one length`);
+  const { keys, priorities, removerPriorities: own } = updates instanceof Map
+    ? { keys: [...updates.keys()], priorities: [...updates.values()] } as PriorityArrays
+    : updates as PriorityArrays;
+  const count = keys?.length;
+  if (count === undefined || priorities?.length !== count || (own ?? keys).length !== count) {
+    throw new TypeError(
+      `${where}: updates must be a Map, or { keys, priorities, removerPriorities? } of one length`,
+    );
   }
   // A typed array is read as pairs of 32 bits, which makes no object for a key.
   const words = keys instanceof BigUint64Array
@@ -518,6 +547,10 @@ function writeUpdates(
     writer.begin(2);
     writer.key(1, key);
     writer.double(2, priority ?? 0);
+    if (own !== undefined) {
+      const name = `${where}: the remover's priority of key ${keys[k]}`;
+      writer.double(REMOVER_PRIORITY_FIELD, checkPriority(name, own[k]));
+    }
     writer.end();
   }
 }

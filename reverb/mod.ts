@@ -7,7 +7,9 @@
  */
 
 export {
+  type ClientInsertOptions,
   type ConnectOptions,
+  type PriorityArrays,
   type PriorityChanges,
   type PriorityUpdates,
   ReverbClient,
@@ -43,6 +45,7 @@ export {
 } from "./patterns.ts";
 export type {
   ColumnOptions,
+  CreateItemOptions,
   FlushOptions,
   StructuredWriterOptions,
   TrajectoryWriterOptions,

@@ -242,9 +242,11 @@ export interface ConfigOptions<D> {
   readonly conditions?: readonly PatternCondition[];
   /** The priority of the items, 1 by default. */
   readonly priority?: PatternPriority;
+  /** Another priority of the items for the table's remover. Tables of this library only: Reverb's own server passes over it. */
+  readonly removerPriority?: PatternPriority;
 }
 
-/** A pattern with its table, conditions and priority. {@linkcode createConfig} makes it. */
+/** A pattern with its table, conditions and priorities. {@linkcode createConfig} makes it. */
 export interface Config {
   /** The table. */
   readonly table: string;
@@ -254,6 +256,8 @@ export interface Config {
   readonly conditions: readonly PatternCondition[];
   /** The priority. */
   readonly priority: PatternPriority;
+  /** The priority for the remover, if that has one of its own. */
+  readonly removerPriority?: PatternPriority;
   /** The steps that an item reaches back. */
   readonly length: number;
 }
@@ -279,8 +283,9 @@ export interface Config {
  */
 export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>): Config {
   const where = "createConfig()";
-  checkOptions(where, options, ["table", "pattern", "conditions", "priority"]);
-  const { table, pattern, conditions = [], priority = constantPriority(1) } = options;
+  checkOptions(where, options, ["table", "pattern", "conditions", "priority", "removerPriority"]);
+  const { table, pattern, conditions = [], priority = constantPriority(1), removerPriority } =
+    options;
   checkTable(`${where}: table`, table);
   if (typeof pattern !== "function") {
     throw new TypeError(`${where}: pattern must be a function of a step, got ${show(pattern)}`);
@@ -300,13 +305,15 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
     nodes.push(node);
   });
   if (nodes.length === 0) throw new TypeError(`${where}: the pattern has no column`);
-  if (priority.kind === "tdError" && !nodes.some(({ path }) => samePath(path, priority.path))) {
+  for (const each of [priority, removerPriority]) {
+    if (each?.kind !== "tdError" || nodes.some(({ path }) => samePath(path, each.path))) continue;
     throw new TypeError(
-      `${where}: the pattern has no part of ${showPath(priority.path)}, which the priority needs`,
+      `${where}: the pattern has no part of ${showPath(each.path)}, which the priority needs`,
     );
   }
   const length = Math.max(...nodes.map(({ start }) => -start));
-  return { table, nodes, conditions: [...conditions], priority, length };
+  const config = { table, nodes, conditions: [...conditions], priority, length };
+  return removerPriority === undefined ? config : { ...config, removerPriority };
 }
 
 /** Whether two paths are the same. */

@@ -11,7 +11,13 @@ import { type Path, showPath } from "./_path.ts";
 import type { Place } from "./_steps.ts";
 import { Trajectories, type WriterDoor } from "./_trajectories.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
-import { type Config, type PatternCondition, type PatternNode, samePath } from "./patterns.ts";
+import {
+  type Config,
+  type PatternCondition,
+  type PatternNode,
+  type PatternPriority,
+  samePath,
+} from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";
 import type {
   FlushOptions,
@@ -170,7 +176,9 @@ export class StructuredWriter {
       if (steps.length < config.length || !this.#isTime(state, isEnd)) continue;
       const columns = this.#columns(config);
       if (columns === undefined) continue;
-      this.#core.create("append()", config.table, priorityOf(config, columns), columns);
+      const { table, nodes, priority, removerPriority } = config;
+      const own = removerPriority && priorityOf(removerPriority, nodes, columns);
+      this.#core.create("append()", table, priorityOf(priority, nodes, columns), own, columns);
       state.lastApplied = now;
       state.stepsSinceApplied = 0;
     }
@@ -258,7 +266,11 @@ function checkOne(path: Path, data: unknown): void {
   );
 }
 
-function priorityOf({ priority, nodes }: Config, columns: readonly TrajectoryColumn[]): number {
+function priorityOf(
+  priority: PatternPriority,
+  nodes: readonly PatternNode[],
+  columns: readonly TrajectoryColumn[],
+): number {
   if (priority.kind === "constant") return priority.value;
   const k = nodes.findLastIndex(({ path }) => samePath(path, priority.path));
   const values = (columns[k]?.values() ?? []) as ArrayLike<unknown>;

@@ -14,6 +14,7 @@ import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from 
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
 import type {
   ColumnOptions,
+  CreateItemOptions,
   FlushOptions,
   TrajectoryWriterOptions,
   WaitLimits,
@@ -29,6 +30,7 @@ export type HistoryOf<D> = D extends Leaf ? ColumnHistory
   : { readonly [K in keyof D]-?: HistoryOf<NonNullable<D[K]>> };
 
 const WAIT = ["timeoutMs", "signal"];
+const CREATE = ["removerPriority", ...WAIT];
 
 /** Makes a writer. */
 export let newTrajectoryWriter: <D>(
@@ -132,7 +134,9 @@ export class TrajectoryWriter<D = FlatStep> {
    * @param table The table. The server must have it.
    * @param priority Finite and not negative.
    * @param trajectory The item's columns, nested as you like. The server stores them flat: by sorted keys.
+   * @param options `removerPriority`: another priority for the remover. Reverb's own server passes over it.
    * @throws {TypeError} If a leaf is no part of a history, or the item does not fit the table's signature.
+   * @throws {RangeError} If a priority is negative, infinite or NaN.
    * @throws {ReverbError} `not-found` if the server has no such table. `resource-exhausted` if earlier calls still wait, because they were not
    * awaited. Else why the connection failed.
    */
@@ -140,11 +144,12 @@ export class TrajectoryWriter<D = FlatStep> {
     table: string,
     priority: number,
     trajectory: Nest<TrajectoryColumn>,
-    options: WaitLimits = {},
+    options: CreateItemOptions = {},
   ): Promise<void> {
     const where = "createItem()";
-    checkOptions(where, options, WAIT);
-    this.#core.create(where, table, priority, columnsOf(where, trajectory));
+    checkOptions(where, options, CREATE);
+    const { removerPriority } = options;
+    this.#core.create(where, table, priority, removerPriority, columnsOf(where, trajectory));
     await this.#core.relieve(where, options);
   }
 

@@ -8,9 +8,15 @@ import { checkOptions } from "../base/option_names.ts";
 import { RowWriter } from "./_row_writer.ts";
 import type { WriterDoor } from "./_trajectories.ts";
 import type { StepData } from "./structure.ts";
-import type { FlushOptions, WaitLimits, WriterOptions } from "./writer_options.ts";
+import type {
+  CreateItemOptions,
+  FlushOptions,
+  WaitLimits,
+  WriterOptions,
+} from "./writer_options.ts";
 
 const WAIT = ["timeoutMs", "signal"];
+const CREATE = ["removerPriority", ...WAIT];
 
 /** Makes a writer. */
 export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
@@ -29,10 +35,11 @@ export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
  * await using writer = tables.writer({ maxSequenceLength: 10 }); // client.writer() is the same, on a server
  * for (let t = 1; t <= 30; t++) {
  *   writer.append({ state: Float32Array.of(t), reward: 1 });
- *   if (t % 10 === 0) await writer.createItem("replay", 10, 1); // the last ten steps
+ *   if (t % 10 === 0) await writer.createItem("replay", 10, 1, { removerPriority: t }); // the last ten steps
  * }
  * await writer.flush();
- * assertEquals(tables.table("replay").size, 3);
+ * const items = tables.table("replay").items();
+ * assertEquals(items.map(({ removerPriority }) => removerPriority).toSorted(), [10, 20, 30]);
  * ```
  */
 export class Writer {
@@ -75,7 +82,8 @@ export class Writer {
    * @param table The table. The server must have it.
    * @param numTimesteps How many of the last steps, at most `maxSequenceLength`.
    * @param priority Finite and not negative.
-   * @throws {RangeError} If there are not so many steps.
+   * @param options `removerPriority`: another priority for the remover. Reverb's own server passes over it.
+   * @throws {RangeError} If there are not so many steps, or a priority is negative, infinite or NaN.
    * @throws {TypeError} If the steps do not fit the table's signature.
    * @throws {ReverbError} `not-found` if the server has no such table. Else why the connection failed.
    */
@@ -83,11 +91,11 @@ export class Writer {
     table: string,
     numTimesteps: number,
     priority: number,
-    options: WaitLimits = {},
+    options: CreateItemOptions = {},
   ): Promise<void> {
     const where = "createItem()";
-    checkOptions(where, options, WAIT);
-    this.#rows.create(where, table, numTimesteps, priority);
+    checkOptions(where, options, CREATE);
+    this.#rows.create(where, table, numTimesteps, priority, options.removerPriority);
     await this.#rows.relieve(where, options);
   }
 

@@ -12,6 +12,15 @@ export interface WaitLimits {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `createItem`. {@linkcode Writer} has an example. */
+export interface CreateItemOptions extends WaitLimits {
+  /**
+   * A priority of its own for the table's remover, finite and not negative. The item keeps it when its priority changes. Without one, the remover
+   * takes `priority`. Tables of this library only: Reverb's own server passes over it.
+   */
+  readonly removerPriority?: number;
+}
+
 /** What `flush` waits for. {@linkcode TrajectoryWriter} has an example. */
 export interface FlushOptions extends WaitLimits {
   /** So many items may stay unconfirmed, 0 by default. */

@@ -9,7 +9,7 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
-import { MessageWriter } from "../reverb/_bytes.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
 import type { Key } from "../reverb/_keys.ts";
 import { type Settle, type TableWaitOptions, waitUntil } from "./_wait.ts";
 import type { Inserter, LowTables } from "./low.ts";
@@ -39,9 +39,6 @@ export interface Insertion {
   readonly chunks: readonly { readonly key: Key; readonly bytes: Uint8Array }[];
   readonly items: readonly NewItem[];
 }
-
-/** Field 100 is ours: Reverb has one priority for sampler and remover. */
-const REMOVER_PRIORITY_FIELD = 100;
 
 /** An insert that waits. */
 interface Waiter {

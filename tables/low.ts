@@ -23,7 +23,12 @@ import {
   EXRP_INSERTER_COUNT,
   EXRP_INSERTER_PAUSE,
   EXRP_INSERTER_WAITING,
+  EXRP_ITEM_BYTES,
   EXRP_ITEM_COUNT,
+  EXRP_ITEM_INSERTED_AT,
+  EXRP_ITEM_PRIORITY,
+  EXRP_ITEM_REMOVER_PRIORITY,
+  EXRP_ITEM_TIMES_SAMPLED,
   EXRP_SAMPLER_BYTES,
   EXRP_SAMPLER_COUNT,
   EXRP_SAMPLER_NEEDED,
@@ -258,10 +263,15 @@ export class LowTables implements Disposable {
       ),
     );
     return Array.from(keys, (key, k) => {
-      const [priority = 0, timesSampled = 0, insertedAt = 0, size = 0] = numbers.subarray(
-        EXRP_ITEM_COUNT * k,
-      );
-      return { key, priority, timesSampled, insertedAt, bytes: size };
+      const at = (index: number): number => numbers[EXRP_ITEM_COUNT * k + index] ?? 0;
+      return {
+        key,
+        priority: at(EXRP_ITEM_PRIORITY),
+        removerPriority: at(EXRP_ITEM_REMOVER_PRIORITY),
+        timesSampled: at(EXRP_ITEM_TIMES_SAMPLED),
+        insertedAt: at(EXRP_ITEM_INSERTED_AT),
+        bytes: at(EXRP_ITEM_BYTES),
+      };
     });
   }
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-export { Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
+export { type InsertIntoOptions, Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
 export type { ColumnsOf } from "../reverb/samples.ts";
 export {
   type InsertManyOptions,

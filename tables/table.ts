@@ -21,7 +21,7 @@ import {
   EXRP_TABLES_INFO_UNIQUE_SAMPLES,
 } from "../ffi/symbols.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import { MessageWriter } from "../reverb/_bytes.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
 import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
 import type { StepData } from "../reverb/structure.ts";
@@ -55,7 +55,10 @@ export interface TableBatch<D = StepData> extends SampleBatch<D> {
 export interface InsertOptions extends TableWaitOptions {
   /** The item's priority, finite and not negative; 1 by default. */
   readonly priority?: number;
-  /** A priority of its own for the remover; `priority` by default. */
+  /**
+   * A priority of its own for the remover, finite and not negative. The item keeps it when its priority changes. By default it has the same
+   * priority for both.
+   */
   readonly removerPriority?: number;
 }
 
@@ -63,6 +66,8 @@ export interface InsertOptions extends TableWaitOptions {
 export interface InsertManyOptions extends TableWaitOptions {
   /** The priority of each item, finite and not negative. There are as many as there are steps. */
   readonly priorities: ArrayLike<number>;
+  /** The priority of its own of each item for the remover, as many; by default the items have the same for both. */
+  readonly removerPriorities?: ArrayLike<number>;
 }
 
 /**
@@ -87,7 +92,10 @@ export interface TableSampleOptions extends TableWaitOptions {
 
 /** The options of {@linkcode Table.setPriorities}. */
 export interface SetPrioritiesOptions {
-  /** Priorities of their own for the remover; the same priorities by default. */
+  /**
+   * Priorities of their own for the remover, one for each key. By default, an item that has one keeps it, and another one has the same priority
+   * for both.
+   */
   readonly removerPriorities?: ArrayLike<number>;
 }
 
@@ -245,7 +253,7 @@ export class Table<D = StepData> {
   ): Promise<bigint | BigUint64Array<ArrayBuffer>> {
     const where = "insert()";
     if (typeof options === "object" && options !== null && "priorities" in options) {
-      checkOptions(where, options, ["priorities", ...WAIT_NAMES]);
+      checkOptions(where, options, ["priorities", "removerPriorities", ...WAIT_NAMES]);
       return await this.#insertMany(where, data as StepData, options);
     }
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
@@ -269,7 +277,7 @@ export class Table<D = StepData> {
     options: InsertManyOptions,
   ): Promise<BigUint64Array<ArrayBuffer>> {
     beginWait(where, options);
-    const { priorities } = options;
+    const { priorities, removerPriorities: own } = options;
     const { core, known } = this.#parts();
     const columns = columnsOf(where, data, "steps", known);
     const count = columns[0]?.rows ?? 0;
@@ -278,11 +286,12 @@ export class Table<D = StepData> {
         throw new RangeError(`${where}: all columns need as many steps, got ${count} and ${rows}`);
       }
     }
-    if (typeof priorities?.length !== "number" || priorities.length !== count) {
+    for (
+      const [name, numbers] of Object.entries({ priorities, removerPriorities: own ?? priorities })
+    ) {
+      if (numbers?.length === count) continue;
       throw new RangeError(
-        `${where}: priorities must have a number for each of ${count} steps, got ${
-          show(priorities)
-        }`,
+        `${where}: ${name} must have a number for each of ${count} steps, got ${show(numbers)}`,
       );
     }
     if (count === 0) throw new RangeError(`${where} needs at least one step`);
@@ -292,7 +301,8 @@ export class Table<D = StepData> {
       table: this.#table.number,
       key: core.keys.next(),
       priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
-      removerPriority: undefined,
+      removerPriority: own &&
+        checkPriority(`${where}: removerPriorities[${k}]`, own[k]),
       columns: rowsOf(chunk, columns, k, 1),
     }));
     const bytes = chunkOf(core.codec, chunk, chunk, columns);
@@ -432,7 +442,7 @@ export class Table<D = StepData> {
 
   /**
    * Sets priorities of items by their keys. Keys of items that have gone are passed over. All is checked first: a call that throws has
-   * changed nothing.
+   * changed nothing. An item that has a priority of its own for the remover keeps that, unless `removerPriorities` gives it another one.
    *
    * @param priorities One for each key, finite and not negative.
    * @throws {RangeError} If there is not one priority for each key, or one is negative, infinite or NaN.
@@ -448,6 +458,7 @@ export class Table<D = StepData> {
    * const steps = tables.table<number>("steps");
    * const keys = [await steps.insert(10), await steps.insert(20)];
    * steps.setPriorities(keys, [5, 1], { removerPriorities: [0, 9] });
+   * steps.setPriorities(keys, [6, 1]); // for the sampler only
    * await steps.insert(30, { priority: 2 }); // 10 goes, although it is drawn first
    * assertEquals([...(await steps.sample(1)).data.data], [30]);
    * ```
@@ -471,7 +482,10 @@ export class Table<D = StepData> {
       writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
       const own = removerPriorities?.[k];
       if (own !== undefined) {
-        writer.double(100, checkPriority(`${where}: removerPriorities[${k}]`, own));
+        writer.double(
+          REMOVER_PRIORITY_FIELD,
+          checkPriority(`${where}: removerPriorities[${k}]`, own),
+        );
       }
       writer.end();
     }

@@ -10,6 +10,8 @@ export interface TableItem {
   readonly key: bigint;
   /** Its priority for the sampler. */
   readonly priority: number;
+  /** Its priority for the remover: its own, or else the same. */
+  readonly removerPriority: number;
   /** How often it was sampled. */
   readonly timesSampled: number;
   /** When it was inserted, in milliseconds since 1970. */

@@ -17,6 +17,7 @@ import {
   EXRP_TABLES_STORE_MEMORY_BYTES,
 } from "../ffi/symbols.ts";
 import { type Key, KeySource, toBigInt } from "../reverb/_keys.ts";
+import { checkRemoverPriorities } from "../reverb/_check_item.ts";
 import { ItemStream } from "../reverb/_item_stream.ts";
 import type { Config } from "../reverb/patterns.ts";
 import type { StepData } from "../reverb/structure.ts";
@@ -69,6 +70,12 @@ export interface TablesOptions {
   readonly kernelPath?: string | URL;
   /** The folder for the kernel that the package carries, as in `ExperienceReplay.create`. */
   readonly kernelCache?: string | URL;
+}
+
+/** The options of {@linkcode Tables.insert}. */
+export interface InsertIntoOptions extends TableWaitOptions {
+  /** Priorities of its own for the remover, in some of the tables; by default the item has the same for both. */
+  readonly removerPriorities?: Readonly<Record<string, number>>;
 }
 
 /** What {@linkcode Tables.info} says. */
@@ -232,7 +239,8 @@ export class Tables implements Disposable {
   /**
    * Inserts one step into several tables, each with a priority of its own, and returns the keys of the items by table. The data is stored once.
    *
-   * @throws {TypeError} If the data does not fit a table.
+   * @throws {TypeError} If the data does not fit a table, or there is a priority for the remover of another table.
+   * @throws {RangeError} If a priority is negative, infinite or NaN.
    * @throws {ReplayError} `table-unknown`, `timeout`, `item-bytes` or `disposed`. After a `timeout`, some tables may have their item; the text says how
    * many do.
    * @example
@@ -249,10 +257,12 @@ export class Tables implements Disposable {
   async insert(
     data: StepData,
     priorities: Readonly<Record<string, number>>,
-    options: TableWaitOptions = {},
+    options: InsertIntoOptions = {},
   ): Promise<Record<string, bigint>> {
     const where = "insert()";
-    checkOptions(where, options, WAIT_NAMES);
+    checkOptions(where, options, ["removerPriorities", ...WAIT_NAMES]);
+    const own = options.removerPriorities;
+    if (own !== undefined) checkRemoverPriorities(where, own, priorities);
     beginWait(where, options);
     const { codec, keys, inserting } = this.#core;
     const places = Object.entries(priorities).map(([name, priority]) => ({
@@ -270,7 +280,7 @@ export class Tables implements Disposable {
       table: table.number,
       key: keys.next(),
       priority,
-      removerPriority: undefined,
+      removerPriority: own?.[table.name],
       columns: table.known.inOrder(columns).map((column) => ({
         chunk,
         offset: 0,

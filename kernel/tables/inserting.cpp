@@ -127,6 +127,7 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
   using Fields = reverb::PrioritizedItem;
   const auto index = static_cast<double>(parsed_.count());
   ParsedItem made = {{0, 0, NAN, nullptr, 0, 0}, none};
+  bool isOwnRight = true;
   ByteSpan name;
   ByteSpan trajectory;
   ProtoReader from(item);
@@ -135,15 +136,16 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
     else if (from.is(Fields::table, Wire::bytes)) name = from.bytes();
     else if (from.is(Fields::priority, Wire::fixed64)) made.item.priority = from.real();
     else if (from.is(Fields::flatTrajectory, Wire::bytes)) trajectory = from.bytes();
-    else if (from.is(Fields::removerPriority, Wire::fixed64)) made.item.removerPriority = from.real();
-    else from.skip();
+    else if (from.is(Fields::removerPriority, Wire::fixed64)) {
+      made.item.removerPriority = from.real();
+      isOwnRight = isPriority(made.item.removerPriority);
+    } else from.skip();
   }
   if (!from.isGood() || trajectory.size > UINT32_MAX) return noMessage(item);
   const uint64_t key = made.item.key;
   made.table = tableOf(name);
   if (made.table == none) return fail(Status::tableUnknown, index, -1, tableCount_);
-  if (std::isnan(made.item.removerPriority)) made.item.removerPriority = made.item.priority;
-  if (!isPriority(made.item.priority) || !isPriority(made.item.removerPriority)) {
+  if (!isPriority(made.item.priority) || !isOwnRight) {
     const double wrong = isPriority(made.item.priority) ? made.item.removerPriority : made.item.priority;
     return fail(Status::itemPriority, index, wrong, high(key), low(key));
   }
@@ -182,12 +184,17 @@ Status Tables::prepareItems(Inserter& inserter) {
   const size_t count = parsed_.count();
   bool hasMemory = inserter.confirmed.prepare(static_cast<size_t>(inserter.waiting) + count);
   uint64_t touched = 0;
-  for (size_t k = 0; k < count; ++k) touched |= uint64_t{1} << parsed_[k].table;
+  uint64_t own = 0;  // tables that get items with a priority of their own for the remover
+  for (size_t k = 0; k < count; ++k) {
+    const uint64_t bit = uint64_t{1} << parsed_[k].table;
+    touched |= bit;
+    if (!std::isnan(parsed_[k].item.removerPriority)) own |= bit;
+  }
   for (; touched != 0 && hasMemory; touched &= touched - 1) {
     const auto number = static_cast<uint32_t>(std::countr_zero(touched));
     size_t more = 0;
     for (size_t k = 0; k < count; ++k) more += parsed_[k].table == number ? 1 : 0;
-    hasMemory = tables_[number]->prepare(more);
+    hasMemory = tables_[number]->prepare(more) && ((own >> number & 1) == 0 || tables_[number]->prepareOwn());
   }
   return hasMemory ? Status::ok : fail(Status::memory, 64.0 * static_cast<double>(count));
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/base/prefetch.hpp"
+#include "kernel/base/priority.hpp"
 #include "kernel/tables/saving.hpp"
 
 namespace exrp {
@@ -54,7 +55,16 @@ bool ItemTable::prepare(size_t more) {
   const uint64_t wanted = uint64_t{size_} + waiting_.count() + more;
   const uint64_t most = uint64_t{config_.maxSize} + 1;
   const auto count = static_cast<uint32_t>(wanted < most ? wanted : most);
-  return rows_.commit(count) && indexOf_.prepare(count) && sampler_->prepare(count) && remover_->prepare(count);
+  return rows_.commit(count) && indexOf_.prepare(count) && sampler_->prepare(count) && remover_->prepare(count) &&
+         (!keepsOwn_ || own_.commit(count));
+}
+
+bool ItemTable::prepareOwn() {
+  if (own_.countMax() == 0 && !own_.create(rows_.countMax())) return false;
+  if (!own_.commit(rows_.committed())) return false;
+  for (uint32_t index = 0; !keepsOwn_ && index < size_; ++index) own_[index] = NAN;
+  keepsOwn_ = true;
+  return true;
 }
 
 void ItemTable::insert(const WaitingItem& item, double now) {
@@ -76,10 +86,12 @@ void ItemTable::push(const WaitingItem& item) {
   if (size_ > sizeMax_) sizeMax_ = size_;
   rows_[index] = {item.key, item.priority, item.body, 0};
   indexOf_.add(item.key, index);
+  if (keepsOwn_) own_[index] = item.removerPriority;
+  const double forRemover = removerPriority(index);
   sampler_->pushed(index);
   sampler_->setPriority(&index, &item.priority, 1);
   remover_->pushed(index);
-  remover_->setPriority(&index, &item.removerPriority, 1);
+  remover_->setPriority(&index, &forRemover, 1);
   useChunks(item.body);
   noteRaised(item.priority);
 }
@@ -123,13 +135,16 @@ Status ItemTable::draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn
   return Status::ok;
 }
 
-void ItemTable::setPriority(uint32_t index, double priority, double removerPriority) {
+void ItemTable::setPriority(uint32_t index, double priority, double own) {
   ItemRow& row = rows_[index];
+  const bool isOwn = !std::isnan(own);
+  if (isOwn) own_[index] = own;
   if (priority < row.priority) noteLowered(row.priority);
   row.priority = priority;
   noteRaised(priority);
   sampler_->setPriority(&index, &priority, 1);
-  remover_->setPriority(&index, &removerPriority, 1);
+  if (isOwn) remover_->setPriority(&index, &own, 1);
+  else if (!hasOwn(index)) remover_->setPriority(&index, &priority, 1);
 }
 
 void ItemTable::removeAt(uint32_t index) {
@@ -138,6 +153,7 @@ void ItemTable::removeAt(uint32_t index) {
   indexOf_.remove(removed.key, index);
   if (index != last) {
     rows_[index] = rows_[last];
+    if (keepsOwn_) own_[index] = own_[last];
     indexOf_.renumber(rows_[index].key, last, index);
     sampler_->moved(last, index);
     remover_->moved(last, index);
@@ -200,7 +216,9 @@ uint64_t ItemTable::bytesOf(const ItemBody* body) const {
 bool ItemTable::save(SavedTable* saved) {
   const auto bytesOfRule = [this](const PickSelector& rule) { return rule.headerBytes() + size_t{size_} * rule.itemBytes(); };
   if (!saved->rows.commit(size_) || !saved->sampler.commit(bytesOfRule(*sampler_)) || !saved->remover.commit(bytesOfRule(*remover_))) return false;
+  if (keepsOwn_ && !saved->own.commit(size_)) return false;
   if (size_ > 0) memcpy(saved->rows.data(), rows_.data(), size_ * sizeof(ItemRow));
+  if (size_ > 0 && keepsOwn_) memcpy(saved->own.data(), own_.data(), size_ * sizeof(double));
   for (uint32_t index = 0; index < size_; ++index) ++rows_[index].body->references;
   sampler_->saveHeader(saved->sampler.data());
   sampler_->saveItems(0, size_, saved->sampler.data() + sampler_->headerBytes());
@@ -221,13 +239,15 @@ Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan s
   return status == Status::ok ? remover_->loadHeader(remover.data) : status;
 }
 
-Status ItemTable::loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remover) {
+Status ItemTable::loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover) {
   if (sampler.size != sampler_->itemBytes() || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
   if (find(row.key) != KeyMap::none) return Status::dataCorrupt;
+  if (!std::isnan(own) && !prepareOwn()) return fail(Status::memory, 8.0 * config_.maxSize);
   Status status = sampler_->loadItems(size_, 1, sampler.data);
   if (status == Status::ok) status = remover_->loadItems(size_, 1, remover.data);
   if (status != Status::ok) return status;
   rows_[size_] = row;
+  if (keepsOwn_) own_[size_] = own;
   indexOf_.add(row.key, size_++);
   useChunks(row.body);
   noteRaised(row.priority);
@@ -253,7 +273,7 @@ void ItemTable::restoreCounts(const TableCounts& counts) {
 }
 
 void ItemTable::restoreItem(const ItemRow& row) {
-  push({row.key, row.priority, row.priority, row.body, 0, 0});
+  push({row.key, row.priority, NAN, row.body, 0, 0});
   rows_[size_ - 1].timesSampled = row.timesSampled;
 }
 
@@ -338,12 +358,13 @@ void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* num
     to[EXRP_ITEM_TIMES_SAMPLED] = row.timesSampled;
     to[EXRP_ITEM_INSERTED_AT] = row.body->insertedAt;
     to[EXRP_ITEM_BYTES] = static_cast<double>(bytesOf(row.body));
+    to[EXRP_ITEM_REMOVER_PRIORITY] = removerPriority(first + k);
   }
 }
 
 double ItemTable::memoryBytes() const {
   return sizeof(*this) + rows_.takenBytes(sizeMax_) + indexOf_.memoryBytes() + sampler_->memoryBytes(sizeMax_) +
-         remover_->memoryBytes(sizeMax_) + waiting_.memoryBytes() + line_.memoryBytes() + name_.memoryBytes();
+         remover_->memoryBytes(sizeMax_) + (keepsOwn_ ? own_.takenBytes(sizeMax_) : 0) + waiting_.memoryBytes() + line_.memoryBytes() + name_.memoryBytes();
 }
 
 int32_t ItemTable::check() const {
@@ -364,6 +385,7 @@ int32_t ItemTable::check() const {
     if (find(row.key) != index) return 1;
     if (row.body->references == 0) return 2;
     if (row.priority > largest) largest = row.priority;
+    if (!isPriority(removerPriority(index))) return 5;
     for (uint32_t k = 0; k < row.body->chunkCount; ++k) {
       const Chunk* const chunk = row.body->chunks()[k];
       if (chunk->references == 0 || store_.usesOf(chunk, number_) == 0) return 2;

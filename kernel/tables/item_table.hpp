@@ -7,17 +7,22 @@
 // Semantics are those of Reverb 0.14.0 (docs/reverb.md has the differences): a key that the table has is only a change of priority; an item is
 // inserted first, and then the remover chooses, so that it may be the one that goes; an item goes at its last allowed sample.
 //
+// Unlike in Reverb, an item may have a priority of its own for the remover. It keeps that until it is given another one, and changes of its priority
+// do not reach the remover. An item without one has the same priority for both.
+//
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Each key is in the map with its index.
 //   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the limiter is the count of items.
 //   3. Those of the selectors: 100 + the sampler's, 200 + the remover's.
 //   4. The largest priority, where it is known, is the largest.
+//   5. A priority of an item's own for the remover is finite and not negative, or NaN: there is none.
 // Cost: some cache misses and the selectors' costs. Memory: 32 bytes an item (24 in WebAssembly), 11 to 21 in the map, the selectors', and a body
-// of 24 bytes, 8 for each chunk, and the trajectory.
+// of 24 bytes, 8 for each chunk, and the trajectory. 8 bytes an item more, once one came with a priority of its own for the remover.
 // It checks no argument; and where prepare() has taken the memory, nothing fails.
 #pragma once
 
+#include <cmath>
 #include <memory>
 
 #include "kernel/base/queue.hpp"
@@ -46,7 +51,7 @@ struct ItemBody {
 struct WaitingItem {
   uint64_t key;
   double priority;
-  double removerPriority;
+  double removerPriority;  // its own for the remover; NaN: none
   ItemBody* body;
   uint64_t bytes;
   uint32_t inserter;  // gone: its stream has ended
@@ -103,6 +108,8 @@ class ItemTable {
 
   /// Takes the memory for `more` items beside those that are there and that wait. False for want of memory.
   bool prepare(size_t more);
+  /// Takes the memory for priorities of their own for the remover, of all items for which prepare() took it. False for want of memory.
+  bool prepareOwn();
   /// Inserts an item, or sets the priority of the one that has this key. Takes the body over.
   void insert(const WaitingItem& item, double now);
   /// Draws up to `count` >= 1 samples at once, as the rule does best, into a queue that has room for them. The table is not empty.
@@ -112,7 +119,8 @@ class ItemTable {
   uint32_t find(uint64_t key) const {
     return indexOf_.find(key, [this](uint32_t index) { return rows_[index].key; });
   }
-  void setPriority(uint32_t index, double priority, double removerPriority);
+  /// `own` is the item's own priority for the remover from now on, which prepareOwn() has made room for; NaN: as it was.
+  void setPriority(uint32_t index, double priority, double own);
   void removeAt(uint32_t index);
   void reset();
 
@@ -125,8 +133,8 @@ class ItemTable {
   bool save(SavedTable* saved);
   /// Loads an empty table: first its counts and the headers of its selectors, then `size` items in order, then the end.
   Status loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover);
-  /// Takes the body over, where it succeeds.
-  Status loadItem(const ItemRow& row, ByteSpan sampler, ByteSpan remover);
+  /// Takes the body over, where it succeeds. `own` as in setPriority().
+  Status loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover);
   Status loadEnd();
   /// Restores an empty table of which the selectors know nothing: its counts, and then one item after another, as if each came now. Nothing is
   /// removed. prepare() has made room for the item, and its key is not there. Takes the body over.
@@ -164,6 +172,8 @@ class ItemTable {
 
  private:
   void push(const WaitingItem& item);
+  bool hasOwn(uint32_t index) const { return keepsOwn_ && !std::isnan(own_[index]); }
+  double removerPriority(uint32_t index) const { return hasOwn(index) ? own_[index] : rows_[index].priority; }
   void removeOne();
   void useChunks(const ItemBody* body);
   void disuseChunks(const ItemBody* body);
@@ -185,6 +195,8 @@ class ItemTable {
   std::unique_ptr<PickSelector> sampler_;
   std::unique_ptr<PickSelector> remover_;
   ReservedArray<ItemRow> rows_;
+  ReservedArray<double> own_;  // by index, where keepsOwn_
+  bool keepsOwn_ = false;      // an item came with a priority of its own for the remover
   KeyMap indexOf_;
   uint32_t size_ = 0;
   uint32_t sizeMax_ = 0;  // most items that there ever were

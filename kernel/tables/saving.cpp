@@ -47,7 +47,7 @@ double Saver::memoryBytes() const {
   double bytes = sizeof(*this) + chunks_.memoryBytes() + numberOf_.memoryBytes();
   for (uint32_t number = table_; number < tableCount_; ++number) {
     const SavedTable& saved = *saved_[number];
-    bytes += sizeof saved + saved.rows.memoryBytes() + saved.sampler.memoryBytes() + saved.remover.memoryBytes();
+    bytes += sizeof saved + saved.rows.memoryBytes() + saved.own.memoryBytes() + saved.sampler.memoryBytes() + saved.remover.memoryBytes();
   }
   return bytes;
 }
@@ -153,9 +153,10 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
   }
   const uint32_t samplerBytes = table.sampler().itemBytes();
   const uint32_t removerBytes = table.remover().itemBytes();
+  const double own = saved.own.committed() > 0 ? saved.own[item_] : NAN;
   const size_t size = varintFieldBytes(1, row.key) + 2 * fixed64FieldBytes(2) + varintFieldBytes(3, row.timesSampled) +
                       bytesFieldBytes(5, numbersBytes) + bytesFieldBytes(6, body.trajectoryBytes) + bytesFieldBytes(7, samplerBytes) +
-                      bytesFieldBytes(8, removerBytes);
+                      bytesFieldBytes(8, removerBytes) + (std::isnan(own) ? 0 : fixed64FieldBytes(9));
   needed_ = bytesFieldBytes(itemField, size);
   if (needed_ > left) return Status::ok;
   ProtoWriter out(to);
@@ -169,6 +170,7 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
   out.bytesField(6, body.trajectory(), body.trajectoryBytes);
   out.bytesField(7, saved.sampler.data() + table.sampler().headerBytes() + size_t{item_} * samplerBytes, samplerBytes);
   out.bytesField(8, saved.remover.data() + table.remover().headerBytes() + size_t{item_} * removerBytes, removerBytes);
+  if (!std::isnan(own)) out.realField(9, own);
   to = out.at();
   left -= needed_;
   tables_[table_]->release(&body);
@@ -324,6 +326,8 @@ Status Loader::loadItem(ByteSpan message) {
   if (table_ == nullptr || table_->size() == size_) return corrupt(itemField, 1);
   ItemRow row = {0, -1, nullptr, 0};
   double insertedAt = -1;
+  double own = NAN;
+  bool isOwnRight = true;
   ByteSpan trajectory;
   ByteSpan sampler;
   ByteSpan remover;
@@ -345,17 +349,20 @@ Status Loader::loadItem(ByteSpan message) {
     } else if (from.is(6, Wire::bytes)) trajectory = from.bytes();
     else if (from.is(7, Wire::bytes)) sampler = from.bytes();
     else if (from.is(8, Wire::bytes)) remover = from.bytes();
-    else from.skip();
+    else if (from.is(9, Wire::fixed64)) {
+      own = from.real();
+      isOwnRight = isPriority(own) && !std::signbit(own);
+    } else from.skip();
   }
   if (!hasMemory) return fail(Status::memory, named_.memoryBytes());
   if (!from.isGood() || !isRight || named_.count() == 0 || trajectory.size == 0 || trajectory.size > UINT32_MAX) return corrupt(itemField, 2);
-  if (!isPriority(row.priority) || std::signbit(row.priority) || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return corrupt(itemField, 3);
+  if (!isPriority(row.priority) || std::signbit(row.priority) || !isOwnRight || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return corrupt(itemField, 3);
   if (const Status found = findChunks(trajectory); found != Status::ok) return found;
   row.body = newBody(store_, own_, trajectory);
   if (row.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
   row.body->insertedAt = insertedAt;
   if (insertedAt > insertedAtMax_) insertedAtMax_ = insertedAt;
-  const Status status = table_->loadItem(row, sampler, remover);
+  const Status status = table_->loadItem(row, own, sampler, remover);
   if (status != Status::ok) {
     table_->release(row.body);
     return status == Status::dataCorrupt ? corrupt(itemField, 4) : status;

@@ -323,22 +323,26 @@ bool Tables::serveOne(ItemTable& table) {
 
 Status Tables::readChanges(ByteSpan message, ItemTable** table) {
   ByteSpan name;
+  bool hasOwn = false;
   ProtoReader from(message);
   while (from.next()) {
     if (from.is(reverb::MutatePrioritiesRequest::table, Wire::bytes)) {
       name = from.bytes();
     } else if (from.is(reverb::MutatePrioritiesRequest::updates, Wire::bytes)) {
       Change change = {0, 0, NAN};
+      bool isOwnRight = true;
       ProtoReader update(from.bytes());
       while (update.next()) {
         if (update.is(reverb::KeyWithPriority::key, Wire::varint)) change.key = update.varint();
         else if (update.is(reverb::KeyWithPriority::priority, Wire::fixed64)) change.priority = update.real();
-        else if (update.is(reverb::KeyWithPriority::removerPriority, Wire::fixed64)) change.removerPriority = update.real();
-        else update.skip();
+        else if (update.is(reverb::KeyWithPriority::removerPriority, Wire::fixed64)) {
+          change.removerPriority = update.real();
+          isOwnRight = isPriority(change.removerPriority);
+          hasOwn = true;
+        } else update.skip();
       }
       if (!update.isGood()) return fail(Status::message, static_cast<double>(message.size));
-      if (std::isnan(change.removerPriority)) change.removerPriority = change.priority;
-      if (!isPriority(change.priority) || !isPriority(change.removerPriority)) {
+      if (!isPriority(change.priority) || !isOwnRight) {
         const double wrong = isPriority(change.priority) ? change.removerPriority : change.priority;
         return fail(Status::itemPriority, static_cast<double>(changes_.count()), wrong, static_cast<double>(change.key >> 32),
                     static_cast<double>(change.key & UINT32_MAX));
@@ -360,6 +364,7 @@ Status Tables::readChanges(ByteSpan message, ItemTable** table) {
   const uint32_t number = tableOf(name);
   if (number == none) return fail(Status::tableUnknown, -1, -1, tableCount_);
   *table = tables_[number].get();
+  if (hasOwn && !(*table)->prepareOwn()) return fail(Status::memory, 8.0 * (*table)->size());
   return Status::ok;
 }
 

@@ -112,7 +112,7 @@ class Tables {
   struct Change {
     uint64_t key;
     double priority;
-    double removerPriority;
+    double removerPriority;  // its own for the remover from now on; NaN: as it was
   };
 
   Stream* findStream(uint32_t id);

@@ -143,6 +143,23 @@ onBothServers("every call of ReverbClient works", [
   assertEquals((await client.serverInfo()).plain?.currentSize, 0);
 });
 
+onBothServers(
+  "priorities of the remover's own harm no server",
+  [plainTable("plain")],
+  async (client) => {
+    await client.insert([1], { plain: 2 }, { removerPriorities: { plain: 5 } });
+    await using writer = client.writer({ maxSequenceLength: 1 });
+    writer.append([1]);
+    await writer.createItem("plain", 1, 2, { removerPriority: 5 });
+    await writer.flush();
+    const { keys } = await client.sample("plain", 1);
+    const updates = { keys, priorities: [1e9], removerPriorities: [5] };
+    await client.mutatePriorities("plain", { updates });
+    const { priorities, tableSizes } = await client.sample("plain", 1);
+    assertEquals([priorities[0], tableSizes[0]], [1e9, 2]);
+  },
+);
+
 onBothServers("errors of a server have their code and words, and nothing waits without an end", [
   plainTable("plain"),
   plainTable("full", {

@@ -103,6 +103,66 @@ onBoth(
   },
 );
 
+/** Of commit 2fb761b: three items with priority 1 for the sampler, and 10, 20 and 5 for the remover. */
+const BEFORE_OWN = `
+  RVhSUFRBQkwBAAAAMKcjCVNDSE0AAAAA1wEAAAAAAAANKWmCeyJsaWJyYXJ5IjoiMC4xLjAiLCJ0YWJsZXMiOlt7Im5hbWUiOiJ0Iiwic2l6ZS
+  I6MywiYnl0ZXMiOjE1NiwibWF4U2l6ZSI6Mywic2FtcGxlciI6eyJuYW1lIjoicHJpb3JpdGl6ZWQiLCJvcHRpb25zIjp7ImFscGhhIjowLjYs
+  ImVwc2lsb24iOjAuMDAwMDAxLCJpbml0aWFsUHJpb3JpdHkiOjEsIm5vcm1hbGl6ZSI6ImJhdGNoIiwiZHJhdyI6InN0cmF0aWZpZWQifSwibm
+  F0aXZlIjoyLCJudW1iZXJzIjpbMC42LDAuMDAwMDAxLDEsMCwwXX0sInJlbW92ZXIiOnsibmFtZSI6Imxvd2VzdFByaW9yaXR5Iiwib3B0aW9u
+  cyI6eyJpbml0aWFsUHJpb3JpdHkiOjF9LCJuYXRpdmUiOjUsIm51bWJlcnMiOlsxLDFdfSwibGltaXRlciI6eyJuYW1lIjoibWluU2l6ZSIsIm
+  9wdGlvbnMiOnsic2l6ZSI6MX19LCJjb2x1bW5zIjpbeyJwYXRoIjpbXSwic2hhcGUiOltdLCJpc1NxdWVlemVkIjpmYWxzZSwiZHR5cGUiOiJm
+  bG9hdDY0In1dfV19g7TVDVRBQkwAAAAAagIAAAAAAACtvt6ECgQIARABEqUBCgF0ElgAAAAAAAAAQAAAAAAAABRAMzMzMzMz4z+N7bWg98awPg
+  AAAAAAAPA/AAAAAAAAAAAAAAAAAAAAAAAAAAAAABRAAAAAAAAAAEAAAAAAAADwPwAAAAAAAPA/GAMgAygAMAA4AEAASihR+nVdMXyz1RbWVd7F
+  Cxj8tyVFCAu266VP+tksUY86owAAAAAAAPA/UhAAAAAAAAA0QAYAAAAAAAAAGkEIpLDWzJjB1c37ARI0CKSw1syYwdXN+wESCwiksNbMmMHVzf
+  sBKhYKFAgCEgQSAggBIgoIHAAAAAAAACRAMAE4CCJNCKOw1syYwdXN+wERAAAAAAAA8D8YACFru0jfeyB6QioBADIRCg8KDQiksNbMmMHVzfsB
+  GAE6BAUAgD9CEAAAAAAAACRAAQAAAAAAAAAaQQimsNbMmMHVzfsBEjQIprDWzJjB1c37ARILCKaw1syYwdXN+wEqFgoUCAISBBICCAEiCggcAA
+  AAAAAANEAwATgIIk0IpbDWzJjB1c37AREAAAAAAADwPxgAIaPGSN97IHpCKgEBMhEKDwoNCKaw1syYwdXN+wEYAToEBQCAP0IQAAAAAAAANEAD
+  AAAAAAAAABpBCKiw1syYwdXN+wESNAiosNbMmMHVzfsBEgsIqLDWzJjB1c37ASoWChQIAhIEEgIIASIKCBwAAAAAAAAUQDABOAgiTQinsNbMmM
+  HVzfsBEQAAAAAAAPA/GAAhW8lI33sgekIqAQIyEQoPCg0IqLDWzJjB1c37ARgBOgQFAIA/QhAAAAAAAAAUQAUAAAAAAAAAKgQIAxAD/SDmn0VO
+  RCAAAAAAEAAAAAAAAAC4/3hFAgAAAAAAAAAAAAAAAKSSQFQ1tAs=
+`;
+
+onBoth(
+  "priorities of the remover's own are saved, and older snapshots are read",
+  async (create) => {
+    const rules = { maxSize: 3, sampler: prioritized(), remover: lowestPriority() };
+    const options = { tables: { t: rules, other: { maxSize: 3 } }, seed: 1 };
+    using tables = await create(options);
+    const table = tables.table<number>("t");
+    await table.insert(1, { priority: 1, removerPriority: 10 });
+    await table.insert(2, { priority: 12 });
+    await table.insert(3, { priority: 1, removerPriority: 0 });
+    await tables.insert(4, { other: 1 }, { removerPriorities: { other: 2 } });
+    using copy = await create(options);
+    await copy.unserialize(await tables.serialize());
+    assertEquals(await copy.serialize(), await tables.serialize());
+    const left = copy.table<number>("t");
+    for (const name of ["t", "other"]) {
+      assertEquals(copy.table(name).items(), tables.table(name).items());
+    }
+    const keys = left.items().map(({ key }) => key);
+    left.setPriorities(keys, [9, 9, 9]);
+    const own = left.items().map(({ removerPriority }) => removerPriority);
+    assertEquals(own.toSorted(), [0, 10, 9]);
+    await left.insert(5, { priority: 11 });
+    await left.insert(6, { priority: 11 });
+    const numbers = new Set((await left.sample(200)).data.data);
+    assertEquals([...numbers].toSorted(), [1, 5, 6]);
+
+    const bytes = Uint8Array.from(atob(BEFORE_OWN), (each) => each.charCodeAt(0));
+    using older = await create({ tables: { t: rules } });
+    await older.unserialize(bytes);
+    const old = older.table<number>("t");
+    assertEquals(old.items().map(({ priority, removerPriority }) => [priority, removerPriority]), [
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ]);
+    await old.insert(30, { priority: 30 }); // the remover knows its priorities still
+    assertEquals([...new Set((await old.sample(200)).data.data)].toSorted(), [10, 20, 30]);
+  },
+);
+
 onBoth(
   "what a large snapshot kept is let go in parts, and others have a turn between them",
   async (create) => {

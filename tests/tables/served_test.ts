@@ -1,6 +1,6 @@
 /** Tables of this process, served: what one side inserts, the other samples. */
-import { assertEquals } from "@std/assert";
-import { oldest } from "../../mod.ts";
+import { assertEquals, assertExists, assertRejects } from "@std/assert";
+import { lowestPriority, oldest } from "../../mod.ts";
 import { ReverbClient, tensor } from "../../reverb/mod.ts";
 import { serve } from "../../server/serve.ts";
 import { Table } from "../../tables/mod.ts";
@@ -29,6 +29,85 @@ onBoth("a client of the server and the program itself see the same tables", asyn
   await insert;
   assertEquals(queue.size, 2);
 });
+
+onBoth("clients give items priorities of their own for the remover", async (create) => {
+  using tables = await create({
+    tables: { t: { maxSize: 3, remover: lowestPriority() }, u: { maxSize: 3 } },
+  });
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(`127.0.0.1:${server.port}`);
+  const table = tables.table("t");
+  const shown = (): number[][] =>
+    table.items().map(({ priority, removerPriority }) => [priority, removerPriority])
+      .toSorted(([a = 0], [b = 0]) => a - b);
+  await client.insert([0], { t: 1, u: 1 }, { removerPriorities: { t: 10 } });
+  await using writer = client.writer({ maxSequenceLength: 1 });
+  writer.append([1]);
+  await writer.createItem("t", 1, 2, { removerPriority: 20 });
+  await writer.flush();
+  await using trajectories = client.trajectoryWriter<number[]>({ numKeepAliveRefs: 1 });
+  trajectories.append([2]);
+  const [x] = trajectories.history;
+  assertExists(x);
+  await trajectories.createItem("t", 3, [x.slice(-1)], { removerPriority: 5 });
+  await trajectories.flush();
+  assertEquals(shown(), [[1, 10], [2, 20], [3, 5]]);
+  assertEquals(tables.table("u").items().map((item) => item.removerPriority), [1]);
+
+  const keyOf = (number: number): bigint =>
+    table.items().find(({ priority }) => priority === number)?.key ?? 0n;
+  const second = keyOf(2);
+  await client.mutatePriorities("t", { updates: new Map([[second, 0.5]]) });
+  await client.insert([3], { t: 15 });
+  assertEquals(shown(), [[0.5, 20], [1, 10], [15, 15]]);
+  const updates = { keys: [second], priorities: [2], removerPriorities: [1] };
+  await client.mutatePriorities("t", { updates });
+  await client.insert([4], { t: 16 });
+  assertEquals(shown(), [[1, 10], [15, 15], [16, 16]]);
+
+  const key = keyOf(1);
+  const wrong = { keys: [key], priorities: [2], removerPriorities: [NaN] };
+  await assertRejects(
+    () => client.mutatePriorities("t", { updates: wrong }),
+    RangeError,
+    `the remover's priority of key ${key}`,
+  );
+  await assertRejects(
+    () => client.mutatePriorities("t", { updates: { ...updates, removerPriorities: [] } }),
+    TypeError,
+    "removerPriorities? } of one length",
+  );
+  await assertRejects(
+    () => client.insert([0], { t: 1 }, { removerPriorities: { u: 1 } }),
+    TypeError,
+    'removerPriorities has table "u", which gets no item',
+  );
+  await assertRejects(
+    () => client.insert([0], { t: 1 }, { removerPriorities: { t: -1 } }),
+    RangeError,
+    'the remover\'s priority for table "t"',
+  );
+  assertEquals(shown(), [[1, 10], [15, 15], [16, 16]]);
+});
+
+besideReverb(
+  "mutate_priorities of Reverb's own client leaves the remover's priorities",
+  async () => {
+    using tables = await Tables.create({
+      tables: { t: { maxSize: 9, sampler: oldest(), remover: lowestPriority() } },
+    });
+    await using server = await serve({ tables });
+    const table = tables.table<number>("t");
+    const key = await table.insert(1, { priority: 1, removerPriority: 20 });
+    await runPython(
+      `import sys, reverb
+reverb.Client("localhost:" + sys.argv[1]).mutate_priorities("t", updates={int(sys.argv[2]): 0.5})`,
+      [server.port, String(key)],
+    );
+    const [item] = table.items();
+    assertEquals([item?.priority, item?.removerPriority], [0.5, 20]);
+  },
+);
 
 const SCRIPT = `
 import sys, json, numpy as np, reverb

@@ -194,6 +194,82 @@ onBoth("the remover may have priorities of its own", async (create) => {
   assertEquals(table.largestPriority, 1);
 });
 
+/** The priorities of all items for sampler and remover, by their data. */
+function shownPriorities(table: Table<number>, keys: readonly bigint[]): unknown[] {
+  const found = new Map(table.items().map((item) => [item.key, item]));
+  return keys.map((key) => {
+    const item = found.get(key);
+    return item && [item.priority, item.removerPriority];
+  });
+}
+
+onBoth(
+  "an update of a priority took the remover's own from an item",
+  async (create) => {
+    const sampler = prioritized();
+    using tables = await create({
+      tables: { t: { maxSize: 3, sampler, remover: lowestPriority() } },
+    });
+    const table = tables.table<number>("t");
+    const keys: bigint[] = [];
+    for (const removerPriority of [10, 20, 5]) {
+      keys.push(await table.insert(1, { priority: 1, removerPriority }));
+    }
+    table.setPriorities(keys.slice(1, 2), [0.5]);
+    assertEquals(shownPriorities(table, keys), [[1, 10], [0.5, 20], [1, 5]]);
+    keys.push(await table.insert(1, { priority: 15 }));
+    assertEquals(shownPriorities(table, keys), [[1, 10], [0.5, 20], undefined, [15, 15]]);
+    // Without one of its own, an item has the same for both.
+    table.setPriorities(keys.slice(3), [1]);
+    assertEquals(shownPriorities(table, keys.slice(3)), [[1, 1]]);
+    table.setPriorities(keys.slice(3), [30]);
+    table.setPriorities(keys.slice(1, 2), [0.5], { removerPriorities: [2] });
+    keys.push(await table.insert(1, { priority: 40 }));
+    assertEquals(shownPriorities(table, keys), [[1, 10], undefined, undefined, [30, 30], [40, 40]]);
+  },
+);
+
+onBoth(
+  "inserts of many, and into many tables, may have the remover's priorities too",
+  async (create) => {
+    using tables = await create({ tables: { a: { maxSize: 9 }, b: { maxSize: 9 } } });
+    const [a, b] = [tables.table<number>("a"), tables.table<number>("b")];
+    const keys = await a.insert(Float64Array.of(1, 2), {
+      priorities: [1, 2],
+      removerPriorities: [3, 0],
+    });
+    assertEquals(shownPriorities(a, [...keys]), [[1, 3], [2, 0]]);
+    const both = await tables.insert(3, { a: 4, b: 5 }, { removerPriorities: { b: 6 } });
+    assertEquals(shownPriorities(a, [both["a"] ?? 0n]), [[4, 4]]);
+    assertEquals(shownPriorities(b, [both["b"] ?? 0n]), [[5, 6]]);
+
+    for (const wrong of [-1, NaN, Infinity]) {
+      const priorities = [1, 1];
+      await assertRejects(
+        () => a.insert(Float64Array.of(1, 2), { priorities, removerPriorities: [1, wrong] }),
+        RangeError,
+        "removerPriorities[1] must be",
+      );
+      await assertRejects(
+        () => tables.insert(3, { a: 1 }, { removerPriorities: { a: wrong } }),
+        RangeError,
+        'the remover\'s priority for table "a"',
+      );
+    }
+    await assertRejects(
+      () => a.insert(Float64Array.of(1, 2), { priorities: [1, 1], removerPriorities: [1] }),
+      RangeError,
+      "removerPriorities must have a number for each of 2 steps",
+    );
+    await assertRejects(
+      () => tables.insert(3, { a: 1 }, { removerPriorities: { b: 1 } }),
+      TypeError,
+      'removerPriorities has table "b", which gets no item',
+    );
+    assertEquals([a.size, b.size], [3, 1]);
+  },
+);
+
 onBoth("samplers: the ends, proportional draws, and draws without replacement", async (create) => {
   using tables = await create({
     tables: {

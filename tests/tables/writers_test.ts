@@ -1,7 +1,7 @@
 /** The writers of ReverbClient, on tables of this process. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { oldest } from "../../mod.ts";
-import { createConfig, ReverbError } from "../../reverb/mod.ts";
+import { constantPriority, createConfig, ReverbError, tdError } from "../../reverb/mod.ts";
 import { Table } from "../../tables/mod.ts";
 import { isSettled, onBoth } from "./_backends.ts";
 
@@ -65,6 +65,53 @@ onBoth("a writer waits for the rate limiter", async (create) => {
   assertEquals([...(await queue.sample(3)).columns[0]?.data ?? []], [0, 1, 2]);
   await flushed;
   assertEquals([...(await queue.sample(1)).columns[0]?.data ?? []], [3]);
+});
+
+onBoth("items of writers may have a priority of their own for the remover", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 9 } } });
+  const shown = (): number[][] =>
+    tables.table("t").items().map(({ priority, removerPriority }) => [priority, removerPriority]);
+  await using rows = tables.writer({ maxSequenceLength: 1 });
+  rows.append({ x: 1 });
+  await rows.createItem("t", 1, 2, { removerPriority: 0 });
+  await rows.createItem("t", 1, 3);
+  await rows.flush();
+  await using trajectories = tables.trajectoryWriter<{ x: number }>({ numKeepAliveRefs: 1 });
+  trajectories.append({ x: 1 });
+  const part = { x: trajectories.history.x.slice(-1) };
+  await trajectories.createItem("t", 4, part, { removerPriority: 5 });
+  await trajectories.flush();
+  const config = createConfig<{ x: number; age: number }>({
+    table: "t",
+    pattern: (step) => [step.x.at(-1), step.age.at(-1)],
+    priority: constantPriority(6),
+    removerPriority: tdError(1, (step) => step.age),
+  });
+  await using patterns = tables.structuredWriter([config]);
+  await patterns.append({ x: 1, age: 7 });
+  await patterns.flush();
+  assertEquals(shown(), [[2, 0], [3, 3], [4, 5], [6, 7]]);
+
+  for (const removerPriority of [-1, NaN, Infinity]) {
+    const words = "createItem(): removerPriority must be finite and not negative";
+    await assertRejects(() => rows.createItem("t", 1, 1, { removerPriority }), RangeError, words);
+    await assertRejects(
+      () => trajectories.createItem("t", 1, part, { removerPriority }),
+      RangeError,
+      words,
+    );
+  }
+  assertThrows(
+    () =>
+      createConfig<{ x: number; age: number }>({
+        table: "t",
+        pattern: (step) => [step.x.at(-1)],
+        removerPriority: tdError(1, (step) => step.age),
+      }),
+    TypeError,
+    "no part of age",
+  );
+  assertEquals(shown().length, 4);
 });
 
 onBoth("a structured writer makes items by patterns", async (create) => {

@@ -22,6 +22,7 @@ Message randomInsert(Random& random) {
   }
   for (uint32_t k = random.below(3); k > 0 && !keys.empty(); --k) {
     Item item = {random.below(30), random.below(8) == 0 ? "other" : "t", static_cast<double>(random.below(3)), {}};
+    if (random.below(4) == 0) item.own = random.below(3);
     for (uint32_t c = 1 + random.below(3); c > 0; --c) item.chunks.push_back(keys[random.below(static_cast<uint32_t>(keys.size()))]);
     insert.items.push_back(item);
   }
@@ -33,7 +34,10 @@ Message randomInsert(Random& random) {
 Message randomMutate(Random& random) {
   std::vector<Update> updates;
   std::vector<uint64_t> deletes;
-  for (uint32_t k = random.below(4); k > 0; --k) updates.push_back({random.below(30), static_cast<double>(random.below(3))});
+  for (uint32_t k = random.below(4); k > 0; --k) {
+    updates.push_back({random.below(30), static_cast<double>(random.below(3))});
+    if (random.below(4) == 0) updates.back().own = random.below(3);
+  }
   for (uint32_t k = random.below(3); k > 0; --k) deletes.push_back(random.below(30));
   return mutateOf("t", updates, deletes);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,7 @@ struct Item {
   double priority;
   std::vector<uint64_t> chunks;
   Message trajectory = {};  // where it is not simply that of its chunks
+  std::optional<double> own = {};  // its own priority for the remover
 };
 
 inline Message itemOf(const Item& item) {
@@ -115,6 +117,7 @@ inline Message itemOf(const Item& item) {
   putBytes(made, 2, item.table);
   putReal(made, 5, item.priority);
   putBytes(made, 8, item.trajectory.empty() ? trajectoryOf(item.chunks) : item.trajectory);
+  if (item.own) putReal(made, 100, *item.own);
   return made;
 }
 
@@ -143,6 +146,7 @@ struct Insert {
 struct Update {
   uint64_t key;
   double priority;
+  std::optional<double> own = {};
 };
 
 inline Message mutateOf(const std::string& table, const std::vector<Update>& updates, const std::vector<uint64_t>& deletes) {
@@ -152,6 +156,7 @@ inline Message mutateOf(const std::string& table, const std::vector<Update>& upd
     Message one;
     putVarint(one, 1, update.key);
     putReal(one, 2, update.priority);
+    if (update.own) putReal(one, 100, *update.own);
     putBytes(made, 2, one);
   }
   for (const uint64_t key : deletes) putVarint(made, 3, key);

@@ -28,13 +28,23 @@ using ChunkRef = std::shared_ptr<ModelChunk>;
 struct ModelItem {
   uint64_t key;
   double priority;
+  std::optional<double> own = {};  // its own priority for the remover
   uint64_t times = 0;
-  uint64_t stamp = 0;     // of its insertion
-  uint64_t touched = 0;   // of its insertion or latest update
+  uint64_t stamp = 0;           // of its insertion
+  uint64_t touched = 0;         // of its insertion or latest update
+  uint64_t removerTouched = 0;  // the same, of what the remover knows
   std::vector<ChunkRef> chunks;
   Message trajectory;
   uint32_t inserter = 0;
 };
+
+/// An update of an item, or an insert of a key that is there.
+void update(ModelItem& item, double priority, std::optional<double> own, uint64_t stamp) {
+  item.priority = priority;
+  item.touched = stamp;
+  if (own || !item.own) item.removerTouched = stamp;
+  if (own) item.own = own;
+}
 
 struct ModelSample {
   ModelItem item;
@@ -75,17 +85,21 @@ struct ModelTable {
     if (items.empty() || inserts - deletes < static_cast<int64_t>(limiter[1])) return false;
     return static_cast<double>(inserts) * limiter[0] - static_cast<double>(samples) - 1 >= limiter[2];
   }
-  size_t choose(Rule rule) const {
+  size_t choose(Rule rule, bool isRemover) const {
+    const auto priorityOf = [&](const ModelItem& item) { return isRemover ? item.own.value_or(item.priority) : item.priority; };
+    const auto touchedOf = [&](const ModelItem& item) { return isRemover ? item.removerTouched : item.touched; };
     size_t best = 0;
     for (size_t k = 1; k < items.size(); ++k) {
       const ModelItem& a = items[k];
       const ModelItem& b = items[best];
+      const double p = priorityOf(a);
+      const double q = priorityOf(b);
       bool isBetter = false;
       switch (rule) {
         case Rule::fifo: isBetter = a.stamp < b.stamp; break;
         case Rule::lifo: isBetter = a.stamp > b.stamp; break;
-        case Rule::maxHeap: isBetter = a.priority > b.priority || (a.priority >= b.priority && a.touched < b.touched); break;
-        case Rule::minHeap: isBetter = a.priority < b.priority || (a.priority <= b.priority && a.touched < b.touched); break;
+        case Rule::maxHeap: isBetter = p > q || (p >= q && touchedOf(a) < touchedOf(b)); break;
+        case Rule::minHeap: isBetter = p < q || (p <= q && touchedOf(a) < touchedOf(b)); break;
       }
       if (isBetter) best = k;
     }
@@ -121,7 +135,7 @@ struct ModelTable {
 
 class Twins {
  public:
-  explicit Twins(uint64_t seed) : random_(seed, 0) {
+  explicit Twins(uint64_t seed) : random_(seed, 0), hasOwn_(seed % 2 == 0) {
     const std::vector<std::vector<double>> rules = {fifo, lifo, maxHeap, minHeap};
     const uint32_t tableCount = 1 + random_.below(3);
     std::vector<double> config = {static_cast<double>(seed % 1000), static_cast<double>(tableCount)};
@@ -217,6 +231,8 @@ class Twins {
       }
     }
   }
+  /// Half of the seeds have no item with a priority of its own for the remover.
+  std::optional<double> someOwn() { return hasOwn_ && random_.below(3) == 0 ? std::optional<double>(random_.below(4)) : std::nullopt; }
   template <typename Map>
   uint32_t someOf(const Map& map) {
     auto at = map.begin();
@@ -236,6 +252,7 @@ class Twins {
       CHECK(at < table.items.size());
       if (at == table.items.size()) continue;
       CHECK_EQUAL(numbers[EXRP_ITEM_COUNT * k + EXRP_ITEM_PRIORITY], table.items[at].priority);
+      CHECK_EQUAL(numbers[EXRP_ITEM_COUNT * k + EXRP_ITEM_REMOVER_PRIORITY], table.items[at].own.value_or(table.items[at].priority));
       CHECK_EQUAL(numbers[EXRP_ITEM_COUNT * k + EXRP_ITEM_TIMES_SAMPLED], static_cast<double>(table.items[at].times));
     }
   }
@@ -267,18 +284,17 @@ class Twins {
     if (inserter != inserters_.end()) inserter->second.confirmed.push_back(item.key);
     const size_t known = table.find(item.key);
     if (known < table.items.size()) {
-      table.items[known].priority = item.priority;
-      table.items[known].touched = ++stamp_;
+      update(table.items[known], item.priority, item.own, ++stamp_);
       return;
     }
-    item.stamp = item.touched = ++stamp_;
+    item.stamp = item.touched = item.removerTouched = ++stamp_;
     table.items.push_back(item);
-    if (table.items.size() > table.maxSize) table.remove(table.choose(table.remover));
-    while (table.maxBytes > 0 && table.bytes() > table.maxBytes) table.remove(table.choose(table.remover));
+    if (table.items.size() > table.maxSize) table.remove(table.choose(table.remover, true));
+    while (table.maxBytes > 0 && table.bytes() > table.maxBytes) table.remove(table.choose(table.remover, true));
     ++table.inserts;
   }
   void draw(ModelTable& table, ModelSampler& sampler) {
-    const size_t at = table.choose(table.sampler);
+    const size_t at = table.choose(table.sampler, false);
     ModelItem& item = table.items[at];
     if (item.times++ == 0) ++table.uniqueSamples;
     ++table.samples;
@@ -306,8 +322,9 @@ class Twins {
       ModelItem item;
       item.key = random_.below(3) == 0 ? random_.below(40) : random_.next();
       item.priority = random_.below(4);
+      item.own = someOwn();
       item.inserter = id;
-      Item sent = {item.key, model_[t].name, item.priority, {}};
+      Item sent = {item.key, model_[t].name, item.priority, {}, {}, item.own};
       for (uint32_t c = 1 + random_.below(5); c > 0; --c) {
         const ChunkRef& chunk = held[random_.below(static_cast<uint32_t>(held.size()))];
         sent.chunks.push_back(chunk->key);
@@ -363,7 +380,7 @@ class Twins {
     };
     std::vector<Update> updates;
     std::vector<uint64_t> deletes;
-    for (uint32_t k = random_.below(4); k > 0; --k) updates.push_back({some(), static_cast<double>(random_.below(5))});
+    for (uint32_t k = random_.below(4); k > 0; --k) updates.push_back({some(), static_cast<double>(random_.below(5)), someOwn()});
     for (uint32_t k = random_.below(3); k > 0; --k) deletes.push_back(some());
     if (random_.below(6) == 0) {
       std::vector<Update> wrong = updates;
@@ -376,11 +393,9 @@ class Twins {
       const size_t at = table.find(key);
       if (at < table.items.size()) table.remove(at);
     }
-    for (const Update& update : updates) {
-      const size_t at = table.find(update.key);
-      if (at == table.items.size()) continue;
-      table.items[at].priority = update.priority;
-      table.items[at].touched = ++stamp_;
+    for (const Update& change : updates) {
+      const size_t at = table.find(change.key);
+      if (at < table.items.size()) update(table.items[at], change.priority, change.own, ++stamp_);
     }
     run(table);
   }
@@ -472,6 +487,7 @@ class Twins {
   }
 
   Random random_;
+  const bool hasOwn_;
   std::unique_ptr<TablesUnderTest> real_;
   std::vector<ModelTable> model_;
   std::map<uint32_t, ModelInserter> inserters_;

@@ -30,7 +30,10 @@ void feedSome(TablesUnderTest& tables, uint32_t inserter, Random& random, int co
       insert.chunks.push_back(chunkOf(keys.back(), random.below(5), random.below(300)));
     }
     for (const std::string& name : names) {
-      if (random.below(3) > 0) insert.items.push_back({random.next(), name, static_cast<double>(random.below(9)), {keys[0], keys[keys.size() / 2]}});
+      if (random.below(3) == 0) continue;
+      Item item = {random.next(), name, static_cast<double>(random.below(9)), {keys[0], keys[keys.size() / 2]}};
+      if (name != "a" && random.below(3) == 0) item.own = random.below(9);
+      insert.items.push_back(item);
     }
     CHECK_EQUAL(tables.feed(inserter, insert, 1000.0 + k), EXRP_STATUS_OK);
   }

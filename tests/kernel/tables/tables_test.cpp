@@ -411,6 +411,7 @@ void aBadMessageChangesNothing() {
   };
   for (const double wrong : {-1.0, nan, infinity, -infinity, -5e-324}) {
     refuse(Insert{chunks, {good, {0x500000006u, "t", wrong, {3}}}, {}}.message(), EXRP_STATUS_ITEM_PRIORITY, {1, wrong, 5, 6});
+    refuse(Insert{chunks, {good, {0x500000006u, "t", 1, {3}, {}, wrong}}, {}}.message(), EXRP_STATUS_ITEM_PRIORITY, {1, wrong, 5, 6});
   }
   refuse(Insert{chunks, {good, {8, "u", 1, {3}}}, {}}.message(), EXRP_STATUS_TABLE_UNKNOWN, {1, -1, 1});
   refuse(Insert{chunks, {good, {8, "t", 1, {3, 0x700000004u}}}, {}}.message(), EXRP_STATUS_CHUNK_UNKNOWN, {1, 7, 4});
@@ -467,6 +468,7 @@ void aBadMessageChangesNothing() {
   // The same for priorities: the update before the wrong one is not applied, and nothing is deleted.
   for (const double wrong : {-1.0, nan, infinity}) {
     CHECK_EQUAL(tables.mutate(mutateOf("t", {{1, 8}, {2, wrong}}, {1})), EXRP_STATUS_ITEM_PRIORITY);
+    CHECK_EQUAL(tables.mutate(mutateOf("t", {{1, 8}, {2, 1, wrong}}, {1})), EXRP_STATUS_ITEM_PRIORITY);
   }
   CHECK_EQUAL(tables.mutate(mutateOf("u", {{1, 8}}, {})), EXRP_STATUS_TABLE_UNKNOWN);
   CHECK_EQUAL(tables.mutate("\x0a"), EXRP_STATUS_MESSAGE);
@@ -484,6 +486,7 @@ void aCallWithoutMemoryChangesNothing() {
     for (uint64_t k = key; k < key + 25; ++k) {
       insert.chunks.push_back(chunkOf(k, k, 3000));
       insert.items.push_back({k, "t", 1.0, {k}});
+      if (k > 700) insert.items.back().own = 2;
     }
     const Message message = insert.message();
     const std::vector<double> before = shown(tables, inserter);
@@ -530,15 +533,31 @@ void theRemoverMayHavePrioritiesOfItsOwn() {
   // For the sampler 1 is the best; the remover would let 3 go first.
   const std::vector<std::vector<double>> priorities = {{9, 5}, {8, 6}, {7, 1}};
   for (uint64_t key = 1; key <= 3; ++key) {
-    Message item = itemOf({key, "t", priorities[key - 1][0], {key}});
-    putReal(item, 100, priorities[key - 1][1]);
-    Message message;
-    putBytes(message, 1, chunkOf(key, 1));
-    putBytes(message, 2, item);
-    CHECK_EQUAL(tables.feed(inserter, message), EXRP_STATUS_OK);
+    const Item item = {key, "t", priorities[key - 1][0], {key}, {}, priorities[key - 1][1]};
+    CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(key, 1)}, {item}, {}}), EXRP_STATUS_OK);
   }
   CHECK((keysOf(tables, 0) == std::vector<uint64_t>{1, 2}));
   CHECK_EQUAL(tables.sample(tables.sampler(0), 1)[0].key, uint64_t{1});
+}
+
+/// An update without such a priority gave the remover the sampler's.
+void anItemKeepsItsOwnPriorityForTheRemover() {
+  TablesUnderTest tables(oneTable(3, minSize(1), power(1), minHeap), {"t"});
+  const uint32_t inserter = tables.inserter();
+  CHECK_EQUAL(tables.feed(inserter, single(9, 15)), EXRP_STATUS_OK);  // it came before the first that has one
+  for (const auto& [key, own] : std::vector<std::pair<uint64_t, double>>{{1, 10}, {2, 20}}) {
+    Insert insert = single(key, 1);
+    insert.items[0].own = own;
+    CHECK_EQUAL(tables.feed(inserter, insert), EXRP_STATUS_OK);
+  }
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {{2, 0.5}}, {})), EXRP_STATUS_OK);
+  CHECK_EQUAL(tables.feed(inserter, single(2, 0.25)), EXRP_STATUS_OK);  // its key is there
+  CHECK_EQUAL(tables.feed(inserter, single(3, 30)), EXRP_STATUS_OK);
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{2, 3, 9}));
+  CHECK_EQUAL(tables.mutate(mutateOf("t", {{2, 0.5, 16}, {9, 17}}, {})), EXRP_STATUS_OK);  // 9 has the same for both
+  CHECK_EQUAL(tables.feed(inserter, single(4, 40)), EXRP_STATUS_OK);
+  CHECK((keysOf(tables, 0) == std::vector<uint64_t>{3, 4, 9}));
+  CHECK_EQUAL(tables.check(), 0);
 }
 
 void samplingWithoutReplacementTakesEachItemOnceInABatch() {
@@ -603,6 +622,7 @@ int main() {
   deletesComeBeforeUpdates();
   resetClearsItemsAndCountsAndLetsWaitersIn();
   theRemoverMayHavePrioritiesOfItsOwn();
+  anItemKeepsItsOwnPriorityForTheRemover();
   samplingWithoutReplacementTakesEachItemOnceInABatch();
   wrongArgumentsAreRefused();
   CHECK_EQUAL(exrp_tables_count(), 0u);

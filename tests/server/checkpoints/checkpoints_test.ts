@@ -25,6 +25,7 @@ Deno.test("a client's checkpoint() answers the path of a new file, and the next 
     await serving({ folder, onStop: false }, async ({ connection, tables, server }) => {
       assertEquals(server.loaded, { path: undefined, damaged: [] });
       for (let key = 1n; key <= 20n; key++) await insert(connection, "p", key, Number(key));
+      tables.table("p").setPriorities([7n], [7], { removerPriorities: [70] });
       await insert(connection, "q", 50n);
       const call = connection.open("SampleStream");
       call.send({ table: "p", num_samples: 7n });
@@ -41,8 +42,12 @@ Deno.test("a client's checkpoint() answers the path of a new file, and the next 
       const info = tables.table("p").info();
       assertEquals([info.size, info.inserts, info.samples], [20, 20, 7]);
       assertEquals(
-        lowOf(tables).items(1, 0, 20).map(({ key, priority }) => [key, priority]),
-        Array.from({ length: 20 }, (_, k) => [BigInt(k + 1), k + 1]),
+        lowOf(tables).items(1, 0, 20).map((item) => [
+          item.key,
+          item.priority,
+          item.removerPriority,
+        ]),
+        Array.from({ length: 20 }, (_, k) => [BigInt(k + 1), k + 1, k === 6 ? 70 : k + 1]),
       );
       assertEquals((await sample(connection, "q", 1))[0]?.["info"].item.key, 50n);
       const next = (await connection.call("Checkpoint"))["checkpoint_path"];
