@@ -5,13 +5,20 @@
  */
 
 import { show } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
+import { type Path, showPath } from "./_path.ts";
 import { ReverbError } from "./errors.ts";
 import { eachLeaf } from "./structure.ts";
 import type { Signature, TensorSpec } from "./signature.ts";
 import { type RowSpec, showSpec } from "./tensor.ts";
 
+/** A leaf of a signature, and the way to it where that is known. */
+export interface SignedColumn extends TensorSpec {
+  readonly path?: Path;
+}
+
 /** What a server says of its tables: undefined where a table has no signature. */
-export type Signatures = ReadonlyMap<string, readonly TensorSpec[] | undefined>;
+export type Signatures = ReadonlyMap<string, readonly SignedColumn[] | undefined>;
 
 /** Whether a priority is finite and not negative. */
 export function isPriority(priority: unknown): priority is number {
@@ -42,9 +49,9 @@ export function isSpec(value: unknown): value is TensorSpec {
 }
 
 /** The leaves of a signature, in the order of an item's columns. */
-export function flatSignature(signature: Signature): TensorSpec[] {
-  const specs: TensorSpec[] = [];
-  eachLeaf(signature, isSpec, (_, spec) => specs.push(spec as TensorSpec));
+export function flatSignature(signature: Signature): SignedColumn[] {
+  const specs: SignedColumn[] = [];
+  eachLeaf(signature, isSpec, (path, spec) => specs.push({ ...(spec as TensorSpec), path }));
   return specs;
 }
 
@@ -75,34 +82,60 @@ function noTable(
   return new ReverbError("not-found", words, cause === undefined ? {} : { cause });
 }
 
+/** How {@linkcode checkAgainst} looks at an item. */
+export interface ItemCheck {
+  /** Whether a column fits. */
+  readonly fits?: (wanted: TensorSpec, got: RowSpec) => boolean;
+  /** The ways to the columns, which only an error asks for. */
+  readonly paths: () => readonly Path[];
+  /** Whether the writer has `configure()`. */
+  readonly isConfigurable?: boolean;
+}
+
 /** Throws unless the server has the table, and its items look like this one. */
 export function checkAgainst(
   where: string,
   signatures: Signatures,
   table: string,
   columns: readonly RowSpec[],
-  fits: (wanted: TensorSpec, got: RowSpec) => boolean = fitsWhole,
+  { fits = fitsWhole, paths, isConfigurable = false }: ItemCheck,
 ): void {
   if (!signatures.has(table)) throw noTable(where, table, signatures.keys());
   const wanted = signatures.get(table);
   if (wanted === undefined) return;
   if (wanted.length !== columns.length) {
+    const needed = wanted.map(({ path }, k) => path === undefined ? String(k) : showPath(path));
     throw new TypeError(
-      `${where}: items of table ${
-        show(table)
-      } have ${wanted.length} columns, got ${columns.length}: ${columns.map(showSpec).join("; ")}`,
+      `${where}: items of table ${show(table)} have ${numberOf(wanted.length, "column")} (${
+        needed.join(", ")
+      }), got ${columns.length} (${paths().map(showPath).join(", ")})`,
     );
   }
   for (const [k, spec] of wanted.entries()) {
     const got = columns[k];
     if (got === undefined || fits(spec, got)) continue;
-    const name = spec.name === undefined ? "" : ` (${spec.name})`;
+    const { path = [], name, dtype } = spec;
+    const column = path.some((part) => typeof part === "string") ? show(showPath(path)) : k;
     throw new TypeError(
-      `${where}: column ${k}${name} of table ${show(table)} is ${spec.dtype} of shape [${
-        spec.shape.map((size) => size ?? "any")
-      }], got ${showSpec(got)}`,
+      `${where}: column ${column}${name === undefined ? "" : ` (${name})`} of table ${
+        show(table)
+      } is ${dtype} of shape [${spec.shape.map((size) => size ?? "any")}], got ${showSpec(got)}${
+        remedy(dtype, got.dtype.name, isConfigurable)
+      }`,
     );
   }
+}
+
+/** How numbers get another dtype, in words; empty where they can't, or need not. */
+function remedy(wanted: string, got: string, isConfigurable: boolean): string {
+  const isNumber = /^(u?int\d+|float(32|64)|bool)$/;
+  if (wanted === got || !isNumber.test(wanted) || !isNumber.test(got)) return "";
+  const options = `{ dtype: "${wanted}" }`;
+  return `; give tensor(x, ${options})${
+    isConfigurable
+      ? `, or call writer.configure([…], ${options}) before the first plain number`
+      : ""
+  }`;
 }
 
 /** Whether a column fits its signature. */

@@ -28,6 +28,7 @@ export class RowWriter {
   readonly #keys = new KeySource();
   readonly #episode: Key;
   #specs: readonly RowSpec[] | undefined;
+  #paths: readonly Path[] = [];
   #chunks: Chunk[] = [];
   #steps = 0;
 
@@ -76,7 +77,9 @@ export class RowWriter {
   }
 
   #specsOf(leaves: readonly { path: Path; leaf: unknown }[]): RowSpec[] {
-    return leaves.map(({ path, leaf }) => specOfLeaf(path, leaf));
+    const specs = leaves.map(({ path, leaf }) => specOfLeaf(path, leaf));
+    this.#paths = leaves.map(({ path }) => path);
+    return specs;
   }
 
   #add(leaves: readonly unknown[]): void {
@@ -157,13 +160,10 @@ export class RowWriter {
     const { signatures } = this.#door;
     if (signatures === undefined) return;
     for (const table of tables) {
-      checkAgainst(
-        where,
-        signatures,
-        table,
-        this.#specs ?? [],
-        (wanted, got) => fitsStep(wanted, got, numTimesteps),
-      );
+      checkAgainst(where, signatures, table, this.#specs ?? [], {
+        fits: (wanted, got) => fitsStep(wanted, got, numTimesteps),
+        paths: () => this.#paths,
+      });
     }
   }
 

@@ -5,7 +5,13 @@
  */
 
 import { checkInteger, show } from "../base/checks.ts";
-import { checkAgainst, checkPriority, checkTable, type Signatures } from "./_check_item.ts";
+import {
+  checkAgainst,
+  checkPriority,
+  checkTable,
+  type ItemCheck,
+  type Signatures,
+} from "./_check_item.ts";
 import type { ColumnSettings } from "./_column.ts";
 import { itemOf, type ItemStream } from "./_item_stream.ts";
 import { Steps } from "./_steps.ts";
@@ -73,12 +79,13 @@ export class Trajectories {
     table: string,
     priority: number,
     columns: readonly TrajectoryColumn[],
+    check: Pick<ItemCheck, "paths" | "isConfigurable">,
   ): void {
     checkTable(`${where}: table`, table);
     checkPriority(`${where}: priority`, priority);
     const { stream } = this;
     if (this.#signatures !== undefined) {
-      checkAgainst(where, this.#signatures, table, columns.map(specOf));
+      checkAgainst(where, this.#signatures, table, columns.map(specOf), check);
     }
     stream.check();
     if (stream.pending >= 2 * this.#most) {

@@ -38,7 +38,7 @@ import {
   type SampleOptions,
   Samplers,
 } from "./sampling.ts";
-import type { Signature, TensorSpec } from "./signature.ts";
+import type { Signature } from "./signature.ts";
 import type { StepData } from "./structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "./structured_writer.ts";
 import { type ServerTable, tableOf } from "./table_info.ts";
@@ -114,7 +114,7 @@ export class ReverbClient {
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
   readonly #ask = (): Promise<object> => this.serverInfo({ timeoutMs: EXPLAIN_MS });
-  #signatures: Map<string, readonly TensorSpec[] | undefined> = new Map();
+  #signatures: Signatures = new Map();
   #nests: Map<string, Signature> = new Map();
 
   private constructor(channel: Channel, kernel: Kernel) {
@@ -409,8 +409,7 @@ export class ReverbClient {
   }
 
   #door(stream: ItemStream, isChecked: boolean): WriterDoor {
-    const signatures: Signatures | undefined = isChecked ? this.#signatures : undefined;
-    return { stream, codec: this.#codec, signatures };
+    return { stream, codec: this.#codec, signatures: isChecked ? this.#signatures : undefined };
   }
 
   /** Closes the connection. Close the writers before, as what they have not sent is lost. */

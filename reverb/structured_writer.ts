@@ -170,7 +170,9 @@ export class StructuredWriter {
       if (steps.length < config.length || !this.#isTime(state, isEnd)) continue;
       const columns = this.#columns(config);
       if (columns === undefined) continue;
-      this.#core.create("append()", config.table, priorityOf(config, columns), columns);
+      const paths = (): Path[] => config.nodes.map(({ path }: PatternNode) => path);
+      const priority = priorityOf(config, columns);
+      this.#core.create("append()", config.table, priority, columns, { paths });
       state.lastApplied = now;
       state.stepsSinceApplied = 0;
     }

@@ -144,7 +144,11 @@ export class TrajectoryWriter<D = FlatStep> {
   ): Promise<void> {
     const where = "createItem()";
     checkOptions(where, options, WAIT);
-    this.#core.create(where, table, priority, columnsOf(where, trajectory));
+    const columns = columnsOf(where, trajectory);
+    this.#core.create(where, table, priority, columns, {
+      paths: () => pathsOf(trajectory),
+      isConfigurable: true,
+    });
     await this.#core.relieve(where, options);
   }
 
@@ -197,12 +201,21 @@ export class TrajectoryWriter<D = FlatStep> {
   }
 }
 
+function isColumn(value: unknown): boolean {
+  return value instanceof TrajectoryColumn || value instanceof ColumnHistory ||
+    typeof value !== "object" || ArrayBuffer.isView(value);
+}
+
+/** The ways to the columns of an item, in the same order. */
+function pathsOf(trajectory: unknown): Path[] {
+  const paths: Path[] = [];
+  eachLeaf(trajectory, isColumn, (path) => paths.push(path));
+  return paths;
+}
+
 /** The columns of an item, in the order in which they are stored. */
 function columnsOf(where: string, trajectory: unknown): TrajectoryColumn[] {
   const columns: TrajectoryColumn[] = [];
-  const isColumn = (value: unknown): boolean =>
-    value instanceof TrajectoryColumn || value instanceof ColumnHistory ||
-    typeof value !== "object" || ArrayBuffer.isView(value);
   eachLeaf(trajectory, isColumn, (path, column) => {
     if (!(column instanceof TrajectoryColumn)) {
       const hint = column instanceof ColumnHistory && isPartOfList(column)

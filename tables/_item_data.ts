@@ -196,11 +196,6 @@ export class KnownColumns {
     this.#signature = specs;
   }
 
-  /** The columns of the signature; undefined where there is none. */
-  get signature(): readonly TensorSpec[] | undefined {
-    return this.#signature;
-  }
-
   /** The dtype that plain numbers take in a column. */
   dtypeOf(column: number): DTypeInfo | undefined {
     const name = this.#signature?.[column]?.dtype;

@@ -106,6 +106,16 @@ onBothServers("every call of ReverbClient works", [
   assert(info.signed?.signature !== undefined && info.plain?.signature === undefined);
 
   await client.insert({ reward: 3, state: Float32Array.of(1, 2) }, { signed: 4, plain: 5 });
+  await assertRejects(
+    () => client.insert({ reward: 3n, state: Float32Array.of(1, 2) }, { signed: 4 }),
+    TypeError,
+    'insert(): column "reward" of table "signed" is float64 of shape [any], got int64 of shape []; give tensor(x, { dtype: "float64" })',
+  );
+  await assertRejects(
+    () => client.insert({ reward: 3, state: [1, 2] }, { signed: 4 }),
+    TypeError,
+    'items of table "signed" have 2 columns (reward, state), got 3 (reward, state/0, state/1)',
+  );
   const signed = await client.sample("signed", 3);
   assertEquals([signed.size, [...signed.priorities], [...signed.timesSampled]], [3, [4, 4, 4], [
     1,
