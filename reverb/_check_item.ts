@@ -5,12 +5,17 @@
  */
 
 import { show } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
+import { type AtPath, inOrderOf, type Path, samePath, showPath, showPaths } from "./_path.ts";
 import { ReverbError } from "./errors.ts";
 import { mapSignature, type Signature, type TensorSpec } from "./signature.ts";
 import { type RowSpec, showSpec } from "./tensor.ts";
 
+/** A leaf of a signature, and the way to it. */
+export interface SignedColumn extends TensorSpec, AtPath {}
+
 /** What a server says of its tables: undefined where a table has no signature. */
-export type Signatures = ReadonlyMap<string, readonly TensorSpec[] | undefined>;
+export type Signatures = ReadonlyMap<string, readonly SignedColumn[] | undefined>;
 
 /** Whether a priority is finite and not negative. */
 export function isPriority(priority: unknown): priority is number {
@@ -63,9 +68,9 @@ export function checkTable(where: string, table: unknown): string {
 }
 
 /** The columns of a signature, in the order of an item's. */
-export function flatSignature(signature: Signature): TensorSpec[] {
-  const specs: TensorSpec[] = [];
-  mapSignature(signature, (spec) => specs.push(spec));
+export function flatSignature(signature: Signature): SignedColumn[] {
+  const specs: SignedColumn[] = [];
+  mapSignature(signature, (spec, path) => specs.push({ ...spec, path }));
   return specs;
 }
 
@@ -96,34 +101,76 @@ function noTable(
   return new ReverbError("not-found", words, cause === undefined ? {} : { cause });
 }
 
-/** Throws unless the server has the table, and its items look like this one. */
-export function checkAgainst(
+/** How {@linkcode checkAgainst} looks at an item. */
+export interface ItemCheck {
+  /** Whether a column fits. */
+  readonly fits?: (wanted: TensorSpec, got: RowSpec) => boolean;
+  /** Whether the writer has `configure()`. */
+  readonly isConfigurable?: boolean;
+}
+
+/** A column of an item. */
+export interface NewColumn extends AtPath {
+  readonly spec: RowSpec;
+}
+
+/**
+ * The columns of an item in the order of the table's signature, which may have one of its own. Throws unless the server has the table, and
+ * its items look like this one.
+ */
+export function checkAgainst<C extends NewColumn>(
   where: string,
   signatures: Signatures,
   table: string,
-  columns: readonly RowSpec[],
-  fits: (wanted: TensorSpec, got: RowSpec) => boolean = fitsWhole,
-): void {
+  columns: readonly C[],
+  { fits = fitsWhole, isConfigurable = false }: ItemCheck = {},
+): readonly C[] {
   if (!signatures.has(table)) throw noTable(where, table, signatures.keys());
   const wanted = signatures.get(table);
-  if (wanted === undefined) return;
-  if (wanted.length !== columns.length) {
+  if (wanted === undefined) return columns;
+  const ordered = inOrderOf(wanted, columns);
+  const isOther = wanted.length !== ordered.length ||
+    wanted.some(({ path }, k) => areOtherNames(path, ordered[k]?.path ?? []));
+  if (isOther) {
     throw new TypeError(
-      `${where}: items of table ${
-        show(table)
-      } have ${wanted.length} columns, got ${columns.length}: ${columns.map(showSpec).join("; ")}`,
+      `${where}: items of table ${show(table)} have ${numberOf(wanted.length, "column")} (${
+        showPaths(wanted)
+      }), got ${columns.length} (${showPaths(columns)})`,
     );
   }
   for (const [k, spec] of wanted.entries()) {
-    const got = columns[k];
+    const got = ordered[k]?.spec;
     if (got === undefined || fits(spec, got)) continue;
-    const name = spec.name === undefined ? "" : ` (${spec.name})`;
+    const { path, name, dtype } = spec;
+    const column = path.some((part) => typeof part === "string") ? show(showPath(path)) : k;
     throw new TypeError(
-      `${where}: column ${k}${name} of table ${show(table)} is ${spec.dtype} of ${
-        showShape(spec.shape)
-      }, got ${showSpec(got)}`,
+      `${where}: column ${column}${name === undefined ? "" : ` (${name})`} of table ${
+        show(table)
+      } is ${dtype} of ${showShape(spec.shape)}, got ${showSpec(got)}${
+        remedy(dtype, got.dtype.name, isConfigurable)
+      }`,
     );
   }
+  return ordered;
+}
+
+/** Whether two columns at the same place have names, and not the same one. Without names, the place alone counts. */
+function areOtherNames(a: Path, b: Path): boolean {
+  const isNamed = (path: Path): boolean =>
+    path.length > 0 && path.every((part) => typeof part === "string");
+  return isNamed(a) && isNamed(b) && !samePath(a, b);
+}
+
+/** How numbers get another dtype, in words; empty where they can't, or need not. */
+function remedy(wanted: string, got: string, isConfigurable: boolean): string {
+  const isNumber = /^(u?int\d+|float(32|64)|bool)$/;
+  if (wanted === got || !isNumber.test(wanted) || !isNumber.test(got)) return "";
+  const options = `{ dtype: "${wanted}" }`;
+  return `; give tensor(x, ${options})${
+    isConfigurable
+      ? `, or call writer.configure([…], ${options}) before the first plain number`
+      : ""
+  }`;
 }
 
 /** Whether a column fits its signature. */

@@ -17,9 +17,9 @@ export interface AtPath {
   readonly path: Path;
 }
 
-/** Whether two paths are the same. */
+/** Whether two paths are the same. A position may come as a text. */
 export function samePath(a: Path, b: Path): boolean {
-  return a.length === b.length && a.every((step, k) => step === b[k]);
+  return a.length === b.length && a.every((step, k) => String(step) === String(b[k]));
 }
 
 /** Whether both have the same paths, in the same order. */

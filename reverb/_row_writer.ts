@@ -5,6 +5,7 @@
  */
 
 import { checkInteger } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import {
   checkAgainst,
@@ -12,17 +13,24 @@ import {
   checkRemoverPriority,
   checkTable,
   fitsShape,
+  type ItemCheck,
+  type NewColumn,
 } from "./_check_item.ts";
 import { Chunk } from "./_chunk.ts";
 import { type ChunkSlice, type ItemColumn, itemOf } from "./_item_stream.ts";
 import { type Key, KeySource } from "./_keys.ts";
-import type { Path } from "./_path.ts";
+import { type AtPath, type Path, samePaths, showPaths } from "./_path.ts";
 import type { TensorSpec } from "./signature.ts";
 import { flatten, type StepData } from "./structure.ts";
 import { checkLeaf, type RowSpec, specOfLeaf, type Tensor, tensor } from "./tensor.ts";
 import type { WriterDoor } from "./_trajectories.ts";
 import type { FlushOptions, WaitLimits, WriterOptions } from "./writer_options.ts";
 import { ReverbError } from "./errors.ts";
+
+/** A column of the steps, with its number. */
+interface RowColumn extends NewColumn {
+  readonly index: number;
+}
 
 /** The steps of a writer, and the items that are made of them. */
 export class RowWriter {
@@ -33,7 +41,8 @@ export class RowWriter {
   readonly #most: number;
   readonly #keys = new KeySource();
   readonly #episode: Key;
-  #specs: readonly RowSpec[] | undefined;
+  /** The columns of the first step. */
+  #columns: readonly RowColumn[] | undefined;
   #chunks: Chunk[] = [];
   #steps = 0;
 
@@ -69,20 +78,28 @@ export class RowWriter {
   append(data: StepData): void {
     this.#door.stream.check();
     const leaves = flatten("append()", data);
-    this.#specs ??= this.#specsOf(leaves);
-    const { length } = this.#specs;
-    if (leaves.length !== length) {
-      throw new TypeError(`append(): a step has ${length} columns, got ${leaves.length}`);
-    }
-    for (const [k, { leaf, path }] of leaves.entries()) {
-      const spec = this.#specs[k];
-      if (spec !== undefined) checkLeaf(path, spec, leaf);
-    }
+    this.#check("append()", leaves);
     this.#add(leaves.map(({ leaf }) => leaf));
   }
 
-  #specsOf(leaves: readonly { path: Path; leaf: unknown }[]): RowSpec[] {
-    return leaves.map(({ path, leaf }) => specOfLeaf(path, leaf));
+  /** Throws unless a step has the columns of the first one. */
+  #check(where: string, leaves: readonly (AtPath & { readonly leaf: unknown })[]): void {
+    const columns = this.#columns ??= leaves.map(({ path, leaf }, index) => ({
+      path,
+      spec: specOfLeaf(path, leaf),
+      index,
+    }));
+    if (!samePaths(columns, leaves)) {
+      throw new TypeError(
+        `${where}: a step has ${numberOf(columns.length, "column")} (${
+          showPaths(columns)
+        }), got ${leaves.length} (${showPaths(leaves)})`,
+      );
+    }
+    for (const [k, { leaf, path }] of leaves.entries()) {
+      const spec = columns[k]?.spec;
+      if (spec !== undefined) checkLeaf(path, spec, leaf);
+    }
   }
 
   #add(leaves: readonly unknown[]): void {
@@ -90,7 +107,7 @@ export class RowWriter {
     if (chunk === undefined || chunk.encoded !== undefined) {
       const plan = {
         codec: this.#door.codec,
-        specs: this.#specs ?? [],
+        specs: this.#columns?.map(({ spec }) => spec) ?? [],
         capacity: this.#chunkLength,
         delta: this.#delta,
       };
@@ -138,16 +155,7 @@ export class RowWriter {
     if (length === 0) return;
     this.#door.stream.check();
     const firsts = leaves.map(({ path, rows }) => ({ path, leaf: rows.at(0) }));
-    this.#specs ??= this.#specsOf(firsts);
-    if (firsts.length !== this.#specs.length) {
-      throw new TypeError(
-        `appendSequence(): a step has ${this.#specs.length} columns, got ${firsts.length}`,
-      );
-    }
-    for (const [k, { leaf, path }] of firsts.entries()) {
-      const spec = this.#specs[k];
-      if (spec !== undefined) checkLeaf(path, spec, leaf);
-    }
+    this.#check("appendSequence()", firsts);
     for (let row = 0; row < length; row++) this.#add(leaves.map(({ rows }) => rows.at(row)));
   }
 
@@ -158,19 +166,13 @@ export class RowWriter {
     await this.#door.stream.until(where, this.#most, wait);
   }
 
-  /** Checks that items of the last steps fit these tables. */
-  check(where: string, tables: readonly string[], numTimesteps: number): void {
+  /** The columns of an item of the last steps, in the order of the table's signature. Throws where they do not fit it. */
+  check(where: string, table: string, numTimesteps: number): readonly RowColumn[] {
     const { signatures } = this.#door;
-    if (signatures === undefined) return;
-    for (const table of tables) {
-      checkAgainst(
-        where,
-        signatures,
-        table,
-        this.#specs ?? [],
-        (wanted, got) => fitsStep(wanted, got, numTimesteps),
-      );
-    }
+    const columns = this.#columns ?? [];
+    if (signatures === undefined) return columns;
+    const fits: ItemCheck["fits"] = (wanted, got) => fitsStep(wanted, got, numTimesteps);
+    return checkAgainst(where, signatures, table, columns, { fits });
   }
 
   /** Lets all chunks go that no item waits for. */
@@ -196,8 +198,7 @@ export class RowWriter {
       throw new RangeError(`${where}: there are ${stored} steps, so no item of ${numTimesteps}`);
     }
     const { stream } = this.#door;
-    const specs = this.#specs ?? [];
-    this.check(where, [table], numTimesteps);
+    const ordered = this.check(where, table, numTimesteps);
     stream.check();
     if (stream.pending >= 2 * this.#most + 1000) {
       throw new ReverbError(
@@ -205,7 +206,7 @@ export class RowWriter {
         `${where}: ${stream.pending} items wait, and the writer lets at most ${this.#most} wait; await each call before the next one`,
       );
     }
-    const columns = specs.map((_, k) => this.#column(k, numTimesteps));
+    const columns = ordered.map(({ index }) => this.#column(index, numTimesteps));
     stream.push(itemOf(this.#keys.next(), table, priority, removerPriority, columns));
   }
 

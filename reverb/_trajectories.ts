@@ -10,9 +10,11 @@ import {
   checkPriority,
   checkRemoverPriority,
   checkTable,
+  type ItemCheck,
   type Signatures,
 } from "./_check_item.ts";
 import type { ColumnSettings } from "./_column.ts";
+import type { AtPath } from "./_path.ts";
 import { itemOf, type ItemStream } from "./_item_stream.ts";
 import { Steps } from "./_steps.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
@@ -33,6 +35,11 @@ export interface WriterDoor {
   readonly codec: TensorCodec;
   /** The tables' signatures; undefined where items are not to be checked. */
   readonly signatures: Signatures | undefined;
+}
+
+/** A column of an item, and the way to it there. */
+export interface PlacedColumn extends AtPath {
+  readonly column: TrajectoryColumn;
 }
 
 /** Checks what `configure` and the options set for chunks. */
@@ -79,15 +86,17 @@ export class Trajectories {
     table: string,
     priority: number,
     removerPriority: number | undefined,
-    columns: readonly TrajectoryColumn[],
+    columns: readonly PlacedColumn[],
+    check: ItemCheck = {},
   ): void {
     checkTable(`${where}: table`, table);
     checkPriority(`${where}: priority`, priority);
     checkRemoverPriority(where, removerPriority);
     const { stream } = this;
-    if (this.#signatures !== undefined) {
-      checkAgainst(where, this.#signatures, table, columns.map(specOf));
-    }
+    const described = columns.map((placed) => ({ ...placed, spec: specOf(placed.column) }));
+    const ordered = this.#signatures === undefined
+      ? described
+      : checkAgainst(where, this.#signatures, table, described, check);
     stream.check();
     if (stream.pending >= 2 * this.#most) {
       throw new ReverbError(
@@ -95,7 +104,7 @@ export class Trajectories {
         `${where}: ${stream.pending} items wait, and the writer lets at most ${this.#most} wait; await each call before the next one`,
       );
     }
-    const parts = columns.map(itemColumnOf);
+    const parts = ordered.map(({ column }) => itemColumnOf(column));
     stream.push(itemOf(this.steps.keys.next(), table, priority, removerPriority, parts));
   }
 

@@ -39,7 +39,7 @@ import {
   type SampleOptions,
   Samplers,
 } from "./sampling.ts";
-import type { Signature, TensorSpec } from "./signature.ts";
+import type { Signature } from "./signature.ts";
 import type { StepData } from "./structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "./structured_writer.ts";
 import { type ServerTable, tableOf } from "./table_info.ts";
@@ -138,7 +138,7 @@ export class ReverbClient {
   /** Those of writers that are open. */
   readonly #writing = new Set<ItemStream>();
   readonly #ask = (): Promise<object> => this.serverInfo({ timeoutMs: EXPLAIN_MS });
-  #signatures: Map<string, readonly TensorSpec[] | undefined> = new Map();
+  #signatures: Signatures = new Map();
   #nests: Map<string, Signature> = new Map();
 
   private constructor(channel: Channel, kernel: Kernel) {
@@ -287,7 +287,7 @@ export class ReverbClient {
     try {
       const writer = new RowWriter(this.#door(stream, true), { maxSequenceLength: 1 });
       writer.append(data);
-      writer.check("insert()", tables.map(([table]) => table), 1);
+      for (const [table] of tables) writer.check("insert()", table, 1);
       for (const [table, priority] of tables) {
         writer.create("insert()", table, 1, priority, own?.[table]);
       }
@@ -457,8 +457,7 @@ export class ReverbClient {
   }
 
   #door(stream: ItemStream, isChecked: boolean): WriterDoor {
-    const signatures: Signatures | undefined = isChecked ? this.#signatures : undefined;
-    return { stream, codec: this.#codec, signatures };
+    return { stream, codec: this.#codec, signatures: isChecked ? this.#signatures : undefined };
   }
 
   /**

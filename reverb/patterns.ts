@@ -7,7 +7,7 @@
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkPriority, checkTable } from "./_check_item.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Path, samePath, showPath } from "./_path.ts";
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
 
 /**
@@ -252,6 +252,8 @@ export interface Config {
   readonly table: string;
   /** The item's columns, by sorted keys. */
   readonly nodes: readonly PatternNode[];
+  /** The way to each of them in the item. */
+  readonly paths: readonly Path[];
   /** The conditions. */
   readonly conditions: readonly PatternCondition[];
   /** The priority. */
@@ -291,6 +293,7 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
     throw new TypeError(`${where}: pattern must be a function of a step, got ${show(pattern)}`);
   }
   const nodes: PatternNode[] = [];
+  const paths: Path[] = [];
   const nest = pattern(reference([]) as ReferenceStep<D>);
   const isNode = (value: unknown): boolean =>
     value instanceof PatternNode || typeof value !== "object" || ArrayBuffer.isView(value);
@@ -303,6 +306,7 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
       );
     }
     nodes.push(node);
+    paths.push(path);
   });
   if (nodes.length === 0) throw new TypeError(`${where}: the pattern has no column`);
   for (const each of [priority, removerPriority]) {
@@ -312,13 +316,8 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
     );
   }
   const length = Math.max(...nodes.map(({ start }) => -start));
-  const config = { table, nodes, conditions: [...conditions], priority, length };
+  const config = { table, nodes, paths, conditions: [...conditions], priority, length };
   return removerPriority === undefined ? config : { ...config, removerPriority };
-}
-
-/** Whether two paths are the same. */
-export function samePath(one: Path, other: Path): boolean {
-  return one.length === other.length && one.every((key, k) => String(key) === String(other[k]));
 }
 
 const REFERENCE = Symbol("reference");

@@ -7,16 +7,15 @@
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { Cell, Column } from "./_column.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Path, samePath, showPath } from "./_path.ts";
 import type { Place } from "./_steps.ts";
 import { Trajectories, type WriterDoor } from "./_trajectories.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
-import {
-  type Config,
-  type PatternCondition,
-  type PatternNode,
-  type PatternPriority,
-  samePath,
+import type {
+  Config,
+  PatternCondition,
+  PatternNode,
+  PatternPriority,
 } from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";
 import type {
@@ -176,9 +175,10 @@ export class StructuredWriter {
       if (steps.length < config.length || !this.#isTime(state, isEnd)) continue;
       const columns = this.#columns(config);
       if (columns === undefined) continue;
-      const { table, nodes, priority, removerPriority } = config;
+      const { table, nodes, paths, priority, removerPriority } = config;
       const own = removerPriority && priorityOf(removerPriority, nodes, columns);
-      this.#core.create("append()", table, priorityOf(priority, nodes, columns), own, columns);
+      const placed = columns.map((column, k) => ({ path: paths[k] ?? [], column }));
+      this.#core.create("append()", table, priorityOf(priority, nodes, columns), own, placed);
       state.lastApplied = now;
       state.stepsSinceApplied = 0;
     }

@@ -285,7 +285,7 @@ export function sameShape(one: readonly number[], other: readonly number[]): boo
 
 /** A dtype and a shape in words. */
 export function showSpec({ dtype, shape }: Pick<RowSpec, "dtype" | "shape">): string {
-  return shape.length === 0 ? `${dtype.name} without a shape` : `${dtype.name} of shape [${shape}]`;
+  return `${dtype.name} of shape [${shape}]`;
 }
 
 /** Copies a leaf that was checked into a row. */

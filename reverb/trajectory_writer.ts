@@ -8,7 +8,12 @@ import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { type Path, showPath } from "./_path.ts";
 import type { Place } from "./_steps.ts";
-import { checkSettings, Trajectories, type WriterDoor } from "./_trajectories.ts";
+import {
+  checkSettings,
+  type PlacedColumn,
+  Trajectories,
+  type WriterDoor,
+} from "./_trajectories.ts";
 import { dtypeOfName } from "./dtypes.ts";
 import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from "./history.ts";
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
@@ -148,8 +153,9 @@ export class TrajectoryWriter<D = FlatStep> {
   ): Promise<void> {
     const where = "createItem()";
     checkOptions(where, options, CREATE);
+    const columns = columnsOf(where, trajectory);
     const { removerPriority } = options;
-    this.#core.create(where, table, priority, removerPriority, columnsOf(where, trajectory));
+    this.#core.create(where, table, priority, removerPriority, columns, { isConfigurable: true });
     await this.#core.relieve(where, options);
   }
 
@@ -203,8 +209,8 @@ export class TrajectoryWriter<D = FlatStep> {
 }
 
 /** The columns of an item, in the order in which they are stored. */
-function columnsOf(where: string, trajectory: unknown): TrajectoryColumn[] {
-  const columns: TrajectoryColumn[] = [];
+function columnsOf(where: string, trajectory: unknown): PlacedColumn[] {
+  const columns: PlacedColumn[] = [];
   const isColumn = (value: unknown): boolean =>
     value instanceof TrajectoryColumn || value instanceof ColumnHistory ||
     typeof value !== "object" || ArrayBuffer.isView(value);
@@ -221,7 +227,7 @@ function columnsOf(where: string, trajectory: unknown): TrajectoryColumn[] {
         }${hint}`,
       );
     }
-    columns.push(column);
+    columns.push({ path, column });
   });
   if (columns.length === 0) throw new TypeError(`${where} needs at least one column`);
   return columns;

@@ -206,11 +206,6 @@ export class KnownColumns {
     this.#signature = columns;
   }
 
-  /** The columns of the signature; undefined where there is none. */
-  get signature(): readonly TensorSpec[] | undefined {
-    return this.#signature?.map(({ spec }) => spec);
-  }
-
   /** The dtype that plain numbers take in a column. */
   dtypeOf(column: number): DTypeInfo | undefined {
     const name = this.#signature?.[column]?.spec.dtype;

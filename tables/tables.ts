@@ -16,6 +16,7 @@ import {
   EXRP_TABLES_STORE_CHUNKS,
   EXRP_TABLES_STORE_MEMORY_BYTES,
 } from "../ffi/symbols.ts";
+import { flatSignature } from "../reverb/_check_item.ts";
 import { type Key, KeySource, toBigInt } from "../reverb/_keys.ts";
 import { checkRemoverPriorities } from "../reverb/_check_item.ts";
 import { ItemStream } from "../reverb/_item_stream.ts";
@@ -340,7 +341,10 @@ export class Tables implements Disposable {
   #door(): WriterDoor {
     const { low, codec } = this.#core;
     const signatures = new Map(
-      [...this.#tables].map(([name, { known }]) => [name, known.signature]),
+      [...this.#tables].map(([name, { options }]) => [
+        name,
+        options.signature && flatSignature(options.signature),
+      ]),
     );
     // In the same turn: a loop that only awaits `createItem` has no other, and a message costs next to nothing here.
     const stream = new ItemStream(new LocalChannel(low), queueMicrotask);

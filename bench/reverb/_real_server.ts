@@ -26,6 +26,7 @@ export type RealLimiter =
 /** A nest of a signature: a leaf has a dtype of TensorFlow. */
 export type RealSignature =
   | { readonly dtype: string; readonly shape: readonly (number | null)[]; readonly name?: string }
+  | { readonly namedTuple: string; readonly fields: readonly (readonly [string, RealSignature])[] }
   | readonly RealSignature[]
   | { readonly [name: string]: RealSignature };
 

@@ -5,6 +5,7 @@ Argument: one JSON object. `tables`: each has `name`, `sampler`, `remover`, `max
 `{"can_sample": [table, count]}` or `{"can_insert": [table, count]}` gets a line with true or false.
 """
 
+import collections
 import json
 import os
 import sys
@@ -50,6 +51,9 @@ def signature(nest):
         return tuple(signature(each) for each in nest)
     if "dtype" in nest:
         return tf.TensorSpec(nest["shape"], getattr(tf, nest["dtype"]), nest.get("name"))
+    if isinstance(nest.get("namedTuple"), str):
+        names = [name for name, _ in nest["fields"]]
+        return collections.namedtuple(nest["namedTuple"], names)(*[signature(each) for _, each in nest["fields"]])
     return {name: signature(each) for name, each in nest.items()}
 
 

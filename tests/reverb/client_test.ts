@@ -106,6 +106,16 @@ onBothServers("every call of ReverbClient works", [
   assert(info.signed?.signature !== undefined && info.plain?.signature === undefined);
 
   await client.insert({ reward: 3, state: Float32Array.of(1, 2) }, { signed: 4, plain: 5 });
+  await assertRejects(
+    () => client.insert({ reward: 3n, state: Float32Array.of(1, 2) }, { signed: 4 }),
+    TypeError,
+    'insert(): column "reward" of table "signed" is float64 of shape [any], got int64 of shape []; give tensor(x, { dtype: "float64" })',
+  );
+  await assertRejects(
+    () => client.insert({ reward: 3, state: [1, 2] }, { signed: 4 }),
+    TypeError,
+    'items of table "signed" have 2 columns (reward, state), got 3 (reward, state/0, state/1)',
+  );
   const signed = await client.sample("signed", 3);
   assertEquals([signed.size, [...signed.priorities], [...signed.timesSampled]], [3, [4, 4, 4], [
     1,
@@ -695,3 +705,69 @@ Deno.test("our server stops and comes back: a writer sends what was not confirme
   assertEquals(values, [0, 1, 2, 3, ...Array.from({ length: 10 }, (_, k) => 10 + k)]);
   await writer.close();
 });
+
+/** A table whose signature is a tuple with names, which are not in the order of the alphabet. */
+const tupled: RealTable = {
+  ...line("tupled"),
+  signature: {
+    namedTuple: "Step",
+    fields: [
+      ["state", { dtype: "int64", shape: [null] }],
+      ["action", { dtype: "int64", shape: [null] }],
+    ],
+  },
+};
+
+/** Writes items of state 10, 20, … and action 1, 2, … by each kind of writer. */
+async function writeTuples(client: ReverbClient): Promise<void> {
+  await client.insert({ action: 1n, state: 10n }, { tupled: 1 });
+  const writer = client.writer({ maxSequenceLength: 1 });
+  writer.append({ action: 2n, state: 20n });
+  await writer.createItem("tupled", 1, 1);
+  await writer.close();
+  const trajectories = client.trajectoryWriter<{ a: bigint; s: bigint }>({ numKeepAliveRefs: 1 });
+  trajectories.append({ a: 3n, s: 30n });
+  const { a, s } = trajectories.history;
+  await trajectories.createItem("tupled", 1, { action: a.slice(-1), state: s.slice(-1) });
+  await trajectories.close();
+  const pattern = createConfig<{ a: bigint; s: bigint }>({
+    table: "tupled",
+    pattern: (step) => ({ action: step.a.slice(-1), state: step.s.slice(-1) }),
+  });
+  const structured = client.structuredWriter([pattern]);
+  await structured.append({ a: 4n, s: 40n });
+  await structured.close();
+}
+
+onBothServers("data of a named tuple goes by its names", [tupled], async (client) => {
+  await writeTuples(client);
+  for (const k of [1n, 2n, 3n, 4n]) {
+    const { data } = await client.sample<{ state: bigint; action: bigint }>("tupled", 1);
+    assertEquals([...data.state.data, ...data.action.data], [10n * k, k]);
+  }
+  await assertRejects(
+    () => client.insert({ action: 1n, stat: 2n }, { tupled: 1 }),
+    TypeError,
+    'items of table "tupled" have 2 columns (state, action), got 2 (action, stat)',
+  );
+});
+
+besideReverb(
+  "Python reads by its names what we wrote for a named tuple, from either server",
+  async () => {
+    await using real = await startReal([tupled]);
+    await using own = await served(asConfig([tupled]));
+    for (const server of [real, own.server]) {
+      await using client = await connect(server);
+      await writeTuples(client);
+      const script = `
+import json, sys, reverb
+client = reverb.Client(f"localhost:{sys.argv[1]}")
+read = client.sample("tupled", 4, emit_timesteps=False, unpack_as_table_signature=True)
+print(json.dumps([[type(one.data).__name__, one.data.state.tolist(), one.data.action.tolist()] for one in read]))
+`;
+      const wanted = [1, 2, 3, 4].map((k) => ["Step", [10 * k], [k]]);
+      assertEquals(JSON.parse(await runPython(script, [server.port])), wanted);
+    }
+  },
+);

@@ -100,7 +100,16 @@ Deno.test("what does not fit is refused, and changes nothing", async () => {
   const channel = new FakeChannel();
   const writer = writerTo(channel);
   writer.append(step(0));
-  assertThrows(() => writer.append({ x: Float32Array.of(1) }), TypeError, "2 columns, got 1");
+  assertThrows(
+    () => writer.append({ x: Float32Array.of(1) }),
+    TypeError,
+    "append(): a step has 2 columns (n, x), got 1 (x)",
+  );
+  assertThrows(
+    () => writer.append({ x: Float32Array.of(1), nn: 1 }),
+    TypeError,
+    "append(): a step has 2 columns (n, x), got 2 (nn, x)",
+  );
   assertThrows(() => writer.append({ x: Float32Array.of(1), n: 1 }), TypeError, "x is a column of");
   await assertRejects(() => writer.createItem("t", 2, 1), RangeError, "there are 1 steps");
   await assertRejects(() => writer.createItem("t", 5, 1), RangeError, "numTimesteps");

@@ -142,6 +142,16 @@ onBoth(
     wrong.append([Float32Array.of(1, 2, 3)]);
     await assertRejects(() => wrong.createItem("t", 1, 1), TypeError, "shape [3]");
     await wrong.close();
+    const config = createConfig<{ a: number; b: number }>({
+      table: "t",
+      pattern: (step) => ({ x: step.a.at(-1), y: step.b.at(-1) }),
+    });
+    await using patterns = tables.structuredWriter([config]);
+    await assertRejects(
+      () => patterns.append({ a: 1, b: 2 }),
+      TypeError,
+      'append(): items of table "t" have 1 column (0), got 2 (a, b)',
+    );
     assertEquals(tables.table("t").size, 2);
   },
 );
