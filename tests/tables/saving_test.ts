@@ -146,7 +146,7 @@ onBoth(
     assertEquals(own.toSorted(), [0, 10, 9]);
     await left.insert(5, { priority: 11 });
     await left.insert(6, { priority: 11 });
-    const numbers = new Set((await left.sample(200)).data.data);
+    const numbers = new Set<unknown>([...(await left.sample(200)).data.data]);
     assertEquals([...numbers].toSorted(), [1, 5, 6]);
 
     const bytes = Uint8Array.from(atob(BEFORE_OWN), (each) => each.charCodeAt(0));
@@ -159,7 +159,11 @@ onBoth(
       [1, 1],
     ]);
     await old.insert(30, { priority: 30 }); // the remover knows its priorities still
-    assertEquals([...new Set((await old.sample(200)).data.data)].toSorted(), [10, 20, 30]);
+    assertEquals([...new Set<unknown>([...(await old.sample(200)).data.data])].toSorted(), [
+      10,
+      20,
+      30,
+    ]);
   },
 );
 

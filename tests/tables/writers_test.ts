@@ -85,7 +85,7 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
     table: "t",
     pattern: (step) => [step.x.at(-1), step.age.at(-1)],
     priority: constantPriority(6),
-    removerPriority: tdError(1, (step) => step.age),
+    removerPriority: tdError<{ age: number }>(1, (step) => step.age),
   });
   await using patterns = tables.structuredWriter([config]);
   await patterns.append({ x: 1, age: 7 });
@@ -106,7 +106,7 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
       createConfig<{ x: number; age: number }>({
         table: "t",
         pattern: (step) => [step.x.at(-1)],
-        removerPriority: tdError(1, (step) => step.age),
+        removerPriority: tdError<{ age: number }>(1, (step) => step.age),
       }),
     TypeError,
     "no part of age",
