@@ -6,12 +6,8 @@
  * @module
  */
 
-export {
-  type ConnectOptions,
-  type PriorityChanges,
-  type PriorityUpdates,
-  ReverbClient,
-} from "./client.ts";
+export { type ConnectOptions, type PriorityChanges, ReverbClient } from "./client.ts";
+export type { PriorityUpdates } from "./_priority_changes.ts";
 export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";
