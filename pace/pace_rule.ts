@@ -70,6 +70,9 @@ export interface PaceRoom {
   readonly maxAge: number;
 }
 
+/** The kernel takes no larger ratio of a replay. */
+const RATIO_MAX = 2 ** 32;
+
 /** Throws unless `value` is a pace that a replay of this size can keep. */
 export function checkPace(
   where: string,
@@ -86,7 +89,23 @@ export function checkPace(
   const [room, name] = maxAge > 0 && maxAge < capacity
     ? [maxAge, "maxAge"]
     : [capacity, "the capacity"];
-  const { minSize, differenceMax } = value.numbers;
+  const { ratio, minSize, differenceMin, differenceMax } = value.numbers;
+  if (ratio > RATIO_MAX) {
+    throw new RangeError(`${where}: ${value} must have a ratio of at most 2^32, got ${ratio}`);
+  }
+  const narrowest = 2 * Math.max(1, ratio);
+  if (!value.countsDrained && differenceMax - differenceMin < narrowest) {
+    throw new RangeError(
+      `${where}: ${value} must have an error that is at least ${narrowest} wide, or records and picks could wait for each other for ever, got [${differenceMin}, ${differenceMax}]`,
+    );
+  }
+  if (differenceMin > ratio * minSize) {
+    throw new RangeError(
+      `${where}: ${value} must have an error[0] of at most ratio × minSize, which is ${
+        ratio * minSize
+      }, or nothing could be drawn when minSize records are there, got ${differenceMin}`,
+    );
+  }
   if (minSize > room) {
     throw new RangeError(
       `${where}: ${value} waits for ${minSize} records, but the replay holds at most ${room} (${name}); so nothing could ever be drawn`,

@@ -14,15 +14,15 @@ export interface SamplesPerInsertOptions {
   readonly minSize: number;
   /**
    * How far the counts may part. A number e holds the difference within ratio × minSize ± e. Two numbers are its least and its largest
-   * value.
+   * value; -Infinity and Infinity leave a side open.
    */
   readonly error: number | readonly [least: number, largest: number];
 }
 
-/** The kernel takes no larger ratio. */
-const RATIO_MAX = 2 ** 32;
-
 const WHERE = "samplesPerInsert()";
+
+/** Counts are whole numbers to here. */
+const BOUND = Number.MAX_SAFE_INTEGER;
 
 /**
  * Holds a ratio: for each record, learners draw `ratio` picks. Whoever is ahead waits for the others.
@@ -35,10 +35,12 @@ const WHERE = "samplesPerInsert()";
  * The band must have room for the largest calls, or they would wait for each other. So with draws of n picks and calls of k records, let
  * `error` be at least (n + k × ratio) / 2. Acme's agents take 0.1 × ratio × minSize.
  *
- * @param ratio Picks for each record: above 0, at most 2^32. 0.5 means one pick for two records.
+ * A replay takes a band that is at least 2 × max(1, ratio) wide and does not lie above ratio × minSize. A table inserts and samples items one by
+ * one, so it takes any band in which they go on: each that is 1 + ratio wide, and narrower ones such as `[0, 1]` for a ratio of 1.
+ *
+ * @param ratio Picks for each record: above 0, at most 2^53 - 1, and in a replay 2^32. 0.5 means one pick for two records.
  * @throws {TypeError} For an unknown option or one of the wrong kind.
- * @throws {RangeError} If a number is out of its range, if the band is narrower than 2 × max(1, ratio), or if it lies above ratio ×
- * minSize. Reverb refuses these, too, because calls would block for ever.
+ * @throws {RangeError} If a number is out of its range, or one number for `error` is below max(1, ratio). Reverb refuses these, too.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, samplesPerInsert, uniform } from "@exrp/replay";
@@ -65,28 +67,24 @@ const WHERE = "samplesPerInsert()";
  * ```
  */
 export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions): PaceRule {
-  checkNumber(`${WHERE}: ratio`, ratio, 0, RATIO_MAX);
+  checkNumber(`${WHERE}: ratio`, ratio, 0, BOUND);
   if (ratio === 0) throw new RangeError(`${WHERE}: ratio must be above 0, got 0`);
   checkOptions(WHERE, options, ["minSize", "error"]);
   const { error } = options;
-  const minSize = checkInteger(`${WHERE}: minSize`, options.minSize, 1, Number.MAX_SAFE_INTEGER);
-  const offset = ratio * minSize;
-  const narrowest = 2 * Math.max(1, ratio);
+  const minSize = checkInteger(`${WHERE}: minSize`, options.minSize, 1, BOUND);
   const numbers = { ratio, minSize };
   if (!Array.isArray(error)) {
-    checkNumber(`${WHERE}: error`, error, 0, Number.MAX_SAFE_INTEGER);
-    const width = error as number;
-    if (2 * width < narrowest) {
+    const width = checkEnd(`${WHERE}: error`, error, 0, Infinity);
+    const narrowest = Math.max(1, ratio);
+    if (width < narrowest) {
       throw new RangeError(
-        `${WHERE}: error must be at least ${
-          narrowest / 2
-        }, or writers and learners could wait for each other for ever, got ${width}`,
+        `${WHERE}: error must be at least ${narrowest}, or writers and learners could wait for each other for ever, got ${width}`,
       );
     }
     return new PaceRule("samplesPerInsert", { ratio, minSize, error: width }, {
       ...numbers,
-      differenceMin: offset - width,
-      differenceMax: offset + width,
+      differenceMin: ratio * minSize - width,
+      differenceMax: ratio * minSize + width,
     });
   }
   if (error.length !== 2) {
@@ -94,18 +92,12 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
       `${WHERE}: error must be a number or [least, largest], got ${show(error)}`,
     );
   }
-  const bound = Number.MAX_SAFE_INTEGER;
-  const [least, largest] = error.map((value, k) =>
-    checkNumber(`${WHERE}: error[${k}]`, value, -bound, bound)
-  ) as [number, number];
-  if (largest - least < narrowest) {
+  // A finite end beyond these lies where counts never come.
+  const least = checkEnd(`${WHERE}: error[0]`, error[0], -Infinity, BOUND);
+  const largest = checkEnd(`${WHERE}: error[1]`, error[1], -BOUND, Infinity);
+  if (least > largest) {
     throw new RangeError(
-      `${WHERE}: error must be at least ${narrowest} wide, or writers and learners could wait for each other for ever, got [${least}, ${largest}]`,
-    );
-  }
-  if (least > offset) {
-    throw new RangeError(
-      `${WHERE}: error[0] must be at most ratio × minSize, which is ${offset}, or nothing could be drawn at minSize, got ${least}`,
+      `${WHERE}: error must have its least number first, got [${least}, ${largest}]`,
     );
   }
   return new PaceRule("samplesPerInsert", { ratio, minSize, error: `[${least}, ${largest}]` }, {
@@ -113,4 +105,13 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
     differenceMin: least,
     differenceMax: largest,
   });
+}
+
+/** A number from `min` to `max`, which may be infinite. */
+function checkEnd(where: string, value: unknown, min: number, max: number): number {
+  if (typeof value !== "number") {
+    throw new TypeError(`${where} must be a number, got ${show(value)}`);
+  }
+  if (value >= min && value <= max) return value;
+  throw new RangeError(`${where} must be a number from ${min} to ${max}, got ${value}`);
 }

@@ -24,6 +24,8 @@ const WINDOW_BYTES = 2 ** 24;
 const CANCEL = 8;
 /** What HTTP/2 of Deno, Node and Bun says where the first bytes are of another protocol. */
 const NO_HTTP2 = -505;
+/** Reverb's own service. */
+const REVERB = "deepmind.reverb.ReverbService";
 /** What claims to be longer is damaged. */
 const MESSAGE_BYTES_MAX = 2 ** 30;
 
@@ -101,10 +103,10 @@ export class Channel {
     return session;
   }
 
-  /** Begins a call. */
-  open(method: string, events: CallEvents): Call {
+  /** Begins a call, of Reverb's service unless it is of another. */
+  open(method: string, events: CallEvents, service = REVERB): Call {
     if (this.#isClosed) throw new ReverbError("cancelled", `${method}: the client was closed`);
-    return new StreamCall(method, this, this.#connected(), events);
+    return new StreamCall(service, method, this, this.#connected(), events);
   }
 
   /** One message there, one back. */
@@ -112,6 +114,7 @@ export class Channel {
     method: string,
     message: Uint8Array,
     wait: WaitOptions = {},
+    service = REVERB,
   ): Promise<Uint8Array<ArrayBuffer>> {
     return waitFor(`${method}()`, wait, (resolve, reject) => {
       let answer: Uint8Array<ArrayBuffer> | undefined;
@@ -125,7 +128,7 @@ export class Channel {
             );
           } else resolve(answer);
         },
-      });
+      }, service);
       const framed = new Uint8Array(PREFIX_BYTES + message.length);
       new DataView(framed.buffer).setUint32(1, message.length);
       framed.set(message, PREFIX_BYTES);
@@ -202,7 +205,13 @@ class StreamCall implements Call {
   #otherStatus: number | undefined;
   readonly #messages: MessageSplitter;
 
-  constructor(method: string, channel: Channel, session: Http2Session, events: CallEvents) {
+  constructor(
+    service: string,
+    method: string,
+    channel: Channel,
+    session: Http2Session,
+    events: CallEvents,
+  ) {
     this.#method = method;
     this.#channel = channel;
     this.#events = events;
@@ -211,7 +220,7 @@ class StreamCall implements Call {
     });
     const stream = session.request({
       ":method": "POST",
-      ":path": `/deepmind.reverb.ReverbService/${method}`,
+      ":path": `/${service}/${method}`,
       "content-type": "application/grpc",
       te: "trailers",
     });

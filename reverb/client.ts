@@ -8,7 +8,9 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "./_bytes.ts";
+import { checkLimiter } from "../pace/limiter.ts";
+import type { PaceRule } from "../pace/pace_rule.ts";
+import { MessageWriter } from "./_bytes.ts";
 import { Channel, waitFor } from "./_channel.ts";
 import {
   checkPriority,
@@ -16,15 +18,15 @@ import {
   checkTable,
   explained,
   flatSignature,
-  isPriority,
   type Signatures,
 } from "./_check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./_item_stream.ts";
-import { keyOf } from "./_keys.ts";
+import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
+import { callSetLimiter } from "./_set_limiter.ts";
 import type { WriterDoor } from "./_trajectories.ts";
 import {
   CheckpointResponseSchema,
@@ -60,22 +62,6 @@ export interface ConnectOptions extends WaitLimits {
   readonly kernelPath?: string | URL;
   /** The folder for the kernel that the package carries, as in `ExperienceReplay.create`. */
   readonly kernelCache?: string | URL;
-}
-
-/** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
-export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;
-
-/** New priorities as arrays of one length. */
-export interface PriorityArrays {
-  /** The keys. */
-  readonly keys: ArrayLike<bigint>;
-  /** A priority for each, finite and not negative. */
-  readonly priorities: ArrayLike<number>;
-  /**
-   * Another priority for the table's remover for each. Without them, an item keeps what it has of its own, or has the same priority for both. Tables
-   * of this library only: Reverb's own server passes over them.
-   */
-  readonly removerPriorities?: ArrayLike<number>;
 }
 
 /** Options of {@linkcode ReverbClient.insert}. */
@@ -320,8 +306,7 @@ export class ReverbClient {
     const writer = new MessageWriter();
     writer.text(1, table);
     writeUpdates(writer, where, changes.updates);
-    const deletes = [...changes.deletes ?? []];
-    writer.keys(3, deletes.map((key) => keyOf(checkKey(where, key))));
+    writeDeletes(writer, where, changes.deletes);
     try {
       await this.#channel.unary("MutatePriorities", writer.message(), options);
     } catch (error) {
@@ -343,6 +328,42 @@ export class ReverbClient {
     } catch (error) {
       throw await explained("reset()", table, error, this.#ask);
     }
+  }
+
+  /**
+   * Gives a table another rate limiter, while the server runs. Counts stay. Inserts and samples that wait go on at once, as far as the new one lets
+   * them. Only servers of this library can do so. A checkpoint does not have it: a server that starts anew has the limiter of its own options.
+   *
+   * @param table The table.
+   * @param limiter `minSize()`, `samplesPerInsert()` or `queue()` of `@exrp/replay`, by the rules of a table's options.
+   * @throws {TypeError} If it is none.
+   * @throws {ReverbError} `invalid-argument` if the table can't keep it: it waits for more items than the table may hold, or inserts and samples would
+   * stand still for ever. `not-found` if the server has no such table; `unimplemented` if it is another server, such as Reverb's own;
+   * `unavailable`; `deadline-exceeded`. The table keeps its limiter in the first three cases.
+   * @example
+   * ```ts
+   * import { minSize } from "@exrp/replay";
+   * import { ReverbClient } from "@exrp/replay/reverb";
+   * import { serve } from "@exrp/replay/server";
+   * import { Tables } from "@exrp/replay/tables";
+   * import { assertEquals } from "@std/assert";
+   *
+   * using tables = await Tables.create({ tables: { replay: { maxSize: 1000, limiter: minSize(100) } } });
+   * await using server = await serve({ tables }); // yours runs elsewhere
+   * await using client = await ReverbClient.connect(server.address);
+   *
+   * await client.insert({ reward: 1 }, { replay: 1 });
+   * const waiting = client.sample("replay", 32); // 99 items are missing
+   * await client.setLimiter("replay", minSize(1));
+   * assertEquals((await waiting).size, 32);
+   * ```
+   */
+  async setLimiter(table: string, limiter: PaceRule, options: WaitLimits = {}): Promise<void> {
+    const where = "setLimiter()";
+    checkTable(`${where}: table`, table);
+    checkLimiter(`${where}: limiter`, limiter);
+    checkOptions(where, options, WAIT);
+    await callSetLimiter(this.#channel, table, limiter, options);
   }
 
   /**
@@ -509,47 +530,4 @@ function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const timer = setTimeout(resolve, ms);
     return () => clearTimeout(timer);
   });
-}
-
-function checkKey(where: string, key: unknown): bigint {
-  if (typeof key !== "bigint") {
-    throw new TypeError(`${where}: a key must be a bigint, got ${show(key)}`);
-  }
-  return key;
-}
-
-function writeUpdates(
-  writer: MessageWriter,
-  where: string,
-  updates: PriorityUpdates | undefined,
-): void {
-  if (updates === undefined) return;
-  const { keys, priorities, removerPriorities: own } = updates instanceof Map
-    ? { keys: [...updates.keys()], priorities: [...updates.values()] } as PriorityArrays
-    : updates as PriorityArrays;
-  const count = keys?.length;
-  if (count === undefined || priorities?.length !== count || (own ?? keys).length !== count) {
-    throw new TypeError(
-      `${where}: updates must be a Map, or { keys, priorities, removerPriorities? } of one length`,
-    );
-  }
-  // A typed array is read as pairs of 32 bits, which makes no object for a key.
-  const words = keys instanceof BigUint64Array
-    ? new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
-    : undefined;
-  for (let k = 0; k < keys.length; k++) {
-    const priority = priorities[k];
-    if (!isPriority(priority)) checkPriority(`${where}: the priority of key ${keys[k]}`, priority);
-    const key = words === undefined
-      ? keyOf(checkKey(where, keys[k]))
-      : { low: words[2 * k] ?? 0, high: words[2 * k + 1] ?? 0 };
-    writer.begin(2);
-    writer.key(1, key);
-    writer.double(2, priority ?? 0);
-    if (own !== undefined) {
-      const name = `${where}: the remover's priority of key ${keys[k]}`;
-      writer.double(REMOVER_PRIORITY_FIELD, checkPriority(name, own[k]));
-    }
-    writer.end();
-  }
 }

@@ -9,11 +9,10 @@
 export {
   type ClientInsertOptions,
   type ConnectOptions,
-  type PriorityArrays,
   type PriorityChanges,
-  type PriorityUpdates,
   ReverbClient,
 } from "./client.ts";
+export type { PriorityArrays, PriorityUpdates } from "./_priority_changes.ts";
 export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";

@@ -11,12 +11,7 @@ import { type Path, samePath, showPath } from "./_path.ts";
 import type { Place } from "./_steps.ts";
 import { Trajectories, type WriterDoor } from "./_trajectories.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
-import type {
-  Config,
-  PatternCondition,
-  PatternNode,
-  PatternPriority,
-} from "./patterns.ts";
+import type { Config, PatternCondition, PatternNode, PatternPriority } from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";
 import type {
   FlushOptions,

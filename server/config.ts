@@ -22,7 +22,7 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import type { TableOptions } from "../tables/table_options.ts";
+import { checkGoesOn, checkRoom, type TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -135,6 +135,12 @@ function readSelector(where: string, value: unknown): NativeSelector {
   return within(`${where}.${name}`, () => make(given as never));
 }
 
+/** A band whose open ends are null, as JSON has no infinity. */
+function openEnds(error: unknown): unknown {
+  if (!Array.isArray(error)) return error;
+  return error.map((end, k) => end ?? (k === 0 ? -Infinity : Infinity));
+}
+
 function readLimiter(where: string, value: unknown): PaceRule {
   const [name, options] = named(where, value, limiters);
   const place = `${where}.${name}`;
@@ -148,8 +154,12 @@ function readLimiter(where: string, value: unknown): PaceRule {
       const fields = fieldsOf(place, options);
       const ratioName = name === "samplesPerInsert" ? "ratio" : "samplesPerInsert";
       checkOptions(place, fields, [ratioName, "minSize", "error"]);
-      const { [ratioName]: ratio, ...rest } = fields;
-      return within(place, () => samplesPerInsert(ratio as number, rest as never), ratioName);
+      const { [ratioName]: ratio, minSize, error } = fields;
+      return within(
+        place,
+        () => samplesPerInsert(ratio as number, { minSize, error: openEnds(error) } as never),
+        ratioName,
+      );
     }
   }
 }
@@ -202,17 +212,15 @@ function readTable(where: string, value: unknown): TableOptions {
   ]);
   const maxSize = checkInteger(`${where}.maxSize`, table["maxSize"], 1, 2 ** 28);
   const limiter = readLimiter(`${where}.limiter`, table["limiter"] ?? { minSize: 1 });
-  if (limiter.numbers.minSize > maxSize) {
-    throw new RangeError(
-      `${where}.limiter waits for ${limiter.numbers.minSize} items, but the table holds at most ${maxSize} (maxSize); so nothing could ever be sampled`,
-    );
-  }
+  const maxTimesSampled = readLimit(where, "maxTimesSampled", table["maxTimesSampled"]);
+  checkRoom(`${where}.limiter`, limiter, maxSize);
+  checkGoesOn(`${where}.limiter`, limiter, { maxSize, ...maxTimesSampled });
   return {
     sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
     remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
     maxSize,
     ...readLimit(where, "maxBytes", table["maxBytes"]),
-    ...readLimit(where, "maxTimesSampled", table["maxTimesSampled"]),
+    ...maxTimesSampled,
     limiter,
     ...signature,
   };

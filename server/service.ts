@@ -20,6 +20,7 @@ import {
   ServerInfoRequestSchema,
 } from "../reverb/messages/reverb_pb.ts";
 import { Health as HealthService } from "../reverb/messages/health_pb.ts";
+import { Limiters, SetLimiterRequestSchema } from "../reverb/messages/limiter_pb.ts";
 import { Health, HealthWatch } from "./calls/health_watch.ts";
 import { InsertCall, type InsertOwner } from "./calls/insert_call.ts";
 import {
@@ -37,6 +38,7 @@ import { Status } from "./grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import { serverInfo } from "./server_info.ts";
+import { setLimiter } from "./set_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
 export interface Checkpointer {
@@ -230,6 +232,17 @@ export class Service implements InsertOwner, SampleOwner {
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.
     unary("InitializeConnection", () => nothing);
+    add(
+      Limiters.typeName,
+      "SetLimiter",
+      (call) =>
+        new UnaryCall("SetLimiter", call, this, (message) => {
+          const request = parseMessage(SetLimiterRequestSchema, message);
+          this.#check(request.table);
+          setLimiter(this.#tables, request);
+          return nothing;
+        }),
+    );
     add(HealthService.typeName, "Check", (call) => {
       return new UnaryCall("Check", call, this, (message) => this.health.check(message));
     });

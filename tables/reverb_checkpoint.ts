@@ -19,7 +19,7 @@ import { CHUNK, ITEM, Pieces } from "./reverb_checkpoint/pieces.ts";
 import { RecordSplitter } from "./reverb_checkpoint/records.ts";
 import { readTableRecord, type TableRecord } from "./reverb_checkpoint/table_record.ts";
 import { TABLE_SIZE_MAX, type TableOptions } from "./table_options.ts";
-import { lowOf, replaceContents, Tables, type TablesOptions } from "./tables.ts";
+import { lowOf, replaceContents, restoreTables, Tables, type TablesOptions } from "./tables.ts";
 
 /** What a checkpoint may unpack to, where nothing else is said: 16 GiB. */
 const BYTES_MAX = 2 ** 34;
@@ -122,7 +122,7 @@ export async function readReverbCheckpoint(
     );
   }
   const others = Object.entries(changes).filter(([name]) => !Object.hasOwn(made, name));
-  const tables = await Tables.create({
+  const tables = await restoreTables({
     ...rest,
     tables: { ...made, ...Object.fromEntries(others) } as Record<string, TableOptions>,
   });

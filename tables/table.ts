@@ -20,6 +20,7 @@ import {
   EXRP_TABLES_INFO_SIZE,
   EXRP_TABLES_INFO_UNIQUE_SAMPLES,
 } from "../ffi/symbols.ts";
+import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
@@ -34,7 +35,7 @@ import type { TableCore, TablesCore } from "./_tables_core.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
-  checkLimiter,
+  checkGoesOn,
   type FilledTableOptions,
   lowLimiter,
   onceFrom,
@@ -578,6 +579,8 @@ export class Table<D = StepData> {
   /**
    * Gives the table another rate limiter from now on. Counts stay, and what waits and is now allowed goes on.
    *
+   * @throws {TypeError} If it is none.
+   * @throws {RangeError} If its band is so narrow that inserts and samples would stand still for ever.
    * @example
    * ```ts
    * import { minSize } from "@exrp/replay";
@@ -593,7 +596,9 @@ export class Table<D = StepData> {
    * ```
    */
   setLimiter(limiter: PaceRule): void {
-    checkLimiter("setLimiter(): limiter", limiter);
+    const where = "setLimiter(): limiter";
+    checkLimiter(where, limiter);
+    checkGoesOn(where, limiter, this.#table.options);
     this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));
     this.#table.options = { ...this.#table.options, limiter };
   }

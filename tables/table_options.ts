@@ -6,8 +6,9 @@
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { checkLimiter, type LimitedTable, standsStillAfter } from "../pace/limiter.ts";
 import { minSize } from "../pace/min_size.ts";
-import { PaceRule } from "../pace/pace_rule.ts";
+import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue as queuePace } from "../pace/queue.ts";
 import type { Signature } from "../reverb/signature.ts";
 import { oldest } from "../selectors/age_end.ts";
@@ -84,8 +85,16 @@ const NAMES = [
   "signature",
 ];
 
-/** Checks the options of a table, and fills the defaults in. */
-export function fillTableOptions(where: string, options: TableOptions): FilledTableOptions {
+/**
+ * Checks the options of a table, and fills the defaults in.
+ *
+ * @param isNew False for a table of a checkpoint: its limiter is taken as it is, as its clients may delete items.
+ */
+export function fillTableOptions(
+  where: string,
+  options: TableOptions,
+  isNew = true,
+): FilledTableOptions {
   if (typeof options !== "object" || options === null) {
     throw new TypeError(
       `${where} must be an object with the table's options, got ${show(options)}`,
@@ -100,6 +109,7 @@ export function fillTableOptions(where: string, options: TableOptions): FilledTa
   for (const name of ["maxBytes", "maxTimesSampled"] as const) {
     if (options[name] !== undefined) checkInteger(`${where}: ${name}`, options[name], 1, 2 ** 53);
   }
+  if (isNew) checkGoesOn(`${where}: limiter`, limiter, options);
   return { ...options, sampler, remover, limiter };
 }
 
@@ -112,13 +122,27 @@ function checkRule(where: string, rule: unknown): void {
   );
 }
 
-/** Throws unless it is a rate limiter. */
-export function checkLimiter(where: string, limiter: unknown): void {
-  if (limiter instanceof PaceRule) return;
-  throw new TypeError(
-    `${where} must be minSize(), samplesPerInsert() or queue(), got ${
-      showUnlike(limiter, PaceRule)
-    }`,
+/** Throws where a limiter waits for more items than the table may hold. */
+export function checkRoom(where: string, limiter: PaceRule, maxSize: number): void {
+  const { minSize } = limiter.numbers;
+  if (minSize <= maxSize) return;
+  throw new RangeError(
+    `${where} waits for ${minSize} items, but the table holds at most ${maxSize} (maxSize); so nothing could ever be sampled`,
+  );
+}
+
+/** Throws where neither inserts nor samples could go on after a while, if nobody deletes items. */
+export function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): void {
+  const still = standsStillAfter(limiter.numbers, table);
+  if (still === undefined) return;
+  const { ratio, differenceMin, differenceMax } = limiter.numbers;
+  const count = (what: string, many: number): string => `${many} ${what}${many === 1 ? "" : "s"}`;
+  throw new RangeError(
+    `${where}: ${limiter} stands still for ever after ${count("insert", still.inserts)} and ${
+      count("sample", still.samples)
+    }, as neither one more insert nor one more sample keeps inserts × ${ratio} - samples from ${differenceMin} to ${differenceMax}; make error at least ${
+      1 + ratio
+    } wide`,
   );
 }
 

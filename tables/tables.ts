@@ -92,6 +92,9 @@ export interface TablesInfo {
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
 
+/** Makes tables as a checkpoint has them: a limiter is taken as it is, even if inserts and samples stand still where no client deletes items. */
+export let restoreTables: (options: TablesOptions) => Promise<Tables>;
+
 /** The pieces of a snapshot with the mark of a checkpoint. */
 export let writeCheckpoint: (
   tables: Tables,
@@ -154,6 +157,7 @@ export class Tables implements Disposable {
 
   static {
     lowOf = (tables) => tables.#core.low;
+    restoreTables = (options) => Tables.#create(options, false);
     writeCheckpoint = (tables, mark) =>
       writeTables(tables.#core.low, [...tables.#tables.values()], mark);
     replaceContents = async (tables, operation, fill) => {
@@ -173,10 +177,14 @@ export class Tables implements Disposable {
    * Makes tables.
    *
    * @throws {TypeError} For an option that is unknown or of the wrong kind.
-   * @throws {RangeError} For a number out of its range, or no table.
+   * @throws {RangeError} For a number out of its range, no table, or a limiter by which inserts and samples would stand still for ever.
    * @throws {ReplayError} `kernel-missing`, `memory` or `limit`.
    */
-  static async create(options: TablesOptions): Promise<Tables> {
+  static create(options: TablesOptions): Promise<Tables> {
+    return Tables.#create(options, true);
+  }
+
+  static async #create(options: TablesOptions, isNew: boolean): Promise<Tables> {
     const where = "Tables.create()";
     checkOptions(where, options, ["tables", "seed", "backend", "kernelPath", "kernelCache"]);
     const { tables, seed = Math.floor(Math.random() * 2 ** 53), ...place } = options;
@@ -188,7 +196,7 @@ export class Tables implements Disposable {
     checkInteger(`${where}: seed`, seed, 0, 2 ** 53);
     const filled = Object.entries(tables).map(([name, table]) => ({
       name,
-      options: fillTableOptions(`${where}: tables.${name}`, table),
+      options: fillTableOptions(`${where}: tables.${name}`, table, isNew),
     }));
     checkTableNames("tables", filled.map(({ name }) => name));
     const kernel = await openKernel(place);

@@ -8,7 +8,8 @@ import { inRepository, libraryFileName, listFiles, run } from "./_repository.ts"
 import { capture, type Count, type Job, none, one, type Result } from "./_jobs.ts";
 import { denoTest, operations } from "./_typescript_tests.ts";
 
-const folder = "build/cmake";
+/** Where CMake builds. */
+export const folder = "build/cmake";
 
 /** What is missing here for the C++ tests; undefined where nothing is. */
 async function missing(): Promise<string | undefined> {
@@ -21,11 +22,10 @@ async function missing(): Promise<string | undefined> {
   return "a C++ compiler is missing (Debian: apt-get install g++)";
 }
 
-/** Builds the library and the tests by CMake, side by side. */
-async function buildAll(): Promise<Result> {
+/** Builds these targets by CMake, side by side. */
+export async function buildTargets(targets: readonly string[]): Promise<Result> {
   const lack = await missing();
   if (lack !== undefined) return { count: one("failed"), text: lack };
-  const targets = ["exrp", "exrp_tests_address", "exrp_tests_thread"];
   const parallel = String(navigator.hardwareConcurrency);
   const configured = await capture(["cmake", "-S", "kernel", "-B", folder]);
   const { code, text } = configured.code !== 0 ? configured : await capture(
@@ -76,7 +76,7 @@ async function runPrograms(): Promise<Result> {
 /** What is built by CMake, before anything of it can be tested. */
 export const nativeBuild: Job = {
   name: "CMake's library and the C++ tests",
-  run: buildAll,
+  run: () => buildTargets(["exrp", "exrp_tests_address", "exrp_tests_thread"]),
   isNeeded: true,
 };
 

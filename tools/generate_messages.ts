@@ -19,7 +19,7 @@ Writes reverb/messages/*_pb.ts from reverb/*.proto.
 const compiler = "npm:@bufbuild/buf@1.60.0/buf";
 const generator = "npm:@bufbuild/protoc-gen-es@2.17.0/protoc-gen-es";
 
-const names = ["reverb", "tensorflow", "health"] as const;
+const names = ["reverb", "tensorflow", "health", "limiter"] as const;
 
 /** Runs Deno, and throws what it printed where it fails. */
 async function deno(...args: string[]): Promise<void> {

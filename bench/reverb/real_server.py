@@ -38,10 +38,9 @@ def limiter(rule):
         return limiters.Queue(rule["size"])
     if kind == "stack":
         return limiters.Stack(rule["size"])
-    error = rule["error_buffer"]
-    return limiters.SampleToInsertRatio(
-        rule["samples_per_insert"], rule["min_size"], tuple(error) if isinstance(error, list) else error
-    )
+    ratio, size, error = rule["samples_per_insert"], rule["min_size"], rule["error_buffer"]
+    # The class that takes any band.
+    return limiters.RateLimiter(ratio, size, *error) if isinstance(error, list) else limiters.SampleToInsertRatio(ratio, size, error)
 
 
 def signature(nest):

@@ -6,9 +6,8 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { minSize } from "../../pace/min_size.ts";
-import { PaceRule } from "../../pace/pace_rule.ts";
-import { queue } from "../../pace/queue.ts";
+import { limiterOf } from "../../pace/limiter.ts";
+import type { PaceRule } from "../../pace/pace_rule.ts";
 import {
   type CheckpointLimiter,
   type CheckpointTable,
@@ -72,7 +71,7 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
       ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
       sampler: read(() => selectorOf(found.sampler)) ?? wrong("has an unknown sampler"),
       remover: read(() => selectorOf(found.remover)) ?? wrong("has an unknown remover"),
-      limiter: limiterOf(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
+      limiter: readLimiter(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
       ...signature === undefined ? {} : { signature },
     },
     inserts,
@@ -103,7 +102,7 @@ function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | unde
   }
 }
 
-function limiterOf(
+function readLimiter(
   { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointLimiter,
   size: number,
   wrong: (why: string) => never,
@@ -114,16 +113,5 @@ function limiterOf(
   if (!(minDiff <= maxDiff)) {
     return wrong(`has a rate limiter without room between ${minDiff} and ${maxDiff}`);
   }
-  const largest = Number.MAX_VALUE;
-  const differenceMin = minDiff <= -largest ? -Infinity : minDiff;
-  const differenceMax = maxDiff >= largest ? Infinity : maxDiff;
-  if (ratio === 1 && size >= 1 && differenceMin === -Infinity && differenceMax === Infinity) {
-    return minSize(size);
-  }
-  const isQueue = ratio === 1 && size === 1 && differenceMin === 0 && differenceMax >= 1;
-  if (isQueue && Number.isSafeInteger(differenceMax)) return queue(differenceMax);
-  // Reverb may have such numbers as samplesPerInsert() refuses, as its class RateLimiter takes any.
-  const options = { ratio, minSize: size, error: `[${differenceMin}, ${differenceMax}]` };
-  const numbers = { ratio, minSize: size, differenceMin, differenceMax };
-  return new PaceRule("samplesPerInsert", options, numbers);
+  return limiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
 }

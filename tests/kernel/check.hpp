@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <type_traits>
 
 namespace exrp::test {
@@ -35,6 +36,12 @@ inline bool failed(bool good, const char* file, int line, const char* text) {
   if (++failureCount > 20) return false;
   std::printf("%s:%d: CHECK failed: %s\n", file, line, text);
   return true;
+}
+
+/// A number of the environment, or `otherwise` where it is not there.
+inline uint64_t fromEnvironment(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 inline int checkResult(const char* name) {

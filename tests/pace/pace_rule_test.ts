@@ -1,5 +1,13 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { ExperienceReplay, float32, minSize, queue, samplesPerInsert } from "@exrp/replay";
+import {
+  ExperienceReplay,
+  float32,
+  minSize,
+  queue,
+  ReplayError,
+  samplesPerInsert,
+  uniform,
+} from "@exrp/replay";
 import type { PaceRule } from "@exrp/replay/types";
 
 Deno.test("the presets have the numbers of Reverb's limiters", () => {
@@ -13,6 +21,12 @@ Deno.test("the presets have the numbers of Reverb's limiters", () => {
     const { ratio, minSize, differenceMin, differenceMax } = numbers;
     assertEquals([ratio, minSize, differenceMin, differenceMax], expected);
   }
+  const open = { minSize: 5, error: [-3, Infinity] } as const;
+  assertEquals(samplesPerInsert(1, open).numbers.differenceMax, Infinity);
+  const numbers = samplesPerInsert(2, { minSize: 5, error: Infinity }).numbers;
+  assertEquals([numbers.differenceMin, numbers.differenceMax], [-Infinity, Infinity]);
+  const far = samplesPerInsert(1, { minSize: 5, error: [-1e308, 1e308] }).numbers;
+  assertEquals([far.differenceMin, far.differenceMax], [-1e308, 1e308]);
   // Reverb only warns here: learners must draw before more records come.
   assertEquals(samplesPerInsert(1, { minSize: 100, error: [0, 50] }).numbers.differenceMax, 50);
 });
@@ -36,8 +50,12 @@ Deno.test("what would block for ever is refused, as by Reverb", () => {
       ["samplesPerInsert", [8, { minSize: 10 }], TypeError, "error"],
       ["samplesPerInsert", [8, { ...options, error: 7.9 }], RangeError, "at least 8"],
       ["samplesPerInsert", [0.1, { ...options, error: 0.9 }], RangeError, "at least 1"],
-      ["samplesPerInsert", [8, { ...options, error: [0, 15] }], RangeError, "at least 16 wide"],
-      ["samplesPerInsert", [8, { ...options, error: [81, 200] }], RangeError, "at most ratio"],
+      ["samplesPerInsert", [8, { ...options, error: NaN }], RangeError, "error must be a number"],
+      ["samplesPerInsert", [8, { ...options, error: [9, 8] }], RangeError, "least number first"],
+      ["samplesPerInsert", [8, { ...options, error: [Infinity, 1] }], RangeError, "error[0]"],
+      ["samplesPerInsert", [8, { ...options, error: [0, -Infinity] }], RangeError, "error[1]"],
+      ["samplesPerInsert", [8, { ...options, error: [null, 1] }], TypeError, "error[0]"],
+      ["samplesPerInsert", [2 ** 60, options], RangeError, "ratio"],
       ["samplesPerInsert", [8, { ...options, error: [1] }], TypeError, "[least, largest]"],
       ["samplesPerInsert", [8, { ...options, error: [NaN, 1] }], RangeError, "error[0]"],
       ["minSize", [0], RangeError, "size"],
@@ -66,4 +84,38 @@ Deno.test("a pace that the replay is too small for is refused, when it is create
   assertThrows(() => loose.setPace({ ratio: 8 }), TypeError, "samplesPerInsert(), minSize() or");
   assertThrows(() => loose.setPace(8), TypeError, "setPace(): pace");
   assertEquals(replay.pace?.minSize, 100); // as before
+});
+
+Deno.test("a replay refuses bands that are for items one by one, and takes those that are open to a side", async () => {
+  const options = { capacity: 100, state: float32() } as const;
+  for (
+    const [ratio, minSize, error, words] of [
+      [8, 10, [0, 15], "an error that is at least 16 wide"],
+      [1, 1, [0, 1], "an error that is at least 2 wide"],
+      [8, 10, [81, 200], "at most ratio × minSize, which is 80"],
+      [2 ** 33, 1, Infinity, "a ratio of at most 2^32"],
+    ] as const
+  ) {
+    const pace = samplesPerInsert(ratio, { minSize, error });
+    await assertRejects(() => ExperienceReplay.create({ ...options, pace }), RangeError, words);
+  }
+  using replay = await ExperienceReplay.create({
+    ...options,
+    pace: samplesPerInsert(2, { minSize: 1, error: [-Infinity, 4] }),
+  });
+  assertThrows(
+    () => replay.setPace(samplesPerInsert(1, { minSize: 1, error: [0, 1] })),
+    RangeError,
+    "setPace(): pace",
+  );
+  const selector = replay.newPickSelector(uniform());
+  const record = (): unknown => replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
+  record();
+  record();
+  assertThrows(record, ReplayError); // no more than 4 picks ahead
+  assertEquals(replay.getBatch(50, selector).size, 50);
+  for (let k = 0; k < 25; k++) record();
+  replay.setPace(samplesPerInsert(2, { minSize: 1, error: [0, Infinity] }));
+  for (let k = 0; k < 25; k++) record();
+  assertThrows(() => replay.getBatch(2000, selector), ReplayError);
 });

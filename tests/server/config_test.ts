@@ -217,6 +217,22 @@ for (
       "tables.replay.limiter.stack: size must be an integer",
     ],
     [
+      "a limiter that stands still",
+      withTable({
+        maxSize: 9,
+        limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
+      }),
+      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) stands still for ever after 1 insert and 1 sample',
+    ],
+    [
+      "a limiter with a text for an end",
+      withTable({
+        maxSize: 9,
+        limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: ["0", 5] } },
+      }),
+      "tables.replay.limiter.samplesPerInsert: samplesPerInsert(): error[0] must be a number",
+    ],
+    [
       "a limiter that is larger than its table",
       withTable({ maxSize: 9, limiter: { minSize: 10 } }),
       "tables.replay.limiter waits for 10 items, but the table holds at most 9 (maxSize)",
@@ -283,3 +299,25 @@ for (
     assertThrows(() => readConfig(text), Error, words);
   });
 }
+
+Deno.test("each band that goes on with Reverb may stand in the file, open or narrow", () => {
+  for (
+    const [ratio, minSize, error, expected] of [
+      [1, 5, [null, 7], [-Infinity, 7]],
+      [1, 5, [-3, null], [-3, Infinity]],
+      [1, 5, [null, null], [-Infinity, Infinity]],
+      [1, 5, [-1e308, 7], [-1e308, 7]],
+      [1, 5, [-3, Number.MAX_VALUE], [-3, Number.MAX_VALUE]],
+      [1, 5, 1e308, [-1e308, 1e308]],
+      [1, 1, [0, 1], [0, 1]],
+      [1, 1, [0, 1.9], [0, 1.9]],
+      [2, 4, [9, 14], [9, 14]],
+    ] as const
+  ) {
+    const limiter = { sampleToInsertRatio: { samplesPerInsert: ratio, minSize, error } };
+    const { limiter: read } = readConfig(withTable({ maxSize: 9, limiter })).tables["replay"] ?? {};
+    assertEquals([read?.numbers.differenceMin, read?.numbers.differenceMax], [...expected]);
+  }
+  const limiter = { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0] } };
+  readConfig(withTable({ maxSize: 9, limiter, maxTimesSampled: 1 }));
+});

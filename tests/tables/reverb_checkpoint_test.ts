@@ -139,6 +139,20 @@ Deno.test("of several checkpoints the newest whole one is read", async () => {
   });
 });
 
+Deno.test("a table whose clients delete items keeps a limiter that would stand still otherwise", async () => {
+  const files = changedTable("fifo", (table) => {
+    const { rateLimiter } = table;
+    assert(rateLimiter !== undefined);
+    rateLimiter.samplesPerInsert = 1;
+    [rateLimiter.minDiff, rateLimiter.maxDiff] = [0, 0.5];
+  });
+  await withCheckpoint(files, async (folder) => {
+    using tables = await readReverbCheckpoint(folder);
+    const { differenceMin, differenceMax } = tables.table("fifo").options.limiter.numbers;
+    assertEquals([differenceMin, differenceMax], [0, 0.5]);
+  });
+});
+
 Deno.test("an old checkpoint, with items in its tables, is read whole", async () => {
   const { files, changed } = oldCheckpoint(filesOf(recorded));
   assert(changed > 10, `${changed}`);

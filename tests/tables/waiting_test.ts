@@ -1,5 +1,5 @@
 /** Waits of tables in process: rate limiters, timeouts, signals, and the order of those who wait. No wait spins, and none leaves anything behind. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { minSize, oldest, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
@@ -161,6 +161,49 @@ onBoth("another limiter, a delete or a reset lets those through who wait", async
   table.reset();
   await another;
   assertEquals([table.size, table.info().inserts], [1, 1]);
+});
+
+onBoth(
+  "a narrow band goes on for ever, and one that would stand still is refused",
+  async (create) => {
+    const narrow = samplesPerInsert(2, { minSize: 4, error: [9, 11] });
+    using tables = await create({ tables: { t: { maxSize: 20, limiter: narrow } } });
+    const table = tables.table("t");
+    const inserting = Promise.all(Array.from({ length: 100 }, (_, k) => table.insert(k)));
+    assertEquals((await table.sample(190)).size, 190); // 9 of 200 stay
+    await inserting;
+    const still = samplesPerInsert(2, { minSize: 4, error: [9, 10.5] });
+    const words =
+      "stands still for ever after 5 inserts and 1 sample, as neither one more insert nor one more sample keeps inserts × 2 - samples from 9 to 10.5; make error at least 3 wide";
+    assertThrows(() => table.setLimiter(still), RangeError, words);
+    assertEquals(table.options.limiter, narrow);
+    const options = { t: { maxSize: 20, limiter: still } };
+    await assertRejects(
+      () => create({ tables: options }),
+      RangeError,
+      "Tables.create(): tables.t: limiter: samplesPerInsert(",
+    );
+    // An item that was sampled once goes, and that lets the next one in.
+    const once = samplesPerInsert(1, { minSize: 1, error: [0, 0] });
+    using jobs = await create({
+      tables: { t: { maxSize: 20, limiter: once, maxTimesSampled: 1 } },
+    });
+    const doing = jobs.table("t").sample(20);
+    for (let k = 0; k < 20; k++) await jobs.table("t").insert(k);
+    assertEquals((await doing).size, 20);
+  },
+);
+
+onBoth("a band may be open to one side", async (create) => {
+  const t = { maxSize: 20, limiter: samplesPerInsert(1, { minSize: 2, error: [-3, Infinity] }) };
+  using tables = await create({ tables: { t } });
+  const table = tables.table("t");
+  for (let k = 0; k < 50; k++) await table.insert(k);
+  assertEquals([table.canSample(53), table.canSample(54)], [true, false]);
+  table.setLimiter(samplesPerInsert(1, { minSize: 2, error: [-Infinity, 7] }));
+  assertEquals([table.canSample(1000), table.canInsert()], [true, false]);
+  await table.sample(1000);
+  assertEquals(table.canInsert(957), true);
 });
 
 onBoth("disposing tables ends all waits, and later calls say so", async (create) => {

@@ -39,7 +39,7 @@ const allowed: Record<string, readonly string[]> = {
   // Tensors and samples, which the kernel packs and unpacks.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
-  reverb: ["wire", "ffi", "base"],
+  reverb: ["wire", "pace", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
   tables: ["reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
   // The server of Reverb's protocol; HTTP/2 and gRPC in it know nothing of tables.

@@ -1,6 +1,6 @@
 // Damaged messages, under the sanitizers: whatever comes, it is taken in or refused, and what is refused has changed nothing.
 //
-//   kernel_tables_fuzz_test [COUNT [SEED]]
+// EXRP_FUZZ_COUNT sets how many are tried, and EXRP_FUZZ_SEED which ones: `deno task fuzz:messages`.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -61,9 +61,9 @@ void damage(Random& random, Message& message) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 60000;
-  const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 20261122;
+int main() {
+  const uint64_t count = fromEnvironment("EXRP_FUZZ_COUNT", 60000);
+  const uint64_t seed = fromEnvironment("EXRP_FUZZ_SEED", 20261122);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   Random random(seed, 0);
   std::vector<double> config = {1, 2};

@@ -1,7 +1,7 @@
 // Samples: what a message holds is decoded, whichever way its rows stand in chunks; and a damaged message is refused, or decodes to something,
 // but nothing outside the buffers is touched.
 //
-// EXRP_FUZZ_COUNT sets how many damaged messages are tried: 1,000,000 take about 30 s.
+// EXRP_FUZZ_COUNT sets how many damaged messages are tried, and EXRP_FUZZ_SEED which ones: `deno task fuzz:messages`.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,6 @@ using namespace exrp::test;
 namespace {
 
 constexpr uint32_t layoutCount = EXRP_SAMPLES_HEAD + 16 * EXRP_SAMPLES_COLUMN;
-constexpr uint64_t seed = 20261122;
 
 const std::vector<ColumnKind> kinds = {
     {EXRP_TENSOR_FLOAT32, 4, {4}},     {EXRP_TENSOR_INT32, 4, {}},       {EXRP_TENSOR_FLOAT64, 8, {2, 3}}, {EXRP_TENSOR_BOOL, 1, {}},
@@ -342,6 +341,8 @@ void survivesDamage(SampleMaker& maker, uint32_t count) {
 }  // namespace
 
 int main() {
+  const uint64_t seed = fromEnvironment("EXRP_FUZZ_SEED", 20261122);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   SampleMaker maker(seed);
   for (uint32_t k = 0; k < 100; ++k) {
     decodes(maker, maker.below(6), 1, false);
@@ -355,7 +356,6 @@ int main() {
   staysInsideTheColumns();
   slicesOfOneChunk();
   slicesInReverseTakeNoLonger();
-  const char* const wanted = std::getenv("EXRP_FUZZ_COUNT");
-  survivesDamage(maker, wanted == nullptr ? 30000 : static_cast<uint32_t>(std::atol(wanted)));
+  survivesDamage(maker, static_cast<uint32_t>(fromEnvironment("EXRP_FUZZ_COUNT", 30000)));
   return checkResult("samples");
 }

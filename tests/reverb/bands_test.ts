@@ -1,0 +1,81 @@
+/** Which bands of rate limiters go on for ever and which stand still: Reverb's server, and ours. */
+import { assertEquals } from "@std/assert";
+import { type TriedBand, triedBands } from "../pace/_bands.ts";
+import { asConfig } from "../server/_as_config.ts";
+import { served } from "../server/_served.ts";
+import { Connection, smallChunk, smallItem } from "./_grpc.ts";
+import type { Message } from "./_proto.ts";
+import { besideReverb, plainTable, type RealTable, startReal } from "./_real.ts";
+
+const ITEMS = 300;
+
+function tableOf({ band, maxTimesSampled = 0 }: TriedBand, index: number): RealTable {
+  const [samples_per_insert, min_size, least, largest] = band;
+  return plainTable(`band ${index}: ${band}`, {
+    sampler: { kind: "fifo" },
+    max_size: 1000,
+    max_times_sampled: maxTimesSampled,
+    limiter: {
+      kind: "sample_to_insert_ratio",
+      samples_per_insert,
+      min_size,
+      error_buffer: [least, largest],
+    },
+  });
+}
+
+/** Inserts and samples beside each other, until nothing moves any more. Returns how many of both came through, by table. */
+async function drive(port: number, names: readonly string[]): Promise<Map<string, number[]>> {
+  const connection = new Connection(port);
+  try {
+    for (const name of names) {
+      const inserts = connection.open("InsertStream");
+      for (let key = 1n; key <= ITEMS; key++) {
+        inserts.send({ chunks: [smallChunk(key)], items: [smallItem(key, name, 1, key)] });
+      }
+      connection.open("SampleStream").send({
+        table: name,
+        num_samples: 10_000n,
+        rate_limiter_timeout: { milliseconds: -1n },
+      });
+    }
+    const counts = async (): Promise<Map<string, number[]>> => {
+      const { table_info } = await connection.call("ServerInfo");
+      return new Map(table_info.map(({ name, rate_limiter_info: info }: Message) => [
+        name,
+        [info.insert_stats, info.sample_stats].map((stats) => Number(stats?.completed ?? 0)),
+      ]));
+    };
+    let before = new Map<string, number[]>();
+    for (;;) {
+      const now = await counts();
+      // A band without a least difference gives samples for ever.
+      const inserts = (map: Map<string, number[]>): unknown => [...map.values()].map(([n]) => n);
+      if (JSON.stringify(inserts(now)) === JSON.stringify(inserts(before))) return now;
+      before = now;
+      await new Promise((done) => setTimeout(done, 500));
+    }
+  } finally {
+    connection.close();
+  }
+}
+
+besideReverb("bands go on and stand still on Reverb's server as we say", async () => {
+  const tables = triedBands.map(tableOf);
+  await using real = await startReal(tables);
+  const counts = await drive(real.port, tables.map(({ name }) => name));
+  triedBands.forEach((one, index) => {
+    const { name } = tableOf(one, index);
+    const found = counts.get(name) ?? [];
+    if (one.still === undefined) assertEquals(found[0], ITEMS, name);
+    else assertEquals(found, [...one.still], name);
+  });
+});
+
+Deno.test("a band that goes on with Reverb goes on here", async () => {
+  const tables = triedBands.map((one, index) => ({ one, table: tableOf(one, index) }))
+    .filter(({ one }) => one.still === undefined).map(({ table }) => table);
+  await using site = await served(asConfig(tables));
+  const counts = await drive(site.server.port, tables.map(({ name }) => name));
+  for (const { name } of tables) assertEquals(counts.get(name)?.[0], ITEMS, name);
+});
