@@ -320,7 +320,7 @@ export class ReverbClient {
   /**
    * Samples items as one batch: one request, and one typed array for each column.
    *
-   * The items must have the same columns. An item can come several times, as the server samples with replacement.
+   * The items must have the same columns. An item can come several times, unless the table's sampler is one without replacement.
    *
    * @param table The table.
    * @param count The items, at least 1.
