@@ -188,7 +188,8 @@ extern "C" {
 #define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (1: a batch takes the next pick in age for each place; else 0) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
-#define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE */
+#define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE. As the sampler of a table, it
+                                             * draws in epochs (kernel/tables/epoch_selector.hpp), and no batch is too large */
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
 #define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
@@ -790,7 +791,7 @@ EXRP_API int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter);
 
 /* A sampler is one SampleStream of a table. */
 EXRP_API int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler);
-/* Asks for `count` samples more. */
+/* Asks for `count` samples more. They are a batch, together with those that were asked for before and not drawn yet. */
 EXRP_API int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count);
 /* Writes one SampleStreamResponse with the samples that were drawn: as many as fit. */
 EXRP_API int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, double message_size, double* info,

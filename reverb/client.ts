@@ -381,8 +381,8 @@ export class ReverbClient {
   /**
    * Samples items as one batch: one request, and one typed array for each column.
    *
-   * The items must have the same columns. An item can come several times, as the server samples with replacement. The type parameter is that of
-   * the table's data, so that TypeScript knows `data`.
+   * The items must have the same columns. An item can come several times, unless the table's sampler is one without replacement. The type
+   * parameter is that of the table's data, so that TypeScript knows `data`.
    *
    * @param table The table.
    * @param count The items, at least 1.

@@ -130,11 +130,14 @@ export class Samplers {
     let stream: SampleStream | undefined;
     let lost: { error: ReverbError; since: number } | undefined;
     let asked = 0; // and not taken
+    // A request for each batch, so that a sampler without replacement knows them.
     const ask = (): void => {
-      const more = Math.min(left, (1 + prefetch) * batchSize) - asked;
-      if (stream === undefined || more <= 0 || (asked > 0 && more < batchSize)) return;
-      stream.ask(more, timeoutMs);
-      asked += more;
+      const most = Math.min(left, (1 + prefetch) * batchSize);
+      while (stream !== undefined && asked < most) {
+        const more = Math.min(batchSize - asked % batchSize, most - asked);
+        stream.ask(more, timeoutMs);
+        asked += more;
+      }
     };
     try {
       while (left > 0) {

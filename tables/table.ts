@@ -391,7 +391,8 @@ export class Table<D = StepData> {
   }
 
   /**
-   * Samples items as one batch. The same item may come several times, unless the sampler is one without replacement.
+   * Samples items as one batch. The same item may come several times. If the sampler is `withoutReplacement()`, each item comes once in an epoch, and none twice in a
+   * batch that is not larger than the table.
    *
    * Waits while the rate limiter holds samples back. They come one by one, as the limiter lets them through: what came before a wait ended early counts
    * as sampled, and is lost unless `isPartialAllowed`. With `timeoutMs: 0`, nothing is drawn unless all can be.

@@ -91,6 +91,10 @@ class PickSelector {
   /// Whether the draws of one select() depend on one another, so that a batch should be drawn by one call.
   virtual bool drawsTogether() const { return false; }
 
+  /// The draws from now on are for another batch than those before. A table of items says so; a replay draws a batch by one select(), and
+  /// says nothing.
+  virtual void beginBatch() {}
+
   /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
   /// It fails for want of memory, or as checkCount() does. Then nothing has changed that is saved or that later draws depend on.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;

@@ -12,7 +12,7 @@ namespace {
 
 /// The most samples that are drawn at once.
 constexpr uint32_t drawAtOnce = 64;
-/// The same where the draws of one call depend on one another: sampling without replacement, and the next in age.
+/// The same where the draws of one call depend on one another: the next in age, each once.
 constexpr uint32_t drawTogether = 4096;
 
 }  // namespace
@@ -113,10 +113,12 @@ uint32_t ItemTable::drawMax(uint32_t wanted) const {
   return wanted < drawAtOnce ? wanted : drawAtOnce;
 }
 
-Status ItemTable::draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn) {
+Status ItemTable::draw(uint32_t count, uint64_t batch, bool isLimited, Queue<DrawnSample>& drawn) {
   if (!drawnIndex_.commit(count) || !drawnProbability_.commit(count)) return fail(Status::memory, 12.0 * count);
   uint32_t* const index = drawnIndex_.data();
   double* const probability = drawnProbability_.data();
+  if (batch != batch_) sampler_->beginBatch();
+  batch_ = batch;
   const Status status = sampler_->select(count, index, probability);
   if (status != Status::ok) return status;
   for (uint32_t k = 0; k < count; ++k) prefetchLine(&rows_[index[k]]);

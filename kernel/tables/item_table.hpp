@@ -112,8 +112,9 @@ class ItemTable {
   bool prepareOwn();
   /// Inserts an item, or sets the priority of the one that has this key. Takes the body over.
   void insert(const WaitingItem& item, double now);
-  /// Draws up to `count` >= 1 samples at once, as the rule does best, into a queue that has room for them. The table is not empty.
-  Status draw(uint32_t count, bool isLimited, Queue<DrawnSample>& drawn);
+  /// Draws `count` >= 1 samples at once, at most drawMax(), into a queue that has room for them. The table is not empty. `batch` is a number of
+  /// the batch that they are for.
+  Status draw(uint32_t count, uint64_t batch, bool isLimited, Queue<DrawnSample>& drawn);
   /// How many samples draw() may draw at once, of `wanted` >= 1.
   uint32_t drawMax(uint32_t wanted) const;
   uint32_t find(uint64_t key) const {
@@ -204,6 +205,7 @@ class ItemTable {
   uint64_t episodes_ = 0;
   uint64_t episodesDeleted_ = 0;
   uint64_t uniqueSamples_ = 0;
+  uint64_t batch_ = 0;  // that of the last draw
   mutable double priorityMax_ = 0;
   mutable bool isMaxKnown_ = true;
   Queue<WaitingItem> waiting_;

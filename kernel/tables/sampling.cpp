@@ -69,6 +69,7 @@ void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& s
 Status Tables::ask(uint32_t id, Sampler& sampler, uint32_t count) {
   if (loader_ != nullptr) return fail(Status::order);
   if (count == 0) return fail(Status::argument, 3, 0);
+  if (sampler.wanted == 0) sampler.batch = ++batchCount_;
   sampler.wanted += count;
   if (sampler.isInLine) return Status::ok;
   sampler.isLimited = false;

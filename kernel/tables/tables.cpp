@@ -8,6 +8,7 @@
 #include "kernel/base/priority.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/rules.hpp"
+#include "kernel/tables/epoch_selector.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {
@@ -31,13 +32,14 @@ struct Numbers {
   }
 };
 
-/// The selector whose kind, count of options and options come next.
-Status readSelector(Numbers& from, Random random, uint32_t countMax, std::unique_ptr<PickSelector>* made) {
+/// The selector whose kind, count of options and options come next. A sampler without replacement draws in epochs.
+Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t countMax, std::unique_ptr<PickSelector>* made) {
   if (!from.has(2)) return fail(Status::argument, 2, from.left);
   const double* const head = from.take(2);
   if (!isWholeNumber(head[0], 0, UINT32_MAX)) return fail(Status::argument, 1, head[0]);
   if (!isWholeNumber(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
   const auto count = static_cast<uint32_t>(head[1]);
+  if (isSampler && head[0] == EXRP_SELECTOR_WITHOUT_REPLACEMENT && count == 0) return EpochSelector::make(random, countMax, made);
   return createPickSelector(static_cast<uint32_t>(head[0]), from.take(count), count, random, countMax, made);
 }
 
@@ -84,7 +86,7 @@ Status Tables::create(const double* config, uint32_t count) {
     const double* const ruleNumbers = from.at;
     for (uint32_t which = 0; which < 2; ++which) {
       const Random random(static_cast<uint64_t>(seed), uint64_t{2} * tableCount_ + which + 1);
-      if (const Status status = readSelector(from, random, table.maxSize + 1, &rules[which]); status != Status::ok) return status;
+      if (const Status status = readSelector(from, which == 0, random, table.maxSize + 1, &rules[which]); status != Status::ok) return status;
     }
     Status status = made->limiter().set(numbers + EXRP_TABLES_LIMITER, 1);
     if (status == Status::ok) {
@@ -308,7 +310,7 @@ bool Tables::serveOne(ItemTable& table) {
   if (count == 0) return false;
   count = table.drawMax(count);
   const size_t before = sampler.drawn.count();
-  if (!sampler.drawn.prepare(count) || table.draw(count, sampler.isLimited, sampler.drawn) != Status::ok) return false;
+  if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return false;
   sampler.wanted -= count;
   for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].body);
   if (sampler.wanted == 0 || sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax) {

@@ -41,6 +41,7 @@ struct Sampler {
 
   const uint32_t table;
   uint64_t wanted = 0;  // samples asked for that were not drawn
+  uint64_t batch = 0;   // number of the batch that they are for
   uint64_t drawnBytes = 0;
   Queue<DrawnSample> drawn;
   bool isInLine = false;
@@ -146,6 +147,7 @@ class Tables {
   uint32_t streamFree_ = none;
   uint32_t inserterCount_ = 0;
   uint32_t samplerCount_ = 0;
+  uint64_t batchCount_ = 0;   // batches that samplers ever asked for
   uint32_t caller_ = none;  // the stream whose call this is
   Queue<uint32_t> awake_;
   // Of the message that is being read.

@@ -24,7 +24,7 @@ const messageBytesOfOne = 1 << 14;
 const bufferedMax = 1 << 20;
 /** The kernel counts samples in 32 bits; more are asked for in parts. */
 const askMax = 1 << 30;
-/** Requests that wait for the one before. Clients send the next one after the last sample only. */
+/** Requests that wait for the one before. Reverb's clients send the next one after the last sample only; `batches` sends one for each batch ahead. */
 const requestsMax = 1000;
 
 /** What a SampleStream needs of the server. */
@@ -64,10 +64,11 @@ export class SampleCall extends MethodCall {
 
   protected override received(message: Uint8Array): void {
     this.#requests.push(parseRequest(message));
-    if (this.#requests.length > requestsMax) {
+    const waiting = this.#requests.length - 1;
+    if (waiting > requestsMax) {
       throw new CallError(
         Status.resourceExhausted,
-        `${this.#requests.length} requests wait on one stream, where ${requestsMax} may`,
+        `${waiting} requests wait on one stream, where ${requestsMax} may`,
       );
     }
     this.#owner.touch(this);

@@ -569,6 +569,37 @@ void samplingWithoutReplacementTakesEachItemOnceInABatch() {
   CHECK_EQUAL(seen.size(), size_t{200});
 }
 
+void samplersWithoutReplacementShareAnEpoch() {
+  TablesUnderTest tables(oneTable(200, minSize(1), {EXRP_SELECTOR_WITHOUT_REPLACEMENT}, fifo), {"t"});
+  const uint32_t inserter = tables.inserter();
+  for (uint64_t key = 0; key < 200; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
+  const uint32_t samplers[] = {tables.sampler(0), tables.sampler(0), tables.sampler(0)};
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::set<uint64_t> seen;
+    for (uint32_t k = 0; k < 40; ++k) {
+      for (const Sample& sample : tables.sample(samplers[k % 3], 5)) seen.insert(sample.key);
+    }
+    CHECK_EQUAL(seen.size(), size_t{200});
+  }
+  // A batch may be larger than the table.
+  CHECK_EQUAL(tables.sample(samplers[0], 310).size(), size_t{310});
+  // A batch that is larger than one turn is whole, also where an epoch ends in it.
+  for (uint64_t key = 0; key < 200; ++key) {
+    CHECK_EQUAL(tables.mutate(mutateOf("t", {}, {key})), EXRP_STATUS_OK);
+    Insert large;
+    large.chunks = {chunkOf(key, 1, 100'000)};
+    large.items = {{key, "t", 1, {key}}};
+    CHECK_EQUAL(tables.feed(inserter, large), EXRP_STATUS_OK);
+  }
+  for (int round = 0; round < 4; ++round) {
+    CHECK_EQUAL(exrp_sampler_ask(tables.id, samplers[1], 130), EXRP_STATUS_OK);
+    std::set<uint64_t> seen;
+    for (const Sample& sample : tables.read(samplers[1], 20 << 20)) seen.insert(sample.key);
+    CHECK_EQUAL(seen.size(), size_t{130});
+  }
+  CHECK_EQUAL(tables.check(), 0);
+}
+
 void wrongArgumentsAreRefused() {
   uint32_t id = 0;
   const std::vector<double> good = oneTable(5, minSize(1), uniform, fifo);
@@ -624,6 +655,7 @@ int main() {
   theRemoverMayHavePrioritiesOfItsOwn();
   anItemKeepsItsOwnPriorityForTheRemover();
   samplingWithoutReplacementTakesEachItemOnceInABatch();
+  samplersWithoutReplacementShareAnEpoch();
   wrongArgumentsAreRefused();
   CHECK_EQUAL(exrp_tables_count(), 0u);
   return checkResult("tables/tables");
