@@ -4,7 +4,6 @@
  * @module
  */
 import { dirname, resolve } from "node:path";
-import { ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { Tables } from "../tables/tables.ts";
@@ -110,8 +109,6 @@ async function start(config: ServerConfig, args: Arguments): Promise<ReverbServe
     port: args.port === undefined ? config.port : Number(args.port),
     limits: config.limits,
     ...config.busyPollMs === undefined ? {} : { busyPollMs: config.busyPollMs },
-    onError: (error) =>
-      console.error(error instanceof ReplayError ? `serve: ${error.message}` : error),
     ...config.checkpoint === undefined ? {} : { checkpoint: config.checkpoint },
   });
 }

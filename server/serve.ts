@@ -33,7 +33,7 @@ import { statusPage } from "./web/status_page.ts";
 
 /** The options of {@linkcode serve}. */
 export interface ServeOptions {
-  /** The tables. They stay yours: the server never disposes of them. */
+  /** The tables. They stay yours: the server never disposes of them. Stop it before you do. */
   readonly tables: Tables;
   /** The address to listen on; `"127.0.0.1"` by default, so that only this machine can call. */
   readonly hostname?: string;
@@ -275,6 +275,8 @@ export class ReverbServer implements AsyncDisposable {
   }
 
   #page(path: string): Page {
+    const { lost } = this.#service;
+    if (lost !== undefined) return plain(503, lost);
     if (path === "/metrics") {
       return { status: 200, type: metricsType, text: metricsText(this.figures()) };
     }
@@ -365,7 +367,8 @@ function tickOf(...times: readonly number[]): number {
 }
 
 function onErrorOf({ onError }: ServeOptions): (error: unknown) => void {
-  return onError ?? ((error) => console.error(error));
+  return onError ??
+    ((error) => console.error(error instanceof ReplayError ? `serve: ${error.message}` : error));
 }
 
 function isLoopback(hostname: string): boolean {

@@ -64,6 +64,7 @@ export class Service implements InsertOwner, SampleOwner {
   readonly #samples = new Set<SampleCall>();
   #touched = new Set<MethodCall>();
   #isStopping = false;
+  #isLossTold = false;
   #isSettling = false;
   #isSettlePlanned = false;
   /** How many calls ended, by `method status`. */
@@ -135,6 +136,16 @@ export class Service implements InsertOwner, SampleOwner {
     return this.#inserts.size;
   }
 
+  /**
+   * Why nothing can be served any more, where the program has disposed of the tables; undefined else. Whoever runs the server is told once.
+   */
+  get lost(): string | undefined {
+    if (!this.#low.isDisposed) return undefined;
+    if (!this.#isLossTold) this.#onError(new ReplayError("disposed", tablesLost));
+    this.#isLossTold = true;
+    return tablesLost;
+  }
+
   // What calls need.
 
   /** @inheritDoc */
@@ -202,8 +213,9 @@ export class Service implements InsertOwner, SampleOwner {
     const starts = new Map<string, StartCall>();
     const add = (service: string, method: string, start: StartCall): void => {
       starts.set(`/${service}/${method}`, (call) => {
-        if (!this.#isStopping) return start(call);
-        call.finish(Status.unavailable, stopping);
+        if (this.#isStopping) call.finish(Status.unavailable, stopping);
+        else if (this.lost !== undefined) call.finish(Status.failedPrecondition, this.lost);
+        else return start(call);
         return over;
       });
     };
@@ -277,6 +289,8 @@ export class Service implements InsertOwner, SampleOwner {
 }
 
 const stopping = "the server is stopping";
+const tablesLost =
+  "the server's tables are disposed; a program must stop its server before it disposes of the tables";
 
 /** Serves a call that is over already. */
 const over: CallHandler = {

@@ -48,6 +48,7 @@ const statuses: Readonly<Partial<Record<ReplayErrorCode, number>>> = {
   "item-slice": Status.invalidArgument,
   "memory": Status.resourceExhausted,
   "limit": Status.resourceExhausted,
+  "disposed": Status.failedPrecondition,
 };
 
 /** Any error as one of a call; undefined for one that no client can cause. */

@@ -1,6 +1,10 @@
 /** How a server stops, and what it says of its health. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "node:http2";
+import { ReplayError } from "@exrp/replay";
+import { ReverbClient, ReverbError } from "@exrp/replay/reverb";
+import { serve } from "@exrp/replay/server";
+import { Tables } from "@exrp/replay/tables";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import { insert, sample, served, until } from "./_served.ts";
 
@@ -122,4 +126,38 @@ Deno.test("a stop of a server that nobody calls takes no time, and a second stop
   const start = performance.now();
   await Promise.all([site.server.stop(), site.server.stop()]);
   assert(performance.now() - start < 1500, "no call was open");
+});
+
+Deno.test("a server whose tables are disposed before it says so to each client, and in one line of its log", async () => {
+  const errors: unknown[] = [];
+  const tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
+  await using server = await serve({ tables, onError: (error) => errors.push(error) });
+  await using client = await ReverbClient.connect(server.address);
+  const writer = client.writer({ maxSequenceLength: 1 });
+  writer.append([1]);
+  await writer.createItem("t", 1, 1);
+  await writer.flush();
+  tables[Symbol.dispose]();
+  const words = "the server's tables are disposed; a program must stop its server before";
+  for (
+    const call of [
+      () => ReverbClient.connect(server.address),
+      () => client.sample("t", 1),
+      () => client.insert(1, { t: 1 }),
+      () => client.reset("t"),
+    ]
+  ) {
+    const error = await assertRejects(call, ReverbError, words);
+    assertEquals(error.code, "failed-precondition");
+  }
+  // A stream that was open before.
+  await writer.createItem("t", 1, 1);
+  const error = await assertRejects(() => writer.flush(), ReverbError, "the tables are disposed");
+  assertEquals(error.code, "failed-precondition");
+  await assertRejects(() => writer.close(), ReverbError, "the tables are disposed");
+  for (const path of ["", "metrics", "healthz"]) {
+    const answer = await fetch(`http://${server.address}/${path}`);
+    assertEquals([answer.status, (await answer.text()).includes(words)], [503, true]);
+  }
+  assertEquals(errors.map((one) => one instanceof ReplayError && one.code), ["disposed"]);
 });
