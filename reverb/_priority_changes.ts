@@ -11,7 +11,7 @@ import { keyOf } from "./_keys.ts";
 /** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
 export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;
 
-/** New priorities as arrays of one length. */
+/** New priorities as arrays of one length. {@linkcode ReverbClient} has an example. */
 export interface PriorityArrays {
   /** The keys. */
   readonly keys: ArrayLike<bigint>;

@@ -64,7 +64,7 @@ export interface ConnectOptions extends WaitLimits {
   readonly kernelCache?: string | URL;
 }
 
-/** Options of {@linkcode ReverbClient.insert}. */
+/** Options of {@linkcode ReverbClient.insert}. {@linkcode ReverbClient} has an example. */
 export interface ClientInsertOptions extends WaitLimits {
   /**
    * Priorities of its own for the remover, in some of the tables. Without one, the remover takes the same as the sampler. Tables of this library only:
@@ -108,7 +108,8 @@ const LAST_PAUSE_MS = 500;
  * await using server = await serve({ tables }); // yours runs elsewhere
  * await using client = await ReverbClient.connect(server.address, { backend: "auto" });
  *
- * await client.insert({ state: Float32Array.of(1, 2), reward: 0.5 }, { replay: 1 });
+ * const step = { state: Float32Array.of(1, 2), reward: 0.5 };
+ * await client.insert(step, { replay: 1 }, { removerPriorities: { replay: 7 } }); // you may leave the last one out
  * const { columns, keys, priorities } = await client.sample("replay", 32);
  * assertEquals(columns.map(({ shape }) => shape), [[32, 1], [32, 1, 2]]); // reward, state: items, steps, the rest
  * assertEquals(priorities[0], 1);

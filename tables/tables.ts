@@ -258,7 +258,9 @@ export class Tables implements Disposable {
    * import { assertEquals } from "@std/assert";
    *
    * using tables = await Tables.create({ tables: { all: { maxSize: 100 }, latest: { maxSize: 2 } } });
-   * for (let k = 0; k < 4; k++) await tables.insert({ reward: k }, { all: 1, latest: 1 });
+   * for (let k = 0; k < 4; k++) {
+   *   await tables.insert({ reward: k }, { all: 1, latest: 1 }, { removerPriorities: { all: k } });
+   * }
    * assertEquals([tables.table("all").size, tables.table("latest").size], [4, 2]);
    * assertEquals(tables.info().chunks, 4);
    * ```
