@@ -150,7 +150,7 @@ onBoth(
     await assertRejects(
       () => patterns.append({ a: 1, b: 2 }),
       TypeError,
-      'append(): items of table "t" have 1 column (0), got 2 (a, b)',
+      'append(): items of table "t" have 1 column (0), got 2 (x, y)',
     );
     assertEquals(tables.table("t").size, 2);
   },
