@@ -10,7 +10,7 @@ import { checkLimiter, type LimitedTable, standsStillAfter } from "../pace/limit
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue as queuePace } from "../pace/queue.ts";
-import type { Signature } from "../reverb/signature.ts";
+import { encodeSignature, type Signature } from "../reverb/signature.ts";
 import { oldest } from "../selectors/age_end.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
 import { uniform } from "../selectors/uniform.ts";
@@ -109,6 +109,7 @@ export function fillTableOptions(
   for (const name of ["maxBytes", "maxTimesSampled"] as const) {
     if (options[name] !== undefined) checkInteger(`${where}: ${name}`, options[name], 1, 2 ** 53);
   }
+  if (options.signature !== undefined) encodeSignature(`${where}: signature`, options.signature);
   if (isNew) checkGoesOn(`${where}: limiter`, limiter, options);
   return { ...options, sampler, remover, limiter };
 }

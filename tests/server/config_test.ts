@@ -230,7 +230,7 @@ for (
         maxSize: 9,
         limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: ["0", 5] } },
       }),
-      "tables.replay.limiter.samplesPerInsert: samplesPerInsert(): error[0] must be a number",
+      "tables.replay.limiter.samplesPerInsert: error[0] must be a number",
     ],
     [
       "a limiter that is larger than its table",

@@ -524,6 +524,11 @@ onBoth(
     );
     await assertRejects(() => create({ tables: {} }), RangeError, "the number of tables");
     await assertRejects(
+      () => create({ tables: { t: { maxSize: 9, signature: { x: { dtype: "int8" } } as never } } }),
+      TypeError,
+      "tables.t: signature.x.shape must be an array of sizes",
+    );
+    await assertRejects(
       () => create({ tables: { t: { maxSize: 0 } } }),
       RangeError,
       "tables.t: maxSize",
