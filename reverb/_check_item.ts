@@ -6,7 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { numberOf } from "../base/inspect.ts";
-import { type AtPath, inOrderOf, type Path, samePath, showPath, showPaths } from "./_path.ts";
+import { type AtPath, inOrderOf, showPath, showPaths } from "./_path.ts";
 import { ReverbError } from "./errors.ts";
 import { mapSignature, type Signature, type TensorSpec } from "./signature.ts";
 import { type RowSpec, showSpec } from "./tensor.ts";
@@ -107,6 +107,8 @@ export interface ItemCheck {
   readonly fits?: (wanted: TensorSpec, got: RowSpec) => boolean;
   /** Whether the writer has `configure()`. */
   readonly isConfigurable?: boolean;
+  /** False where items are only put in order, and all goes. */
+  readonly isChecked?: boolean;
 }
 
 /** A column of an item. */
@@ -123,15 +125,14 @@ export function checkAgainst<C extends NewColumn>(
   signatures: Signatures,
   table: string,
   columns: readonly C[],
-  { fits = fitsWhole, isConfigurable = false }: ItemCheck = {},
+  { fits = fitsWhole, isConfigurable = false, isChecked = true }: ItemCheck = {},
 ): readonly C[] {
-  if (!signatures.has(table)) throw noTable(where, table, signatures.keys());
+  if (isChecked && !signatures.has(table)) throw noTable(where, table, signatures.keys());
   const wanted = signatures.get(table);
   if (wanted === undefined) return columns;
   const ordered = inOrderOf(wanted, columns);
-  const isOther = wanted.length !== ordered.length ||
-    wanted.some(({ path }, k) => areOtherNames(path, ordered[k]?.path ?? []));
-  if (isOther) {
+  if (!isChecked) return ordered ?? columns;
+  if (ordered === undefined) {
     throw new TypeError(
       `${where}: items of table ${show(table)} have ${numberOf(wanted.length, "column")} (${
         showPaths(wanted)
@@ -152,13 +153,6 @@ export function checkAgainst<C extends NewColumn>(
     );
   }
   return ordered;
-}
-
-/** Whether two columns at the same place have names, and not the same one. Without names, the place alone counts. */
-function areOtherNames(a: Path, b: Path): boolean {
-  const isNamed = (path: Path): boolean =>
-    path.length > 0 && path.every((part) => typeof part === "string");
-  return isNamed(a) && isNamed(b) && !samePath(a, b);
 }
 
 /** How numbers get another dtype, in words; empty where they can't, or need not. */

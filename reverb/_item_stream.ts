@@ -92,6 +92,7 @@ function inNextTurn(send: () => void): void {
 export class ItemStream {
   readonly #channel: Pick<Channel, "open" | "isClosed">;
   readonly #soon: (send: () => void) => void;
+  readonly #unconfirmed: Set<ItemStream> | undefined;
   #queue: Item[] = [];
   #head = 0;
   readonly #inFlight = new Map<number, Item>();
@@ -108,13 +109,18 @@ export class ItemStream {
   #openedAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param soon When what is ready is sent. Over a network, what comes in the same turn goes in one message. */
+  /**
+   * @param soon When what is ready is sent. Over a network, what comes in the same turn goes in one message.
+   * @param unconfirmed Has this stream while it has items that are not confirmed.
+   */
   constructor(
     channel: Pick<Channel, "open" | "isClosed">,
     soon: (send: () => void) => void = inNextTurn,
+    unconfirmed?: Set<ItemStream>,
   ) {
     this.#channel = channel;
     this.#soon = soon;
+    this.#unconfirmed = unconfirmed;
   }
 
   /** Items that were not sent yet. */
@@ -148,6 +154,7 @@ export class ItemStream {
     this.check();
     for (const chunk of item.chunks) chunk.waiting += 1;
     this.#queue.push(item);
+    this.#unconfirmed?.add(this);
     this.schedule();
   }
 
@@ -263,6 +270,7 @@ export class ItemStream {
 
   #wake(): void {
     const { pending } = this;
+    if (pending === 0) this.#unconfirmed?.delete(this);
     if (this.#waiters.length === 0) return;
     const ready = this.#waiters.filter(({ most }) => pending <= most);
     if (ready.length === 0) return;
@@ -318,6 +326,7 @@ export class ItemStream {
     this.#queue = [];
     this.#head = 0;
     this.#inFlight.clear();
+    this.#unconfirmed?.delete(this);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const { reject } of waiters) reject(this.#failure);

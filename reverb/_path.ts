@@ -19,7 +19,8 @@ export interface AtPath {
 
 /** Whether two paths are the same. A position may come as a text. */
 export function samePath(a: Path, b: Path): boolean {
-  return a.length === b.length && a.every((step, k) => String(step) === String(b[k]));
+  return a.length === b.length &&
+    a.every((step, k) => step === b[k] || String(step) === String(b[k]));
 }
 
 /** Whether both have the same paths, in the same order. */
@@ -27,14 +28,27 @@ export function samePaths(a: readonly AtPath[], b: readonly AtPath[]): boolean {
   return a.length === b.length && a.every(({ path }, k) => samePath(path, b[k]?.path ?? []));
 }
 
-/** The same in the order of `wanted`, if they have the same paths in another order; else as they are. */
+/**
+ * What is given, in the order of `wanted`: by the same paths, or else by place where one of the two has no names at all. Undefined if it does
+ * not fit.
+ */
 export function inOrderOf<T extends AtPath>(
   wanted: readonly AtPath[],
   given: readonly T[],
-): readonly T[] {
-  if (wanted.length !== given.length || samePaths(wanted, given)) return given;
-  const found = wanted.map(({ path }) => given.find((one) => samePath(one.path, path)));
-  return found.every((one) => one !== undefined) ? found : given;
+): readonly T[] | undefined {
+  if (wanted.length !== given.length) return undefined;
+  if (samePaths(wanted, given) || !hasNames(wanted) || !hasNames(given)) return given;
+  const byPath = new Map(given.map((one) => [keyOf(one), one]));
+  const found = wanted.map((one) => byPath.get(keyOf(one)));
+  return found.every((one) => one !== undefined) ? found : undefined;
+}
+
+function hasNames(all: readonly AtPath[]): boolean {
+  return all.some(({ path }) => path.some((step) => typeof step === "string"));
+}
+
+function keyOf({ path }: AtPath): string {
+  return JSON.stringify(path.map(String));
 }
 
 /** Paths in words. */

@@ -33,7 +33,7 @@ export interface WriterDoor {
   readonly stream: ItemStream;
   /** Encodes tensors. */
   readonly codec: TensorCodec;
-  /** The tables' signatures; undefined where items are not to be checked. */
+  /** The tables' signatures, if they are known. */
   readonly signatures: Signatures | undefined;
 }
 
@@ -62,6 +62,7 @@ export class Trajectories {
   /** What was appended. */
   readonly steps: Steps;
   readonly #signatures: Signatures | undefined;
+  readonly #isChecked: boolean;
   readonly #most: number;
 
   constructor(where: string, door: WriterDoor, options: TrajectoryWriterOptions) {
@@ -71,6 +72,7 @@ export class Trajectories {
     this.#most = checkInteger(`${where}: maxPendingItems`, maxPendingItems, 1, 2 ** 30);
     this.stream = door.stream;
     this.#signatures = door.signatures;
+    this.#isChecked = options.validateItems ?? true;
     this.steps = new Steps(settings, door.codec);
   }
 
@@ -96,7 +98,10 @@ export class Trajectories {
     const described = columns.map((placed) => ({ ...placed, spec: specOf(placed.column) }));
     const ordered = this.#signatures === undefined
       ? described
-      : checkAgainst(where, this.#signatures, table, described, check);
+      : checkAgainst(where, this.#signatures, table, described, {
+        ...check,
+        isChecked: this.#isChecked,
+      });
     stream.check();
     if (stream.pending >= 2 * this.#most) {
       throw new ReverbError(

@@ -122,8 +122,8 @@ export class ReverbClient {
   readonly #codec: TensorCodec;
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
-  /** Those of writers that are open. */
-  readonly #writing = new Set<ItemStream>();
+  /** Those of writers, with items that the server has not confirmed. */
+  readonly #unconfirmed = new Set<ItemStream>();
   readonly #ask = (): Promise<object> => this.serverInfo({ timeoutMs: EXPLAIN_MS });
   #signatures: Signatures = new Map();
   #nests: Map<string, Signature> = new Map();
@@ -272,7 +272,7 @@ export class ReverbClient {
     if (own !== undefined) checkRemoverPriorities("insert()", own, priorities);
     const stream = this.#inserters.pop() ?? new ItemStream(this.#channel);
     try {
-      const writer = new RowWriter(this.#door(stream, true), { maxSequenceLength: 1 });
+      const writer = new RowWriter(this.#door(stream), { maxSequenceLength: 1 });
       writer.append(data);
       for (const [table] of tables) writer.check("insert()", table, 1);
       for (const [table, priority] of tables) {
@@ -432,7 +432,7 @@ export class ReverbClient {
 
   /** A writer of items that are the latest steps. {@linkcode Writer} has an example. */
   writer(options: WriterOptions): Writer {
-    return newWriter(this.#door(this.#newStream(), true), options);
+    return newWriter(this.#newDoor(), options);
   }
 
   /**
@@ -440,17 +440,7 @@ export class ReverbClient {
    * that of your steps, so that TypeScript knows `history`.
    */
   trajectoryWriter<D = FlatStep>(options: TrajectoryWriterOptions): TrajectoryWriter<D> {
-    checkOptions("trajectoryWriter()", options, [
-      "numKeepAliveRefs",
-      "validateItems",
-      "chunkLength",
-      "deltaEncoded",
-      "maxPendingItems",
-    ]);
-    return newTrajectoryWriter<D>(
-      this.#door(this.#newStream(), options.validateItems ?? true),
-      options,
-    );
+    return newTrajectoryWriter<D>(this.#newDoor(), options);
   }
 
   /** A writer that makes items by patterns and conditions. {@linkcode StructuredWriter} has an example. */
@@ -458,28 +448,16 @@ export class ReverbClient {
     configs: readonly Config[],
     options: StructuredWriterOptions = {},
   ): StructuredWriter {
-    checkOptions("structuredWriter()", options, [
-      "validateItems",
-      "chunkLength",
-      "maxPendingItems",
-    ]);
-    return newStructuredWriter(
-      this.#door(this.#newStream(), options.validateItems ?? true),
-      configs,
-      options,
-    );
+    return newStructuredWriter(this.#newDoor(), configs, options);
   }
 
-  /** The stream of a new writer. */
-  #newStream(): ItemStream {
-    for (const stream of this.#writing) if (stream.hasFailed) this.#writing.delete(stream);
-    const stream = new ItemStream(this.#channel);
-    this.#writing.add(stream);
-    return stream;
+  /** What a new writer needs. */
+  #newDoor(): WriterDoor {
+    return this.#door(new ItemStream(this.#channel, undefined, this.#unconfirmed));
   }
 
-  #door(stream: ItemStream, isChecked: boolean): WriterDoor {
-    return { stream, codec: this.#codec, signatures: isChecked ? this.#signatures : undefined };
+  #door(stream: ItemStream): WriterDoor {
+    return { stream, codec: this.#codec, signatures: this.#signatures };
   }
 
   /**
@@ -489,11 +467,9 @@ export class ReverbClient {
    */
   async close(): Promise<void> {
     let lost = 0;
-    for (const { pending } of this.#writing) lost += pending;
-    this.#writing.clear();
-    this.#samplers.close();
-    await Promise.all(this.#inserters.splice(0).map((stream) => stream.close()));
-    this.#channel.close();
+    for (const { pending } of this.#unconfirmed) lost += pending;
+    this.#unconfirmed.clear();
+    await this.#end();
     if (lost === 0) return;
     const items = lost === 1 ? "1 item that was" : `${lost} items that were`;
     throw new ReverbError(
@@ -502,9 +478,18 @@ export class ReverbClient {
     );
   }
 
-  /** Closes the connection, as `close()`. */
+  /**
+   * Closes the connection, and throws nothing: so an error of your own, by which a program ends, is not hidden. Use `close()` to learn whether items of
+   * writers may be lost.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    this.#samplers.close();
+    await Promise.all(this.#inserters.splice(0).map((stream) => stream.close()));
+    this.#channel.close();
   }
 }
 

@@ -121,6 +121,23 @@ function structured(where: string, value: unknown): StructuredValue {
   });
 }
 
+/** The words that Python keeps for itself. */
+const KEYWORDS = new Set(
+  "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield"
+    .split(" "),
+);
+
+/** Throws for a name that Python's `namedtuple` refuses: its clients could read no table of the server. */
+function checkPythonName(where: string, name: string, isField: boolean): void {
+  const isName = /^[\p{XID_Start}_]\p{XID_Continue}*$/u.test(name) && !KEYWORDS.has(name);
+  if (isName && !(isField && name.startsWith("_"))) return;
+  throw new TypeError(
+    `${where} must be a name that a namedtuple in Python can have${
+      isField ? ", without _ at its begin" : ""
+    }, got ${show(name)}`,
+  );
+}
+
 function namedTuple(
   where: string,
   tuple: Partial<NamedTuple> & Pick<NamedTuple, "namedTuple">,
@@ -134,14 +151,16 @@ function namedTuple(
       }`,
     );
   }
+  checkPythonName(`${where}.namedTuple`, name, false);
   const keys = new Set<string>();
   const values = fields.map((field: unknown, k) => {
-    const [key, value] = Array.isArray(field) ? field as unknown[] : [];
-    if (typeof key !== "string" || keys.has(key)) {
+    const [key, value, ...rest] = Array.isArray(field) ? field as unknown[] : [];
+    if (typeof key !== "string" || keys.has(key) || rest.length > 0) {
       throw new TypeError(
         `${where}.fields[${k}] must be [name, column] with a name of its own, got ${show(field)}`,
       );
     }
+    checkPythonName(`${where}.fields[${k}]`, key, true);
     keys.add(key);
     return { key, value: structured(`${where}.${key}`, value) };
   });

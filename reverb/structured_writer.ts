@@ -86,10 +86,16 @@ export class StructuredWriter {
     if (!Array.isArray(configs) || configs.length === 0) {
       throw new TypeError(`structuredWriter() needs at least one config, got ${show(configs)}`);
     }
-    const { chunkLength = "auto", maxPendingItems } = options;
+    checkOptions("structuredWriter()", options, [
+      "validateItems",
+      "chunkLength",
+      "maxPendingItems",
+    ]);
+    const { chunkLength = "auto", maxPendingItems, validateItems = true } = options;
     this.#core = new Trajectories("structuredWriter()", door, {
       numKeepAliveRefs: Math.max(...configs.map(({ length }) => length)),
       chunkLength,
+      validateItems,
       ...(maxPendingItems === undefined ? {} : { maxPendingItems }),
     });
     this.#states = configs.map((config) => ({

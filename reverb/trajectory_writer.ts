@@ -34,6 +34,9 @@ export type HistoryOf<D> = D extends Leaf ? ColumnHistory
   : D extends readonly (infer E)[] ? readonly HistoryOf<NonNullable<E>>[]
   : { readonly [K in keyof D]-?: HistoryOf<NonNullable<D[K]>> };
 
+const OPTIONS = [
+  ...["numKeepAliveRefs", "validateItems", "chunkLength", "deltaEncoded", "maxPendingItems"],
+];
 const WAIT = ["timeoutMs", "signal"];
 const CREATE = ["removerPriority", ...WAIT];
 
@@ -83,8 +86,11 @@ export class TrajectoryWriter<D = FlatStep> {
   }
 
   static {
-    newTrajectoryWriter = <D>(door: WriterDoor, options: TrajectoryWriterOptions) =>
-      new TrajectoryWriter<D>(new Trajectories("trajectoryWriter()", door, options));
+    newTrajectoryWriter = <D>(door: WriterDoor, options: TrajectoryWriterOptions) => {
+      const where = "trajectoryWriter()";
+      checkOptions(where, options, OPTIONS);
+      return new TrajectoryWriter<D>(new Trajectories(where, door, options));
+    };
   }
 
   /** Complete steps since the episode began. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dirname, resolve } from "node:path";
+import { platformFiles } from "../base/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { Tables } from "../tables/tables.ts";
@@ -74,11 +74,17 @@ function untilSignal(platform: typeof Deno): Promise<string> {
 }
 
 /**
- * Reads the file. `deno task` runs in the folder of its tasks, and says by INIT_CWD where the user stands. Relative paths of checkpoints begin
- * at the file's own folder.
+ * Reads the file. `deno task` runs this program in the folder of the repository, and says by INIT_CWD where the user stands. Relative paths of
+ * checkpoints begin at the file's own folder.
  */
 async function readFile(platform: typeof Deno, file: string): Promise<ServerConfig> {
-  const path = resolve(environmentVariable("INIT_CWD") ?? "", file);
+  const files = platformFiles();
+  if (files === undefined) throw new Error("there are no files here");
+  const { resolve, dirname } = files.path;
+  const { url } = import.meta;
+  const repository = url.startsWith("file:") ? dirname(dirname(files.fromUrl(new URL(url)))) : "";
+  const isTask = repository === resolve("");
+  const path = resolve(isTask ? environmentVariable("INIT_CWD") ?? "" : "", file);
   const config = readConfig(await readText(platform, path));
   if (config.checkpoint === undefined) return config;
   const checkpoint: Record<string, unknown> = { ...config.checkpoint };

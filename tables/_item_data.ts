@@ -49,20 +49,33 @@ export interface ColumnData {
 /** How the leaves of some data stand: `"step"`, each is a row; `"steps"`, each has as many rows; `"trajectory"`, each has rows of its own. */
 export type Form = "step" | "steps" | "trajectory";
 
-/** The leaves of nested data by sorted keys, each as the column that it makes. */
+/** A leaf of nested data. */
+interface NewLeaf extends AtPath {
+  readonly leaf: unknown;
+}
+
+/** The leaves of nested data by sorted keys, each as the column that it makes. Throws unless all these tables have such columns. */
 export function columnsOf(
   where: string,
   data: StepData,
   form: Form,
-  known: KnownColumns,
+  tables: readonly KnownColumns[],
 ): ColumnData[] {
-  const leaves: { readonly path: Path; readonly leaf: unknown }[] = [];
+  const leaves: NewLeaf[] = [];
   eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
-  known.checkNames(where, leaves);
-  return known.inOrder(leaves).map(({ path, leaf }, k) =>
-    columnOf(where, path, leaf, form, known.dtypeOf(k))
-  );
+  const orders = tables.map((known) => known.inOrder(where, leaves));
+  return leaves.map((one, k) => {
+    // What is no plain number has a dtype of its own.
+    if (typeof one.leaf === "object" || typeof one.leaf === "string") {
+      return columnOf(where, one, form, undefined);
+    }
+    let dtype: DTypeInfo | undefined;
+    for (const [at, order] of orders.entries()) {
+      dtype ??= tables[at]?.dtypeOf(order[k] === one ? k : order.indexOf(one));
+    }
+    return columnOf(where, one, form, dtype);
+  });
 }
 
 function eachSorted(
@@ -94,8 +107,7 @@ function eachSorted(
 
 function columnOf(
   where: string,
-  path: Path,
-  leaf: unknown,
+  { path, leaf }: NewLeaf,
   form: Form,
   dtype: DTypeInfo | undefined,
 ): ColumnData {
@@ -212,15 +224,15 @@ export class KnownColumns {
     return name === undefined ? this.#first?.[column]?.spec.dtype : dtypeOfName(name);
   }
 
-  /** The columns in the order of the signature: a tuple with names has an order of its own. */
-  inOrder<C extends AtPath>(columns: readonly C[]): readonly C[] {
-    return this.#signature === undefined ? columns : inOrderOf(this.#signature, columns);
-  }
-
-  /** Throws unless an item has the columns that it must have, by their names. */
-  checkNames(where: string, columns: readonly AtPath[]): void {
+  /**
+   * The columns of an item in the order that they have in this table: a tuple with names has an order of its own. Throws unless they are those that
+   * the table has.
+   */
+  inOrder<C extends AtPath>(where: string, columns: readonly C[]): readonly C[] {
     const wanted = this.#signature ?? this.#first;
-    if (wanted === undefined || samePaths(wanted, this.inOrder(columns))) return;
+    if (wanted === undefined || samePaths(wanted, columns)) return columns;
+    const ordered = this.#signature && inOrderOf(this.#signature, columns);
+    if (ordered !== undefined) return ordered;
     throw new TypeError(
       `${where}: items of this table have the columns ${showPaths(wanted)}; got ${
         showPaths(columns)
@@ -228,10 +240,9 @@ export class KnownColumns {
     );
   }
 
-  /** Throws unless the columns of an item are what they must be. `rows` is how many rows of them an item has, where that is not all. */
+  /** Throws unless columns, in this table's order, are what they must be. `rows` is how many rows of them an item has, where that is not all. */
   check(where: string, columns: readonly ColumnData[], rows?: number): void {
-    this.checkNames(where, columns);
-    for (const [k, column] of this.inOrder(columns).entries()) {
+    for (const [k, column] of columns.entries()) {
       if (this.#signature === undefined) checkAlike(where, this.#first?.[k], column);
       else checkSigned(where, this.#signature[k], column, rows);
     }

@@ -368,12 +368,12 @@ export class LowTables implements Disposable {
     this.check("load()", this.kernel.symbols.exrp_tables_load_end(this.#id));
   }
 
-  /** Opens a stream of inserts. `onReady` is called when another call has inserted items of it that waited. */
+  /** Opens a stream of inserts. `onReady` is called when another call has inserted items of it that waited, and when the set is disposed. */
   inserter(onReady?: () => void): Inserter {
     return new Inserter(this, this.#streams, onReady);
   }
 
-  /** Opens a stream of samples of a table. `onReady` is called when another call has made samples of it ready. */
+  /** Opens a stream of samples of a table. `onReady` is called when another call has made samples of it ready, and when the set is disposed. */
   sampler(table: number, onReady?: () => void): Sampler {
     return new Sampler(this, this.#streams, table, onReady);
   }
@@ -419,7 +419,10 @@ export class LowTables implements Disposable {
     registry.unregister(this);
     destroy({ kernel: this.kernel, id: this.#id });
     this.#id = NO_ID;
+    const streams = [...this.#streams.values()];
     this.#streams.clear();
+    // Who waits finds that the set is no more.
+    for (const { onReady } of streams) onReady?.();
   }
 }
 

@@ -6,7 +6,6 @@
  */
 
 export { type InsertIntoOptions, Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
-export type { ColumnsOf } from "../reverb/samples.ts";
 export {
   type InsertManyOptions,
   type InsertOptions,

@@ -261,7 +261,7 @@ export class Table<D = StepData> {
     beginWait(where, options);
     const item = this.#itemOf(where, options);
     const { core, known } = this.#parts();
-    const columns = columnsOf(where, data as StepData, "step", known);
+    const columns = known.inOrder(where, columnsOf(where, data as StepData, "step", [known]));
     known.check(where, columns);
     const chunk = core.keys.next();
     const insertion: Insertion = {
@@ -280,7 +280,7 @@ export class Table<D = StepData> {
     beginWait(where, options);
     const { priorities, removerPriorities: own } = options;
     const { core, known } = this.#parts();
-    const columns = columnsOf(where, data, "steps", known);
+    const columns = known.inOrder(where, columnsOf(where, data, "steps", [known]));
     const count = columns[0]?.rows ?? 0;
     for (const { rows } of columns) {
       if (rows !== count) {
@@ -340,7 +340,7 @@ export class Table<D = StepData> {
     beginWait(where, options);
     const item = this.#itemOf(where, options);
     const { core, known } = this.#parts();
-    const columns = columnsOf(where, data as StepData, "trajectory", known);
+    const columns = known.inOrder(where, columnsOf(where, data as StepData, "trajectory", [known]));
     known.check(where, columns);
     const episode = core.keys.next();
     const chunks: { key: Key; bytes: Uint8Array }[] = [];

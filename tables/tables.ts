@@ -280,23 +280,26 @@ export class Tables implements Disposable {
       table: this.#find(name),
       priority: checkNumber(`${where}: the priority for table ${show(name)}`, priority, 0),
     }));
-    const [first] = places;
-    if (first === undefined) {
+    if (places.length === 0) {
       throw new TypeError(`${where} needs a priority for at least one table`);
     }
-    const columns = columnsOf(where, data, "step", first.table.known);
-    for (const { table } of places) table.known.check(where, columns);
+    const columns = columnsOf(where, data, "step", places.map(({ table }) => table.known));
+    const orders = places.map(({ table }) => {
+      const ordered = table.known.inOrder(where, columns);
+      table.known.check(where, ordered);
+      return ordered.map((column) => columns.indexOf(column));
+    });
     const chunk = keys.next();
-    const items = places.map(({ table, priority }) => ({
+    const items = places.map(({ table, priority }, k) => ({
       table: table.number,
       key: keys.next(),
       priority,
       removerPriority: own?.[table.name],
-      columns: table.known.inOrder(columns).map((column) => ({
+      columns: (orders[k] ?? []).map((index) => ({
         chunk,
         offset: 0,
         length: 1,
-        index: columns.indexOf(column),
+        index,
         isSqueezed: false,
       })),
     }));

@@ -50,8 +50,6 @@ async function readDocs(folder: string, { exports }: Manifest): Promise<Docs> {
   const root = pathToFileURL(`${await Deno.realPath(folder)}/`).href;
   const places = new Map<string, (readonly [number, number])[]>();
   const text = JSON.stringify(JSON.parse(stdout.replaceAll(root, "")), (key, value) => {
-    // Where a second entry point exports the same, it refers to the first one's place.
-    if (key === "target") return value.filename;
     if (key !== "location") return value;
     const { filename, line, col } = value;
     const found = places.get(filename) ?? [];

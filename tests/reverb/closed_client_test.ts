@@ -35,6 +35,11 @@ Deno.test("a client that is closed before its writers says that their items may 
     writer.append({ x: k });
     await writer.createItem("t", 1, { x: writer.history.x.slice(-1) });
   }
+  const other = await ReverbClient.connect(site.server.address);
+  const waiting = other.trajectoryWriter<{ x: number }>({ numKeepAliveRefs: 9, chunkLength: 9 });
+  waiting.append({ x: 1 });
+  await waiting.createItem("t", 1, { x: waiting.history.x.slice(-1) });
+  await other[Symbol.asyncDispose](); // what ends a program may be an error of its own
   const error = await assertRejects(() => client.close(), ReverbError, "3 items");
   assertEquals(error.code, "cancelled");
   await client.close();

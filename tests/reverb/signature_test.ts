@@ -98,9 +98,21 @@ for (
       { namedTuple: "Step", fields: { a: { dtype: "int8", shape: [] } } },
       "signature.fields must be an array of [name, column]",
     ],
+    ...["in", "_x", "0", ""].map((name) =>
+      [
+        `a tuple's field ${JSON.stringify(name)}`,
+        { namedTuple: "S", fields: [[name, { dtype: "int8", shape: [] }]] },
+        "signature.fields[0] must be a name that a namedtuple in Python can have",
+      ] as const
+    ),
+    [
+      "a tuple whose class has no name",
+      { namedTuple: "a b", fields: [] },
+      "signature.namedTuple must be a name that a namedtuple in Python can have",
+    ],
     [
       "a tuple's field twice",
-      { namedTuple: "S", fields: [["a", { dtype: "int8", shape: [] }], ["a", []]] },
+      { namedTuple: "_S", fields: [["a", { dtype: "int8", shape: [] }], ["a", []]] },
       "signature.fields[1] must be [name, column] with a name of its own",
     ],
     ["a wrong leaf", { a: { b: null } }, "signature.a.b must be"],

@@ -126,13 +126,15 @@ Deno.test("a relative path begins where the user of `deno task` stands, or else 
   await Deno.mkdir(join(folder, "mine"));
   await Deno.writeTextFile(join(folder, "mine", "tables.json"), '{ "tables": 1 }');
   await Deno.writeTextFile(join(folder, "tables.json"), '{ "tables": 2 }');
+  const INIT_CWD = join(folder, "mine");
   for (
-    const [INIT_CWD, words] of [
-      [join(folder, "mine"), "tables must be an object, got 1"],
-      ["", "tables must be an object, got 2"],
+    const [cwd, words] of [
+      // `deno task serve` runs in the repository.
+      [inRepository(), "tables must be an object, got 1"],
+      [folder, "tables must be an object, got 2"],
     ] as const
   ) {
-    const child = programFrom({ cwd: folder, env: { INIT_CWD } }, "--config=tables.json");
+    const child = programFrom({ cwd, env: { INIT_CWD } }, "--config=tables.json");
     const text = new TextDecoder().decode((await child.output()).stderr);
     assertEquals(text, `serve: ${words}\n`);
   }

@@ -487,6 +487,49 @@ onBoth(
   },
 );
 
+onBoth(
+  "an item for several tables has each table's order, whichever is named first",
+  async (create) => {
+    const spec = { dtype: "float32", shape: [1] };
+    const signature = { namedTuple: "S", fields: [["b", spec], ["a", spec]] } as const;
+    for (const order of [["nt", "plain"], ["plain", "nt"]]) {
+      using tables = await create({
+        tables: { nt: { maxSize: 9, signature }, plain: { maxSize: 9 } },
+      });
+      await tables.insert({ a: 1, b: 2 }, Object.fromEntries(order.map((name) => [name, 1])));
+      for (const name of order) {
+        const { data } = await tables.table<{ a: number; b: number }>(name).sample(1);
+        assertEquals([...data.a.data, ...data.b.data], [1, 2]);
+        assertEquals(data.a.dtype, "float32");
+      }
+      await tables.table("plain").insert({ a: Float32Array.of(3).at(0) ?? 0, b: 4 });
+    }
+  },
+);
+
+onBoth("with a signature, data without names goes by place", async (create) => {
+  const spec = { dtype: "float32", shape: [1] };
+  using tables = await create({
+    tables: {
+      named: { maxSize: 9, signature: { a: spec, b: spec } },
+      placed: { maxSize: 9, signature: [spec, spec] },
+      one: { maxSize: 9, signature: spec },
+      mixed: { maxSize: 9, signature: [{ x: spec, y: spec }, spec] },
+    },
+  });
+  await tables.table("named").insert([1, 2]);
+  await tables.table("placed").insert({ a: 1, b: 2 });
+  await tables.table("one").insert({ a: 1 });
+  for (const wrong of [[{ x: 1, z: 2 }, 3], { x: 1, y: 2, z: 3 }]) {
+    await assertRejects(() => tables.table("mixed").insert(wrong), TypeError, "have the columns");
+    const writer = tables.writer({ maxSequenceLength: 1 });
+    writer.append(wrong);
+    await assertRejects(() => writer.createItem("mixed", 1, 1), TypeError, "have 3 columns (0/x,");
+    await writer.close();
+  }
+  await tables.table("mixed").insert([{ y: 1, x: 2 }, 3]);
+});
+
 onBoth("without a signature, items that are inserted here are like the first", async (create) => {
   using tables = await create({ tables: { t: { maxSize: 9 } } });
   const table = tables.table("t");

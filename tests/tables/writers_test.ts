@@ -49,6 +49,24 @@ onBoth("a writer's items are in their table once createItem resolves", async (cr
   await writer.close();
 });
 
+onBoth("a flush that waits ends where the tables are disposed", async (create) => {
+  const tables = await create({ tables: { t: Table.queue(1) } });
+  const writer = tables.writer({ maxSequenceLength: 1 });
+  for (let k = 0; k < 2; k++) {
+    writer.append([k]);
+    await writer.createItem("t", 1, 1);
+  }
+  const flushed = assertRejects(() => writer.flush(), ReverbError, "disposed");
+  tables[Symbol.dispose]();
+  await flushed;
+});
+
+onBoth("writers of tables refuse misspelt options", async (create) => {
+  using tables = await create({ tables: { t: once } });
+  const options = { numKeepAliveRefs: 1, chunkLenght: 1 };
+  assertThrows(() => tables.trajectoryWriter(options), TypeError, "chunkLenght");
+});
+
 onBoth("a writer waits for the rate limiter", async (create) => {
   using tables = await create({ tables: { q: Table.queue(2) } });
   const queue = tables.table("q");

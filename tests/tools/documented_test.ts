@@ -66,8 +66,7 @@ function isTypeKey({ def }: Declaration): boolean {
 /** What a declaration lacks; nothing where it has all. */
 function faultOf(name: string, declaration: Declaration, targets: Map<string, string[]>): string[] {
   const { kind, jsDoc } = declaration;
-  // Another entry point has it, too, with its words.
-  if (kind === "reference" || examplesOf(jsDoc).length > 0) return [];
+  if (examplesOf(jsDoc).length > 0) return [];
   const isValue = ["class", "function", "variable"].includes(kind) && !isTypeKey(declaration);
   if (isValue) return [`${name}: no example`];
   const links = [...(jsDoc?.doc ?? "").matchAll(/\{@linkcode ([\w.]+)/g)].map(([, to]) => to ?? "");
