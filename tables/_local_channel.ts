@@ -28,6 +28,34 @@ function asReverbError(error: unknown): ReverbError {
   return new ReverbError(code ?? "internal", text, { cause: error });
 }
 
+/**
+ * What writers are about to send: at the next turn, or before a call looks at the tables. So the items of a turn go in one message, and a loop that
+ * only awaits `createItem` still sees them.
+ */
+export class Outbox {
+  #sends: (() => void)[] = [];
+  #isPlanned = false;
+
+  /** Sends it soon. */
+  readonly add = (send: () => void): void => {
+    this.#sends.push(send);
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    setTimeout(() => {
+      this.#isPlanned = false;
+      this.empty();
+    }, 0);
+  };
+
+  /** Sends all now. */
+  empty(): void {
+    if (this.#sends.length === 0) return;
+    const sends = this.#sends;
+    this.#sends = [];
+    for (const send of sends) send();
+  }
+}
+
 /** What stands for a connection to a server. */
 export class LocalChannel implements Pick<Channel, "open" | "isClosed"> {
   readonly #low: LowTables;

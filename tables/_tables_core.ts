@@ -10,6 +10,7 @@ import type { TensorCodec } from "../wire/tensor_codec.ts";
 import type { Inserting } from "./_inserting.ts";
 import type { KnownColumns } from "./_item_data.ts";
 import type { Sampling } from "./_sampling.ts";
+import type { Outbox } from "./_local_channel.ts";
 import type { LowTables } from "./low.ts";
 import type { FilledTableOptions } from "./table_options.ts";
 
@@ -21,6 +22,8 @@ export interface TablesCore {
   /** Where the keys of chunks, items and episodes come from. */
   readonly keys: KeySource;
   readonly inserting: Inserting;
+  /** What writers are about to send. */
+  readonly outbox: Outbox;
 }
 
 /** The parts of one table. */

@@ -143,12 +143,12 @@ export interface TableInfo {
  * ```
  */
 export class Table<D = StepData> {
-  readonly #core: TablesCore;
+  readonly #shared: TablesCore;
   readonly #table: TableCore;
 
   /** Made by {@linkcode Tables}. */
   constructor(core: TablesCore, table: TableCore) {
-    this.#core = core;
+    this.#shared = core;
     this.#table = table;
   }
 
@@ -602,6 +602,12 @@ export class Table<D = StepData> {
     checkGoesOn(where, limiter, this.#table.options);
     this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));
     this.#table.options = { ...this.#table.options, limiter };
+  }
+
+  /** What the tables share, with the items of writers so far. */
+  get #core(): TablesCore {
+    this.#shared.outbox.empty();
+    return this.#shared;
   }
 
   #info(index: number): number {

@@ -49,7 +49,7 @@ import { TensorCodec } from "../wire/tensor_codec.ts";
 import { chunkOf } from "./_chunks.ts";
 import { Inserting, type Insertion } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
-import { LocalChannel } from "./_local_channel.ts";
+import { LocalChannel, Outbox } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
 import { type CheckpointMark, type LoadedTables, readTables, writeTables } from "./_saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
@@ -146,12 +146,12 @@ export let replaceContents: (
  * ```
  */
 export class Tables implements Disposable {
-  readonly #core: TablesCore;
+  readonly #shared: TablesCore;
   readonly #tables = new Map<string, TableCore>();
   #isDisposed = false;
 
   private constructor(core: TablesCore, tables: readonly TableCore[]) {
-    this.#core = core;
+    this.#shared = core;
     for (const table of tables) this.#tables.set(table.name, table);
   }
 
@@ -211,6 +211,7 @@ export class Tables implements Disposable {
       decoder: new SampleDecoder(kernel),
       keys: new KeySource(),
       inserting: new Inserting(low),
+      outbox: new Outbox(),
     };
     return new Tables(
       core,
@@ -351,16 +352,21 @@ export class Tables implements Disposable {
     return newStructuredWriter(this.#door(), configs, options);
   }
 
+  /** What the tables share, with the items of writers so far. */
+  get #core(): TablesCore {
+    this.#shared.outbox.empty();
+    return this.#shared;
+  }
+
   #door(): WriterDoor {
-    const { low, codec } = this.#core;
+    const { low, codec, outbox } = this.#core;
     const signatures = new Map(
       [...this.#tables].map(([name, { options }]) => [
         name,
         options.signature && flatSignature(options.signature),
       ]),
     );
-    // In the same turn: a loop that only awaits `createItem` has no other, and a message costs next to nothing here.
-    const stream = new ItemStream(new LocalChannel(low), queueMicrotask);
+    const stream = new ItemStream(new LocalChannel(low), outbox.add);
     return { stream, codec, signatures };
   }
 
