@@ -11,7 +11,7 @@ import { type Kernel, openKernel } from "../ffi/library.ts";
 import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { MessageWriter } from "./_bytes.ts";
-import { Channel, waitFor } from "./_channel.ts";
+import { Channel } from "./_channel.ts";
 import {
   checkPriority,
   checkRemoverPriorities,
@@ -34,6 +34,7 @@ import {
   ServerInfoResponseSchema,
 } from "./messages/reverb_pb.ts";
 import type { Config } from "./patterns.ts";
+import { findServer } from "./_find_server.ts";
 import { decodeSamples, type SampleBatch } from "./samples.ts";
 import {
   checkBatches,
@@ -87,9 +88,6 @@ const NOTHING = new Uint8Array();
 const CONNECT_MS = 10_000;
 /** How long an error waits for the names of the tables. */
 const EXPLAIN_MS = 1000;
-/** The first pause between two tries to connect, and the longest. Each is twice as long as the one before, or half the time that is left. */
-const FIRST_PAUSE_MS = 20;
-const LAST_PAUSE_MS = 500;
 
 /**
  * A client of a server that speaks Reverb's protocol: DeepMind's own, or one of this library.
@@ -178,39 +176,12 @@ export class ReverbClient {
       await openKernel(kernel),
     );
     try {
-      await client.#findServer(where, timeoutMs, signal);
+      await findServer(where, client, timeoutMs, signal);
     } catch (error) {
       await client.close();
       throw error;
     }
     return client;
-  }
-
-  /** Asks for the tables until a server answers. */
-  async #findServer(where: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    const start = performance.now();
-    const left = (): number => timeoutMs - (performance.now() - start);
-    let lost: ReverbError | undefined;
-    let pauseMs = FIRST_PAUSE_MS;
-    for (let tries = 1;; tries++) {
-      const tryMs = Math.max(left(), 0);
-      try {
-        await this.serverInfo({ timeoutMs: tryMs, ...(signal === undefined ? {} : { signal }) });
-        return;
-      } catch (error) {
-        if (!(error instanceof ReverbError)) throw error;
-        const isLate = error.code === "deadline-exceeded";
-        if (!isLate && error.code !== "unavailable") throw error;
-        if (!isLate) lost = error;
-        // A short try says nothing of the server.
-        else if (tryMs > LAST_PAUSE_MS) lost = undefined;
-        if (isLate || left() <= FIRST_PAUSE_MS) {
-          throw unreached(where, this.address, timeoutMs, tries, lost);
-        }
-      }
-      await delay(Math.min(pauseMs, left() / 2), signal);
-      pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS);
-    }
   }
 
   /** The address as `host:port`. */
@@ -491,29 +462,4 @@ export class ReverbClient {
     await Promise.all(this.#inserters.splice(0).map((stream) => stream.close()));
     this.#channel.close();
   }
-}
-
-/** The error where no server answered in time; `lost` is that of the last try, if it failed by itself. */
-function unreached(
-  where: string,
-  address: string,
-  timeoutMs: number,
-  tries: number,
-  lost: ReverbError | undefined,
-): ReverbError {
-  if (lost === undefined) {
-    const words =
-      `${where} took longer than ${timeoutMs} ms: ${address} neither answers nor refuses`;
-    return new ReverbError("deadline-exceeded", words);
-  }
-  const times = tries === 1 ? "once" : `${tries} times`;
-  const words = `${where} tried ${times} within ${timeoutMs} ms; ${lost.message}`;
-  return new ReverbError("unavailable", words, { cause: lost });
-}
-
-function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return waitFor<void>("", { signal }, (resolve) => {
-    const timer = setTimeout(resolve, ms);
-    return () => clearTimeout(timer);
-  });
 }

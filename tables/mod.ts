@@ -5,7 +5,8 @@
  * @module
  */
 
-export { type InsertIntoOptions, Tables, type TablesInfo, type TablesOptions } from "./tables.ts";
+export { Tables } from "./tables.ts";
+export type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_options.ts";
 export {
   type InsertManyOptions,
   type InsertOptions,

@@ -19,7 +19,8 @@ import { CHUNK, ITEM, Pieces } from "./reverb_checkpoint/pieces.ts";
 import { RecordSplitter } from "./reverb_checkpoint/records.ts";
 import { readTableRecord, type TableRecord } from "./reverb_checkpoint/table_record.ts";
 import { TABLE_SIZE_MAX, type TableOptions } from "./table_options.ts";
-import { lowOf, replaceContents, restoreTables, Tables, type TablesOptions } from "./tables.ts";
+import { lowOf, replaceContents, restoreTables, Tables } from "./tables.ts";
+import type { TablesOptions } from "./tables_options.ts";
 
 /** What a checkpoint may unpack to, where nothing else is said: 16 GiB. */
 const BYTES_MAX = 2 ** 34;
