@@ -124,6 +124,8 @@ Status createPickSelector(uint32_t kind, const double* options, uint32_t optionC
   return fail(Status::argument, 2, kind);
 }
 
+bool drawsInEpochs(uint32_t kind) { return kind == EXRP_SELECTOR_WITHOUT_REPLACEMENT; }
+
 Status createEvictionPolicy(uint32_t kind, uint32_t option, Random random, uint32_t countMax,
                             std::unique_ptr<EvictionPolicy>* made) {
   for (const EvictionRule& rule : evictionRules) {

@@ -267,7 +267,7 @@ export interface Config {
 /**
  * A pattern for a {@linkcode StructuredWriter}.
  *
- * @throws {TypeError} If something is no part of a column.
+ * @throws {TypeError} If something is no part of a column, or a priority is not {@linkcode constantPriority} or {@linkcode tdError}.
  * @throws {RangeError} If a part does not begin before it ends, or reaches beyond the newest step.
  *
  * @example
@@ -309,6 +309,10 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
     paths.push(path);
   });
   if (nodes.length === 0) throw new TypeError(`${where}: the pattern has no column`);
+  checkPatternPriority(`${where}: priority`, priority);
+  if (removerPriority !== undefined) {
+    checkPatternPriority(`${where}: removerPriority`, removerPriority);
+  }
   for (const each of [priority, removerPriority]) {
     if (each?.kind !== "tdError" || nodes.some(({ path }) => samePath(path, each.path))) continue;
     throw new TypeError(
@@ -318,6 +322,12 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
   const length = Math.max(...nodes.map(({ start }) => -start));
   const config = { table, nodes, paths, conditions: [...conditions], priority, length };
   return removerPriority === undefined ? config : { ...config, removerPriority };
+}
+
+/** Throws unless it says how a priority is made. */
+function checkPatternPriority(where: string, priority: PatternPriority): void {
+  if (priority?.kind === "constant" || priority?.kind === "tdError") return;
+  throw new TypeError(`${where} must be constantPriority() or tdError(), got ${show(priority)}`);
 }
 
 const REFERENCE = Symbol("reference");

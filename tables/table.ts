@@ -482,11 +482,10 @@ export class Table<D = StepData> {
       writer.begin(2);
       writer.key(1, keyAt(where, keys, k));
       writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
-      const own = removerPriorities?.[k];
-      if (own !== undefined) {
+      if (removerPriorities !== undefined) {
         writer.double(
           REMOVER_PRIORITY_FIELD,
-          checkPriority(`${where}: removerPriorities[${k}]`, own),
+          checkPriority(`${where}: removerPriorities[${k}]`, removerPriorities[k]),
         );
       }
       writer.end();

@@ -6,7 +6,7 @@
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkLimiter, type LimitedTable, standsStillAfter } from "../pace/limiter.ts";
+import { checkLimiter, type LimitedTable, standsStillAfter, wideEnough } from "../pace/limiter.ts";
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue as queuePace } from "../pace/queue.ts";
@@ -138,11 +138,14 @@ export function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTabl
   if (still === undefined) return;
   const { ratio, differenceMin, differenceMax } = limiter.numbers;
   const count = (what: string, many: number): string => `${many} ${what}${many === 1 ? "" : "s"}`;
-  throw new RangeError(
-    `${where}: ${limiter} stands still for ever after ${count("insert", still.inserts)} and ${
+  const found = still === "unknown"
+    ? "may stand still for ever after many calls, where"
+    : `stands still for ever after ${count("insert", still.inserts)} and ${
       count("sample", still.samples)
-    }, as neither one more insert nor one more sample keeps inserts × ${ratio} - samples from ${differenceMin} to ${differenceMax}; make error at least ${
-      1 + ratio
+    }, as`;
+  throw new RangeError(
+    `${where}: ${limiter} ${found} neither one more insert nor one more sample keeps inserts × ${ratio} - samples from ${differenceMin} to ${differenceMax}; make error at least ${
+      wideEnough(limiter.numbers, table)
     } wide`,
   );
 }

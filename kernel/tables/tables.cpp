@@ -39,8 +39,9 @@ Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t count
   if (!isWholeNumber(head[0], 0, UINT32_MAX)) return fail(Status::argument, 1, head[0]);
   if (!isWholeNumber(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
   const auto count = static_cast<uint32_t>(head[1]);
-  if (isSampler && head[0] == EXRP_SELECTOR_WITHOUT_REPLACEMENT && count == 0) return EpochSelector::make(random, countMax, made);
-  return createPickSelector(static_cast<uint32_t>(head[0]), from.take(count), count, random, countMax, made);
+  const auto kind = static_cast<uint32_t>(head[0]);
+  if (isSampler && count == 0 && drawsInEpochs(kind)) return EpochSelector::make(random, countMax, made);
+  return createPickSelector(kind, from.take(count), count, random, countMax, made);
 }
 
 }  // namespace

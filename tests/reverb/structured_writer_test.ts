@@ -156,6 +156,14 @@ Deno.test("patterns that can't be are refused", async () => {
     [() => config({ pattern: () => 3 as never }), "must be a part of a column"],
     [() => config({ table: "" }), "name of a table"],
     [() => config({ priority: tdError<Step>(0.5, (step) => step.b) }), "no part of b"],
+    [
+      () => config({ priority: 5 as never }),
+      "createConfig(): priority must be constantPriority() or tdError(), got 5",
+    ],
+    [
+      () => config({ removerPriority: 5 as never }),
+      "createConfig(): removerPriority must be constantPriority() or tdError(), got 5",
+    ],
     [() => Condition.stepIndex().mod(2).ge(1), "eq() and ne() only"],
     [() => Condition.stepIndex().mod(0), "mod()"],
     [() => newStructuredWriter(doorTo(new FakeChannel()), [], {}), "at least one config"],

@@ -256,6 +256,12 @@ onBoth(
         'the remover\'s priority for table "a"',
       );
     }
+    const none = { removerPriorities: [undefined as unknown as number] };
+    assertThrows(
+      () => a.setPriorities([keys[0] ?? 0n], [1], none),
+      TypeError,
+      "setPriorities(): removerPriorities[0] must be a number, got undefined",
+    );
     await assertRejects(
       () => a.insert(Float64Array.of(1, 2), { priorities: [1, 1], removerPriorities: [1] }),
       RangeError,
