@@ -125,6 +125,13 @@ class PickSelector {
   virtual void saveHeader(uint8_t* bytes) const = 0;
   virtual void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const = 0;
   virtual Status loadHeader(const uint8_t* bytes) = 0;
+  /// Loads a header of `size` bytes that a snapshot has in place of headerBytes(), because an earlier rule of the same number wrote it. The
+  /// items of such a snapshot have no bytes, and loadItems() is not called. Status::dataCorrupt where there was no such rule.
+  virtual Status loadEarlierHeader(const uint8_t* bytes, size_t size) {
+    (void)bytes;
+    (void)size;
+    return Status::dataCorrupt;
+  }
   /// Items arrive in order of index, in pieces of any size. A value that can't be is Status::dataCorrupt.
   virtual Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) = 0;
   /// Called after the last item: builds what is derived, checks what only the whole shows.

@@ -111,6 +111,13 @@ class EpochSelector final : public PickSelector {
     beginBatch();
     return Status::ok;
   }
+  /// Tables without epochs saved the random state alone: a new epoch begins.
+  Status loadEarlierHeader(const uint8_t* bytes, size_t size) override {
+    if (size != Random::stateBytes || !random_.load(bytes)) return Status::dataCorrupt;
+    left_ = count_;
+    beginBatch();
+    return Status::ok;
+  }
   Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
     if (first > count_ || count > count_ - first) return Status::dataCorrupt;
     if (count > 0) std::memcpy(&placeOf_[first], bytes, size_t{4} * count);

@@ -337,6 +337,38 @@ void damagedPiecesAreRefusedOrGiveATableThatHolds(uint64_t seed, int rounds) {
   });
 }
 
+/// Before there were epochs, the sampler without replacement saved as much as the uniform one does.
+void aSamplerFromBeforeEpochsBeginsOne() {
+  const auto ruleOf = [](double kind) {
+    const double numbers[] = {kind, 0};
+    return Message(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  };
+  const auto configOf = [](double kind) {
+    std::vector<double> made = {11, 1};
+    addTable(made, 40, minSize(1), {kind}, fifo);
+    return made;
+  };
+  TablesUnderTest first(configOf(EXRP_SELECTOR_UNIFORM), {"a"});
+  Insert insert;
+  for (uint64_t key = 1; key <= 20; ++key) {
+    insert.chunks.push_back(chunkOf(key, 0, 10));
+    insert.items.push_back({key, "a", 1, {key, key}});
+  }
+  CHECK_EQUAL(first.feed(first.inserter(), insert, 1000.0), EXRP_STATUS_OK);
+  Message snapshot;
+  for (const Message& piece : save(first, 4096)) snapshot += piece;
+  const size_t at = snapshot.find(ruleOf(EXRP_SELECTOR_UNIFORM));
+  CHECK(at != Message::npos);
+  if (at == Message::npos) return;
+  snapshot.replace(at, 2 * sizeof(double), ruleOf(EXRP_SELECTOR_WITHOUT_REPLACEMENT));
+  TablesUnderTest second(configOf(EXRP_SELECTOR_WITHOUT_REPLACEMENT), {"a"});
+  CHECK_EQUAL(load(second, {snapshot}), EXRP_STATUS_OK);
+  CHECK_EQUAL(second.check(), 0);
+  std::vector<bool> isDrawn(21);
+  for (const Sample& sample : second.sample(second.sampler(0), 20)) isDrawn[static_cast<size_t>(sample.key)] = true;
+  CHECK_EQUAL(std::count(isDrawn.begin(), isDrawn.end(), true), 20);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -350,6 +382,7 @@ int main(int argc, char** argv) {
   otherTablesAreRefused();
   tablesAreFoundByTheirNames();
   slicesBeyondTheirChunksAreRefused();
+  aSamplerFromBeforeEpochsBeginsOne();
   damagedPiecesAreRefusedOrGiveATableThatHolds(seed, rounds);
   CHECK_EQUAL(exrp_tables_count(), 0u);
   return checkResult("tables/saving");
