@@ -176,6 +176,9 @@ onBoth(
     const words =
       "stands still for ever after 5 inserts and 1 sample, as neither one more insert nor one more sample keeps inserts × 2 - samples from 9 to 10.5; make error at least 3 wide";
     assertThrows(() => table.setLimiter(still), RangeError, words);
+    const tiny = samplesPerInsert(5e-324, { minSize: 1, error: [5, 5] });
+    const mayStand = "may stand still for ever after many calls, where neither";
+    assertThrows(() => table.setLimiter(tiny), RangeError, mayStand);
     assertEquals(table.options.limiter, narrow);
     const options = { t: { maxSize: 20, limiter: still } };
     await assertRejects(
