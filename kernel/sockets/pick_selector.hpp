@@ -14,6 +14,7 @@
 //   4. save*() and load*() carry everything that decides the future, the random state included.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernel/base/random.hpp"
