@@ -14,9 +14,9 @@ import {
   showPath,
   showPaths,
 } from "../reverb/_path.ts";
-import { fitsShape, showShape } from "../reverb/_check_item.ts";
+import { fitsShape, showShape, type SignedColumn } from "../reverb/_check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
-import { mapSignature, type Signature, type TensorSpec } from "../reverb/signature.ts";
+import { mapSignature, type Signature } from "../reverb/signature.ts";
 import type { Nest, StepData } from "../reverb/structure.ts";
 import {
   isLeaf,
@@ -196,11 +196,6 @@ export interface KnownColumn {
   readonly isSqueezed: boolean;
 }
 
-/** A column of a signature. */
-interface SignedColumn extends AtPath {
-  readonly spec: TensorSpec;
-}
-
 /**
  * What the columns of a table's items must be: what its signature says, or else what the first item was that this program inserted.
  * Clients of a server may write other items.
@@ -214,13 +209,13 @@ export class KnownColumns {
   constructor(signature: Signature | undefined) {
     if (signature === undefined) return;
     const columns: SignedColumn[] = [];
-    this.nest = mapSignature(signature, (spec, path) => columns.push({ path, spec }) - 1);
+    this.nest = mapSignature(signature, (spec, path) => columns.push({ ...spec, path }) - 1);
     this.#signature = columns;
   }
 
   /** The dtype that plain numbers take in a column. */
   dtypeOf(column: number): DTypeInfo | undefined {
-    const name = this.#signature?.[column]?.spec.dtype;
+    const name = this.#signature?.[column]?.dtype;
     return name === undefined ? this.#first?.[column]?.spec.dtype : dtypeOfName(name);
   }
 
@@ -314,12 +309,11 @@ function checkAlike(
 
 function checkSigned(
   where: string,
-  signed: SignedColumn | undefined,
+  wanted: SignedColumn | undefined,
   { path, spec, rows, isSqueezed }: ColumnData,
   rowsOfItem: number | undefined,
 ): void {
-  if (signed === undefined) return;
-  const wanted = signed.spec;
+  if (wanted === undefined) return;
   const shape = isSqueezed ? spec.shape : [rowsOfItem ?? rows, ...spec.shape];
   if (wanted.dtype === spec.dtype.name && fitsShape(wanted.shape, shape)) return;
   throw new TypeError(
