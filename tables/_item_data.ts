@@ -156,10 +156,10 @@ function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "st
 export type ColumnNest = Nest<number>;
 
 /** The places of the columns of some data. */
-export function nestOf(data: unknown, isOneLeaf: (value: unknown) => boolean): ColumnNest {
+function nestOf(data: unknown): ColumnNest {
   let count = 0;
   const visit = (part: unknown): ColumnNest => {
-    if (isOneLeaf(part)) return count++;
+    if (isLeaf(part)) return count++;
     if (Array.isArray(part)) return part.map(visit);
     const keys = Object.keys(part as object).sort();
     return Object.fromEntries(
@@ -254,7 +254,7 @@ export class KnownColumns {
       bytes: undefined,
       strings: undefined,
     }));
-    this.nest ??= nestOf(data, isLeaf);
+    this.nest ??= nestOf(data);
   }
 
   /** What is known of the first item, to be saved; undefined if nothing is. */
