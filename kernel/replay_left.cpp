@@ -63,6 +63,7 @@ void Replay::endAtLastState(uint32_t episode) {
   bytes_.lastRecordRemoved(first, entry.count);
   --entry.count;
   --recordCount_;
+  released_.shortened(episode, entry.count);
   entry.state = EXRP_EPISODE_TRUNCATED;
   bytes_.finalStateAdded();
   nextStates_.release(episode);

@@ -53,6 +53,10 @@ class ReleasedRecords {
     if (first < until_[episode]) heap_.set(episode, birth);
     else remove(episode);
   }
+  /// The episode lost its newest record, and has `count` now, at least one of which it holds.
+  void shortened(uint32_t episode, uint32_t count) {
+    if (inUse_ && until_[episode] > count) until_[episode] = count;
+  }
   /// The episode goes, or holds no record.
   void remove(uint32_t episode) {
     if (!inUse_) return;

@@ -292,6 +292,8 @@ void ends() {
       CHECK_EQUAL(exrp_episode_create(id, &handles[at]), 0);
       if (counts[at] > 0) CHECK_EQUAL(Steps(id, counts[at]).record(id, &handles[at], 1, at, 0, 0, random), 0);
     }
+    // Also the record that goes at the end is released.
+    CHECK_EQUAL(exrp_records_release(id, handles[1], 17), 0);
   });
   other.join();
   CHECK_EQUAL(broken(replay), 0);

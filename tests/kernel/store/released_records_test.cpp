@@ -37,6 +37,12 @@ int main() {
   released.trimmed(3, 1, 5);  // of an episode without a released record
   CHECK_EQUAL(released.count(), 1u);
   CHECK_EQUAL(released.check(), 0);
+  released.shortened(2, 10);  // the record that went was not released
+  CHECK_EQUAL(released.until(2), 10u);
+  released.shortened(2, 9);
+  CHECK_EQUAL(released.until(2), 9u);
+  released.shortened(3, 4);
+  CHECK_EQUAL(released.until(3), 0u);
   released.remove(2);
   CHECK_EQUAL(released.first(), episodeNone);
   return test::checkResult("released_records");
