@@ -75,10 +75,10 @@ export class RowWriter {
    *
    * @throws {TypeError} If the step has other columns than the first one. Nothing was appended then.
    */
-  append(data: StepData): void {
+  append(where: string, data: StepData): void {
     this.#door.stream.check();
-    const leaves = flatten("append()", data);
-    this.#check("append()", leaves);
+    const leaves = flatten(where, data);
+    this.#check(where, leaves);
     this.#add(leaves.map(({ leaf }) => leaf));
   }
 

@@ -244,7 +244,7 @@ export class ReverbClient {
     const stream = this.#inserters.pop() ?? new ItemStream(this.#channel);
     try {
       const writer = new RowWriter(this.#door(stream), { maxSequenceLength: 1 });
-      writer.append(data);
+      writer.append("insert()", data);
       for (const [table] of tables) writer.check("insert()", table, 1);
       for (const [table, priority] of tables) {
         writer.create("insert()", table, 1, priority, own?.[table]);

@@ -64,7 +64,7 @@ export class Writer {
    * @throws {TypeError} If the step has other columns than the first one. Nothing was appended then.
    */
   append(data: StepData): void {
-    this.#rows.append(data);
+    this.#rows.append("append()", data);
   }
 
   /**

@@ -22,7 +22,7 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import { checkGoesOn, checkRoom, type TableOptions } from "../tables/table_options.ts";
+import { checkLimiterFor, LIMITS_MAX, type TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -187,7 +187,7 @@ function readLimit(
   name: "maxBytes" | "maxTimesSampled",
   value: unknown = 0,
 ): Partial<TableOptions> {
-  const limit = checkInteger(`${where}.${name}`, value, 0, 2 ** 53 - 1);
+  const limit = checkInteger(`${where}.${name}`, value, 0, LIMITS_MAX[name]);
   return limit === 0 ? {} : { [name]: limit };
 }
 
@@ -213,8 +213,7 @@ function readTable(where: string, value: unknown): TableOptions {
   const maxSize = checkInteger(`${where}.maxSize`, table["maxSize"], 1, 2 ** 28);
   const limiter = readLimiter(`${where}.limiter`, table["limiter"] ?? { minSize: 1 });
   const maxTimesSampled = readLimit(where, "maxTimesSampled", table["maxTimesSampled"]);
-  checkRoom(`${where}.limiter`, limiter, maxSize);
-  checkGoesOn(`${where}.limiter`, limiter, { maxSize, ...maxTimesSampled });
+  checkLimiterFor(`${where}.limiter`, limiter, { maxSize, ...maxTimesSampled });
   return {
     sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
     remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),

@@ -6,7 +6,7 @@
 import { limiterOf } from "../pace/limiter.ts";
 import type { PaceNumbers } from "../pace/pace_rule.ts";
 import type { SetLimiterRequest } from "../reverb/messages/limiter_pb.ts";
-import { checkRoom } from "../tables/table_options.ts";
+import { checkLimiterFor } from "../tables/table_options.ts";
 import type { Tables } from "../tables/tables.ts";
 import { CallError } from "./calls/method_call.ts";
 import { Status } from "./grpc/status.ts";
@@ -22,7 +22,7 @@ export function setLimiter(tables: Tables, request: SetLimiterRequest): void {
   const where = `SetLimiter: the limiter of table ${JSON.stringify(request.table)}`;
   try {
     const limiter = limiterOf(numbersOf(where, request));
-    checkRoom(where, limiter, table.options.maxSize);
+    checkLimiterFor(where, limiter, table.options);
     table.setLimiter(limiter);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

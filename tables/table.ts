@@ -35,7 +35,7 @@ import type { TableCore, TablesCore } from "./_tables_core.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
-  checkGoesOn,
+  checkLimiterFor,
   type FilledTableOptions,
   lowLimiter,
   onceFrom,
@@ -580,7 +580,8 @@ export class Table<D = StepData> {
    * Gives the table another rate limiter from now on. Counts stay, and what waits and is now allowed goes on.
    *
    * @throws {TypeError} If it is none.
-   * @throws {RangeError} If its band is so narrow that inserts and samples would stand still for ever.
+   * @throws {RangeError} If it waits for more items than the table may hold, if its band is so narrow that inserts and samples would stand still
+   *   for ever, or for a `queue()` of more items than a table may hold that gives each item once.
    * @example
    * ```ts
    * import { minSize } from "@exrp/replay";
@@ -598,7 +599,7 @@ export class Table<D = StepData> {
   setLimiter(limiter: PaceRule): void {
     const where = "setLimiter(): limiter";
     checkLimiter(where, limiter);
-    checkGoesOn(where, limiter, this.#table.options);
+    checkLimiterFor(where, limiter, this.#table.options);
     this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));
     this.#table.options = { ...this.#table.options, limiter };
   }

@@ -48,7 +48,7 @@ export interface TableOptions {
   readonly limiter?: PaceRule;
   /** The most bytes of the items' data, as it is stored; no limit by default. Data that several items share counts once. */
   readonly maxBytes?: number;
-  /** An item goes once it was sampled so often; no limit by default. */
+  /** An item goes once it was sampled so often, 1 to 2^31 - 1; no limit by default. */
   readonly maxTimesSampled?: number;
   /** The dtype and shape of each column of an item, rows first: what is inserted must fit. Clients of the server see it too. */
   readonly signature?: Signature;
@@ -85,6 +85,9 @@ const NAMES = [
   "signature",
 ];
 
+/** The largest limits: of bytes, and of samples of one item. */
+export const LIMITS_MAX = { maxBytes: Number.MAX_SAFE_INTEGER, maxTimesSampled: 2 ** 31 - 1 };
+
 /**
  * Checks the options of a table, and fills the defaults in.
  *
@@ -107,10 +110,12 @@ export function fillTableOptions(
   checkRule(`${where}: remover`, remover);
   checkLimiter(`${where}: limiter`, limiter);
   for (const name of ["maxBytes", "maxTimesSampled"] as const) {
-    if (options[name] !== undefined) checkInteger(`${where}: ${name}`, options[name], 1, 2 ** 53);
+    if (options[name] !== undefined) {
+      checkInteger(`${where}: ${name}`, options[name], 1, LIMITS_MAX[name]);
+    }
   }
   if (options.signature !== undefined) encodeSignature(`${where}: signature`, options.signature);
-  if (isNew) checkGoesOn(`${where}: limiter`, limiter, options);
+  if (isNew) checkLimiterFor(`${where}: limiter`, limiter, options);
   return { ...options, sampler, remover, limiter };
 }
 
@@ -123,17 +128,29 @@ function checkRule(where: string, rule: unknown): void {
   );
 }
 
-/** Throws where a limiter waits for more items than the table may hold. */
-export function checkRoom(where: string, limiter: PaceRule, maxSize: number): void {
-  const { minSize } = limiter.numbers;
-  if (minSize <= maxSize) return;
-  throw new RangeError(
-    `${where} waits for ${minSize} items, but the table holds at most ${maxSize} (maxSize); so nothing could ever be sampled`,
-  );
+/**
+ * Throws where a limiter is none for the table: it waits for more items than the table may hold, a queue loses items, or neither inserts nor
+ * samples could go on after a while, if nobody deletes items.
+ */
+export function checkLimiterFor(where: string, limiter: PaceRule, table: LimitedTable): void {
+  const { maxSize } = table;
+  const { minSize, differenceMax } = limiter.numbers;
+  const holds = `but the table holds at most ${maxSize} (maxSize); so`;
+  if (minSize > maxSize) {
+    throw new RangeError(
+      `${where} waits for ${minSize} items, ${holds} nothing could ever be sampled`,
+    );
+  }
+  if (limiter.name === "queue" && table.maxTimesSampled === 1 && differenceMax > maxSize) {
+    throw new RangeError(
+      `${where} lets ${differenceMax} items wait, ${holds} items would go that nobody had`,
+    );
+  }
+  checkGoesOn(where, limiter, table);
 }
 
 /** Throws where neither inserts nor samples could go on after a while, if nobody deletes items. */
-export function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): void {
+function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): void {
   const still = standsStillAfter(limiter.numbers, table);
   if (still === undefined) return;
   const { ratio, differenceMin, differenceMax } = limiter.numbers;

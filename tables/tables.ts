@@ -148,7 +148,7 @@ export class Tables implements Disposable {
    * Makes tables.
    *
    * @throws {TypeError} For an option that is unknown or of the wrong kind.
-   * @throws {RangeError} For a number out of its range, no table, or a limiter by which inserts and samples would stand still for ever.
+   * @throws {RangeError} For a number out of its range, no table, or a limiter that is none for its table, as {@linkcode Table.setLimiter} says.
    * @throws {ReplayError} `kernel-missing`, `memory` or `limit`.
    */
   static create(options: TablesOptions): Promise<Tables> {

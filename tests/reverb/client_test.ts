@@ -116,6 +116,11 @@ onBothServers("every call of ReverbClient works", [
     TypeError,
     'items of table "signed" have 2 columns (reward, state), got 3 (reward, state/0, state/1)',
   );
+  await assertRejects(
+    () => client.insert({}, { plain: 4 }),
+    TypeError,
+    "insert() needs data with at least one value",
+  );
   const signed = await client.sample("signed", 3);
   assertEquals([signed.size, [...signed.priorities], [...signed.timesSampled]], [3, [4, 4, 4], [
     1,
@@ -155,7 +160,7 @@ onBothServers("every call of ReverbClient works", [
 
 onBothServers(
   "priorities of the remover's own harm no server",
-  [plainTable("plain")],
+  [plainTable("plain", { sampler: { kind: "prioritized", exponent: 1 } })],
   async (client) => {
     await client.insert([1], { plain: 2 }, { removerPriorities: { plain: 5 } });
     await using writer = client.writer({ maxSequenceLength: 1 });

@@ -238,6 +238,11 @@ for (
       "tables.replay.limiter waits for 10 items, but the table holds at most 9 (maxSize)",
     ],
     [
+      "more samples of an item than a table counts",
+      withTable({ maxSize: 9, maxTimesSampled: 2 ** 31 }),
+      "tables.replay.maxTimesSampled must be an integer from 0 to 2147483647, got 2147483648",
+    ],
+    [
       "a queue with a sampler",
       withTable({ queue: 5, sampler: "uniform" }),
       'tables.replay has no option "sampler"',

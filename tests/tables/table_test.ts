@@ -583,6 +583,11 @@ onBoth(
       "tables.t: maxSize",
     );
     await assertRejects(
+      () => create({ tables: { t: { maxSize: 1, maxTimesSampled: 2 ** 31 } } }),
+      RangeError,
+      "tables.t: maxTimesSampled must be an integer from 1 to 2147483647, got 2147483648",
+    );
+    await assertRejects(
       () => create({ tables: { t: { maxSize: 1, limiter: 3 as never } } }),
       TypeError,
       "limiter must be minSize(), samplesPerInsert() or queue(), got 3",

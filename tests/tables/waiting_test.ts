@@ -1,6 +1,6 @@
 /** Waits of tables in process: rate limiters, timeouts, signals, and the order of those who wait. No wait spins, and none leaves anything behind. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { minSize, oldest, samplesPerInsert } from "../../mod.ts";
+import { minSize, oldest, queue as queuePace, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
@@ -197,6 +197,27 @@ onBoth(
   },
 );
 
+onBoth("a limiter that its table can't keep is refused, new or later", async (create) => {
+  const waits = "waits for 4 items, but the table holds at most 3 (maxSize); so nothing could";
+  await assertRejects(
+    () => create({ tables: { t: { maxSize: 3, limiter: minSize(4) } } }),
+    RangeError,
+    `tables.t: limiter ${waits}`,
+  );
+  using tables = await create({ tables: { t: { maxSize: 3 }, q: Table.queue(3) } });
+  const [table, line] = [tables.table("t"), tables.table("q")];
+  assertThrows(() => table.setLimiter(minSize(4)), RangeError, `setLimiter(): limiter ${waits}`);
+  assertThrows(
+    () => line.setLimiter(queuePace(10)),
+    RangeError,
+    "lets 10 items wait, but the table holds at most 3 (maxSize); so items would go that nobody had",
+  );
+  assertEquals([table.options.limiter, line.options.limiter], [minSize(1), queuePace(3)]);
+  table.setLimiter(queuePace(10)); // its items stay where they were sampled, so it is a pace
+  line.setLimiter(queuePace(2));
+  assertEquals([line.canInsert(2), line.canInsert(3)], [true, false]);
+});
+
 onBoth("a band may be open to one side", async (create) => {
   const t = { maxSize: 20, limiter: samplesPerInsert(1, { minSize: 2, error: [-3, Infinity] }) };
   using tables = await create({ tables: { t } });
@@ -271,7 +292,7 @@ onBoth(`random calls are let through as Reverb's rules say (seed ${SEED})`, asyn
     const least = 1 + random.below(5);
     const width = Math.max(1, ratio) + random.below(4);
     const plain = new PlainLimiter(ratio, least, ratio * least - width, ratio * least + width);
-    const maxSize = 1 + random.below(12);
+    const maxSize = least + random.below(12);
     const limiter = samplesPerInsert(ratio, { minSize: least, error: width });
     using tables = await create({ tables: { t: { maxSize, limiter, sampler: oldest() } } });
     const table = tables.table("t");
