@@ -116,6 +116,14 @@ export interface NewColumn extends AtPath {
   readonly spec: RowSpec;
 }
 
+/** What the columns of a table's items have in common. */
+export interface ColumnShape extends AtPath {
+  /** The dtype, and the shape of a row. */
+  readonly spec: RowSpec;
+  /** Whether it is one row that stands for itself. */
+  readonly isSqueezed: boolean;
+}
+
 /**
  * The columns of an item in the order of the table's signature, which may have one of its own. Throws unless the server has the table, and
  * its items look like this one.

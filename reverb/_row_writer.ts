@@ -12,9 +12,9 @@ import {
   checkPriority,
   checkRemoverPriority,
   checkTable,
+  type ColumnShape,
   fitsShape,
   type ItemCheck,
-  type NewColumn,
 } from "./_check_item.ts";
 import { Chunk } from "./_chunk.ts";
 import { type ChunkSlice, type ItemColumn, itemOf } from "./_item_stream.ts";
@@ -28,7 +28,7 @@ import type { FlushOptions, WaitLimits, WriterOptions } from "./writer_options.t
 import { ReverbError } from "./errors.ts";
 
 /** A column of the steps, with its number. */
-interface RowColumn extends NewColumn {
+interface RowColumn extends ColumnShape {
   readonly index: number;
 }
 
@@ -87,6 +87,7 @@ export class RowWriter {
     const columns = this.#columns ??= leaves.map(({ path, leaf }, index) => ({
       path,
       spec: specOfLeaf(path, leaf),
+      isSqueezed: false,
       index,
     }));
     if (!samePaths(columns, leaves)) {
@@ -206,6 +207,7 @@ export class RowWriter {
         `${where}: ${stream.pending} items wait, and the writer lets at most ${this.#most} wait; await each call before the next one`,
       );
     }
+    this.#door.note?.(where, table, ordered);
     const columns = ordered.map(({ index }) => this.#column(index, numTimesteps));
     stream.push(itemOf(this.#keys.next(), table, priority, removerPriority, columns));
   }

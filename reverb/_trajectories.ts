@@ -10,6 +10,7 @@ import {
   checkPriority,
   checkRemoverPriority,
   checkTable,
+  type ColumnShape,
   type ItemCheck,
   type Signatures,
 } from "./_check_item.ts";
@@ -19,7 +20,7 @@ import { itemOf, type ItemStream } from "./_item_stream.ts";
 import { Steps } from "./_steps.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import { ReverbError } from "./errors.ts";
-import { itemColumnOf, specOf, type TrajectoryColumn } from "./history.ts";
+import { itemColumnOf, shapeOf, specOf, type TrajectoryColumn } from "./history.ts";
 import type {
   FlushOptions,
   TrajectoryWriterOptions,
@@ -35,6 +36,8 @@ export interface WriterDoor {
   readonly codec: TensorCodec;
   /** The tables' signatures, if they are known. */
   readonly signatures: Signatures | undefined;
+  /** Tables of this process remember the columns of items where they have no signature. It throws for others than before. */
+  readonly note?: (where: string, table: string, columns: readonly ColumnShape[]) => void;
 }
 
 /** A column of an item, and the way to it there. */
@@ -62,6 +65,7 @@ export class Trajectories {
   /** What was appended. */
   readonly steps: Steps;
   readonly #signatures: Signatures | undefined;
+  readonly #note: WriterDoor["note"];
   readonly #isChecked: boolean;
   readonly #most: number;
 
@@ -73,6 +77,7 @@ export class Trajectories {
     this.stream = door.stream;
     this.#signatures = door.signatures;
     this.#isChecked = options.validateItems ?? true;
+    this.#note = this.#isChecked ? door.note : undefined;
     this.steps = new Steps(settings, door.codec);
   }
 
@@ -109,6 +114,7 @@ export class Trajectories {
         `${where}: ${stream.pending} items wait, and the writer lets at most ${this.#most} wait; await each call before the next one`,
       );
     }
+    this.#note?.(where, table, ordered.map(({ path, column }) => ({ path, ...shapeOf(column) })));
     const parts = ordered.map(({ column }) => itemColumnOf(column));
     stream.push(itemOf(this.steps.keys.next(), table, priority, removerPriority, parts));
   }

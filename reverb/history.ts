@@ -5,6 +5,7 @@
  */
 
 import { show } from "../base/checks.ts";
+import type { ColumnShape } from "./_check_item.ts";
 import { type Cell, type Column, slicesOf } from "./_column.ts";
 import type { ItemColumn } from "./_item_stream.ts";
 import { showPath } from "./_path.ts";
@@ -29,6 +30,8 @@ export let newTrajectoryColumn: (
 export let itemColumnOf: (column: TrajectoryColumn) => ItemColumn;
 /** The dtype and the shape of a column, as a table's signature has them. */
 export let specOf: (column: TrajectoryColumn) => RowSpec;
+/** What a column has in common with those of other items. */
+export let shapeOf: (column: TrajectoryColumn) => Omit<ColumnShape, "path">;
 /** Makes the history of a column. */
 export let newColumnHistory: (source: HistorySource) => ColumnHistory;
 /** Whether a column is a part of a list in the steps. */
@@ -132,6 +135,7 @@ export class TrajectoryColumn {
       isSqueezed: column.isSqueezed,
     });
     specOf = (column) => rowSpec(column.#spec.dtype, column.shape);
+    shapeOf = (column) => ({ spec: column.#spec, isSqueezed: column.isSqueezed });
   }
 }
 

@@ -14,7 +14,12 @@ import {
   showPath,
   showPaths,
 } from "../reverb/_path.ts";
-import { fitsShape, showShape, type SignedColumn } from "../reverb/_check_item.ts";
+import {
+  type ColumnShape,
+  fitsShape,
+  showShape,
+  type SignedColumn,
+} from "../reverb/_check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
 import type { Nest, StepData } from "../reverb/structure.ts";
@@ -31,15 +36,9 @@ import {
 } from "../reverb/tensor.ts";
 
 /** One column of one or several items. */
-export interface ColumnData {
-  /** The way to it in the data. */
-  readonly path: Path;
-  /** The dtype, and the shape of a row. */
-  readonly spec: RowSpec;
+export interface ColumnData extends ColumnShape {
   /** Its rows. */
   readonly rows: number;
-  /** Whether it is one row that stands for itself. */
-  readonly isSqueezed: boolean;
   /** The elements, little-endian; undefined for strings. */
   readonly bytes: Uint8Array | undefined;
   /** The strings; undefined for numbers. */
@@ -197,12 +196,14 @@ export interface KnownColumn {
 }
 
 /**
- * What the columns of a table's items must be: what its signature says, or else what the first item was that this program inserted.
+ * What the columns of a table's items must be: what its signature says, or else what the first item was that this program or its writers inserted.
  * Clients of a server may write other items.
  */
 export class KnownColumns {
   readonly #signature: readonly SignedColumn[] | undefined;
-  #first: readonly ColumnData[] | undefined;
+  #first: readonly ColumnShape[] | undefined;
+  /** The columns that a writer's last item had: another one of it often has the same. */
+  #noted: readonly ColumnShape[] | undefined;
   /** Where columns stand in nested data, once it is known. */
   nest: ColumnNest | undefined;
 
@@ -244,17 +245,22 @@ export class KnownColumns {
   }
 
   /** Remembers the first item. */
-  learn(columns: readonly ColumnData[], data: unknown): void {
-    if (this.#first !== undefined) return;
-    this.#first = columns.map(({ path, spec, isSqueezed }) => ({
-      path,
-      spec,
-      isSqueezed,
-      rows: 0,
-      bytes: undefined,
-      strings: undefined,
-    }));
-    this.nest ??= nestOf(data);
+  learn(columns: readonly ColumnShape[], data: unknown): void {
+    if (this.#first === undefined) this.#know(columns, nestOf(data));
+  }
+
+  /** The same for an item of a writer, whose columns are not checked yet where there is no signature. Throws unless they are those of the first item. */
+  note(where: string, columns: readonly ColumnShape[]): void {
+    if (this.#signature !== undefined || columns === this.#noted) return;
+    if (this.#first === undefined) this.#know(columns, nestOfPaths(columns.map(({ path }) => path)));
+    this.inOrder(where, columns);
+    for (const [k, column] of columns.entries()) checkAlike(where, this.#first?.[k], column);
+    this.#noted = columns;
+  }
+
+  #know(columns: readonly ColumnShape[], nest: ColumnNest): void {
+    this.#first = columns.map(({ path, spec, isSqueezed }) => ({ path, spec, isSqueezed }));
+    this.nest ??= nest;
   }
 
   /** What is known of the first item, to be saved; undefined if nothing is. */
@@ -271,28 +277,26 @@ export class KnownColumns {
   load(saved: readonly KnownColumn[] | undefined): void {
     this.forget();
     if (saved === undefined) return;
-    this.#first = saved.map(({ path, dtype, shape, isSqueezed }) => ({
+    const columns = saved.map(({ path, dtype, shape, isSqueezed }) => ({
       path,
       spec: rowSpec(dtype, shape),
       isSqueezed,
-      rows: 0,
-      bytes: undefined,
-      strings: undefined,
     }));
-    this.nest ??= nestOfPaths(saved.map(({ path }) => path));
+    this.#know(columns, nestOfPaths(columns.map(({ path }) => path)));
   }
 
   /** Forgets the first item, as the table is empty. */
   forget(): void {
     this.#first = undefined;
+    this.#noted = undefined;
     if (this.#signature === undefined) this.nest = undefined;
   }
 }
 
 function checkAlike(
   where: string,
-  wanted: ColumnData | undefined,
-  { path, spec, isSqueezed }: ColumnData,
+  wanted: ColumnShape | undefined,
+  { path, spec, isSqueezed }: ColumnShape,
 ): void {
   if (wanted === undefined) return;
   const isSame = wanted.spec.dtype === spec.dtype && sameShape(wanted.spec.shape, spec.shape) &&

@@ -338,7 +338,10 @@ export class Tables implements Disposable {
       ]),
     );
     const stream = new ItemStream(new LocalChannel(low), outbox.add);
-    return { stream, codec, signatures };
+    const note: WriterDoor["note"] = (where, table, columns) => {
+      this.#tables.get(table)?.known.note(where, columns);
+    };
+    return { stream, codec, signatures, note };
   }
 
   /** What the whole set holds. */

@@ -7,8 +7,10 @@
 // Items come in the order in which they were inserted. The selectors meet them in this order, because Reverb saves nothing that its selectors
 // know. A table that no record names stays empty, as a new one is.
 //
+// Reverb may save a chunk several times. The same bytes count as one chunk.
+//
 // What is wrong with a record is Status::dataCorrupt, with the field, the number of records of this field before it, and a rule:
-//   1 the message is damaged, or not of this kind   2 its key or name was there before   3 its table is not known
+//   1 the message is damaged, or not of this kind   2 its key or name was there before, for a chunk with other bytes   3 its table is not known
 //   4 a chunk is not there   5 it names no chunk   6 the priority is not finite, or negative   7 its time or its count is not possible
 //   8 its table has more items than its counts say, or fewer (then the number is that of the table)
 //   9 its trajectory has steps that a chunk lacks
@@ -56,6 +58,7 @@ class Restorer {
   HeldChunks held_;      // each is kept until all items have come
   Queue<Chunk*> own_;    // of the item that comes now
   uint64_t known_ = 0;   // a bit for each table that a record named
+  uint64_t chunkCount_ = 0;  // records
   uint64_t itemCount_ = 0;
   double insertedAtMax_ = 0;
   bool hasBegun_ = false;

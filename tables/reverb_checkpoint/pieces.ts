@@ -131,7 +131,7 @@ export class Pieces {
 
 function chunkText(record: Uint8Array, rule: number): string {
   const key = rule === 2 ? keyOfChunk(record) : undefined;
-  return key === undefined ? "it is no chunk" : `chunk ${key} comes for the second time`;
+  return key === undefined ? "it is no chunk" : `chunk ${key} comes for the second time, with other bytes`;
 }
 
 function itemText(record: Uint8Array, rule: number): string {

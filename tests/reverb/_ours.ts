@@ -4,7 +4,7 @@ import * as abi from "../../ffi/symbols.ts";
 import { readConfig } from "../../server/config.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
 import type { LowTables } from "../../tables/low.ts";
-import { lowOf, Tables } from "../../tables/tables.ts";
+import { lowOf, restoreTables } from "../../tables/tables.ts";
 import { asConfig } from "../server/_as_config.ts";
 import type { RealTable } from "./_real.ts";
 
@@ -57,6 +57,6 @@ async function start(
   const own = Object.fromEntries(
     tables.map(({ name, max_size: maxSize }) => [name, { ...read[name], maxSize }]),
   );
-  const made = await Tables.create({ tables: own, seed: 1 });
+  const made = await restoreTables({ tables: own, seed: 1 });
   return { low: lowOf(made), server: await serve({ tables: made, ...options }) };
 }

@@ -118,6 +118,16 @@ Deno.test("items of a checkpoint share their data as before, and new ones come a
   });
 });
 
+Deno.test("a chunk that Reverb saved several times counts once", async () => {
+  const twice = changed("chunks", (all) => [...all, all[3] ?? first, ...all]);
+  await withCheckpoint(twice, async (folder) => {
+    using tables = await readReverbCheckpoint(folder);
+    const chunks = readRecords(filesOf(recorded)["chunks.tfrecord"] ?? new Uint8Array());
+    assertEquals(tables.info().chunks, chunks.length);
+    assertEquals(await drainOurs(tables), recorded.items);
+  });
+});
+
 Deno.test("of several checkpoints the newest whole one is read", async () => {
   await withCheckpoint({}, async (root) => {
     const write = async (name: string, files: Files): Promise<void> => {
@@ -379,8 +389,8 @@ for (
       `items.tfrecord" has fewer items of table "${table}" than its inserts without its deletes`,
     ],
     [
-      "a chunk twice",
-      changed("chunks", (all) => [...all, all[3] ?? first]),
+      "two chunks with one key",
+      changed("chunks", (all) => [...all, joinBytes([all[3] ?? first, Uint8Array.of(0x78, 1)])]),
       `chunks.tfrecord", record ${
         readRecords(filesOf(recorded)["chunks.tfrecord"] ?? first).length + 1
       }: chunk `,

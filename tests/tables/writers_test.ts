@@ -86,9 +86,10 @@ onBoth("a writer waits for the rate limiter", async (create) => {
 });
 
 onBoth("items of writers may have a priority of their own for the remover", async (create) => {
-  using tables = await create({ tables: { t: { maxSize: 9 } } });
+  using tables = await create({ tables: { t: { maxSize: 9 }, p: { maxSize: 9 } } });
   const shown = (): number[][] =>
-    tables.table("t").items().map(({ priority, removerPriority }) => [priority, removerPriority]);
+    ["t", "p"].flatMap((name) => tables.table(name).items())
+      .map(({ priority, removerPriority }) => [priority, removerPriority]);
   await using rows = tables.writer({ maxSequenceLength: 1 });
   rows.append({ x: 1 });
   await rows.createItem("t", 1, 2, { removerPriority: 0 });
@@ -100,7 +101,7 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
   await trajectories.createItem("t", 4, part, { removerPriority: 5 });
   await trajectories.flush();
   const config = createConfig<{ x: number; age: number }>({
-    table: "t",
+    table: "p",
     pattern: (step) => [step.x.at(-1), step.age.at(-1)],
     priority: constantPriority(6),
     removerPriority: tdError<{ age: number }>(1, (step) => step.age),
@@ -198,4 +199,49 @@ onBoth("a writer whose tables are disposed says so at each call", async (create)
   assertEquals(await said(() => rows.append([2])), disposed);
   assertEquals(await said(() => rows.close()), disposed);
   await ended.close(); // it had nothing to lose
+});
+
+onBoth("inserts and writers fill the same columns, and batches name them", async (create) => {
+  using tables = await create({ tables: { t: { maxSize: 9, sampler: oldest() } } });
+  const table = tables.table<{ reward: number; last: { action: bigint } }>("t");
+  const writer = tables.trajectoryWriter<{ reward: number; action: bigint }>({
+    numKeepAliveRefs: 2,
+  });
+  for (let k = 0; k < 2; k++) writer.append({ reward: k, action: 5n });
+  const { reward, action } = writer.history;
+  await writer.createItem("t", 1, { reward: reward.slice(-2), last: { action: action.at(-1) } });
+  await writer.flush();
+  const { data } = await table.sample(1);
+  assertEquals([...data.reward.data], [0, 1]);
+  assertEquals([...data.last.action.data], [5n]);
+
+  const has = "items of this table have the columns last/action, reward; got ";
+  await assertRejects(() => tables.insert({ q: 1, y: 2 }, { t: 1 }), TypeError, `${has}q, y`);
+  const other = { action: action.slice(-2), reward: reward.slice(-2) };
+  const refuse = (call: () => unknown, words: string): Promise<Error> =>
+    assertRejects(async () => void await call(), TypeError, words);
+  await refuse(() => writer.createItem("t", 1, other), `createItem(): ${has}action, reward`);
+  await refuse(
+    () => writer.createItem("t", 1, { reward: reward.at(-1), last: { action: action.at(-1) } }),
+    "createItem(): reward is a column of float64 of shape [] in this table, got float64 of shape [] without steps",
+  );
+  const rows = tables.writer({ maxSequenceLength: 1 });
+  rows.append({ q: 1, y: 2 });
+  await refuse(() => rows.createItem("t", 1, 1), `createItem(): ${has}q, y`);
+  const free = tables.trajectoryWriter<{ q: number }>({
+    numKeepAliveRefs: 1,
+    validateItems: false,
+  });
+  free.append({ q: 1 });
+  await free.createItem("t", 1, { q: free.history.q.at(-1) });
+  await free.flush();
+  assertEquals(table.size, 2);
+  table.reset(); // an empty table takes any columns
+  await rows.createItem("t", 1, 1);
+  await rows.createItem("t", 1, 1);
+  await refuse(
+    () => tables.insert({ q: Float32Array.of(1), y: 2 }, { t: 1 }),
+    "q is a column of float64 of shape [] in this table, got float32 of shape [1]",
+  );
+  assertEquals(table.size, 2);
 });

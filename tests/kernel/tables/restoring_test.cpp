@@ -79,9 +79,12 @@ int32_t restore(TablesUnderTest& tables, const std::vector<Record>& records) {
   return exrp_tables_load_end(tables.id);
 }
 
-void recordsBecomeTables() {
+void recordsBecomeTables(bool isTwice) {
   TablesUnderTest tables(config(), names);
-  CHECK_EQUAL(restore(tables, goodRecords()), EXRP_STATUS_OK);
+  std::vector<Record> records = goodRecords();
+  // Reverb may save a chunk twice, side by side or not.
+  if (isTwice) records.insert(records.begin() + 6, {records[3], records[3], records[5]});
+  CHECK_EQUAL(restore(tables, records), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.check(), 0);
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 3.0);
   CHECK_EQUAL(tables.info(1, EXRP_TABLES_INFO_INSERTS), 5.0);
@@ -131,7 +134,14 @@ void wrongRecordsAreRefused() {
   refused(1, {tableRecord, tableOf("heap", {UINT64_MAX, 0, UINT64_MAX})}, 0, 7);
   refused(1, {tableRecord, tableOf("heap", {11})}, 10, 11, EXRP_STATUS_DATA_MISMATCH);
   refused(4, {chunkRecord, "\x0a\x05"}, 1, 1);
-  refused(5, {chunkRecord, chunkOf(2, 1)}, 2, 2);
+  refused(5, {chunkRecord, chunkOf(2, 2)}, 2, 2);  // the same key with other bytes
+  std::vector<Record> doubled = goodRecords();
+  doubled.insert(doubled.begin() + 4, {doubled[3], doubled[3], {chunkRecord, chunkOf(2, 2)}});
+  TablesUnderTest tables(config(), names);
+  CHECK_EQUAL(restore(tables, doubled), EXRP_STATUS_DATA_CORRUPT);
+  double found[4] = {};
+  CHECK_EQUAL(exrp_error_detail(found, 4), EXRP_STATUS_OK);
+  CHECK_EQUAL(found[1], 4.0);  // each record counts
   refused(7, {itemRecord, "\x42\x05"}, 1, 1);
   refused(7, {itemRecord, itemAt({UINT64_MAX - 1, "heap", 1, {2}}, 0, 1)}, 1, 2);
   refused(7, {itemRecord, itemAt({1, "new", 1, {2}}, 0, 1)}, 1, 3);
@@ -169,7 +179,8 @@ int main(int argc, char** argv) {
   const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20261122;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3000;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  recordsBecomeTables();
+  recordsBecomeTables(false);
+  recordsBecomeTables(true);
   wrongRecordsAreRefused();
   damagedRecordsAreRefusedOrGiveATableThatHolds(seed, rounds);
   CHECK_EQUAL(exrp_tables_count(), 0u);
