@@ -56,6 +56,7 @@ class Restorer {
   HeldChunks held_;      // each is kept until all items have come
   Queue<Chunk*> own_;    // of the item that comes now
   uint64_t known_ = 0;   // a bit for each table that a record named
+  uint64_t chunkCount_ = 0;
   uint64_t itemCount_ = 0;
   double insertedAtMax_ = 0;
   bool hasBegun_ = false;

@@ -118,6 +118,18 @@ Deno.test("items of a checkpoint share their data as before, and new ones come a
   });
 });
 
+Deno.test("a chunk that a client sent twice, and the server wrote twice, is read once", async () => {
+  const twice = changed("chunks", (all) => [...all, ...all.slice(2, 4)]);
+  const counts: number[] = [];
+  for (const files of [filesOf(recorded), twice]) {
+    await withCheckpoint(files, async (folder) => {
+      using tables = await readReverbCheckpoint(folder);
+      counts.push(tables.info().chunks);
+    });
+  }
+  assertEquals(counts[1], counts[0]);
+});
+
 Deno.test("of several checkpoints the newest whole one is read", async () => {
   await withCheckpoint({}, async (root) => {
     const write = async (name: string, files: Files): Promise<void> => {
@@ -379,8 +391,8 @@ for (
       `items.tfrecord" has fewer items of table "${table}" than its inserts without its deletes`,
     ],
     [
-      "a chunk twice",
-      changed("chunks", (all) => [...all, all[3] ?? first]),
+      "two chunks of one key",
+      changed("chunks", (all) => [...all, Uint8Array.of(...all[3] ?? first, 0x78, 1)]),
       `chunks.tfrecord", record ${
         readRecords(filesOf(recorded)["chunks.tfrecord"] ?? first).length + 1
       }: chunk `,
