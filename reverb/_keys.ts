@@ -2,7 +2,7 @@
  * The 64-bit keys of chunks, items and episodes, as two numbers of 32 bits.
  *
  * A source begins at a random key and counts. So two keys of one source are never the same, and those of two writers meet with a
- * probability of about (their keys) / 2^64; keys that are all random would meet far sooner.
+ * probability of about (their keys) / 2^62; keys that are all random would meet far sooner.
  *
  * @module
  */
@@ -15,14 +15,14 @@ export interface Key {
   readonly high: number;
 }
 
-/** Hands out keys, each once. */
+/** Hands out keys, each once. All take nine bytes in a message, so that the same data always has as many bytes. */
 export class KeySource {
   #low: number;
   #high: number;
 
   constructor() {
     const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
-    [this.#low, this.#high] = [low, high];
+    [this.#low, this.#high] = [low, 2 ** 30 + high % 2 ** 30];
   }
 
   /** The next key. It is never 0. */

@@ -59,11 +59,6 @@ export type ReferenceStep<D> = D extends Leaf ? ReferenceColumn
   : D extends readonly (infer E)[] ? readonly ReferenceStep<NonNullable<E>>[]
   : { readonly [K in keyof D]-?: ReferenceStep<NonNullable<D[K]>> };
 
-/** How a condition compares. */
-type Comparison =
-  | { readonly kind: "eq" | "ge"; readonly value: number }
-  | { readonly kind: "mod"; readonly mod: number; readonly value: number };
-
 /** What a {@linkcode PatternCondition} looks at. */
 export type ConditionSource = "stepIndex" | "stepsSinceApplied" | "isEndEpisode" | Path;
 
@@ -104,55 +99,44 @@ export class ConditionValue {
 
   /** Equal to a number. */
   eq(value: number): PatternCondition {
-    return this.#compare(
-      value,
-      false,
-      (mod) => mod > 0 ? { kind: "mod", mod, value } : { kind: "eq", value },
-    );
+    return this.#when(value, (left) => left === value);
   }
 
   /** Not equal to a number. */
   ne(value: number): PatternCondition {
-    return this.#compare(
-      value,
-      true,
-      (mod) => mod > 0 ? { kind: "mod", mod, value } : { kind: "eq", value },
-    );
+    return this.#when(value, (left) => left !== value);
   }
 
   /** A number or more. */
   ge(value: number): PatternCondition {
-    return this.#compare(value, false, () => ({ kind: "ge", value }));
+    return this.#inOrder(value, (left) => left >= value);
   }
 
-  /** More than a whole number. */
+  /** More than a number. */
   gt(value: number): PatternCondition {
-    return this.ge(value + 1);
+    return this.#inOrder(value, (left) => left > value);
   }
 
-  /** A whole number or less. */
+  /** A number or less. */
   le(value: number): PatternCondition {
-    return this.lt(value + 1);
+    return this.#inOrder(value, (left) => left <= value);
   }
 
   /** Less than a number. */
   lt(value: number): PatternCondition {
-    return this.#compare(value, true, () => ({ kind: "ge", value }));
+    return this.#inOrder(value, (left) => left < value);
   }
 
-  #compare(value: number, isInverse: boolean, by: (mod: number) => Comparison): PatternCondition {
+  #inOrder(value: number, holds: (left: number) => boolean): PatternCondition {
+    if (this.#mod === 0) return this.#when(value, holds);
+    throw new TypeError("Condition.mod() goes with eq() and ne() only");
+  }
+
+  #when(value: number, holds: (left: number) => boolean): PatternCondition {
     checkNumber("Condition", value);
-    const comparison = by(this.#mod);
-    if (this.#mod > 0 && comparison.kind !== "mod") {
-      throw new TypeError("Condition.mod() goes with eq() and ne() only");
-    }
-    return { source: this.#source, holds: (left) => isInverse !== compare(left, comparison) };
+    const mod = this.#mod;
+    return { source: this.#source, holds: mod > 0 ? (left) => holds(left % mod) : holds };
   }
-}
-
-function compare(left: number, comparison: Comparison): boolean {
-  if (comparison.kind === "mod") return left % comparison.mod === comparison.value;
-  return comparison.kind === "eq" ? left === comparison.value : left >= comparison.value;
 }
 
 /** What the conditions of a pattern can look at: the type of {@linkcode Condition}. */

@@ -38,6 +38,8 @@ export interface NewItem {
 export interface Insertion {
   readonly chunks: readonly { readonly key: Key; readonly bytes: Uint8Array }[];
   readonly items: readonly NewItem[];
+  /** Is told the number of a table each time an item is in there. */
+  readonly entered: (table: number) => void;
 }
 
 /** An insert that waits. */
@@ -46,6 +48,7 @@ interface Waiter {
   readonly keys: readonly Key[];
   /** Its items that wait, by table. */
   readonly left: Map<number, NewItem[]>;
+  readonly entered: Insertion["entered"];
   readonly settle: Settle;
 }
 
@@ -102,7 +105,7 @@ export class Inserting {
 
   /** Inserts as far as the limiters let items in, and the rest once they do. */
   async later(where: string, insertion: Insertion, options: TableWaitOptions): Promise<void> {
-    const { chunks, items } = insertion;
+    const { chunks, items, entered } = insertion;
     const keys = chunks.map(({ key }) => key);
     const left = new Map<number, NewItem[]>();
     for (const item of items) {
@@ -123,12 +126,12 @@ export class Inserting {
     const begin = (settle: Settle): () => void => {
       const inserter = this.#low.inserter();
       try {
-        this.#feed(inserter, { chunks, items: [] }, keys);
+        this.#feed(inserter, { chunks, items: [], entered }, keys);
       } catch (error) {
         inserter[dispose]();
         throw error;
       }
-      const waiter: Waiter = { inserter, keys, left, settle };
+      const waiter: Waiter = { inserter, keys, left, entered, settle };
       for (const table of left.keys()) {
         const line = this.#lines.get(table);
         if (line === undefined) this.#lines.set(table, [waiter]);
@@ -168,14 +171,14 @@ export class Inserting {
   }
 
   #moveHead(table: number, waiter: Waiter): void {
-    const { left, keys, inserter, settle } = waiter;
+    const { left, keys, inserter, entered, settle } = waiter;
     const items = left.get(table) ?? [];
     try {
       while (items.length > 0 && this.#low.canInsert(table, 1)) {
         const item = items[0];
         if (item === undefined) break;
         const isLast = items.length === 1 && left.size === 1;
-        this.#feed(inserter, { chunks: [], items: [item] }, isLast ? [] : keys);
+        this.#feed(inserter, { chunks: [], items: [item], entered }, isLast ? [] : keys);
         items.shift();
       }
     } catch (error) {
@@ -191,13 +194,14 @@ export class Inserting {
     if (left.size === 0) settle.done();
   }
 
-  #feed(inserter: Inserter, { chunks, items }: Insertion, kept: readonly Key[]): void {
+  #feed(inserter: Inserter, { chunks, items, entered }: Insertion, kept: readonly Key[]): void {
     const writer = this.#writer;
     writer.reset();
     for (const { bytes } of chunks) writer.bytes(1, bytes);
     for (const item of items) writeItem(writer, this.#low.names[item.table] ?? "", item);
     writer.keys(3, kept);
     inserter.feed(writer.message());
+    for (const { table } of items) entered(table);
     // Nobody reads what is confirmed, as an item is handed over once it is let in.
     while (inserter.confirmed > 0 && inserter.readConfirmations(this.#confirmed) > 0) {
       inserter.refresh();

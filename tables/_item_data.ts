@@ -252,7 +252,12 @@ export class KnownColumns {
   /** The same for an item of a writer, whose columns are not checked yet where there is no signature. Throws unless they are those of the first item. */
   note(where: string, columns: readonly ColumnShape[]): void {
     if (this.#signature !== undefined || columns === this.#noted) return;
-    if (this.#first === undefined) this.#know(columns, nestOfPaths(columns.map(({ path }) => path)));
+    if (this.#first === undefined) {
+      this.#know(
+        columns,
+        nestOfPaths(columns.map(({ path }) => path)),
+      );
+    }
     this.inOrder(where, columns);
     for (const [k, column] of columns.entries()) checkAlike(where, this.#first?.[k], column);
     this.#noted = columns;

@@ -264,7 +264,7 @@ export class Table<D = StepData> {
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "step", [known]));
     known.check(where, columns);
     const chunk = core.keys.next();
-    const insertion: Insertion = {
+    const insertion = {
       chunks: [{ key: chunk, bytes: chunkOf(core.codec, chunk, chunk, columns) }],
       items: [{ ...item, columns: rowsOf(chunk, columns, 0, 1) }],
     };
@@ -379,15 +379,15 @@ export class Table<D = StepData> {
 
   async #insert(
     where: string,
-    insertion: Insertion,
+    content: Omit<Insertion, "entered">,
     columns: readonly ColumnData[],
     data: unknown,
     options: TableWaitOptions,
   ): Promise<void> {
     const { inserting } = this.#core;
+    const insertion = { ...content, entered: () => this.#table.known.learn(columns, data) };
     if (inserting.mayNow(insertion)) inserting.now(insertion);
     else await inserting.later(where, insertion, options);
-    this.#table.known.learn(columns, data);
   }
 
   /**

@@ -278,10 +278,14 @@ export class Tables implements Disposable {
     const insertion: Insertion = {
       chunks: [{ key: chunk, bytes: chunkOf(codec, chunk, chunk, columns) }],
       items,
+      entered: (number) => {
+        for (const { table } of places) {
+          if (table.number === number) table.known.learn(columns, data);
+        }
+      },
     };
     if (inserting.mayNow(insertion)) inserting.now(insertion);
     else await inserting.later(where, insertion, options);
-    for (const { table } of places) table.known.learn(columns, data);
     const made = (k: number): Key => items[k]?.key ?? { low: 0, high: 0 };
     return Object.fromEntries(places.map(({ table }, k) => [table.name, toBigInt(made(k))]));
   }

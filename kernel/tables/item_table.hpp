@@ -115,6 +115,10 @@ class ItemTable {
   /// Draws `count` >= 1 samples at once, at most drawMax(), into a queue that has room for them. The table is not empty. `batch` is a number of
   /// the batch that they are for.
   Status draw(uint32_t count, uint64_t batch, bool isLimited, Queue<DrawnSample>& drawn);
+  /// No more is drawn for a batch. So what is saved says nothing of it, and what is loaded draws on as this does.
+  void endBatch(uint64_t batch) {
+    if (batch == batch_) sampler_->beginBatch();
+  }
   /// How many samples draw() may draw at once, of `wanted` >= 1.
   uint32_t drawMax(uint32_t wanted) const;
   uint32_t find(uint64_t key) const {

@@ -244,6 +244,7 @@ Status Tables::close(uint32_t id, bool isSampler) {
   }
   ItemTable& table = *tables_[sampler->table];
   for (size_t k = 0; k < sampler->drawn.count(); ++k) table.release(sampler->drawn[k].body);
+  table.endBatch(sampler->batch);
   if (!sampler->isInLine) return Status::ok;
   // The others keep their order. Whoever was behind it may be served now.
   Queue<uint32_t>& line = table.line();
@@ -313,6 +314,7 @@ bool Tables::serveOne(ItemTable& table) {
   const size_t before = sampler.drawn.count();
   if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return false;
   sampler.wanted -= count;
+  if (sampler.wanted == 0) table.endBatch(sampler.batch);
   for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].body);
   if (sampler.wanted == 0 || sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax) {
     table.line().pop();

@@ -131,7 +131,9 @@ export class Pieces {
 
 function chunkText(record: Uint8Array, rule: number): string {
   const key = rule === 2 ? keyOfChunk(record) : undefined;
-  return key === undefined ? "it is no chunk" : `chunk ${key} comes for the second time, with other bytes`;
+  return key === undefined
+    ? "it is no chunk"
+    : `chunk ${key} comes for the second time, with other bytes`;
 }
 
 function itemText(record: Uint8Array, rule: number): string {

@@ -82,6 +82,24 @@ Deno.test("conditions look at the step, the steps since the last item, a column,
   }
 });
 
+Deno.test("conditions compare fractions as they are", async () => {
+  const values = [-0.5, 0, 0.5, 1, NaN].map((b, a): StepData => ({ a, b }));
+  const value = Condition.data<Step>((step) => step.b);
+  const cases: [Config, number[]][] = [
+    [last([value.gt(0)]), [2, 3]],
+    [last([value.ge(0.5)]), [2, 3]],
+    [last([value.le(0)]), [0, 1]],
+    [last([value.lt(0.5)]), [0, 1]],
+    [last([value.ne(0.5)]), [0, 1, 3, 4]],
+  ];
+  for (const [pattern, wanted] of cases) {
+    assertEquals(
+      (await itemsOf([pattern], values) as number[][][]).map((item) => item[0]?.[0]),
+      wanted,
+    );
+  }
+});
+
 Deno.test("a pattern makes at most one item a step, also where the step comes in parts", async () => {
   const parts: StepData[] = [{ a: 1 }, { a: 2 }];
   const channel = new FakeChannel();

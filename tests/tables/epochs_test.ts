@@ -166,6 +166,25 @@ onBoth(
   },
 );
 
+onBoth(
+  "a loaded table draws on in the same order, also with items that came later",
+  async (create) => {
+    const options = { maxSize: 20, sampler: withoutReplacement() };
+    using tables = await numbered(create, 12, options);
+    using loaded = await create({ tables: { t: options } });
+    for (const count of [3, 2]) await draw(tables.table("t"), count);
+    await loaded.unserialize(await tables.serialize());
+    const orders: number[][] = [];
+    for (const table of [tables.table("t"), loaded.table("t")]) {
+      for (let k = 12; k < 15; k++) await table.insert(k);
+      const order: number[] = [];
+      for (let k = 0; k < 9; k++) order.push(...await draw(table, 4));
+      orders.push(order);
+    }
+    assertEquals(orders[1], orders[0]);
+  },
+);
+
 onBoth("reset() begins an epoch", async (create) => {
   using tables = await numbered(create, 20);
   const table = tables.table("t");

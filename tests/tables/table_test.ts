@@ -393,6 +393,16 @@ onBoth("counts are Reverb's, and reset begins them anew", async (create) => {
   assertEquals(tables.info().chunks, 0);
 });
 
+onBoth("the same items take as many bytes in each set of tables", async (create) => {
+  const found = new Set<number>();
+  for (let k = 0; k < 12; k++) {
+    using tables = await create({ tables: { t: { maxSize: 10 } } });
+    await tables.table("t").insert({ reward: 1 });
+    found.add(tables.table("t").info().bytes);
+  }
+  assertEquals(found.size, 1);
+});
+
 onBoth("maxBytes makes items go, and refuses one that alone is more", async (create) => {
   const random = crypto.getRandomValues(new Uint8Array(1000));
   using tables = await create({ tables: { t: { maxSize: 100, maxBytes: 5000 } } });

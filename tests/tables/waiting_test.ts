@@ -51,6 +51,29 @@ onBoth(
   },
 );
 
+onBoth("a table knows its columns once the first item of an insert is in", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(1), r: { maxSize: 9 } } });
+  const [queue, replay] = [tables.table("q"), tables.table("r")];
+  const waiting = queue.insert({ a: Float64Array.of(1, 2) }, { priorities: [1, 1] });
+  assertEquals(Object.keys((await queue.sample(1)).data as object), ["a"]);
+  await waiting;
+
+  const late = tables.insert({ b: 3 }, { q: 1, r: 1 }, { timeoutMs: 5 });
+  await assertRejects(() => late, TypeError, "items of this table have the columns a");
+  await queue.sample(1);
+  queue.reset();
+  await queue.insert(0);
+  const half = tables.insert(4, { q: 1, r: 1 }, { timeoutMs: 5 });
+  assertEquals(await codeOf(half), "timeout");
+  assertEquals(replay.size, 1);
+  await assertRejects(() => replay.insert({ b: 5 }), TypeError, "got b");
+
+  const old = queue.insert(6);
+  queue.reset();
+  await assertRejects(() => queue.insert({ b: 7 }), TypeError, "got b");
+  await old;
+});
+
 onBoth(
   "an insert whose time is over, or that is aborted, is not inserted later",
   async (create) => {
