@@ -141,7 +141,7 @@ function decode(
     throw new ReverbError(
       isMixed ? "invalid-argument" : "data-loss",
       `items of table ${JSON.stringify(table)}: ${error.message}${
-        isMixed ? "; sample them one by one" : ""
+        isMixed ? "; sample them one by one, with a count of 1" : ""
       }`,
       { cause: error },
     );

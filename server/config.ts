@@ -268,7 +268,7 @@ export function readConfig(text: string): ServerConfig {
     // Some editors begin a file with a mark of UTF-8, which is no JSON.
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    throw new TypeError(`the configuration is no JSON: ${(error as Error).message}`);
+    throw new TypeError(`the configuration is not valid JSON: ${(error as Error).message}`);
   }
   checkFieldsOnce(text);
   const config = fieldsOf("the configuration", value);

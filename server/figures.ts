@@ -135,14 +135,21 @@ export interface Rates {
 }
 
 /**
- * Rates over the last seconds, from figures as they were asked for. Without an older figure, a rate is that since the start.
+ * Rates over the last seconds, from figures as they were asked for. Without an older figure, a rate is that since the start, when the tables may have
+ * had items already.
  *
  * Invariant: what is kept is at most `spanMs` old, but for the newest, and two of it are at least `stepMs` apart; so its size is bounded.
  */
 export class RateMeter {
   readonly #spanMs = 10_000;
   readonly #stepMs = 900;
+  readonly #begin: ReadonlyMap<string, TableFigures>;
   #kept: { readonly at: number; readonly tables: ReadonlyMap<string, TableFigures> }[] = [];
+
+  /** @param tables At the start. */
+  constructor(tables: readonly TableFigures[] = []) {
+    this.#begin = byName(tables);
+  }
 
   /** The rates of each table at the time `nowMs`. */
   measure(figures: ServerFigures, nowMs: number): ReadonlyMap<string, Rates> {
@@ -152,7 +159,7 @@ export class RateMeter {
     const seconds = before === undefined ? figures.uptime : (nowMs - before.at) / 1000;
     const rates = new Map<string, Rates>();
     for (const table of figures.tables) {
-      const old = before?.tables.get(table.name);
+      const old = (before?.tables ?? this.#begin).get(table.name);
       // After a reset the counts are less than before.
       const since = (now: number, then = 0): number =>
         seconds > 0 ? (now < then ? now : now - then) / seconds : 0;
@@ -163,9 +170,12 @@ export class RateMeter {
     }
     const last = this.#kept.at(-1);
     if (last === undefined || nowMs - last.at >= this.#stepMs) {
-      const tables = new Map(figures.tables.map((table) => [table.name, table]));
-      this.#kept.push({ at: nowMs, tables });
+      this.#kept.push({ at: nowMs, tables: byName(figures.tables) });
     }
     return rates;
   }
+}
+
+function byName(tables: readonly TableFigures[]): ReadonlyMap<string, TableFigures> {
+  return new Map(tables.map((table) => [table.name, table]));
 }

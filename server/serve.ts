@@ -6,7 +6,7 @@
 import { checkInteger, showUnlike } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { RateMeter, type ServerFigures } from "./figures.ts";
+import { RateMeter, type ServerFigures, type TableFigures } from "./figures.ts";
 import { GrpcConnection } from "./grpc/calls.ts";
 import { HeldBytes } from "./grpc/held_bytes.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
@@ -98,7 +98,7 @@ export class ReverbServer implements AsyncDisposable {
   readonly hostname: string;
   readonly #tables: Tables;
   readonly #service: Service;
-  readonly #rates = new RateMeter();
+  readonly #rates: RateMeter;
   readonly #startedAt = Date.now();
   readonly #bytes: ByteCounts = { received: 0, sent: 0 };
   readonly #onError: (error: unknown) => void;
@@ -115,6 +115,7 @@ export class ReverbServer implements AsyncDisposable {
   ) {
     this.hostname = hostname;
     this.#tables = options.tables;
+    this.#rates = new RateMeter(this.#tableFigures());
     this.#onError = onErrorOf(options);
     this.#checkpoints = checkpoints;
     this.#service = new Service(
@@ -249,9 +250,13 @@ export class ReverbServer implements AsyncDisposable {
       sentBytes: this.#bytes.sent,
       ...storeFigures(this.#tables),
       calls: this.#service.callFigures,
-      tables: this.#tables.names.map((name) => tableFigures(this.#tables, name)),
+      tables: this.#tableFigures(),
       checkpoints: this.#checkpoints?.figures,
     };
+  }
+
+  #tableFigures(): TableFigures[] {
+    return this.#tables.names.map((name) => tableFigures(this.#tables, name));
   }
 
   /**

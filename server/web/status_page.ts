@@ -53,6 +53,10 @@ function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
+function countOf(value: number, what: string): string {
+  return `${count(value)} ${what}${value === 1 ? "" : "s"}`;
+}
+
 function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
@@ -84,10 +88,10 @@ function limiterWords(table: TableFigures): string {
 function limitWords({ limiter }: TableFigures): string {
   const limit = (value: number): string =>
     Math.abs(value) >= 1e300 ? (value < 0 ? "−∞" : "∞") : count(value);
-  return `at least ${
-    count(limiter.minSize)
-  } items; ${limiter.samplesPerInsert} samples an insert; ` +
-    `difference ${limit(limiter.minDiff)} to ${limit(limiter.maxDiff)}`;
+  const items = `at least ${countOf(limiter.minSize, "item")}`;
+  const band = [limit(limiter.minDiff), limit(limiter.maxDiff)] as const;
+  if (band[0] === "−∞" && band[1] === "∞") return items;
+  return `${items}; ${limiter.samplesPerInsert} samples an insert; difference ${band.join(" to ")}`;
 }
 
 function tableRow(table: TableFigures, rates: Rates): string {
@@ -150,7 +154,7 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
 <body>
 <main>
 <h1>Replay tables</h1>
-<p>Up for ${duration(figures.uptime)}, ${count(figures.connections)} connections, ${
+<p>Up for ${duration(figures.uptime)}, ${countOf(figures.connections, "connection")}, ${
     count(figures.chunks)
   } chunks of ${bytes(figures.chunkBytes)}, ${bytes(figures.memoryBytes)} of memory, ${
     bytes(figures.receivedBytes)

@@ -82,7 +82,7 @@ Deno.test("a file with everything is read, and its tables are as it says", async
 
 for (
   const [what, text, words] of [
-    ["no JSON", "{", "the configuration is no JSON: "],
+    ["no JSON", "{", "the configuration is not valid JSON: "],
     ["an array", "[]", "the configuration must be an object, got Array(0)"],
     ["no tables", "{}", "tables must be an object, got undefined"],
     [

@@ -24,6 +24,10 @@ Deno.test("a rate is that of the last seconds, and of a table that was reset, th
   assertEquals(at(300, 0), 300 / 3725);
   assertEquals(at(500, 2000), 100);
   assertEquals(at(600, 2500), 120);
+  // What was there when the server started did not come since.
+  const loaded = new RateMeter([{ ...table, inserts: 300 }]);
+  const rates = loaded.measure(figuresOf({ ...table, inserts: 300 + 3725 }), 0);
+  assertEquals(rates.get("replay")?.inserts, 1);
   // Older figures are forgotten, but for the newest.
   assertEquals(at(10_900, 12_400), 1000);
   // 50 inserts since a reset that was within the last second.

@@ -23,6 +23,18 @@ Deno.test("the page has each table's fill, limiter and rates, and escapes names"
   assert(!page.includes("<script>alert"));
 });
 
+Deno.test("a limiter without a band says only how many items it needs", () => {
+  const limiter = {
+    samplesPerInsert: 1,
+    minSize: 1,
+    minDiff: -Number.MAX_VALUE,
+    maxDiff: Infinity,
+  };
+  const page = statusPage({ ...figuresOf({ ...table, limiter }), connections: 1 }, new Map());
+  assert(page.includes(">at least 1 item</td>"), page);
+  assert(page.includes("1 connection,"), page);
+});
+
 Deno.test("a page without tables' figures says what waits", () => {
   const empty = { ...table, size: 0, inserts: 0, samples: 0, deletes: 0 };
   assertEquals(
