@@ -11,6 +11,7 @@ import { ReverbError } from "./errors.ts";
 import { sampleColumn } from "./sample_column.ts";
 import { mapSignature, type Signature } from "./signature.ts";
 import type { Leaf, Nest, StepData } from "./structure.ts";
+import type { Tensor } from "./tensor.ts";
 
 /**
  * One column of sampled items.
@@ -47,8 +48,22 @@ export interface SampleColumn<D extends ReverbDType = ReverbDType> {
   readonly lengths?: Uint32Array<ArrayBuffer>;
 }
 
-/** The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode SampleBatch}. */
+/**
+ * The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode SampleBatch}. The column of a typed array or a
+ * {@linkcode Tensor} has its dtype; that of a plain number may have any.
+ */
 export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
+  : D extends Tensor<infer T> ? SampleColumn<T>
+  : D extends Float32Array ? SampleColumn<"float32">
+  : D extends Float64Array ? SampleColumn<"float64">
+  : D extends Int8Array ? SampleColumn<"int8">
+  : D extends Uint8Array ? SampleColumn<"uint8">
+  : D extends Int16Array ? SampleColumn<"int16">
+  : D extends Uint16Array ? SampleColumn<"uint16">
+  : D extends Int32Array ? SampleColumn<"int32">
+  : D extends Uint32Array ? SampleColumn<"uint32">
+  : D extends BigInt64Array ? SampleColumn<"int64">
+  : D extends BigUint64Array ? SampleColumn<"uint64">
   : D extends Leaf ? SampleColumn
   : D extends readonly (infer E)[] ? readonly ColumnsOf<E>[]
   : { readonly [K in keyof D]: ColumnsOf<D[K]> };

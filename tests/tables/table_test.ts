@@ -110,7 +110,8 @@ onBoth(
     await table.insertTrajectory({ x: Float32Array.of(4), y: y(2), z: 8 });
     const { data } = await table.sample(2);
     assertEquals(data.x.shape, [4]);
-    assertEquals([...data.x.data], [1, 2, 3, 4]);
+    const floats: Float32Array = data.x.data; // the types say so, too
+    assertEquals([...floats], [1, 2, 3, 4]);
     assertEquals([...data.x.lengths ?? []], [3, 1]);
     assertEquals([data.y.shape, data.y.lengths], [[2, 2], undefined]);
     assertEquals([data.z.shape, ...data.z.data], [[2], 7, 8]);
