@@ -7,6 +7,7 @@
 import { benchOptions } from "./_options.ts";
 import { noneMatches, origin, saveResults } from "./_results.ts";
 import { digits } from "./_section.ts";
+import { median } from "./_turns.ts";
 import { findReverbPython } from "./reverb/_python.ts";
 import {
   type Contestant,
@@ -160,7 +161,16 @@ async function both(one: Case, theirs: Contestant, ours: Contestant): Promise<Re
   }
   const best = (values: number[]): number => Math[one.isCost ? "min" : "max"](...values);
   const { name, unit, floor, isCost = false } = one;
-  return { name, unit, floor, isCost, reverb: best(figures[0]), ours: best(figures[1]) };
+  const ratios = figures[1].map((mine, round) => mine / (figures[0][round] ?? NaN));
+  return {
+    name,
+    unit,
+    floor,
+    isCost,
+    reverb: best(figures[0]),
+    ours: best(figures[1]),
+    median: median(ratios),
+  };
 }
 
 /** Bytes of a server's memory for each item of a fresh server. */
@@ -196,7 +206,9 @@ function show(row: ReverbRow): void {
   console.error(
     `${name.padEnd(44)} Reverb ${digits(reverb).padStart(13)}  ours ${digits(ours).padStart(13)} ${
       unit.padEnd(8)
-    } ${factor.toFixed(2)}×${verdict}`,
+    } ${factor.toFixed(2)}×${
+      row.median === undefined ? "" : ` (median ${row.median.toFixed(2)}×)`
+    }${verdict}`,
   );
 }
 

@@ -17,6 +17,8 @@ export interface ReverbRow {
   readonly isCost: boolean;
   readonly reverb: number;
   readonly ours: number;
+  /** The median of exrp ÷ Reverb, each turn by the one before it. */
+  readonly median?: number | undefined;
 }
 
 /** What `bench:reverb` saves. */
@@ -41,11 +43,12 @@ function readable(value: number, unit: string): string {
 /** The section as Markdown. */
 export function render(text: string): string {
   const results = JSON.parse(text) as ReverbResults;
-  const rows = results.rows.map(({ name, unit, floor, isCost, reverb, ours }) => [
+  const rows = results.rows.map(({ name, unit, floor, isCost, reverb, ours, median }) => [
     name,
     readable(reverb, unit),
     readable(ours, unit),
     `${(isCost ? reverb / ours : ours / reverb).toFixed(2)}×`,
+    median === undefined ? "" : `${median.toFixed(2)}×`,
     floor === undefined ? "" : `${floor}×`,
   ]);
   return `## Our server beside Reverb's
@@ -54,11 +57,11 @@ export function render(text: string): string {
 
 The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers and samples from both. They take turns of ${results.seconds} s in one
 run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
-columns say how many times better ours is, and how many times is wanted. Memory is what the server's process grew by over ${
+columns say how many times better ours is, by the best turns and as the median over pairs of turns, and how many times is wanted. Memory is what the server's process grew by over ${
     results.items.toLocaleString("en-US")
   } items. The worst call is the longest of a turn of ${results.worstSeconds} s beside two writers, and the least of ${results.worstRounds} turns counts. The
 last of them call a server that serves nobody else, while the writers keep another one busy: what remains is the machine's part.
 
-${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "wanted"], rows)}
+${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "median", "wanted"], rows)}
 `;
 }
