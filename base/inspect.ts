@@ -73,9 +73,23 @@ export function arraysText(arrays: object): string {
   return `{ ${parts.join(", ")} }`;
 }
 
-/** A count with its noun, such as `1 step` or `2 steps`. */
-export function numberOf(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+/** A count with its noun, such as `1 step` or `2 steps`; `shown` writes the number. */
+export function numberOf(
+  count: number,
+  thing: string,
+  shown: (count: number) => string = String,
+): string {
+  return `${shown(count)} ${thing}${count === 1 ? "" : "s"}`;
+}
+
+/** A whole number in groups of three digits. */
+export function group(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
+}
+
+/** A count with its noun, such as `1 pick` or `1_000 picks`. */
+export function count(value: number, noun: string): string {
+  return numberOf(value, noun, group);
 }
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { bytesText } from "../base/inspect.ts";
+import { bytesText, count, group } from "../base/inspect.ts";
 import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
@@ -279,12 +279,4 @@ function optionsText(options: Readonly<Record<string, SelectorOption>>): string 
 function pickText({ policy, pickCount }: PickTableDescription): string {
   const more = describePolicy(policy);
   return `${group(pickCount)} of length ${policy.length}${more === "" ? "" : `, ${more}`}`;
-}
-
-function group(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
-}
-
-function count(value: number, noun: string): string {
-  return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

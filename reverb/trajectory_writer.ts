@@ -35,7 +35,11 @@ export type HistoryOf<D> = D extends Leaf ? ColumnHistory
   : { readonly [K in keyof D]-?: HistoryOf<NonNullable<D[K]>> };
 
 const OPTIONS = [
-  ...["numKeepAliveRefs", "validateItems", "chunkLength", "deltaEncoded", "maxPendingItems"],
+  "numKeepAliveRefs",
+  "validateItems",
+  "chunkLength",
+  "deltaEncoded",
+  "maxPendingItems",
 ];
 const WAIT = ["timeoutMs", "signal"];
 const CREATE = ["removerPriority", ...WAIT];

@@ -6,7 +6,7 @@
 import { limiterOf } from "../pace/limiter.ts";
 import type { PaceNumbers } from "../pace/pace_rule.ts";
 import type { SetLimiterRequest } from "../reverb/messages/limiter_pb.ts";
-import { checkLimiterFor } from "../tables/table_options.ts";
+import { changeLimiter } from "../tables/table.ts";
 import type { Tables } from "../tables/tables.ts";
 import { CallError } from "./calls/method_call.ts";
 import { Status } from "./grpc/status.ts";
@@ -21,9 +21,7 @@ export function setLimiter(tables: Tables, request: SetLimiterRequest): void {
   const table = tables.table(request.table);
   const where = `SetLimiter: the limiter of table ${JSON.stringify(request.table)}`;
   try {
-    const limiter = limiterOf(numbersOf(where, request));
-    checkLimiterFor(where, limiter, table.options);
-    table.setLimiter(limiter);
+    changeLimiter(table, where, limiterOf(numbersOf(where, request)));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new CallError(Status.invalidArgument, error.message);

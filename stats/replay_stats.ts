@@ -4,6 +4,7 @@
  * @module
  */
 
+import { count, group } from "../base/inspect.ts";
 import { displayAs, htmlTable } from "../base/notebook.ts";
 
 /** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
@@ -269,16 +270,6 @@ function paceRows({ pace }: ReplayStats): [string, string][] {
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {
   return `${count(drawnCount, "pick")} drawn, ${short(drawsPerRecord)} for each record written`;
-}
-
-/** A whole number in groups of three digits. */
-export function group(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, "_");
-}
-
-/** A count with its noun, such as `1 pick` or `1_000 picks`. */
-export function count(value: number, noun: string): string {
-  return `${group(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
 /** A number with three digits that count. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { count, group } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { show } from "../base/checks.ts";
 import {
@@ -22,14 +23,7 @@ import {
   THEMES,
   type Tick,
 } from "./_drawing.ts";
-import {
-  count,
-  group,
-  percent,
-  type ReplayStats,
-  type SelectorStats,
-  short,
-} from "./replay_stats.ts";
+import { percent, type ReplayStats, type SelectorStats, short } from "./replay_stats.ts";
 
 /** The options of {@linkcode statsSvg}. */
 export interface StatsSvgOptions {

@@ -238,10 +238,14 @@ export class KnownColumns {
 
   /** Throws unless columns, in this table's order, are what they must be. `rows` is how many rows of them an item has, where that is not all. */
   check(where: string, columns: readonly ColumnData[], rows?: number): void {
+    if (this.#signature === undefined) return this.#checkAlike(where, columns);
     for (const [k, column] of columns.entries()) {
-      if (this.#signature === undefined) checkAlike(where, this.#first?.[k], column);
-      else checkSigned(where, this.#signature[k], column, rows);
+      checkSigned(where, this.#signature[k], column, rows);
     }
+  }
+
+  #checkAlike(where: string, columns: readonly ColumnShape[]): void {
+    for (const [k, column] of columns.entries()) checkAlike(where, this.#first?.[k], column);
   }
 
   /** Remembers the first item. */
@@ -252,20 +256,14 @@ export class KnownColumns {
   /** The same for an item of a writer, whose columns are not checked yet where there is no signature. Throws unless they are those of the first item. */
   note(where: string, columns: readonly ColumnShape[]): void {
     if (this.#signature !== undefined || columns === this.#noted) return;
-    if (this.#first === undefined) {
-      this.#know(
-        columns,
-        nestOfPaths(columns.map(({ path }) => path)),
-      );
-    }
-    this.inOrder(where, columns);
-    for (const [k, column] of columns.entries()) checkAlike(where, this.#first?.[k], column);
+    if (this.#first === undefined) this.#know(columns);
+    else this.#checkAlike(where, this.inOrder(where, columns));
     this.#noted = columns;
   }
 
-  #know(columns: readonly ColumnShape[], nest: ColumnNest): void {
+  #know(columns: readonly ColumnShape[], nest?: ColumnNest): void {
     this.#first = columns.map(({ path, spec, isSqueezed }) => ({ path, spec, isSqueezed }));
-    this.nest ??= nest;
+    this.nest ??= nest ?? nestOfPaths(columns.map(({ path }) => path));
   }
 
   /** What is known of the first item, to be saved; undefined if nothing is. */
@@ -282,12 +280,11 @@ export class KnownColumns {
   load(saved: readonly KnownColumn[] | undefined): void {
     this.forget();
     if (saved === undefined) return;
-    const columns = saved.map(({ path, dtype, shape, isSqueezed }) => ({
+    this.#know(saved.map(({ path, dtype, shape, isSqueezed }) => ({
       path,
       spec: rowSpec(dtype, shape),
       isSqueezed,
-    }));
-    this.#know(columns, nestOfPaths(columns.map(({ path }) => path)));
+    })));
   }
 
   /** Forgets the first item, as the table is empty. */

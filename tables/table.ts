@@ -126,6 +126,9 @@ export interface TableInfo {
   readonly largestPriority: number;
 }
 
+/** Gives a table another limiter, as `setLimiter()` does; the words of errors begin with `where`. */
+export let changeLimiter: (table: Table, where: string, limiter: PaceRule) => void;
+
 /**
  * A table of items: each with data, a key, a priority, and how often it was sampled. {@linkcode Tables} makes it.
  *
@@ -150,6 +153,10 @@ export class Table<D = StepData> {
   constructor(core: TablesCore, table: TableCore) {
     this.#shared = core;
     this.#table = table;
+  }
+
+  static {
+    changeLimiter = (table, where, limiter) => table.#setLimiter(where, limiter);
   }
 
   /**
@@ -597,7 +604,10 @@ export class Table<D = StepData> {
    * ```
    */
   setLimiter(limiter: PaceRule): void {
-    const where = "setLimiter(): limiter";
+    this.#setLimiter("setLimiter(): limiter", limiter);
+  }
+
+  #setLimiter(where: string, limiter: PaceRule): void {
     checkLimiter(where, limiter);
     checkLimiterFor(where, limiter, this.#table.options);
     this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));

@@ -5,6 +5,7 @@
  */
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
+import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkLimiter, type LimitedTable, standsStillAfter, wideEnough } from "../pace/limiter.ts";
 import { minSize } from "../pace/min_size.ts";
@@ -154,11 +155,10 @@ function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): voi
   const still = standsStillAfter(limiter.numbers, table);
   if (still === undefined) return;
   const { ratio, differenceMin, differenceMax } = limiter.numbers;
-  const count = (what: string, many: number): string => `${many} ${what}${many === 1 ? "" : "s"}`;
   const found = still === "unknown"
     ? "may stand still for ever after many calls, where"
-    : `stands still for ever after ${count("insert", still.inserts)} and ${
-      count("sample", still.samples)
+    : `stands still for ever after ${numberOf(still.inserts, "insert")} and ${
+      numberOf(still.samples, "sample")
     }, as`;
   throw new RangeError(
     `${where}: ${limiter} ${found} neither one more insert nor one more sample keeps inserts × ${ratio} - samples from ${differenceMin} to ${differenceMax}; make error at least ${

@@ -45,7 +45,7 @@ Status Restorer::takeChunk(ByteSpan record) {
   if (!readChunkHead(record, &key, &episode)) return wrong(damaged);
   if (const HeldChunks::Held* const known = held_.find(key)) {
     const ByteSpan before = {store_.data(known->chunk), known->chunk->bytes};
-    if (!(before == record)) return wrong(again);
+    if (before != record) return wrong(again);
     ++chunkCount_;
     return Status::ok;
   }

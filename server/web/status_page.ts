@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { numberOf } from "../../base/inspect.ts";
 import {
   type CheckpointFigures,
   limiterState,
@@ -53,10 +54,6 @@ function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-function countOf(value: number, what: string): string {
-  return `${count(value)} ${what}${value === 1 ? "" : "s"}`;
-}
-
 function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
@@ -88,7 +85,7 @@ function limiterWords(table: TableFigures): string {
 function limitWords({ limiter }: TableFigures): string {
   const limit = (value: number): string =>
     Math.abs(value) >= 1e300 ? (value < 0 ? "−∞" : "∞") : count(value);
-  const items = `at least ${countOf(limiter.minSize, "item")}`;
+  const items = `at least ${numberOf(limiter.minSize, "item", count)}`;
   const band = [limit(limiter.minDiff), limit(limiter.maxDiff)] as const;
   if (band[0] === "−∞" && band[1] === "∞") return items;
   return `${items}; ${limiter.samplesPerInsert} samples an insert; difference ${band.join(" to ")}`;
@@ -154,7 +151,7 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
 <body>
 <main>
 <h1>Replay tables</h1>
-<p>Up for ${duration(figures.uptime)}, ${countOf(figures.connections, "connection")}, ${
+<p>Up for ${duration(figures.uptime)}, ${numberOf(figures.connections, "connection", count)}, ${
     count(figures.chunks)
   } chunks of ${bytes(figures.chunkBytes)}, ${bytes(figures.memoryBytes)} of memory, ${
     bytes(figures.receivedBytes)
