@@ -1,6 +1,6 @@
 /**
  * Compares speeds and memory with their floors: figures that must never be worse. It prints a table, and exits with 1 if a floor breaks
- * twice in a row. It is a benchmark and not a test, so run it on a quiet machine. `docs/performance.md` has the figures.
+ * twice in a row. It is a benchmark and not a test, so run it on a quiet machine. `docs/internals/performance.md` has the figures.
  *
  * Run it: `deno task bench:floors`, or with `--filter=<part of a name>`.
  *

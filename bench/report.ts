@@ -30,7 +30,7 @@ export const sections: readonly Section[] = [
 
 const HEAD = `# Benchmarks
 
-\`deno task bench:report\` makes this page from the files in \`bench/results\`, so don't edit it. [performance.md](performance.md) says what was decided
+\`deno task bench:report\` makes this page from the files in \`bench/results\`, so don't edit it. [performance.md](internals/performance.md) says what was decided
 from such figures. A \`+\` after a commit means that the tree had changes beside that commit.`;
 
 /** The page and its pictures by name. */

@@ -1,6 +1,6 @@
 /**
  * The container of a snapshot: a header and a row of frames, each with its checksum. Snapshots of replays and of tables have it.
- * See docs/snapshot_format.md.
+ * See docs/internals/snapshot_format.md.
  *
  * Reading is done by generators that yield how many bytes they need next. So the same code reads bytes, files and streams;
  * io.ts and file.ts drive it.

@@ -1,5 +1,5 @@
 /**
- * Writing tables as a snapshot and reading it back. See docs/snapshot_format.md.
+ * Writing tables as a snapshot and reading it back. See docs/internals/snapshot_format.md.
  *
  * Invariants: 1. A snapshot is of the moment at which its first piece is asked for. The tables may change while the rest is written.
  * 2. Its first piece has the header and the whole schema.

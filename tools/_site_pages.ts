@@ -1,12 +1,13 @@
 /**
  * What becomes a page of the docs site, and under which name.
  *
- * Guides lie in `docs/`, and the README becomes the first page. A file of the repository that a page links to, such as an
+ * Guides lie in `docs/`, pages for contributors in `docs/internals/`, and the README becomes the first page. A file of the repository that a page links to, such as an
  * example, becomes a page that shows it. So the site links to nothing that is not in it.
  *
  * @module
  */
 import { posix } from "node:path";
+import { listFiles } from "./_repository.ts";
 import { isElsewhere, markdownLinks, resolveLink } from "./_links.ts";
 
 /** The pages at the root of the repository. */
@@ -16,6 +17,11 @@ export const rootPages: readonly string[] = [
   "CONTRIBUTING.md",
   "SECURITY.md",
 ];
+
+/** The pages of `docs/`: the guides, and those for contributors in `docs/internals/`. */
+export async function listPages(): Promise<string[]> {
+  return [...await listFiles("docs", ".md"), ...await listFiles("docs/internals", ".md")];
+}
 
 /** Whether a file is a page or a picture of `docs/`. A notebook becomes a page. */
 function isPage(path: string): boolean {

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { inRepository, listFiles, listTree, run } from "./_repository.ts";
+import { inRepository, listTree, run } from "./_repository.ts";
+import { listPages } from "./_site_pages.ts";
 import { capture, type Count, type Job, none, program, type Result } from "./_jobs.ts";
 
 const permissions = [
@@ -26,9 +27,7 @@ const quoting = ["docs/quickstart.md", "docs/write_your_own_selector.md"];
 
 /** The code and the pages whose examples are run. */
 async function listDocumented(): Promise<string[][]> {
-  const pages = ["README.md", ...await listFiles("docs", ".md")].filter((page) =>
-    !quoting.includes(page)
-  );
+  const pages = ["README.md", ...await listPages()].filter((page) => !quoting.includes(page));
   const { publish } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
   const code = publish.include.filter((path: string) =>
     path.endsWith(".ts") && !path.includes("/") || /^[a-z]+$/.test(path)

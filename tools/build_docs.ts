@@ -11,7 +11,7 @@ import { readArguments } from "./_arguments.ts";
 import { buildPage } from "./build_page.ts";
 import { brokenHtmlLinks } from "./_links.ts";
 import { exists, inRepository, listFiles, run, seconds } from "./_repository.ts";
-import { linkedFiles, rootPages, sitePage, sitePath } from "./_site_pages.ts";
+import { linkedFiles, listPages, rootPages, sitePage, sitePath } from "./_site_pages.ts";
 import { findPython, ToolError } from "./_zig.ts";
 
 const usage = `deno task docs [OPTION]
@@ -65,7 +65,7 @@ async function apiPage(template: string): Promise<string> {
 async function stage(folder: string): Promise<void> {
   if (await exists(folder)) await Deno.remove(folder, { recursive: true });
   const pages = `${folder}/pages`;
-  const waiting = [...rootPages, ...await listFiles("docs", ".md")];
+  const waiting = [...rootPages, ...await listPages()];
   for (const path of waiting) {
     const text = await Deno.readTextFile(inRepository(path));
     await write(`${pages}/${sitePath(path)}`, sitePage(path, text));

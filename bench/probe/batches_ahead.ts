@@ -1,5 +1,5 @@
 /**
- * What it saves if another thread draws the next batch while the learner works. This probe has the figures of `docs/performance.md`,
+ * What it saves if another thread draws the next batch while the learner works. This probe has the figures of `docs/internals/performance.md`,
  * "Batches drawn ahead".
  *
  *     deno run -A bench/probe/batches_ahead.ts quickstart

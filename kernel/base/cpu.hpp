@@ -34,7 +34,7 @@ inline bool hasAvx2() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
 }
 
-/// True for processors of Intel. docs/performance.md, "On Intel machines", has the figures.
+/// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.
 inline bool isIntel() {
   unsigned highest = 0;
   unsigned name[3] = {};

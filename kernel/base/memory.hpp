@@ -17,7 +17,7 @@
 
 namespace exrp {
 
-/// Pages::huge uses huge pages for a large array, where the platform has them (measured in docs/performance.md). Pages::small is for an
+/// Pages::huge uses huge pages for a large array, where the platform has them (measured in docs/internals/performance.md). Pages::small is for an
 /// array whose elements are not used from the first one on.
 enum class Pages { huge, small };
 

@@ -25,7 +25,7 @@ inline void prefetchLine(const void* address) {
 }
 
 /// Prefetches into the second-level cache only. The first-level cache can wait for few lines at a time. So the processor may drop
-/// prefetches into it if there are many at once (docs/performance.md has the measurement).
+/// prefetches into it if there are many at once (docs/internals/performance.md has the measurement).
 inline void prefetchLineFar(const void* address) {
   if constexpr (canPrefetch) __builtin_prefetch(address, 0, 2);
 #if defined(__GNUC__) && !defined(__clang__)

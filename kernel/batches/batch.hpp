@@ -17,7 +17,7 @@
 //
 // The ring overlaps the cache misses of many picks. Each of its steps does one stage of each of four picks, `stageDistance` apart:
 // (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
-// rows; (4) copy. docs/performance.md says what was tried and what it gave.
+// rows; (4) copy. docs/internals/performance.md says what was tried and what it gave.
 //
 // Thread safety: after create() a BatchMaker never changes, so many threads may share it. What a call changes is in its BatchScratch.
 // Invariants:

@@ -1,6 +1,6 @@
 // LargeCopier: copies of large columns, which have memory of their own: frames, images, long vectors.
 //
-// Such copies take as long as memory takes. Three things make them shorter (docs/performance.md has the numbers):
+// Such copies take as long as memory takes. Three things make them shorter (docs/internals/performance.md has the numbers):
 // - What goes to two places is read once and written to both.
 // - Vectors of 256 bits are used where the processor has them.
 // - Lines are asked for at the beginning of each page, where the processor's own prefetcher stops.

@@ -15,7 +15,7 @@
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
 //   1. It writes what BatchMaker's other routes would write, to the byte.
-// Cost: near that of moving the bytes (docs/performance.md, "The plain walk"); no allocation.
+// Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
 
 #include "kernel/batches/copy_runs.hpp"
@@ -68,7 +68,7 @@ class PlainWalk : public PlainPicks {
   }
 
  private:
-  // Measured: docs/performance.md, "The plain walk", and docs/backends.md for WebAssembly.
+  // Measured: docs/internals/performance.md, "The plain walk", and docs/backends.md for WebAssembly.
   static constexpr uint32_t flightCount = canPrefetch ? 32 : 256;  // picks that are worked on together
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t commonShift = 4;  // of a store's blocks

@@ -8,7 +8,7 @@
 // (4) copy: read the episodes; copy states and next states.
 // Each group is one stage ahead of the group behind it. Where four groups are under way, one loop does all four stages: of one pick of
 // each group in turn. So the processor copies one pick while lines of others come. In PlainWalk's flights it asks for many lines at once
-// and waits: Intel's processors have few buffers for lines that are on their way (docs/performance.md, "On Intel machines").
+// and waits: Intel's processors have few buffers for lines that are on their way (docs/internals/performance.md, "On Intel machines").
 // After stage 4, finish() copies the other columns of the group, and mends the picks that are not whole.
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.

@@ -17,7 +17,7 @@
 // back by its block, slot / blockLength: to the handle, and to the position, ordinal * blockLength + slot % blockLength.
 //
 // A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
-// column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/performance.md). A column that is kept for
+// column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/internals/performance.md). A column that is kept for
 // every nth record only stands apart: with as many rows a block as there can be such records in it. A trimmed episode may still need the
 // row of a block that went: it is carried, in a place of its own for each episode.
 //

@@ -1,5 +1,5 @@
 /**
- * Writing a replay as a snapshot and reading it back, piece by piece. See docs/snapshot_format.md.
+ * Writing a replay as a snapshot and reading it back, piece by piece. See docs/internals/snapshot_format.md.
  *
  * @module
  */

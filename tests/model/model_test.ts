@@ -1,5 +1,5 @@
 /**
- * The library and the plain model run the same programs and must agree after every step. docs/testing.md says how to see
+ * The library and the plain model run the same programs and must agree after every step. docs/internals/testing.md says how to see
  * a failure again.
  *
  * @module

@@ -1,6 +1,7 @@
 /** The configurations agree with each other and with what the documentation says of them. */
 import { assert, assertEquals } from "@std/assert";
 import { exists, inRepository, listFiles } from "../../tools/_repository.ts";
+import { listPages } from "../../tools/_site_pages.ts";
 
 async function read(name: string): Promise<Record<string, unknown>> {
   return JSON.parse(await Deno.readTextFile(inRepository(name)));
@@ -20,7 +21,7 @@ Deno.test("deno.jsr.json differs from deno.json in the @std packages, the lock f
 Deno.test("every task that the documentation names is in deno.json", async () => {
   const { tasks } = await read("deno.json");
   const known = Object.keys(Object(tasks));
-  const files = [...await listFiles("docs", ".md"), ...await listFiles("examples", ".ts")];
+  const files = [...await listPages(), ...await listFiles("examples", ".ts")];
   for (const name of ["README.md", "CONTRIBUTING.md"]) {
     if (await exists(inRepository(name))) files.push(name);
   }

@@ -6,8 +6,8 @@ import {
   headingAnchors,
   markdownLinks,
 } from "../../tools/_links.ts";
-import { inRepository, listFiles } from "../../tools/_repository.ts";
-import { rootPages } from "../../tools/_site_pages.ts";
+import { inRepository } from "../../tools/_repository.ts";
+import { listPages, rootPages } from "../../tools/_site_pages.ts";
 
 function isInRepository(path: string): boolean {
   try {
@@ -20,7 +20,7 @@ function isInRepository(path: string): boolean {
 }
 
 Deno.test("no link of a page leads nowhere", async () => {
-  const paths = [...rootPages, "replay/README.md", ...await listFiles("docs", ".md")];
+  const paths = [...rootPages, "replay/README.md", ...await listPages()];
   const pages = new Map<string, string>();
   for (const path of paths) pages.set(path, await Deno.readTextFile(inRepository(path)));
   assertEquals(brokenMarkdownLinks(pages, isInRepository), []);

@@ -1,6 +1,7 @@
 /** The Python of the documentation is Python. Its libraries are not here, so it is compiled and not run. */
 import { assertMatch, assertStrictEquals } from "@std/assert";
-import { inRepository, listFiles, run } from "../../tools/_repository.ts";
+import { inRepository, run } from "../../tools/_repository.ts";
+import { listPages } from "../../tools/_site_pages.ts";
 import { findPython } from "../../tools/_zig.ts";
 
 const script = inRepository("tests", "tools", "python_blocks.py");
@@ -10,7 +11,7 @@ Deno.test({
   name: "every Python block of the documentation compiles",
   ignore: python === undefined,
   fn: async () => {
-    const pages = (await listFiles("docs", ".md")).filter((page) =>
+    const pages = (await listPages()).filter((page) =>
       page.startsWith("docs/from_") || page === "docs/reverb.md"
     );
     assertStrictEquals(pages.length, 7);

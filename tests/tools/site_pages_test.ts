@@ -1,9 +1,10 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { joinPage } from "../../tools/build_docs.ts";
-import { inRepository, listFiles } from "../../tools/_repository.ts";
+import { inRepository } from "../../tools/_repository.ts";
 import {
   linkedFiles,
+  listPages,
   notebookPage,
   rewriteLinks,
   rootPages,
@@ -14,7 +15,7 @@ import {
 Deno.test("the navigation has every guide and every page at the root once", async () => {
   const config = await Deno.readTextFile(inRepository("docs/site/zensical.toml"));
   const named = [...config.matchAll(/= "([^"]+\.md)"/g)].map(([, page = ""]) => page);
-  const pages = [...rootPages, ...await listFiles("docs", ".md")].map(sitePath);
+  const pages = [...rootPages, ...await listPages()].map(sitePath);
   assertEquals(named.toSorted(), [...pages, "api.md"].toSorted());
 });
 
