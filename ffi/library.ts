@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
@@ -271,7 +272,7 @@ const detail = new Float64Array(4);
 
 /** The error for the status that a call just returned, with the kernel's numbers of detail. */
 export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
-  kernel.symbols.exrp_error_detail(detail, detail.length);
+  kernel.symbols.exrp_error_detail(detail, lengthOf(detail));
   return errorOfStatus(operation, status, [...detail], kernel.backend);
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
@@ -254,7 +255,7 @@ export class Recorder {
     const { bytes, view } = this.#row;
     if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
-    const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
+    const status = core.kernel.symbols.exrp_record(core.id, bytes, lengthOf(bytes), flags);
     if (status !== 0) this.#storeAfter(operation, status, flags);
     core.changed();
     const handle = view.getFloat64(0, true);
@@ -283,7 +284,7 @@ export class Recorder {
       const row = bytes.slice();
       eviction.makeRoom(core.id);
       bytes.set(row);
-      status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
+      status = core.kernel.symbols.exrp_record(core.id, bytes, lengthOf(bytes), flags);
     }
     core.check(operation, status);
   }

@@ -277,7 +277,7 @@ export class Row {
   /** A row with the layout that the kernel gives for replay `id`. `isFinite` says whether NaN and infinite values are refused. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[], isFinite: boolean) {
     const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
-    const status = kernel.symbols.exrp_row_layout(id, offsets, offsets.length);
+    const status = kernel.symbols.exrp_row_layout(id, offsets, lengthOf(offsets));
     checkStatus(kernel, "ExperienceReplay.create()", status);
     const buffer = new ArrayBuffer(offsets[EXRP_ROW_BYTES] ?? 0);
     this.bytes = new Uint8Array(buffer);
