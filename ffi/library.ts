@@ -10,7 +10,9 @@ import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
+import { manyOpenText } from "./open_count.ts";
 import { errorOfStatus } from "./status_errors.ts";
+import { EXRP_STATUS_MEMORY } from "./symbols.ts";
 import type { KernelSymbols } from "./symbols.ts";
 import { openWasm } from "./wasm.ts";
 
@@ -273,7 +275,8 @@ const detail = new Float64Array(4);
 /** The error for the status that a call just returned, with the kernel's numbers of detail. */
 export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
   kernel.symbols.exrp_error_detail(detail, lengthOf(detail));
-  return errorOfStatus(operation, status, [...detail], kernel.backend);
+  const hint = status === EXRP_STATUS_MEMORY ? manyOpenText(kernel) : "";
+  return errorOfStatus(operation, status, [...detail], kernel.backend, hint);
 }
 
 /** Throws unless a call succeeded. */

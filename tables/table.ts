@@ -5,7 +5,6 @@
  */
 
 import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import {
   EXRP_TABLES_INFO_BYTES,
