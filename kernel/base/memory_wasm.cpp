@@ -1,7 +1,9 @@
 // The memory of arrays in WebAssembly: runs of pages of the module's one memory, which can only grow.
 //
 // There is no address space to reserve: an address has 32 bits, and arrays together may have 4 GiB. So an array has a room, a run of
-// pages, and moves to a larger one when it is full:
+// pages. An array that moves leaves pages behind, which the module can't give back to the system: it can only use them again. So an array has all
+// the room that it may ever need, where the first GiB has it: pages take memory only once they are touched. Otherwise it moves to a larger room
+// when it is full:
 // - Where it is known how much will be used one day, the room is that large from the start, and an eighth larger where it can be: blocks of
 //   records are seldom quite full. Its pages take memory only once they are touched, and a replay that can't have its memory is refused when
 //   it is created, not when it is nearly full.
@@ -48,6 +50,11 @@ BlockHeap<Runs>& heap() {
   return made;
 }
 
+/// An array has all its room from the start, if that is no more than this and lies below wholeRoomsEnd.
+constexpr size_t wholeRoomMax = size_t{256} << 20;
+/// So larger replays find most of the module's memory as it was.
+constexpr size_t wholeRoomsEnd = size_t{1} << 30;
+
 /// The room for an array that needs `bytes` now.
 size_t ampleRoom(size_t bytes, size_t most) {
   constexpr size_t large = size_t{16} << 20;
@@ -56,11 +63,22 @@ size_t ampleRoom(size_t bytes, size_t most) {
   return room < SIZE_MAX - Runs::pageBytes ? Runs::whole(room) : bytes;
 }
 
+/// All the room that an array may ever need; null where that is much.
+void* reserveAll(Reservation* reservation) {
+  if (reservation->reservedBytes > wholeRoomMax) return nullptr;
+  const size_t room = Runs::whole(reservation->reservedBytes);
+  if (runs().endOf(room) > wholeRoomsEnd) return nullptr;
+  void* const base = runs().take(room);
+  if (base != nullptr) reservation->roomBytes = room;
+  return base;
+}
+
 }  // namespace
 
 void* resizeMemory(void* old, size_t bytes) { return std::realloc(old, bytes); }
 
 void* reserveMemory(Reservation* reservation) {
+  if (void* const base = reserveAll(reservation); base != nullptr) return base;
   const size_t bytes = reservation->isExpected && reservation->expectedBytes > 0 ? reservation->expectedBytes : 1;
   if (bytes > SIZE_MAX - Runs::pageBytes) return nullptr;
   const size_t ample = bytes / 8 < reservation->reservedBytes - bytes ? bytes + bytes / 8 : reservation->reservedBytes;
@@ -100,9 +118,7 @@ void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation)
 void releaseMemory(void* base, const Reservation& reservation) { runs().give(base, reservation.roomBytes); }
 
 /// What is committed was set to zero, and so takes memory.
-double pagesBytes(size_t used, size_t committed, const Reservation&) {
-  return used == 0 ? 0.0 : static_cast<double>(Runs::whole(committed));
-}
+double pagesBytes(size_t, size_t committed, const Reservation&) { return static_cast<double>(Runs::whole(committed)); }
 
 double physicalMemoryBytes() { return 0x1p32; }
 double groupMemoryBytes(const char*) { return 0.0; }
