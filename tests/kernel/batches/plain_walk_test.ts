@@ -194,8 +194,7 @@ Deno.test("the plain walk copies what the general ways copy, on WebAssembly", ()
   compare("wasm"));
 
 async function compare(backend: Backend): Promise<void> {
-  const seed = Math.floor(2 ** 31 * Math.random());
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed, 1);
   let turn = 0;
   for (let state = 1; state <= 32; state++) {
