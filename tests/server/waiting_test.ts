@@ -202,7 +202,7 @@ Deno.test("requests of one stream are served one after another, also of two tabl
 // A queue that holds writers back, of a server that has 1 MiB for what they send meanwhile, besides its reserve for one message.
 const crowded = { limits: { messageBytes: 8 << 20, bytesInFlight: 10 << 20 } };
 const writers = 8;
-const itemsOfEach = 30;
+const itemsOfEach = 10;
 const itemBytes = 200_000;
 
 /** Reads the items of all writers, which may send some of them twice. */
