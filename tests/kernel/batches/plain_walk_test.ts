@@ -149,8 +149,8 @@ function firstOfRows(
 ): Float32Array<ArrayBuffer> {
   if (from === to) return values;
   const first = new Float32Array(values.length / from * to);
-  for (let row = 0, k = 0; k < first.length; row += from, k += to) {
-    first.set(values.subarray(row, row + to), k);
+  for (let row = 0; row * to < first.length; row++) {
+    first.set(values.subarray(row * from, row * from + to), row * to);
   }
   return first;
 }
