@@ -4,7 +4,7 @@ import { launch, type Page } from "npm:puppeteer-core@25.16.0";
 import { exists } from "../../tools/_repository.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 600_000;
 const NONE = "there is no Chromium here; Debian has it as chromium";
 
 /** The path of the browser; undefined where there is none. `EXRP_CHROMIUM` may name one. */
