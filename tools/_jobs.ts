@@ -97,7 +97,7 @@ export async function capture(
     const keep = async (from: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> => {
       for await (const part of from.pipeThrough(new TextDecoderStream())) {
         text += part;
-        watch?.progress();
+        watch?.progress(part);
       }
     };
     await Promise.all([keep(child.stdout), keep(child.stderr)]);
