@@ -8,7 +8,13 @@ import { dotChart, lineChart, type Point } from "../_charts.ts";
 import { digits, factor, type Rendered, type Section, table } from "../_section.ts";
 import { BY_HAND, OURS, power } from "./_names.ts";
 import { OVERVIEW, overview } from "./_overview.ts";
-import { checkPeersResults, MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
+import {
+  checkPeersResults,
+  MEMORY_CALL,
+  type PeersResults,
+  type Row,
+  type RunOrigin,
+} from "./_results.ts";
 import { summarize } from "./_summary.ts";
 
 interface Group {
@@ -237,15 +243,20 @@ function chartOf(
     : lineChart(points, systems, "records", { linear: true });
 }
 
+/** When, where and from which sources a run was made. */
+function originOf({ date, cpu, cores, memoryBytes, os, deno, commit = "" }: RunOrigin): string {
+  return `${date}, ${cpu}, ${cores} cores, ${
+    (memoryBytes / 2 ** 30).toFixed(0)
+  } GiB, ${os}, Deno ${deno}` +
+    (commit === "" ? "" : `, commit ${commit}`);
+}
+
 function introduction(results: PeersResults): string {
-  const { date, cpu, cores, memoryBytes, os, deno, commit = "", windowMs, repeats, quick } =
-    results;
+  const { windowMs, repeats, quick } = results;
   const lines = [
     "## Beside its peers",
     "",
-    `\`deno task bench:peers\`, then \`deno task bench:report\`. ${date}, ${cpu}, ${cores} cores, ` +
-    `${(memoryBytes / 2 ** 30).toFixed(0)} GiB, ${os}, Deno ${deno}` +
-    (commit === "" ? "." : `, commit ${commit}.`),
+    `\`deno task bench:peers\`, then \`deno task bench:report\`. ${originOf(results)}.`,
     "",
     ...(quick
       ? [
@@ -278,6 +289,18 @@ bold. *÷* says how many times as long as ours the fastest of the others took.`,
   return lines.join("\n");
 }
 
+/** Says when a group's figures were measured again, and which of them were not. */
+function partLines({ parts = [], date }: PeersResults, rows: readonly Row[]): string[] {
+  return parts.filter(({ groups }) => groups.includes(rows[0]?.group ?? "")).flatMap((part) => {
+    const systems = [...new Set(rows.map(({ system }) => system))];
+    const older = systems.filter((system) => !part.measured.includes(system));
+    return [
+      `Measured again on ${originOf(part)}.`,
+      ...(older.length === 0 ? [] : [`The figures of ${LIST.format(older)} are of ${date}.`]),
+    ];
+  });
+}
+
 /** Makes a group's table and the notes on it; undefined where the group has no figures. */
 function renderGroup(group: Group, results: PeersResults): string | undefined {
   const order = results.systems.map(({ name }) => name);
@@ -286,7 +309,12 @@ function renderGroup(group: Group, results: PeersResults): string | undefined {
   const notes = results.notes.filter((note) => note.group === group.id)
     .map(({ system, text }) => `- ${system}: ${text}`);
   const remarks = [...absences(rows, order), ...notes];
-  const parts = [`### ${group.title}`, group.text, groupTable(rows, order), remarks.join("\n")];
+  const parts = [
+    `### ${group.title}`,
+    [group.text, ...partLines(results, rows)].join(" "),
+    groupTable(rows, order),
+    remarks.join("\n"),
+  ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
