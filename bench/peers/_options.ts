@@ -35,7 +35,7 @@ export const USAGE =
   --save               with --groups: these groups replace those of the last whole run, with a date and a commit of their own
   --out=FILE           writes there
 
-A whole run writes bench/results/peers.json, of which deno task bench:report makes docs/benchmarks.md. A run with --only or with --groups
+A whole run writes bench/results/peers.json, of which deno task bench:report makes the pages of benchmarks. A run with --only or with --groups
 but without --save writes build/peers_part.json, a quick one build/peers_quick.json. Each prints its tables.
 
 peers: ${peers.map(({ id }) => id).join(", ")}

@@ -46,6 +46,16 @@ export interface RunOrigin {
   readonly commit?: string;
 }
 
+/** One line for a page: when, where and from which sources a run was made. */
+export function originOf(
+  { date, cpu, cores, memoryBytes, os, deno, commit = "" }: RunOrigin,
+): string {
+  return `${date}, ${cpu}, ${cores} cores, ${
+    (memoryBytes / 2 ** 30).toFixed(0)
+  } GiB, ${os}, Deno ${deno}` +
+    (commit === "" ? "" : `, commit ${commit}`);
+}
+
 /** Groups of figures that a later run measured again (`_part.ts`). */
 export interface Part extends RunOrigin {
   readonly groups: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * Compares our library with its peers, on the same workloads and in one run: `deno task bench:peers`. `--help` lists the options. It
- * writes `bench/results/peers.json` and prints the tables. `deno task bench:report` makes a section of `docs/benchmarks.md` from that
+ * writes `bench/results/peers.json` and prints the tables. `deno task bench:report` makes sections of the pages of benchmarks from that
  * file.
  *
  * Every system holds the same records, and one batch of each is checked. Then repeats take turns: ours, the first peer, the second peer
@@ -385,7 +385,7 @@ async function main(options: Options): Promise<number> {
   run.say(
     `${run.rows.length} figures of ${run.systems.size} systems; ${run.missing.length} peers are missing`,
   );
-  run.say(`written to ${options.out}; docs/benchmarks.md is made of bench/results alone`);
+  run.say(`written to ${options.out}; the pages of benchmarks are made of bench/results alone`);
   if (run.contentErrors > 0) run.say(`${run.contentErrors} batches were wrong`);
   return run.contentErrors > 0 ? 1 : 0;
 }
