@@ -4,7 +4,7 @@
  * @module
  */
 
-import { svgOf } from "./_vega.ts";
+import { svgOf } from "../examples/_svg.ts";
 
 /** One measured time. */
 export interface Point {

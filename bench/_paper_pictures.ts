@@ -4,7 +4,7 @@
  * @module
  */
 
-import { svgOf } from "./_vega.ts";
+import { svgOf } from "../examples/_svg.ts";
 import { curve, type PaperResults, VARIANT_NAMES } from "./report/paper.ts";
 
 /** `get_5000` and `record_100` over N, all variants (the paper's figure 5). */

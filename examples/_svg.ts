@@ -1,5 +1,5 @@
 /**
- * Pictures by Vega-Lite as SVG, in the colours of the reader's scheme.
+ * Pictures by Vega-Lite as SVG, in the colours of the reader's scheme: those of the examples and of the benchmarks.
  *
  * @module
  */
