@@ -266,7 +266,7 @@ function introduction(results: PeersResults): string {
         "",
       ]
       : []),
-    `Every system holds the same records, whose values tell their episode and position. One batch of each system is checked before anything is
+    `Every system holds the same N records, whose values tell their episode and position. One batch of each system is checked before anything is
 timed. Then windows of about ${windowMs} ms take turns: ours, the first library, the second one and so on, ${repeats} times. The minimum counts. Each
 library is a Python process of its own, driven over a pipe, and the times leave out the pipe. Garbage collection is off while Python is timed, and on for ours.`,
     "",
