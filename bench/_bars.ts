@@ -7,8 +7,6 @@
  * @module
  */
 
-import { escapeText } from "../base/notebook.ts";
-
 /** Whose a bar is: ours stand out. */
 export type Whose = "ours" | "reused" | "other";
 
@@ -92,6 +90,10 @@ function text(x: number, y: number, content: string, options: TextOptions = {}):
   const of = (kind === "" ? "" : ` class="${kind}"`) +
     (anchor === "end" ? ' text-anchor="end"' : "");
   return `<text x="${round(x)}" y="${round(y)}"${of}>${escapeText(content)}</text>`;
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
 function round(value: number): string {
