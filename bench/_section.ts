@@ -37,7 +37,7 @@ export function digits(value: number): string {
 
 /** Writes a factor. */
 export function factor(value: number): string {
-  return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}×`;
+  return `${value >= 9.95 ? Math.round(value).toLocaleString("en-US") : value.toFixed(1)}×`;
 }
 
 /** Writes a table. The first column is aligned to the left, and the others to the right. */

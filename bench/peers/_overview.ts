@@ -7,9 +7,9 @@
 
 import { type BarPanel, barPanels } from "../_bars.ts";
 import { type ReverbResults, typicalRows } from "../report/reverb.ts";
-import { headOf, panelOf, type PanelText, sizeText } from "./_panels.ts";
+import { headOf, panelOf, type PanelText } from "./_panels.ts";
 import { MEMORY_CALL, type PeersResults } from "./_results.ts";
-import { comparisons, typicalComparison } from "./_summary.ts";
+import { comparisons, typicalComparison, unlike } from "./_summary.ts";
 
 /** The picture's name in `docs/images`. */
 export const OVERVIEW = "bench_peers_overview.svg";
@@ -27,14 +27,12 @@ const PANELS: readonly Panel[] = [
   {
     title: "Sample 256 image stacks",
     kind: "4 frames",
-    note: ["flashbax", "flashbax: 62 % of the bytes"],
     group: "images",
     call: "sample 256",
   },
   {
     title: "Memory of one step",
     kind: "prioritized",
-    note: ["Reverb", `Reverb: ${sizeText(2 ** 16)}`],
     group: "memory, prioritized",
     call: MEMORY_CALL,
   },
@@ -45,7 +43,7 @@ export function overview(results: PeersResults, reverb?: ReverbResults): string 
   const all = comparisons(results.rows);
   const panels = PANELS.flatMap((panel): BarPanel[] => {
     const one = typicalComparison(all, panel.group, panel.call);
-    return one === undefined ? [] : [panelOf(one, panel)];
+    return one === undefined ? [] : [panelOf(one, { ...panel, note: unlike(results, one) })];
   });
   if (panels.length === 0) return undefined;
   const memory = results.parts?.find(({ groups }) =>

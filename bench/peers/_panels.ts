@@ -6,6 +6,7 @@
 
 import type { BarPanel, Whose } from "../_bars.ts";
 import { digits } from "../_section.ts";
+import { sizeText } from "./_names.ts";
 import { MEMORY_CALL } from "./_results.ts";
 import type { Comparison } from "./_summary.ts";
 
@@ -14,8 +15,8 @@ export interface PanelText {
   readonly title: string;
   /** What the call works on, if the title does not say it. */
   readonly kind?: string;
-  /** What readers must know of a system's figure, if it has one. */
-  readonly note?: readonly [system: string, text: string];
+  /** What is unlike in a system's figure. */
+  readonly note?: string | undefined;
 }
 
 /** Names that are too long for the picture. */
@@ -48,7 +49,6 @@ export function panelOf(comparison: Comparison, { title, kind, note }: PanelText
     })),
   ];
   if (into !== undefined) values.push({ name: "exrp reused", whose: "reused", value: into });
-  const isNoted = others.some(({ system }) => system === note?.[0]);
   return {
     title,
     subtitle: [isMemory ? "bytes" : "µs", kind ?? [], sizeText(capacity)].flat().join(", "),
@@ -57,12 +57,6 @@ export function panelOf(comparison: Comparison, { title, kind, note }: PanelText
       value: value * scale,
       label: digits(value * scale),
     })),
-    ...(note === undefined || !isNoted ? {} : { note: note[1] }),
+    ...(note === undefined ? {} : { note }),
   };
-}
-
-/** Writes how many steps a buffer holds, such as "2²⁰ steps". */
-export function sizeText(capacity: number): string {
-  const exponent = [...String(Math.log2(capacity))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
-  return `2${exponent.join("")} steps`;
 }

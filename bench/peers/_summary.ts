@@ -6,7 +6,7 @@
  */
 
 import { digits, factor, table } from "../_section.ts";
-import { OURS, power } from "./_names.ts";
+import { OURS, power, sizeText } from "./_names.ts";
 import { MEMORY_CALL, originOf, type PeersResults, type Row } from "./_results.ts";
 
 /** A call that many learners make. */
@@ -77,8 +77,24 @@ export function typicalComparison(
   return sizes.findLast(({ capacity }) => capacity <= TYPICAL_CAPACITY) ?? sizes[0];
 }
 
+/** Says what is unlike in a system's figure: it copies or holds less than the others. Undefined where nothing is. */
+export function unlike(
+  { notes }: PeersResults,
+  { group, others }: Comparison,
+): string | undefined {
+  for (const { system, text, group: of } of notes) {
+    if (of !== group || !others.some((other) => other.system === system)) continue;
+    const share = /\d+ % of the bytes/.exec(text)?.[0];
+    if (share !== undefined) return `${system}: ${share}`;
+    const held = /^Held 2\^(\d+) records only/.exec(text)?.[1];
+    if (held !== undefined) return `${system}: ${sizeText(2 ** Number(held))}`;
+  }
+  return undefined;
+}
+
 /** The table of typical calls: what ours takes, and how many times as much the others take. */
-function typicalTable(all: readonly Comparison[], systems: readonly string[]): string {
+function typicalTable(all: readonly Comparison[], results: PeersResults): string {
+  const systems = results.systems.map(({ name }) => name);
   const found = TYPICAL.flatMap(({ what, group, call }) => {
     const one = typicalComparison(all, group, call);
     return one === undefined ? [] : [{ what, one }];
@@ -86,13 +102,15 @@ function typicalTable(all: readonly Comparison[], systems: readonly string[]): s
   const shown = systems.filter((system) =>
     found.some(({ one }) => one.others.some((other) => other.system === system))
   );
-  const rows = found.map(({ what, one: { call, capacity, fresh, into, others } }) => {
+  const rows = found.map(({ what, one }) => {
+    const { call, capacity, fresh, into, others } = one;
+    const remark = unlike(results, one);
     const times = (value: number | undefined): string => {
       if (value === undefined) return "";
       return value < fresh ? `**${(value / fresh).toFixed(2)}×**` : factor(value / fresh);
     };
     return [
-      `${what}, N = ${power(capacity)}`,
+      `${what}, N = ${power(capacity)}${remark === undefined ? "" : ` (${remark})`}`,
       call === MEMORY_CALL ? `${digits(fresh)} bytes` : `${digits(fresh * 1e6)} µs`,
       times(into),
       ...shown.map((system) => times(others.find((other) => other.system === system)?.value)),
@@ -146,11 +164,11 @@ whether it ended the episode. N steps are stored. The smallest time of ${results
     `The columns of the others say how many times as much as *exrp* they take. Where a number is bold, they take less. *exrp* gives a new batch in each
 call, and *exrp, reused* writes into the batch before, by \`{ into: batch }\` or \`using batch = …\` ([picks.md](picks.md)). A new batch costs more,
 because the engine clears its memory first and collects it later. A Python call alone takes some µs, so a call that moves few steps costs little more.`,
-    typicalTable(all, results.systems.map(({ name }) => name)),
+    typicalTable(all, results),
     lines.length === 0
       ? `Ours has the smallest figure in all ${all.length} rows that are compared.`
-      : `In these of all ${all.length} rows, another system takes less than ours with a new batch. In bold ones, it also takes less than ours with a reused
-batch. The unit is µs, or bytes. The page with all figures says below each table what such a system leaves out:`,
+      : `Of all ${all.length} rows, these are the ones where another system takes less than ours with a new batch. In bold ones, it also takes less than
+ours with a reused batch. The unit is µs, or bytes. The page with all figures says below each table what such a system leaves out.`,
     ...(lines.length === 0 ? [] : [lines.join("\n")]),
   ].join("\n\n");
 }

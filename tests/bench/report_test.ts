@@ -131,7 +131,13 @@ Deno.test("digits() and factor() write three and two digits that count, table() 
   assertEquals([0.0812, 4.004, 9.996, 31.25, 99.96, 348.2, 1234, 99999].map(digits), [
     ...["0.08", "4.00", "10.0", "31.3", "100", "348", "1,230", "100,000"],
   ]);
-  assertEquals([1.24, 9.94, 9.96, 140.2].map(factor), ["1.2×", "9.9×", "10×", "140×"]);
+  assertEquals([1.24, 9.94, 9.96, 140.2, 1043].map(factor), [
+    "1.2×",
+    "9.9×",
+    "10×",
+    "140×",
+    "1,043×",
+  ]);
   assertEquals(table(["a", "b"], [["c", "1"]]), "| a | b |\n|---|---:|\n| c | 1 |");
 });
 
@@ -164,15 +170,16 @@ Deno.test("overview() says what is unlike in a system's figure, and when memory 
   const memory = { group: "memory, prioritized", capacity: 2 ** 20, call: "bytes a record" };
   const ours = { ...memory, system: "exrp", value: 95 };
   const theirs = { ...memory, system: "Reverb", value: 4500 };
+  const notes = [{ group: memory.group, system: "Reverb", text: "Held 2^16 records only." }];
   const part = { ...results, groups: [memory.group], measured: ["exrp"], date: "2026-11-23" };
   const shown = textsOf(
-    overview({ ...results, rows: [ours, theirs], parts: [part] }, SERVERS) ?? "",
+    overview({ ...results, notes, rows: [ours, theirs], parts: [part] }, SERVERS) ?? "",
   );
   for (const text of ["Reverb: 2¹⁶ steps", "write steps", "1.20×", "update 1 priority", "0.90×"]) {
     assert(shown.includes(text), `${text} is not in ${shown}`);
   }
   assertEquals(shown.at(-1), "memory: 2026-11-23; server: 2026-11-22");
-  const alone = textsOf(overview({ ...results, rows: [ours] }) ?? "");
+  const alone = textsOf(overview({ ...results, notes, rows: [ours] }) ?? "");
   assert(!alone.some((text) => text.includes("Reverb") || text.includes("memory:")), `${alone}`);
 });
 
