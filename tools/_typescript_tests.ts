@@ -69,7 +69,8 @@ export async function denoTest(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Result> {
-  const { code, text } = await capture([Deno.execPath(), "test", ...permissions, ...args], env);
+  const command = [Deno.execPath(), "test", ...permissions, ...args];
+  const { code, text } = await capture(command, { env, isWatched: true });
   return { count: countDenoTests(text, code), text: tellTrouble(text) };
 }
 
