@@ -6,9 +6,9 @@
 import type { ReplayStats } from "@exrp/replay/stats";
 // @ts-types="@types/asciichart"
 import asciichart from "asciichart";
-import type { TopLevelSpec } from "vega-lite";
+
 import type { CurvePoint } from "./_curve.ts";
-import { svgOf } from "./_svg.ts";
+import { svgOf, type TopLevelSpec } from "./_svg.ts";
 
 /** The points of the learning curve. */
 export interface LearningCurve {

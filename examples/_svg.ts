@@ -4,8 +4,10 @@
  * @module
  */
 
-import * as vega from "vega";
-import { compile, type TopLevelSpec } from "vega-lite";
+import * as vega from "npm:vega@6.4.0";
+import { compile, type TopLevelSpec } from "npm:vega-lite@6.5.0";
+
+export type { TopLevelSpec };
 
 /** Vega's colours of paper, text, grid lines and axes in a dark scheme. The lines of the data keep theirs. */
 const STYLE = "<style>@media (prefers-color-scheme:dark){" +

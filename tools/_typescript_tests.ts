@@ -48,6 +48,12 @@ export async function testExamples(files: readonly string[], config: string): Pr
   }
 }
 
+/** Versions and contents of npm's packages are those of the lock file. */
+export const pinned = "--lock=deno.lock";
+
+/** The configuration with the real @std packages. */
+const realStd = inRepository("deno.jsr.json");
+
 /** The configuration in which stand-ins serve for the @std packages: the one whose types are always checked. */
 const standIns = inRepository("deno.json");
 
@@ -82,7 +88,9 @@ export async function denoTest(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Result> {
-  const command = [Deno.execPath(), "test", ...permissions, ...args];
+  // The real @std packages are not in the lock file.
+  const lock = args.includes(realStd) ? [] : [pinned];
+  const command = [Deno.execPath(), "test", ...lock, ...permissions, ...args];
   const { code, text } = await capture(command, { env, isWatched: true });
   return { count: countDenoTests(text, code), text: tellTrouble(text) };
 }
@@ -92,7 +100,7 @@ export async function denoTest(
  * the real ones, so that its own settings decide where JSR is; it is never waited for longer than ten seconds.
  */
 export async function chooseConfig(): Promise<{ config: string; says: string }> {
-  const config = inRepository("deno.jsr.json");
+  const config = realStd;
   const test = "tests/std/testing_bdd_test.ts";
   const load = [Deno.execPath(), "cache", "--quiet", "--config", config, test];
   const which = "@std/assert and @std/testing:";
