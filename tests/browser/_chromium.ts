@@ -1,6 +1,6 @@
 /** Headless Chromium for tests, driven by Puppeteer, and a server for what it opens. */
 import { join } from "node:path";
-import { launch, type Page } from "puppeteer-core";
+import { launch, type Page } from "npm:puppeteer-core@25.16.0";
 import { exists } from "../../tools/_repository.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
