@@ -180,7 +180,7 @@ export class ReverbServer implements AsyncDisposable {
       },
       acceptOther: (onOutput) => {
         const page = (path: string): Page => server.#page(path);
-        const isKnown = (name: string): boolean => server.#isKnownHost(name);
+        const isKnown = (name: string, path: string): boolean => server.#isKnownHost(name, path);
         return new CountedConnection(
           new Http1Connection(page, isKnown, onOutput),
           server.#bytes,
@@ -301,7 +301,9 @@ export class ReverbServer implements AsyncDisposable {
     return { status: 200, type: "text/html; charset=utf-8", text: statusPage(figures, rates) };
   }
 
-  #isKnownHost(name: string): boolean {
+  #isKnownHost(name: string, path: string): boolean {
+    // Old probes give none. Browsers always do, and this page says nothing that is worth reading.
+    if (name === "" && path === "/healthz") return true;
     // A name that an attacker chose can lead to this machine; an address can't be chosen.
     const isAddress = /^(?:[\d.]+|[\da-f.]*:[\da-f:.]*)$/.test(name);
     return name === "localhost" || name.endsWith(".localhost") || isAddress ||
@@ -345,6 +347,10 @@ class CountedConnection implements PumpedConnection {
 
   get idleMs(): number {
     return this.#connection.idleMs;
+  }
+
+  get wasCalled(): boolean {
+    return this.#connection.wasCalled;
   }
 
   receive(bytes: Uint8Array): void {

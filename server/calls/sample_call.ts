@@ -17,11 +17,9 @@ export const timeoutWords =
   "Rate Limiter: Timeout exceeded before the right to insert was acquired.";
 
 /** Room for a message of samples. One sample that is larger gets as much as it needs. */
-const messageBytes = 1 << 18;
+const messageBytes = 1 << 17;
 /** Room for a message of one sample, before its size is known. */
 const messageBytesOfOne = 1 << 14;
-/** So many bytes wait in a stream at most before no more are drawn; two full messages, as Reverb's server has it. */
-const bufferedMax = 1 << 20;
 /** The kernel counts samples in 32 bits; more are asked for in parts. */
 const askMax = 1 << 30;
 /** Requests that wait for the one before. Reverb's clients send the next one after the last sample only; `batches` sends one for each batch ahead. */
@@ -107,8 +105,8 @@ export class SampleCall extends MethodCall {
         this.#wanted = count;
         this.#room = count === 1 ? messageBytesOfOne : messageBytes;
       }
-      // The client does not read. It goes on when the stream drains.
-      if (this.call.buffered >= bufferedMax) {
+      // The client or the socket is behind. It goes on when the stream drains.
+      if (this.call.isFull()) {
         this.#stopTimer();
         return false;
       }

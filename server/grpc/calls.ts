@@ -31,7 +31,7 @@ export interface CallHandler {
    * or what came was too much or too slow. Nothing can be sent.
    */
   onCancel(status: number): void;
-  /** What waited in the call is with the connection now, so you can send more. */
+  /** What waited in the call is with the connection now, or the call is full no more. So you can send more. */
   onDrain?(): void;
 }
 
@@ -69,10 +69,12 @@ export interface GrpcCall {
   readonly path: string;
   /** The headers of the request, pseudo-headers too. */
   readonly metadata: ReadonlyMap<string, string>;
-  /** Bytes that wait because the client does not read them. Send no more while there are many, and go on at `onDrain`. */
+  /** Bytes that wait because the client does not read them. */
   readonly buffered: number;
   /** Whether it was finished or cancelled. */
   readonly isOver: boolean;
+  /** Whether more would wait, for the client or for the socket. If so, send no more, and go on at `onDrain`. */
+  isFull(): boolean;
   /** Sends a message. */
   send(message: Uint8Array): void;
   /**
@@ -125,6 +127,11 @@ export class GrpcConnection {
   /** For how many milliseconds no call was open, as the ticks count them; 0 while one is, or was since the last tick. */
   get idleMs(): number {
     return this.#connection.idleMs;
+  }
+
+  /** Whether a call ever came. */
+  get wasCalled(): boolean {
+    return this.#connection.wasCalled;
   }
 
   /** Whether the connection is over: nothing more is read. There may be a last output. */
@@ -257,6 +264,10 @@ class Call implements GrpcCall, StreamEvents, Holder {
     return this.#stream.buffered;
   }
 
+  isFull(): boolean {
+    return this.#stream.isFull();
+  }
+
   send(message: Uint8Array): void {
     if (this.isOver) return;
     this.#answer();
@@ -321,23 +332,31 @@ class Call implements GrpcCall, StreamEvents, Holder {
   onData(bytes: Uint8Array): void {
     if (this.isOver) return;
     const { length } = bytes;
-    if (this.#isPaused || this.#isFeeding) {
-      this.#hold(bytes, 0);
-      this.#withheld += length;
-      return;
-    }
-    if (this.#rest !== undefined && this.#rest.length > 0) {
-      this.#hold(bytes, 0);
-      this.#feedRest();
-    } else {
+    let at = 0;
+    if (!this.#isPaused && !this.#isFeeding) {
+      at = this.#complete(bytes);
+      if (this.isOver) return;
       this.#isFeeding = true;
-      const at = this.#feed(bytes, 0, length);
+      at = this.#feed(bytes, at, length);
       this.#isFeeding = false;
-      if (at < length && !this.isOver) this.#hold(bytes, at);
     }
+    if (at < length && !this.isOver) this.#hold(bytes, at, length);
     if (this.isOver) return;
     if (this.#isPaused) this.#withheld += length;
     else this.#stream.consumed(length);
+  }
+
+  /** Gives the message that came in part the bytes that it lacks, and no others: those after it need no copy. Returns how many bytes it took. */
+  #complete(bytes: Uint8Array): number {
+    let at = 0;
+    while (at < bytes.length && this.#rest !== undefined && this.#rest.length > 0) {
+      if (this.#isPaused || this.isOver) break;
+      const to = Math.min(bytes.length, at + this.messageBytes - this.#rest.length);
+      this.#hold(bytes, at, to);
+      at = to;
+      this.#feedRest();
+    }
+    return at;
   }
 
   onEnd(): void {
@@ -432,12 +451,11 @@ class Call implements GrpcCall, StreamEvents, Holder {
     this.#rest = undefined;
   }
 
-  /** Keeps `bytes[from..]` until it can be handed on. */
-  #hold(bytes: Uint8Array, from: number): void {
-    const count = bytes.length - from;
+  /** Keeps `bytes[from..to)` until it can be handed on. */
+  #hold(bytes: Uint8Array, from: number, to: number): void {
     this.#rest ??= new ByteQueue();
-    this.#rest.push(bytes, from, bytes.length);
-    if (this.#held.take(this, count)) this.#arrived += count;
+    this.#rest.push(bytes, from, to);
+    if (this.#held.take(this, to - from)) this.#arrived += to - from;
   }
 
   #feedRest(): void {

@@ -123,6 +123,11 @@ export class ServerConnection implements StreamOwner, FrameSink {
     return this.#isIdle ? this.#idleMs : 0;
   }
 
+  /** Whether a stream was ever opened. */
+  get wasCalled(): boolean {
+    return this.#lastId > 0;
+  }
+
   /** Whether so much waits for the socket that nothing should be received before it was taken. */
   get isCongested(): boolean {
     return this.#sender.output.length >= this.#limits.outputMax;
@@ -147,11 +152,9 @@ export class ServerConnection implements StreamOwner, FrameSink {
     this.#isAnnounced = false;
     const output = this.#sender.take();
     if (this.#sender.tinyFragments > 0) this.#countTinyFragments();
-    const { drained } = this.#sender;
-    if (drained.length > 0) {
-      for (const stream of drained.splice(0)) {
-        if (!stream.isClosed) this.#tell(stream, () => stream.events.onDrain());
-      }
+    for (let stream; (stream = this.#sender.takeDrained()) !== undefined;) {
+      const { events } = stream;
+      this.#tell(stream, () => events.onDrain());
     }
     this.#depth--;
     return output;
@@ -254,6 +257,11 @@ export class ServerConnection implements StreamOwner, FrameSink {
   sendData(stream: Http2Stream, bytes: Uint8Array): void {
     this.#sender.write(stream, bytes);
     this.#announce();
+  }
+
+  /** @inheritDoc */
+  isFull(stream: Http2Stream): boolean {
+    return this.#sender.isFull(stream);
   }
 
   /** @inheritDoc */

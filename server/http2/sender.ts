@@ -28,6 +28,12 @@ import type { Http2Stream } from "./stream.ts";
 /** Bytes that one stream sends before the next one has its turn. */
 const turnBytes = 1 << 16;
 
+/**
+ * Where so many bytes wait for the socket, who can wait adds no more, so that the socket has its next output while the one after it is filled. More
+ * would leave the processor's cache before they are written, and what is above `outputMax` is copied once more, by way of a queue.
+ */
+const fillMax = 1 << 16;
+
 /** A fragment of DATA below this, cut by a window, counts as an idle frame. */
 export const tinyFragment = 256;
 
@@ -55,8 +61,8 @@ export class Sender {
   #reservedGrows = false;
   /** Streams that have something to send and are not held up by their own window. */
   readonly #waiting = new Set<Http2Stream>();
-  /** Streams whose queue became empty; they are told at the end of `takeOutput`. */
-  readonly drained: Http2Stream[] = [];
+  /** Streams to be told that they can send more, in turn: their queue became empty, or they found the output full. */
+  readonly #drained = new Set<Http2Stream>();
   /** Called when a stream has sent its end. */
   readonly #onEnded: (stream: Http2Stream) => void;
 
@@ -230,8 +236,25 @@ export class Sender {
   /** Forgets a stream that is closed. */
   forget(stream: Http2Stream): void {
     if (stream.isWaiting) this.#waiting.delete(stream);
+    this.#drained.delete(stream);
     stream.isWaiting = false;
     stream.queue = undefined;
+  }
+
+  /** Whether more of a stream would wait. If so, the stream is among the drained ones once that has changed. */
+  isFull(stream: Http2Stream): boolean {
+    if (stream.buffered > 0) return true;
+    if (this.output.length < fillMax) return false;
+    this.#drained.add(stream);
+    return true;
+  }
+
+  /** Takes the first of the streams to be told; none while the output is full. */
+  takeDrained(): Http2Stream | undefined {
+    if (this.#drained.size === 0 || this.output.length >= fillMax) return undefined;
+    const [stream] = this.#drained;
+    if (stream !== undefined) this.#drained.delete(stream);
+    return stream;
   }
 
   /** Whether there is anything to take. */
@@ -267,7 +290,7 @@ export class Sender {
     }
     if (isEmpty) {
       if (stream.endBlock !== undefined) this.end(stream);
-      else this.drained.push(stream);
+      else this.#drained.add(stream);
     }
     return sent > 0;
   }

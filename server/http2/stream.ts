@@ -15,7 +15,7 @@ export interface StreamEvents {
   onEnd(): void;
   /** The stream is over: the client reset it, or it broke a rule, or the connection ended. Nothing can be sent any more. */
   onReset(code: number): void;
-  /** What waited in the stream is with the connection now. */
+  /** What waited in the stream is with the connection now, or `isFull()` was true and is so no more. */
   onDrain(): void;
 }
 
@@ -32,6 +32,7 @@ export interface StreamOwner {
   /** Sends as much as may go now, and lets the rest wait. */
   sendHeaders(stream: Http2Stream, block: Uint8Array, isEnd: boolean): void;
   sendData(stream: Http2Stream, bytes: Uint8Array): void;
+  isFull(stream: Http2Stream): boolean;
   reserveData(stream: Http2Stream, countMax: number): number;
   commitData(stream: Http2Stream, count: number): void;
   sendEnd(stream: Http2Stream): void;
@@ -97,6 +98,14 @@ export class Http2Stream {
   /** Bytes that wait here. They bound nothing by themselves: whoever sends looks at them, and goes on at `onDrain`. */
   get buffered(): number {
     return this.queue === undefined ? 0 : this.queue.length;
+  }
+
+  /**
+   * Whether more of the answer would wait: here for the client's window, or in the connection for the socket. If so, `onDrain` is called once that has
+   * changed. Who can wait sends no more meanwhile.
+   */
+  isFull(): boolean {
+    return !this.isClosed && this.#owner.isFull(this);
   }
 
   /** Begins the answer, with a block of `encodeHeaders()`. With `isEnd`, that is all of it. */

@@ -11,8 +11,9 @@
  *
  * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
  *
- * When all places are taken, or the system has no socket left, the connection that has had no call for longest gives way to a new one. One
- * that has a call never does.
+ * When all places are taken, or the system has no socket left, a connection gives way to a new one. Those that never had a call may keep an eighth
+ * of the places: above it, the oldest of them gives way. Else it is the connection that has had no call for longest. One that has a call never
+ * does.
  *
  * @module
  */
@@ -27,6 +28,8 @@ export interface PumpedConnection {
   readonly isCongested: boolean;
   /** For how many milliseconds no call was open, as the ticks count them; 0 while one is. */
   readonly idleMs: number;
+  /** Whether a call, or a whole request, ever came. */
+  readonly wasCalled: boolean;
   receive(bytes: Uint8Array): void;
   takeOutput(): Uint8Array<ArrayBuffer> | undefined;
   shutDown(): void;
@@ -48,8 +51,7 @@ export interface PumpOptions {
   /** Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. */
   readonly afterRead?: () => void;
   /**
-   * Connections that are open at once. For one more, the one that is idle for longest gives way; if none is, the new one is closed at once.
-   * Default 1,024.
+   * Connections that are open at once. For one more, another one gives way; if none can, the new one is closed at once. Default 1,024.
    */
   readonly connectionsMax?: number;
   /** Milliseconds without a call after which a connection is idle. Default `idleMinMs`. */
@@ -80,10 +82,19 @@ const bufferMax = 1 << 18;
 const lingerMs = 500;
 
 /**
+ * The same for one that gave way. A client of gRPC that has no call looks at its socket every five seconds only. One that calls before it does must find
+ * the GOAWAY, by which it knows that the call was not served and sends it again. On a socket that is closed, it would find an error.
+ */
+const leaveMs = 10_000;
+
+/**
  * A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon, such as a learner
- * after a step of its training. It is far longer than `lingerMs`, see `#makePlace()`.
+ * after a step of its training.
  */
 const idleMinMs = 5000;
+
+/** Connections that never had a call keep such a part of the places. So new clients get in while all others pause, and push nobody else out. */
+const uncalledPart = 8;
 
 /** How often it says so, at most. */
 const acceptReportMs = 60_000;
@@ -156,7 +167,7 @@ export class Pump {
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, graceMs));
     await Promise.race([done, late]);
     clearTimeout(timer);
-    for (const link of this.#links) link.close();
+    for (const link of [...this.#links, ...this.#leaving]) link.close();
     await done;
     await this.#accepting;
     clearInterval(this.#timer);
@@ -179,7 +190,8 @@ export class Pump {
           reportedAt = performance.now();
           this.#options.onError?.(error);
         }
-        if (isOutOfFiles(error)) this.#dropIdle();
+        // Each that gives way keeps its socket for a while. The one before it needs it no more.
+        if (isOutOfFiles(error) && !this.#closeLeaving()) this.#giveWay();
         await new Promise((resolve) => setTimeout(resolve, isLeft ? 0 : acceptPauseMs));
       }
     }
@@ -196,30 +208,48 @@ export class Pump {
   }
 
   /**
-   * Whether there is a place for one more connection. If all are taken, the one that is idle for longest gives its place away.
+   * Whether there is a place for one more connection. If all are taken, one that does nothing gives its place away.
    *
-   * No more than twice as many sockets as places are open: a connection gives way after `idleMinMs` only, and its socket is closed `lingerMs`
-   * later, when the one that got its place can't have given way yet.
+   * No more than twice as many sockets as places are open: of those that gave way, the oldest is closed at once where there are as many as places.
    *
    * Cost: a walk over all connections if all places are taken.
    */
   #makePlace(): boolean {
     const { connectionsMax = 1024 } = this.#options;
-    return this.#links.size < connectionsMax || this.#dropIdle();
+    if (this.#links.size < connectionsMax) return true;
+    if (this.#leaving.size >= connectionsMax) this.#closeLeaving();
+    return this.#giveWay();
   }
 
-  /** Ends the connection that is idle for longest; false if none is. */
-  #dropIdle(): boolean {
+  /** Lets a connection give way: of too many that never had a call the oldest, else the one that is idle for longest. False if none can. */
+  #giveWay(): boolean {
     const { idleMinMs: min = idleMinMs } = this.#options;
-    let found: Link | undefined;
+    let uncalled: Link | undefined;
+    let uncalledCount = 0;
+    let idle: Link | undefined;
+    // In the order in which they came.
     for (const link of this.#links) {
       const { idleMs } = link;
-      if (idleMs >= min && idleMs > (found?.idleMs ?? 0)) found = link;
+      if (idleMs >= min && idleMs > (idle?.idleMs ?? 0)) idle = link;
+      if (link.wasCalled) continue;
+      uncalled ??= link;
+      uncalledCount++;
     }
+    const allowed = Math.max(1, this.#links.size / uncalledPart);
+    const found = uncalledCount > allowed ? uncalled : idle;
     if (found === undefined) return false;
     this.#links.delete(found);
     this.#leaving.add(found);
     found.giveWay();
+    return true;
+  }
+
+  /** Closes the socket of the connection that gave way first; false if there is none. */
+  #closeLeaving(): boolean {
+    const [first] = this.#leaving;
+    if (first === undefined) return false;
+    this.#leaving.delete(first);
+    first.close();
     return true;
   }
 }
@@ -271,15 +301,20 @@ class Link {
     return this.#connection?.idleMs ?? this.#openMs;
   }
 
+  /** Whether a call, or a whole request, ever came. */
+  get wasCalled(): boolean {
+    return this.#connection?.wasCalled ?? false;
+  }
+
   /**
    * Ends a connection without calls: its client gets a GOAWAY, which says that calls that are on their way were not served. A client of gRPC
-   * sends those again, over a new connection. The socket is closed soon, also if the client reads nothing.
+   * sends those again, over a new connection. The socket is closed `leaveMs` later, also if the client reads nothing.
    */
   giveWay(): void {
     if (this.#connection === undefined) return this.close();
+    this.#lingerTimer ??= setTimeout(() => this.close(), leaveMs);
     this.#connection.close();
     this.#flush();
-    this.#lingerTimer ??= setTimeout(() => this.close(), lingerMs);
   }
 
   close(): void {

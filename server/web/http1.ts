@@ -2,7 +2,7 @@
  * The little of HTTP/1.1 that browsers and probes need: one GET, one answer, and the connection ends. Bytes in, bytes out.
  *
  * Invariants: 1. A request's head has at most `headBytesMax` bytes; more is answered by 431. 2. An answer ends the connection, so nothing
- * of a second request is read.
+ * of a second request is read. 3. What can't become a request, such as the greeting of TLS, is answered by its first bytes.
  *
  * @module
  */
@@ -18,6 +18,9 @@ export interface Page {
 }
 
 const headBytesMax = 8192;
+
+/** A method, or the beginning of one. */
+const methodStart = /^[A-Z-]{1,20}(?: |$)/;
 
 /** Milliseconds that a request may take to arrive. */
 const requestMs = 10_000;
@@ -42,7 +45,7 @@ export class Http1Connection {
   #head = "";
   #output: Uint8Array<ArrayBuffer> | undefined;
   readonly #answer: (path: string) => Page;
-  readonly #isKnownHost: (name: string) => boolean;
+  readonly #isKnownHost: (name: string, path: string) => boolean;
   readonly #onOutput: () => void;
   #openMs = 0;
   /** Whether the request was answered, or nobody waits for an answer. */
@@ -52,13 +55,13 @@ export class Http1Connection {
 
   /**
    * @param answer Makes the page of a path.
-   * @param isKnownHost Whether the server may be called by this name. A page of another site could else read it by a name of its own that
-   *   leads here.
+   * @param isKnownHost Whether the server may be called by this name, for this path. A page of another site could else read it by a name of its own
+   *   that leads here. The name is empty where the request has none.
    * @param onOutput Is called when the connection ends by itself.
    */
   constructor(
     answer: (path: string) => Page,
-    isKnownHost: (name: string) => boolean,
+    isKnownHost: (name: string, path: string) => boolean,
     onOutput: () => void,
   ) {
     this.#answer = answer;
@@ -71,18 +74,24 @@ export class Http1Connection {
     return this.#openMs;
   }
 
+  /** Whether a whole request came. */
+  get wasCalled(): boolean {
+    return this.isClosed;
+  }
+
   /** Takes some bytes. The answer is in the output once the head is whole. */
   receive(bytes: Uint8Array): void {
     if (this.isClosed) return;
     this.#head += new TextDecoder("latin1").decode(bytes.subarray(0, headBytesMax + 1));
     const end = this.#head.indexOf("\r\n\r\n");
-    if (end < 0 && this.#head.length <= headBytesMax) return;
+    const isRequest = methodStart.test(this.#head);
+    if (isRequest && end < 0 && this.#head.length <= headBytesMax) return;
     this.isClosed = true;
-    if (end < 0 || end > headBytesMax) {
+    if (isRequest && (end < 0 || end > headBytesMax)) {
       this.#output = encode(plain(431, `a request has at most ${headBytesMax} bytes`), true);
       return;
     }
-    const [line = "", ...fields] = this.#head.slice(0, end).split("\r\n");
+    const [line = "", ...fields] = isRequest ? this.#head.slice(0, end).split("\r\n") : [];
     const [, method = "", target = ""] = /^([A-Z]+) (\/\S*) HTTP\/1\.[01]$/.exec(line) ?? [];
     const [path = ""] = target.split("?");
     this.#output = encode(this.#page(method, path, fields), method !== "HEAD");
@@ -120,7 +129,7 @@ export class Http1Connection {
     }
     const hosts = fields.filter((field) => /^host:/i.test(field));
     const host = hosts[0]?.slice(5).trim() ?? "";
-    if (hosts.length > 1 || !this.#isKnownHost(nameOf(host))) {
+    if (hosts.length > 1 || !this.#isKnownHost(nameOf(host), path)) {
       return plain(403, `this server is not called ${JSON.stringify(host)}`);
     }
     return this.#answer(path);

@@ -647,6 +647,24 @@ Deno.test("a call's buffered bytes are those that the client does not take, and 
   assertEquals([call?.buffered, client.log], [0, ["drain 0"]]);
 });
 
+Deno.test("what comes after the rest of a message is handed on without a copy", () => {
+  const buffers: ArrayBufferLike[] = [];
+  const client = new Client((_, log) => ({
+    onMessage: (bytes) => {
+      log.push(`message ${[...bytes]}`);
+      buffers.push(bytes.buffer);
+    },
+  }));
+  const cut = message([1, 2, 3]);
+  client.send(headers(1), data(1, cut.subarray(0, 6)));
+  const bytes = data(1, join(cut.subarray(6), message([4]), message([5, 6]), cut.subarray(0, 7)));
+  client.connection.receive(bytes);
+  assertEquals(client.log, ["message 1,2,3", "message 4", "message 5,6"]);
+  assertEquals(buffers.map((buffer) => buffer === bytes.buffer), [false, true, true]);
+  client.send(data(1, cut.subarray(7)));
+  assertEquals(client.log.at(-1), "message 1,2,3");
+});
+
 Deno.test("words of a status are percent-encoded, never cut within a letter, and at most 4,096 bytes", () => {
   assertEquals(encodeMessage("plain ~ !"), "plain ~ !");
   assertEquals(encodeMessage("a%\u{1f600}\u0000"), "a%25%F0%9F%98%80%00");

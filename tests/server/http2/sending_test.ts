@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { FrameType, Setting } from "../../../server/http2/protocol.ts";
+import type { Http2Stream } from "../../../server/http2/stream.ts";
 import { frame, fromHex, headers, hello, Peer, type SentFrame, settings, word } from "./_peer.ts";
 
 const answer = encodeHeaders([[":status", "200"]]);
@@ -188,6 +189,41 @@ Deno.test("streams that wait take turns, so that a large one does not hold up a 
   assert(stream.buffered > 5 << 20);
   peer.take();
   assertEquals(stream.buffered, 0);
+});
+
+Deno.test("streams that wait for the socket take turns, and what they send is never copied by way of a queue", () => {
+  const left = [40, 40];
+  const sent: number[] = [];
+  const fill = (index: number, stream: Http2Stream): void => {
+    for (; (left[index] ?? 0) > 0 && !stream.isFull(); left[index] = (left[index] ?? 0) - 1) {
+      stream.write(counted(30_000));
+      sent.push(index);
+      assertEquals(stream.buffered, 0);
+    }
+  };
+  const peer: Peer = new Peer({
+    serve: ({ stream }) => ({ onDrain: () => fill(stream.id >> 1, stream) }),
+  });
+  peer.send(
+    hello,
+    settings([Setting.initialWindowSize, 1 << 24]),
+    frame(8, 0, 0, word(1 << 25)),
+    headers(1),
+    headers(3),
+  );
+  for (const [index, { stream }] of peer.seen.entries()) {
+    stream.respond(answer);
+    fill(index, stream);
+  }
+  assert(sent.length < 8, `${sent.length} were sent before the socket took any`);
+  const before = sent.length;
+  peer.connection.takeOutput();
+  assertEquals(new Set(sent.slice(before)), new Set([0]), "the first one has its turn");
+  const between = sent.length;
+  peer.connection.takeOutput();
+  assertEquals(new Set(sent.slice(between)), new Set([1]), "and then the second one");
+  peer.take();
+  assertEquals([left, peer.connection.check()], [[0, 0], 0]);
 });
 
 Deno.test("onDrain may send more, and each output is whole", () => {

@@ -7,7 +7,8 @@ import { listenByNode } from "../../../server/pump/node_sockets.ts";
 import { Pump } from "../../../server/pump/pump.ts";
 import { Http1Connection, plain } from "../../../server/web/http1.ts";
 import type { Socket, SocketServer } from "../../../server/pump/socket.ts";
-import { hello } from "../http2/_peer.ts";
+import { FrameType } from "../../../server/http2/protocol.ts";
+import { cutFrames, headers, hello, join } from "../http2/_peer.ts";
 import { inTime, pause, until } from "../../_wait.ts";
 
 const hostname = "127.0.0.1";
@@ -62,6 +63,17 @@ class Client {
 function becomeIdle(pump: Pump): void {
   pump.tick(1);
   pump.tick(idleMinMs);
+}
+
+/** Reads until the server ends; what came. */
+async function ended(socket: Deno.TcpConn): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (;;) {
+    const buffer = new Uint8Array(1000);
+    const count = await socket.read(buffer);
+    if (count === null) return join(...parts);
+    parts.push(buffer.subarray(0, count));
+  }
 }
 
 for (const [platform, listen] of Object.entries(platforms)) {
@@ -163,6 +175,80 @@ for (const [platform, listen] of Object.entries(platforms)) {
     await pump.stop(0);
   });
 
+  Deno.test(`${platform}: connections that never made a call push out no client that paused`, async () => {
+    const pump = await serve(16);
+    const paused = new Client(pump.port);
+    assertEquals(await paused.call(), "0");
+    becomeIdle(pump);
+    let gone = 0;
+    const silent: Deno.TcpConn[] = [];
+    for (let k = 0; k < 40; k++) {
+      const socket = await Deno.connect({ hostname, port: pump.port });
+      silent.push(socket);
+      socket.write(hello).then(() => ended(socket)).catch(() => {}).then(() => gone++);
+    }
+    await until("all others gave way", () => gone + paused.goAways.length >= 25);
+    assertEquals([paused.goAways, pump.connectionCount], [[], 16]);
+    assertEquals(await paused.call(), "0");
+    paused.close();
+    await pump.stop(0);
+    await until("all are gone", () => gone === 40);
+    for (const socket of silent) socket.close();
+  });
+
+  Deno.test(`${platform}: with all places taken by connections that never made a call, a new client gets in at once`, async () => {
+    const pump = await serve(3);
+    const silent = await Promise.all(
+      [0, 1, 2].map(() => Deno.connect({ hostname, port: pump.port })),
+    );
+    for (const socket of silent) await socket.write(hello);
+    await until("all places are taken", () => pump.connectionCount === 3);
+    const client = new Client(pump.port);
+    assertEquals(await client.call(), "0");
+    for (const socket of silent) socket.close();
+    client.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: clients that pause keep no new ones out: an eighth of the places is for those that come`, async () => {
+    const pump = await serve(8);
+    const paused = Array.from({ length: 8 }, () => new Client(pump.port));
+    for (const client of paused) assertEquals(await client.call(), "0");
+    becomeIdle(pump);
+    const sockets: Deno.TcpConn[] = [];
+    for (let k = 0; k < 4; k++) {
+      sockets.push(await Deno.connect({ hostname, port: pump.port }));
+      await sockets[k]?.write(hello);
+    }
+    const first = sockets[0];
+    assert(first !== undefined);
+    await ended(first);
+    // Those that came made room for each other, so two of those that paused are gone: an eighth of the places, and the one above it.
+    assertEquals(paused.filter(({ goAways }) => goAways.length > 0).length, 2);
+    for (const each of [...paused, ...sockets]) each.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: a call that comes long after its connection gave way is told by GOAWAY that it was not served`, async () => {
+    begun = 0;
+    const pump = await serve(1);
+    const socket = await Deno.connect({ hostname, port: pump.port });
+    await socket.write(join(hello, headers(1, true)));
+    await until("it is served", () => begun === 1);
+    becomeIdle(pump);
+    const next = new Client(pump.port);
+    assertEquals(await next.call(), "0");
+    // A client of gRPC that has no call looks at its socket every five seconds.
+    await pause(700);
+    await socket.write(headers(3, true));
+    const frames = cutFrames(await ended(socket));
+    const goAway = frames.find(({ type }) => type === FrameType.goAway);
+    assertEquals([...goAway?.payload.subarray(0, 8) ?? []], [0, 0, 0, 1, 0, 0, 0, 0]);
+    socket.close();
+    next.close();
+    await pump.stop(0);
+  });
+
   Deno.test(`${platform}: a call that is sent while its connection gives way was not served, and is told so`, async () => {
     const pump = await serve(1);
     const idle = new Client(pump.port);
@@ -243,3 +329,48 @@ for (const [platform, listen] of Object.entries(platforms)) {
     socket.close();
   });
 }
+
+Deno.test("of connections that gave way, no more sockets stay open than there are places", async () => {
+  let isOpen = 0;
+  let most = 0;
+  let stop = (): void => {};
+  const stopped = new Promise<void>((resolve) => stop = resolve);
+  const server: SocketServer = {
+    port: 1,
+    close: () => stop(),
+    async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
+      for (let k = 0; k < 50; k++) {
+        most = Math.max(most, ++isOpen);
+        let isFirst = true;
+        let isClosed = false;
+        let end = (_: null): void => {};
+        const closed = new Promise<null>((resolve) => end = resolve);
+        yield {
+          read: (buffer) => {
+            if (!isFirst) return closed;
+            isFirst = false;
+            buffer.set(hello);
+            return Promise.resolve(hello.length);
+          },
+          write: (bytes) => Promise.resolve(bytes.length),
+          endWriting: () => {},
+          close: () => {
+            if (!isClosed) isOpen--;
+            isClosed = true;
+            end(null);
+          },
+        };
+        await new Promise((done) => setTimeout(done, 0));
+      }
+      await stopped;
+    },
+  };
+  const pump = new Pump(server, {
+    ...{ hostname, port: 0, connectionsMax: 4 },
+    accept: (onOutput) => new GrpcConnection({ onOutput, handler: () => undefined }),
+  });
+  await until("all came", () => most > 0 && isOpen === 8);
+  assertEquals([most <= 9, pump.connectionCount], [true, 4]);
+  await pump.stop(0);
+  assertEquals(isOpen, 0);
+});

@@ -287,6 +287,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   Deno.test(`${platform}: a connection too many is closed, and so is one that says nothing`, async () => {
     const pump = await listen(platform, { connectionsMax: 2, handshakeMs: 500 });
     const session = await connect(pump.port);
+    assertEquals((await call(session, "/echo", [])).status, "0");
     const silent = await Deno.connect({ hostname: host, port: pump.port });
     await until("both are taken", () => pump.connectionCount === 2);
     const third = await Deno.connect({ hostname: host, port: pump.port });
@@ -303,6 +304,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   Deno.test(`${platform}: the first bytes tell HTTP/2 from the rest, however they are cut`, async () => {
     const seen: string[] = [];
     class Other implements PumpedConnection {
+      readonly wasCalled = true;
       isClosed = false;
       readonly isCongested = false;
       readonly idleMs = 0;

@@ -8,7 +8,7 @@ function ask(
 ): { status: number; body: string; head: string } | undefined {
   const connection = new Http1Connection(
     (path) => path === "/known" ? plain(200, "héllo") : plain(404, path),
-    (name) => name === "localhost" || name === "::1",
+    (name, path) => name === "localhost" || name === "::1" || (name === "" && path === "/known"),
     () => {},
   );
   for (const part of parts) connection.receive(new TextEncoder().encode(part));
@@ -42,7 +42,14 @@ for (
     ["no request at all", "\u0016\u0003\u0001 tls\r\n\r\n", 400],
     ["another name for the server", "GET /known HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403],
     ["two names for the server", `GET /known HTTP/1.1\r\n${host}Host: evil.example\r\n\r\n`, 403],
-    ["no name for the server", "GET /known HTTP/1.1\r\n\r\n", 403],
+    ["no name for the server", "GET /x HTTP/1.0\r\n\r\n", 403],
+    ["no name, where the path needs none", "GET /known HTTP/1.0\r\n\r\n", 200],
+    ["an empty name, where the path needs none", "GET /known HTTP/1.1\r\nHost:\r\n\r\n", 200],
+    ["the greeting of TLS", "\u0016\u0003\u0001", 400],
+    ["a zero", "\u0000", 400],
+    ["a small letter", "g", 400],
+    ["a method without an end", "A".repeat(21), 400],
+    ["a preface that goes wrong", "PRI * HTTP/2.0\r\n\r\nno", 400],
     ["an address of IPv6", "GET /known HTTP/1.1\r\nhost: [::1]:80\r\n\r\n", 200],
     ["a head without end", `GET /known HTTP/1.1\r\n${"x: y\r\n".repeat(2000)}`, 431],
   ] as const
