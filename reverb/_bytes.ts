@@ -123,6 +123,13 @@ export class MessageWriter {
     this.#at += value.length;
   }
 
+  /** Fields that were written before. */
+  fields(encoded: Uint8Array): void {
+    this.#need(encoded.length);
+    this.#bytes.set(encoded, this.#at);
+    this.#at += encoded.length;
+  }
+
   /** A text. */
   text(field: number, value: string): void {
     this.bytes(field, utf8.encode(value));

@@ -37,7 +37,7 @@ import type { CallHandler, StartCall } from "./grpc/calls.ts";
 import { Status } from "./grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
-import { serverInfo } from "./server_info.ts";
+import { ServerInfo } from "./server_info.ts";
 import { setLimiter } from "./set_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
@@ -69,7 +69,7 @@ export class Service implements InsertOwner, SampleOwner {
   #isSettlePlanned = false;
   /** How many calls ended, by `method status`. */
   readonly #ended = new Map<string, CallFigures>();
-  readonly #stateId = crypto.getRandomValues(new BigUint64Array(2));
+  readonly #info: ServerInfo;
   readonly #starts: ReadonlyMap<string, StartCall>;
 
   /** Serves these tables. */
@@ -85,6 +85,7 @@ export class Service implements InsertOwner, SampleOwner {
     this.heldChunkBytes = heldChunkBytes;
     this.#low = lowOf(tables);
     this.#names = new Set(tables.names);
+    this.#info = new ServerInfo(tables, crypto.getRandomValues(new BigUint64Array(2)));
     this.#starts = this.#makeStarts();
   }
 
@@ -239,7 +240,7 @@ export class Service implements InsertOwner, SampleOwner {
     });
     unary("ServerInfo", (message) => {
       parseMessage(ServerInfoRequestSchema, message);
-      return serverInfo(this.#tables, this.#stateId);
+      return this.#info.answer();
     });
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.

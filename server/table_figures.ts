@@ -16,17 +16,27 @@ export interface NamedRule {
   readonly options: Readonly<Record<string, number | string>>;
 }
 
+/** The figures of a table that are numbers. */
+export type TableNumbers = Omit<TableFigures, "name" | "sampler" | "remover">;
+
 /** The figures of a table. */
 export function tableFigures(tables: Tables, name: string): TableFigures {
   const { sampler, remover } = tables.table(name).options;
+  return {
+    name,
+    sampler: ruleText(sampler.kind, sampler.options),
+    remover: ruleText(remover.kind, remover.options),
+    ...tableNumbers(tables, name),
+  };
+}
+
+/** Those of them that are numbers. */
+export function tableNumbers(tables: Tables, name: string): TableNumbers {
   const low = lowOf(tables);
   const info = low.info(low.numberOf(name));
   const at = (index: number): number => info[index] ?? 0;
   const limiter = abi.EXRP_TABLES_INFO_LIMITER;
   return {
-    name,
-    sampler: ruleText(sampler.kind, sampler.options),
-    remover: ruleText(remover.kind, remover.options),
     size: at(abi.EXRP_TABLES_INFO_SIZE),
     maxSize: at(abi.EXRP_TABLES_INFO_MAX_SIZE),
     bytes: at(abi.EXRP_TABLES_INFO_BYTES),

@@ -34,6 +34,24 @@ Deno.test("ServerInfo says each table's rules, limiter, fill and signature", asy
   assertEquals([q.rate_limiter_info.max_diff, q.max_times_sampled], [3, 1]);
 });
 
+Deno.test("ServerInfo follows what changes, again and again", async () => {
+  await using site = await served();
+  const { connection } = site;
+  for (let count = 1n; count <= 200n; count++) {
+    await insert(connection, "u", count);
+    if (count % 50n !== 1n) continue;
+    const info = await infoOf(connection, "u");
+    assertEquals([info["current_size"], info["num_episodes"], info["max_size"]], [
+      count,
+      count,
+      1000n,
+    ]);
+    assertEquals(info["rate_limiter_info"].insert_stats, { completed: count });
+  }
+  await connection.call("Reset", { table: "u" });
+  assertEquals((await infoOf(connection, "u"))["current_size"] ?? 0n, 0n);
+});
+
 Deno.test("a server keeps its state's number, and another has another", async () => {
   await using one = await served();
   await using two = await served();
