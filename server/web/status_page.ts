@@ -18,9 +18,17 @@ body { margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap; }
+th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap; }
 th:first-child, td:first-child, .text { text-align: left; }
-meter { width: 7rem; vertical-align: middle; }
+meter { width: 4rem; vertical-align: middle; }
+.text { white-space: normal; min-width: 8.5rem; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; }
+  th, td { padding: .3rem; }
+  th { white-space: normal; }
+  th:first-child { overflow-wrap: anywhere; min-width: 4rem; }
+  meter { display: none; }
+}
 `;
 
 /** Brings the figures again without moving the page. It stops while nobody looks. */
@@ -72,8 +80,13 @@ function duration(seconds: number): string {
   return [String(hours), ...rest.map((part) => String(part).padStart(2, "0"))].join(":");
 }
 
-/** What the limiter says, in words. */
-function limiterWords(table: TableFigures): string {
+/** A short time. */
+function seconds(value: number): string {
+  return value < 1 ? `${Math.ceil(1000 * value)} ms` : `${value.toFixed(1)} s`;
+}
+
+/** What goes in and out now, in words. */
+function stateWords(table: TableFigures): string {
   const { canInsert, canSample } = limiterState(table);
   const words = [
     canInsert ? "inserts go in" : "inserts wait",
@@ -88,7 +101,8 @@ function limitWords({ limiter }: TableFigures): string {
   const items = `at least ${numberOf(limiter.minSize, "item", count)}`;
   const band = [limit(limiter.minDiff), limit(limiter.maxDiff)] as const;
   if (band[0] === "−∞" && band[1] === "∞") return items;
-  return `${items}; ${limiter.samplesPerInsert} samples an insert; difference ${band.join(" to ")}`;
+  const samples = numberOf(limiter.samplesPerInsert, "sample", String);
+  return `${items}; ${samples} an insert; difference ${band.join(" to ")}`;
 }
 
 function tableRow(table: TableFigures, rates: Rates): string {
@@ -97,22 +111,22 @@ function tableRow(table: TableFigures, rates: Rates): string {
   return `<tr><th scope="row">${name}</th>
 <td><meter min="0" max="1" value="${fill.toFixed(4)}" aria-label="fill of ${name}"></meter> ${
     (100 * fill).toFixed(1)
-  } %</td>
+  } %</td><td>${count(table.waitingInserts)} / ${count(table.waitingSamplers)}</td>
+<td class="text">${escape(stateWords(table))}</td>
 <td>${count(table.size)} / ${count(table.maxSize)}</td><td>${bytes(table.bytes)}${
     table.maxBytes > 0 ? ` / ${bytes(table.maxBytes)}` : ""
   }</td>
 <td>${rate(rates.inserts)}</td><td>${rate(rates.samples)}</td>
-<td>${count(table.inserts)}</td><td>${count(table.samples)}</td><td>${count(table.deletes)}</td>
-<td>${count(table.waitingInserts)} / ${count(table.waitingSamplers)}</td></tr>`;
+<td>${count(table.inserts)}</td><td>${count(table.samples)}</td><td>${
+    count(table.deletes)
+  }</td></tr>`;
 }
 
 function ruleRow(table: TableFigures): string {
   return `<tr><th scope="row">${escape(table.name)}</th><td class="text">${
     escape(table.sampler)
   }</td><td class="text">${escape(table.remover)}</td>
-<td class="text">${escape(limitWords(table))}</td><td class="text">${
-    escape(limiterWords(table))
-  }</td>
+<td class="text">${escape(limitWords(table))}</td>
 <td>${table.maxTimesSampled > 0 ? count(table.maxTimesSampled) : "no limit"}</td><td>${
     count(table.episodes)
   }</td></tr>`;
@@ -127,18 +141,23 @@ function checkpointLine(checkpoints: CheckpointFigures | undefined): string {
     ? "none was written yet"
     : `${count(written)} written, the last on <time datetime="${time}">${
       time.slice(0, 19).replace("T", " ")
-    } UTC</time>: ${bytes(last.bytes)} in ${last.seconds.toFixed(1)} s`;
+    } UTC</time>: ${bytes(last.bytes)} in ${seconds(last.seconds)}`;
   const failures = failed === 0 ? "" : `; <strong>${count(failed)} could not be written</strong>`;
   return `\n<p>Checkpoints: ${words}${failures}.</p>`;
 }
+
+/** The columns of words. Those of numbers stand right. */
+const textColumns: ReadonlySet<string> = new Set(["now", "sampler", "remover", "limiter"]);
 
 /** The page as HTML. */
 export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Rates>): string {
   const none: Rates = { inserts: 0, samples: 0 };
   const rows = figures.tables.map((table) => tableRow(table, rates.get(table.name) ?? none));
   const rules = figures.tables.map(ruleRow);
-  const columns = (names: readonly string[]): string =>
-    names.map((name) => `<th scope="col">${name}</th>`).join("");
+  const columns = (...names: readonly string[]): string =>
+    names.map((name) =>
+      `<th scope="col"${textColumns.has(name) ? ' class="text"' : ""}>${name}</th>`
+    ).join("");
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -159,25 +178,17 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
 <h2 id="fill">Fill and rates</h2>
 <div class="wide" tabindex="0" role="region" aria-labelledby="fill"><table>
 <thead><tr>${
-    columns([
-      "table",
-      "fill",
-      "items",
-      "bytes",
-      "inserts",
-      "samples",
-      "inserted",
-      "sampled",
-      "removed",
-      "waiting in / out",
-    ])
+    columns(
+      ...["table", "fill", "waiting in / out", "now", "items", "bytes"],
+      ...["inserts", "samples", "inserted", "sampled", "removed"],
+    )
   }</tr></thead>
 <tbody>${rows.join("\n")}</tbody>
 </table></div>
 <h2 id="rules">Rules and limiters</h2>
 <div class="wide" tabindex="0" role="region" aria-labelledby="rules"><table>
 <thead><tr>${
-    columns(["table", "sampler", "remover", "limiter", "state", "times sampled", "episodes"])
+    columns("table", "sampler", "remover", "limiter", "times sampled", "episodes")
   }</tr></thead>
 <tbody>${rules.join("\n")}</tbody>
 </table></div>

@@ -42,6 +42,28 @@ Deno.test("a page that another site asks for under its own name is refused", asy
   }
 });
 
+Deno.test("an old probe, which gives no name of the server, reads /healthz and nothing else", async () => {
+  await using site = await served();
+  const get = async (path: string): Promise<string> => {
+    const socket = await Deno.connect({ hostname: "127.0.0.1", port: site.server.port });
+    await socket.write(new TextEncoder().encode(`GET ${path} HTTP/1.0\r\n\r\n`));
+    return (await new Response(socket.readable).text()).slice(9, 12);
+  };
+  assertEquals([await get("/healthz"), await get("/"), await get("/metrics")], [
+    "200",
+    "403",
+    "403",
+  ]);
+});
+
+Deno.test("a client of TLS is told at once that this is none", async () => {
+  await using site = await served();
+  const socket = await Deno.connect({ hostname: "127.0.0.1", port: site.server.port });
+  // The beginning of its greeting: it says more only after an answer, and the rest of this one need not come.
+  await socket.write(new Uint8Array([0x16, 3, 1, 2, 0, 1, 0]));
+  assertEquals((await new Response(socket.readable).text()).slice(0, 13), "HTTP/1.1 400 ");
+});
+
 inChromium(
   "the status page shows fill and rates, brings new ones by itself, and is accessible",
   async ({ page, trouble, requests }) => {
@@ -50,12 +72,30 @@ inChromium(
     const url = `http://${site.server.address}/`;
     await page.goto(url);
     const items = (): Promise<string> =>
-      page.$eval("tbody tr:nth-child(1) td:nth-child(3)", (cell) => String(cell.textContent));
+      page.$eval("tbody tr:nth-child(1) td:nth-child(5)", (cell) => String(cell.textContent));
     assertEquals(await items(), "1 / 1,000");
+    // What waits, and what goes in now, is seen without scrolling in a window of this width, and in that of a phone.
+    for (const width of [1100, 390]) {
+      await page.setViewport({ width, height: 700 });
+      const hidden = await page.evaluate(`
+        [...document.querySelectorAll("#fill + div tr > :nth-child(-n + 4)")]
+          .filter((cell) => cell.getBoundingClientRect().right > innerWidth)
+          .map((cell) => cell.textContent)`);
+      assertEquals(hidden, [], `at ${width} px`);
+    }
+    // Each header stands as its column does.
+    const [heads, cells] = await Promise.all(
+      ["thead th", "tbody tr:first-child > *"].map((row) =>
+        page.evaluate(
+          `[...document.querySelectorAll("${row}")].map((one) => getComputedStyle(one).textAlign)`,
+        )
+      ),
+    );
+    assertEquals(heads, cells);
     await insert(site.connection, "u", 2n);
     await sample(site.connection, "u", 1);
     await page.waitForFunction(
-      'document.querySelector("tbody tr td:nth-child(3)").textContent === "2 / 1,000"',
+      'document.querySelector("tbody tr td:nth-child(5)").textContent === "2 / 1,000"',
     );
     assertEquals(await page.$eval("#note", (note) => note.textContent), "");
     await page.evaluate(axe.source);

@@ -35,6 +35,15 @@ Deno.test("a limiter without a band says only how many items it needs", () => {
   assert(page.includes("1 connection,"), page);
 });
 
+Deno.test("one sample is no samples, and a short time is not 0.0 s", () => {
+  const limiter = { samplesPerInsert: 1, minSize: 10, minDiff: -5, maxDiff: 5 };
+  const last = { at: 1_700_000_000, bytes: 1000, seconds: 0.0042 };
+  const figures = figuresOf({ ...table, limiter });
+  const page = statusPage({ ...figures, checkpoints: { written: 1, failed: 0, last } }, new Map());
+  assert(page.includes("at least 10 items; 1 sample an insert; difference -5 to 5"), page);
+  assert(page.includes("1000 B in 5 ms"), page);
+});
+
 Deno.test("a page without tables' figures says what waits", () => {
   const empty = { ...table, size: 0, inserts: 0, samples: 0, deletes: 0 };
   assertEquals(
