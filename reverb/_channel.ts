@@ -7,6 +7,7 @@
  */
 
 import { ownConnections } from "../base/own_connections.ts";
+import { deno } from "../base/platform.ts";
 import { TIMER_MAX_MS } from "../base/waits.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
 import { PREFIX_BYTES } from "./_bytes.ts";
@@ -308,7 +309,7 @@ class StreamCall implements Call {
         `${this.#method}: what answers at ${address} does not speak HTTP/2: no server of Reverb's protocol (${reason})`;
       return new ReverbError("unimplemented", words, options);
     }
-    if (isForbidden(reason)) {
+    if (isForbidden(reason, address)) {
       const words =
         `${where} from ${address}: the program may not connect; Deno needs --allow-net=${address} (${reason})`;
       return new ReverbError("permission-denied", words, options);
@@ -392,6 +393,8 @@ function reasonOf(words: string | undefined): string {
 }
 
 /** Whether a connection failed because the program has no permission for it. */
-function isForbidden(reason: string): boolean {
-  return reason.includes("EPERM") || reason.includes("--allow-net");
+export function isForbidden(reason: string, address: string): boolean {
+  if (!reason.includes("EPERM") && !reason.includes("--allow-net")) return false;
+  // A firewall answers EPERM, too.
+  return deno?.permissions.querySync({ name: "net", host: address }).state !== "granted";
 }

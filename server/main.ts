@@ -6,7 +6,7 @@
 import { platformFiles } from "../base/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
-import { Tables } from "../tables/tables.ts";
+import { lowOf, Tables } from "../tables/tables.ts";
 import { type ReverbServer, serve } from "./serve.ts";
 
 const usage = `deno task serve --config=FILE [OPTION]
@@ -106,9 +106,7 @@ async function readText(platform: typeof Deno, path: string): Promise<string> {
   }
 }
 
-async function start(config: ServerConfig, args: Arguments): Promise<ReverbServer> {
-  const { tables: options, seed } = config;
-  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
+async function start(config: ServerConfig, args: Arguments, tables: Tables): Promise<ReverbServer> {
   return await serve({
     tables,
     hostname: args.hostname ?? config.hostname,
@@ -117,6 +115,19 @@ async function start(config: ServerConfig, args: Arguments): Promise<ReverbServe
     ...config.busyPollMs === undefined ? {} : { busyPollMs: config.busyPollMs },
     ...config.checkpoint === undefined ? {} : { checkpoint: config.checkpoint },
   });
+}
+
+/** The tables of the file. */
+async function makeTables({ tables, seed }: ServerConfig): Promise<Tables> {
+  return await Tables.create({ tables, ...seed === undefined ? {} : { seed } });
+}
+
+/** Says why the tables run on WebAssembly, if they do. */
+function backendWords(tables: Tables): string | undefined {
+  const { backend, why } = lowOf(tables).kernel;
+  return backend === "native"
+    ? undefined
+    : `the tables run on WebAssembly, which is slower than the native kernel: ${why}`;
 }
 
 /** Runs the program; returns its exit status. */
@@ -132,9 +143,11 @@ export async function main(platform: typeof Deno): Promise<number> {
   }
   let server: ReverbServer;
   let config: ServerConfig;
+  let tables: Tables;
   try {
     config = await readFile(platform, args.config);
-    server = await start(config, args);
+    tables = await makeTables(config);
+    server = await start(config, args, tables);
   } catch (error) {
     console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
@@ -145,6 +158,8 @@ export async function main(platform: typeof Deno): Promise<number> {
   }
   console.log(`serving ${Object.keys(config.tables).join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
+  const slower = backendWords(tables);
+  if (slower !== undefined) console.log(slower);
   const signal = await untilSignal(platform);
   console.log(`${signal}: stopping`);
   try {

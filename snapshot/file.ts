@@ -273,12 +273,14 @@ export function attemptOn<T>(
     return call();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    if (files.isRefusal(cause)) {
+    if (files.isRefusal(cause) && files.lacking(path).includes(verb)) {
       const message = `${operation}: the program is not allowed to ${verb} ${
         show(path)
       }; run with --allow-${verb}=${path}`;
       throw new ReplayError("permission", message, { cause });
     }
-    throw new ReplayError("file", `${operation}: can't ${verb} ${show(path)}: ${why}`, { cause });
+    // Deno asks for more than this permission where a path belongs to the system, and Node has flags of its own. Their words say so.
+    const code = files.isRefusal(cause) ? "permission" : "file";
+    throw new ReplayError(code, `${operation}: can't ${verb} ${show(path)}: ${why}`, { cause });
   }
 }

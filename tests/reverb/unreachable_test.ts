@@ -1,6 +1,7 @@
 /** What the client says if it can't reach a server, or if a server makes it wait. */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import http2 from "node:http2";
+import { isForbidden } from "../../reverb/_channel.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { plainTables, served } from "../server/_served.ts";
 import { pause, until } from "../_wait.ts";
@@ -47,6 +48,11 @@ for (const address of ["127.0.0.1:9", "localhost:9"]) {
     },
   });
 }
+
+Deno.test("a firewall that refuses is not taken for a missing permission", () => {
+  const reason = "connect EPERM 127.0.0.1:9 - Local (0.0.0.0:0)";
+  assertStrictEquals(isForbidden(reason, "127.0.0.1:9"), false);
+});
 
 Deno.test("an insert that a full queue holds back says what holds it back", async () => {
   await using site = await served({ jobs: { queue: 1 } });

@@ -121,6 +121,52 @@ Deno.test("a file that is not there is named by its whole path, and so is one th
   await Deno.remove(folder);
 });
 
+Deno.test("without --allow-ffi, the program says that it serves on WebAssembly, and which flag is missing", async () => {
+  await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
+    const allowed = permissions.filter((each) => each !== "--allow-ffi");
+    const child = new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "--quiet",
+        "--no-prompt",
+        ...allowed,
+        inRepository("server", "main.ts"),
+        `--config=${path}`,
+      ],
+      stdout: "piped",
+    }).spawn();
+    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    let printed = "";
+    while (!/status: .*\n.*\n/.test(printed)) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      printed += value;
+    }
+    const words =
+      "\nthe tables run on WebAssembly, which is slower than the native kernel: no --allow-ffi\n";
+    assert(printed.endsWith(words), printed);
+    child.kill("SIGTERM");
+    await reader.cancel();
+    await child.status;
+  });
+});
+
+Deno.test({
+  name:
+    "where Deno allows to write, and the folder of checkpoints is the system's, no missing --allow-write is named",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    const config = { tables: { t: { maxSize: 1 } }, checkpoint: { folder: "/proc/x" } };
+    await withConfig(JSON.stringify(config), async (path) => {
+      const { code, stderr } = await program(`--config=${path}`).output();
+      const text = new TextDecoder().decode(stderr);
+      assertEquals(code, 1);
+      assert(text.startsWith("serve: checkpoint: can't write \"/proc/x/"), text);
+      assert(!text.includes("--allow-write"), text);
+    });
+  },
+});
+
 Deno.test("a relative path begins where the user of `deno task` stands, or else where the program runs", async () => {
   const folder = await Deno.makeTempDir();
   await Deno.mkdir(join(folder, "mine"));
