@@ -308,7 +308,11 @@ class Run {
     this.#said.push(`sample(${count})`);
     const first = await this.#leader.sample(count, MOMENT_MS);
     const isWhole = first.length === count;
-    const second = await this.#other.sample(count, isWhole ? PATIENCE_MS : MOMENT_MS);
+    // What one has drawn, the other can draw, however slow it is now. Only for what is held back is a moment enough.
+    const second = first.length === 0
+      ? []
+      : [...await this.#other.sample(first.length, PATIENCE_MS)];
+    if (!isWhole) second.push(...await this.#other.sample(count - first.length, MOMENT_MS));
     this.#said.push(`  ${first.map(({ key }) => key)}`);
     assertEquals(first.length, second.length, "draws until the limiter let none through");
     const shared = ({ tableSize }: Drawn): unknown => ({ tableSize });
