@@ -11,6 +11,7 @@ import { median } from "./_turns.ts";
 import { findReverbPython } from "./reverb/_python.ts";
 import {
   type Contestant,
+  cpuSeconds,
   residentBytes,
   startClient,
   startOurs,
@@ -99,6 +100,13 @@ function reader(name: string, floor: number, order: Record<string, unknown>): Ca
   };
 }
 
+/** Images a second that a dataset reads, or with `isCount` how many it read. */
+async function imagesRead(server: Contestant, isCount = false): Promise<number> {
+  const order = { case: "dataset", kind: "trajectory", table: "images", port: server.port };
+  const { rate = 0, count = 0 } = await (await client()).ask({ ...order, seconds: SECONDS });
+  return BATCH * (isCount ? count : rate);
+}
+
 const cases: readonly Case[] = [
   ...writers("client.writer", "writer", 1.2),
   ...writers("trajectory_writer, flush at 64", "trajectory_writer", 1.2),
@@ -107,6 +115,12 @@ const cases: readonly Case[] = [
   reader("client.sample(256)", 1.2, { case: "sample" }),
   reader("TimestepDataset, batches of 256", 1.2, { case: "dataset", kind: "timestep" }),
   reader("TrajectoryDataset, batches of 256", 1.2, { case: "dataset", kind: "trajectory" }),
+  {
+    name: "server_info",
+    unit: "calls/s",
+    floor: 1,
+    run: (server) => together(1, server, { case: "server_info" }),
+  },
   {
     name: "images 84×84×4 by client.writer",
     unit: "bytes/s",
@@ -119,6 +133,26 @@ const cases: readonly Case[] = [
     floor: 1,
     needs: "images",
     run: (server) => together(1, server, { case: "images_out" }),
+  },
+  {
+    name: "images 84×84×4 by TrajectoryDataset",
+    unit: "items/s",
+    floor: 1,
+    needs: "images",
+    run: (server) => imagesRead(server),
+  },
+  {
+    // Other programs on the same cores slow a server of one thread more than one of many. Its own work is the same.
+    name: "processor time for an image by TrajectoryDataset",
+    unit: "µs",
+    floor: 1,
+    isCost: true,
+    needs: "images",
+    run: async (server) => {
+      const before = await cpuSeconds(server.pid);
+      const rate = await imagesRead(server, true);
+      return 1e6 * (await cpuSeconds(server.pid) - before) / rate;
+    },
   },
   ...[1, 32, 256, 2048].map((keys): Case => ({
     name: `mutate_priorities, ${keys} ${keys === 1 ? "key" : "keys"}`,
@@ -161,7 +195,10 @@ async function both(one: Case, theirs: Contestant, ours: Contestant): Promise<Re
   }
   const best = (values: number[]): number => Math[one.isCost ? "min" : "max"](...values);
   const { name, unit, floor, isCost = false } = one;
-  const ratios = figures[1].map((mine, round) => mine / (figures[0][round] ?? NaN));
+  const ratios = figures[1].map((mine, round) => {
+    const ratio = mine / (figures[0][round] ?? NaN);
+    return isCost ? 1 / ratio : ratio;
+  });
   return {
     name,
     unit,

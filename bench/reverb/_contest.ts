@@ -102,3 +102,13 @@ export async function residentBytes(pid: number): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`);
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }
+
+/** Seconds of processor time that a process has had, of all its threads. Linux only. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  let nanoseconds = 0;
+  for await (const { name } of Deno.readDir(`/proc/${pid}/task`)) {
+    const text = await Deno.readTextFile(`/proc/${pid}/task/${name}/schedstat`).catch(() => "0");
+    nanoseconds += Number(text.split(" ")[0]);
+  }
+  return nanoseconds / 1e9;
+}

@@ -30,6 +30,7 @@ STEP = [
 ]
 IMAGE = [random.integers(0, 256, (84, 84, 4), dtype=np.uint8) for _ in range(64)]
 SPECS = [((15,), tf.float32), ((3,), tf.float32), ((), tf.float32), ((15,), tf.float32), ((), tf.float32)]
+IMAGE_SPECS = [((84, 84, 4), tf.uint8)]
 
 clients = {}
 
@@ -125,11 +126,13 @@ def sample(order):
 def dataset(order):
     kinds = {"timestep": reverb.TimestepDataset, "trajectory": reverb.TrajectoryDataset}
     is_timestep = order["kind"] == "timestep"
+    table = order.get("table", TABLE)
+    specs = IMAGE_SPECS if table == IMAGES else SPECS
     source = kinds[order["kind"]](
         f"localhost:{order['port']}",
-        TABLE,
-        dtypes=tuple(kind for _, kind in SPECS),
-        shapes=tuple(tf.TensorShape(shape if is_timestep else (1, *shape)) for shape, _ in SPECS),
+        table,
+        dtypes=tuple(kind for _, kind in specs),
+        shapes=tuple(tf.TensorShape(shape if is_timestep else (1, *shape)) for shape, _ in specs),
         max_in_flight_samples_per_worker=2 * BATCH,
         num_workers_per_iterator=1,
     )
@@ -173,6 +176,10 @@ def mutate(order):
     return repeat(lambda: client.mutate_priorities(TABLE, updates), order["seconds"])
 
 
+def server_info(order):
+    return repeat(lambda: client_of(order["port"]).server_info(), order["seconds"])
+
+
 def worst(order):
     """The longest of each kind of call, beside others' load."""
     client = client_of(order["port"])
@@ -212,7 +219,7 @@ def reset(order):
 
 CASES = [
     *(writer, trajectory_writer, structured_writer, insert, sample, dataset),
-    *(images_in, images_out, mutate, worst, fill, reset),
+    *(images_in, images_out, mutate, server_info, worst, fill, reset),
 ]
 
 
