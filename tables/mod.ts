@@ -12,10 +12,10 @@ export {
   type InsertOptions,
   type SetPrioritiesOptions,
   Table,
-  type TableBatch,
   type TableInfo,
   type TableSampleOptions,
 } from "./table.ts";
+export type { TableBatch } from "./table_batch.ts";
 export type { ItemsOptions, TableItem } from "./table_item.ts";
 export type { FilledTableOptions, QueueOptions, TableOptions } from "./table_options.ts";
 export {
