@@ -293,7 +293,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * version meanwhile.
    *
    * Call it only if the other writer's thread has ended, or was told to end: after `worker.terminate()`, for example. If that thread
-   * still runs for a moment, its own `publish` throws `busy`, and it disturbs no reader.
+   * still runs for a moment, its own `publish` throws `busy`, and it disturbs no reader. Deno ends a Worker only where it awaits something.
+   * So let a thread that publishes await now and then.
    *
    * @returns Whether a writer was in the middle of `publish`.
    * @example
