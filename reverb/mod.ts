@@ -1,7 +1,7 @@
 /**
  * A client of servers that speak Reverb's protocol: DeepMind's own, and the one of this library.
  *
- * [docs/reverb_client.md](../docs/reverb_client.md) goes from Reverb's Python client to this one, line by line.
+ * The guide `docs/reverb_client.md` goes from Reverb's Python client to this one, line by line.
  *
  * @module
  */

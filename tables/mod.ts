@@ -1,6 +1,6 @@
 /**
  * Tables of items on shared data, as those of DeepMind's Reverb: with a sampler, a remover and a rate limiter each. They live in this process, and
- * need no server. {@linkcode Tables} has an example, and [docs/tables.md](../docs/tables.md) goes through them.
+ * need no server. {@linkcode Tables} has an example, and the guide `docs/tables.md` goes through them.
  *
  * @module
  */

@@ -1,16 +1,9 @@
 /** No file imports itself by way of others, not even its types: each can be read after those it imports. */
 import { assert, assertEquals } from "@std/assert";
-import { inRepository } from "../../tools/_repository.ts";
-import { findCircle, importGraph, listImports, resolveImport } from "./_imports.ts";
-
-/** What deno.json publishes, but for the kernels. */
-const manifest = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
-const library: string[] = manifest.publish.include.filter((part: string) =>
-  part !== "prebuilt" && (part.endsWith(".ts") || !/[A-Z.]/.test(part))
-);
+import { findCircle, importGraph, listImports, publishedParts, resolveImport } from "./_imports.ts";
 
 Deno.test("the library, its examples and its benches have no circle of imports", async () => {
-  const graph = await importGraph([...library, "examples", "bench", "tools"]);
+  const graph = await importGraph([...publishedParts, "examples", "bench", "tools"]);
   // The walk began where it should, and went on: an empty graph has no circles either.
   assert(graph.get("mod.ts")?.includes("replay/experience_replay.ts"));
   assert(graph.get("replay/experience_replay.ts")?.includes("schema/columns.ts"));
@@ -19,7 +12,7 @@ Deno.test("the library, its examples and its benches have no circle of imports",
 });
 
 Deno.test("the tests have no circle of imports", async () => {
-  const graph = await importGraph([...library, "examples", "bench", "tools", "tests"]);
+  const graph = await importGraph([...publishedParts, "examples", "bench", "tools", "tests"]);
   assertEquals(findCircle(graph), undefined);
 });
 
