@@ -1,7 +1,7 @@
 /**
  * A client of servers that speak Reverb's protocol: DeepMind's own, and the one of this library.
  *
- * [docs/reverb_client.md](../docs/reverb_client.md) goes from Reverb's Python client to this one, line by line.
+ * The guide `docs/reverb_client.md` goes from Reverb's Python client to this one, line by line.
  *
  * @example
  * ```ts
@@ -35,7 +35,8 @@ export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
 export type { Leaf, Nest, StepData } from "./structure.ts";
 export type { Path } from "./_path.ts";
-export type { ColumnsOf, SampleBatch, SampleColumn } from "./samples.ts";
+export type { SampleColumn } from "./sample_column.ts";
+export type { ColumnsOf, SampleBatch } from "./samples.ts";
 export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
 export type { LimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";

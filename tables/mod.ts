@@ -1,6 +1,6 @@
 /**
  * Tables of items on shared data, as those of DeepMind's Reverb: with a sampler, a remover and a rate limiter each. They live in this process, and
- * need no server. [docs/tables.md](../docs/tables.md) goes through them.
+ * need no server. The guide `docs/tables.md` goes through them.
  *
  * @example
  * ```ts
@@ -26,10 +26,10 @@ export {
   type InsertOptions,
   type SetPrioritiesOptions,
   Table,
-  type TableBatch,
   type TableInfo,
   type TableSampleOptions,
 } from "./table.ts";
+export type { TableBatch } from "./table_batch.ts";
 export type { ItemsOptions, TableItem } from "./table_item.ts";
 export type { FilledTableOptions, QueueOptions, TableOptions } from "./table_options.ts";
 export {

@@ -7,7 +7,7 @@
  * @module
  */
 import { ExperienceReplay, float32, prioritized, samplesPerInsert } from "@exrp/replay";
-import { Broadcast } from "@exrp/replay/actors";
+import { Broadcast, endActor } from "@exrp/replay/actors";
 import { CartPole } from "@exrp/replay/envs";
 import type { Job, Told } from "./actor.ts";
 import { newWeights, update, valuesOf } from "./network.ts";
@@ -26,11 +26,10 @@ const weights = newWeights();
 const broadcast = Broadcast.create({ weights, stop: Uint8Array.of(0) });
 
 // Start the actors. `failed` rejects if one of them throws.
-const ticket = replay.share();
 const failed = Promise.withResolvers<never>();
 failed.promise.catch(() => {}); // told by Promise.race below
 const returns: number[] = [];
-const workers: Worker[] = [];
+const actors: { readonly worker: Worker; readonly ticket: Job["replay"] }[] = [];
 const left: Promise<void>[] = []; // one for each actor
 for (let index = 0; index < ACTORS; index++) {
   const worker = new Worker(new URL("./actor.ts", import.meta.url), { type: "module" });
@@ -43,9 +42,10 @@ for (let index = 0; index < ACTORS; index++) {
     event.preventDefault(); // or Deno ends this program at once
     failed.reject(new Error(`actor ${index}: ${event.message}`));
   };
+  const ticket = replay.share(); // one for each actor
   const job: Job = { replay: ticket, broadcast: broadcast.ticket, index, count: ACTORS };
   worker.postMessage(job);
-  workers.push(worker);
+  actors.push({ worker, ticket });
   left.push(done.promise);
 }
 
@@ -79,8 +79,7 @@ try {
   replay.setPace(undefined);
   await Promise.race([Promise.all(left), failed.promise]);
 } finally {
-  replay.revoke(ticket); // stops an actor that never waits, at its next call
-  for (const worker of workers) worker.terminate();
+  for (const { worker, ticket } of actors) endActor(replay, worker, ticket); // after an error, too
 }
 
 // Play without exploring.
