@@ -12,7 +12,7 @@ import { CartPole } from "@exrp/replay/envs";
 import type { Job, Told } from "./actor.ts";
 import { newWeights, update, valuesOf } from "./network.ts";
 
-const [STEPS, BATCH, ACTORS] = [60_000, 64, 3];
+const [STEPS, BATCH, ACTORS] = [Number(Deno.args[0] ?? 60_000), 64, 3];
 
 using replay = await ExperienceReplay.create({
   capacity: 20_000,
