@@ -57,11 +57,11 @@ export function render(text: string): string {
 
 The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers and samples from both. They take turns of ${results.seconds} s in one
 run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
-columns say how many times better ours is, by the best turns and as the median over pairs of turns, and how many times is wanted. Memory is what the server's process grew by over ${
+columns have how many times better ours is, by the best turns and as the median over pairs of turns, and the target. Memory is what the server's process grew by over ${
     results.items.toLocaleString("en-US")
-  } items. The worst call is the longest of a turn of ${results.worstSeconds} s beside two writers, and the least of ${results.worstRounds} turns counts. The
-last of them call a server that serves nobody else, while the writers keep another one busy: what remains is the machine's part.
+  } items. The worst call is the longest of a turn of ${results.worstSeconds} s while two writers write, and the least of ${results.worstRounds} turns counts. The
+last three rows call an idle server, while the writers keep another one busy: they show the machine's own delay.
 
-${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "median", "wanted"], rows)}
+${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "median", "target"], rows)}
 `;
 }
