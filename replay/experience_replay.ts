@@ -230,8 +230,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * one thread may use an object of this class; each thread attaches for itself. Free it with `using` or `[Symbol.dispose]()`. The last
    * one who leaves frees the memory.
    *
-   * A Worker may end at any moment, by `terminate()` too. Its seat is then taken back, and its open episodes end as truncated. The final
-   * state is the next state of the last record, where the replay keeps that. Else the last record goes, and its state is the final state.
+   * A Worker may end at any moment. Its seat is then taken back, and its open episodes end as truncated. The final state is the next state
+   * of the last record, where the replay keeps that. Else the last record goes, and its state is the final state. But in Deno,
+   * `terminate()` does not end a Worker that never awaits: `endActor` of `@exrp/replay/actors` stops that one too.
    *
    * Each thread has random numbers of its own for what is drawn in TypeScript: `mixture`, `combined`, hindsights and minibatches.
    *
@@ -989,7 +990,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   /**
    * Makes a ticket worthless. Nobody attaches by it any more, and each call of those who did throws `revoked`, except this object's. Their
-   * open episodes end as truncated, as after the end of a Worker.
+   * open episodes end as truncated, as after the end of a Worker. Their seats are free once they have left, or their threads have ended.
+   * `endActor` of `@exrp/replay/actors` revokes the ticket of an actor and terminates its Worker. A second call does nothing.
    *
    * @throws {TypeError} If the value is not a ticket.
    * @throws {ReplayError} `ticket` if it is another replay's. `disposed` or `busy`.

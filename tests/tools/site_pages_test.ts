@@ -74,4 +74,8 @@ Deno.test("a page of the API leads back to the guides, and its imports are those
     joinPage('<ul class="breadcrumbs">\n', "../index.html", manifest),
     '<ul class="breadcrumbs"><li><a href="../index.html" class="contextLink guides">Guides</a></li>\n',
   );
+  assertEquals(
+    joinPage("<p>See <code>docs/a/b.md#c</code>.</p>", "../../index.html", manifest),
+    '<p>See <a href="../../a/b.html#c"><code>docs/a/b.md#c</code></a>.</p>',
+  );
 });
