@@ -20,5 +20,5 @@ Deno.test("regression: a first evaluation below the usual end has its dot inside
     ...svg.matchAll(/aria-label="environment steps: (\d+)[^>]*?translate\(([\d.-]+),([\d.-]+)\)/g),
   ];
   const inside = dots.filter(([, , , y]) => Number(y) >= 0 && Number(y) <= 280);
-  assertStrictEquals(inside.length, 3, svg);
+  assertStrictEquals(inside.length, 3);
 });
