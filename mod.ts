@@ -1,7 +1,7 @@
 /**
- * Experience replay for reinforcement learning. A replay stores one record for each step of an agent, and gives you large random
- * batches of short sequences. When it is full, it forgets ended episodes whole, and the oldest steps of open ones. You choose the rule
- * that draws and the rule that forgets, or write your own.
+ * Experience replay for reinforcement learning. A replay stores one record (transition) for each step of an agent, and gives you large
+ * random batches of short sequences. When it is full, it evicts ended episodes whole, and the oldest steps of open ones. You choose the
+ * rule that draws (a selector, or sampler) and the rule that evicts, or write your own.
  *
  * What you need every day is here. There are more entry points:
  *
@@ -22,14 +22,12 @@
  *
  * @example
  * ```ts
- * import { ExperienceReplay, float32, prioritized, secondChance } from "@exrp/replay";
- * import { assertEquals, assertStrictEquals } from "@std/assert";
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100_000, // records
  *   state: float32(4),
- *   pick: { length: 2, allowShort: true },
- *   eviction: secondChance(),
+ *   pick: { length: 2, allowShort: true }, // sequences of two steps, or one at the end of an episode
  *   seed: 7,
  * });
  * const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
@@ -41,10 +39,9 @@
  * episode = replay.record(episode, [9, 0, 0, 0], 1, 1, { finalState: [10, 0, 0, 0] });
  *
  * const batch = replay.getBatch(256, selector, { beta: 0.4 });
- * assertEquals(batch.shape.state, [256, 2, 4]);
- * const priorities = batch.reward.slice(0, 256); // a learner would give its temporal-difference errors
- * const applied = replay.setPriority(selector, batch, priorities);
- * assertStrictEquals(applied, 256);
+ * console.log(batch.shape.state); // [256, 2, 4]
+ * const errors = new Float32Array(256).fill(0.5); // one for each pick: a learner gives its temporal-difference errors
+ * console.log(replay.setPriority(selector, batch, errors)); // 256
  * ```
  *
  * @module

@@ -100,9 +100,6 @@ class LocalEar implements Ear {
 const RINGS = 0;
 const EARS = 1;
 
-/** How long a listener waits for a ring before it looks again, in ms. */
-const NET_MS = 100;
-
 /**
  * A bell for all threads that have its memory.
  *
@@ -112,6 +109,8 @@ const NET_MS = 100;
 export class SharedBell implements Bell {
   /** The bytes of a bell. */
   static readonly bytes = 8;
+  /** How long a listener of this thread waits for a ring before it looks again, in ms. Tests make it so long that none may be lost. */
+  static netMs = 100;
   /** The memory of the bell: give it to other threads, which make a bell of their own of it. */
   readonly memory: SharedArrayBuffer;
   /** How often this object rang, in this thread. */
@@ -167,7 +166,8 @@ class SharedEar implements Ear {
     if (this.#isWoken) return Promise.resolve();
     const own = this.#bell.ringCount - this.#ownBefore;
     const expected = (this.#seen + own) | 0;
-    const { async, value } = Atomics.waitAsync(this.#words, RINGS, expected, NET_MS);
+    const { netMs } = SharedBell;
+    const { async, value } = Atomics.waitAsync(this.#words, RINGS, expected, netMs);
     if (!async) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {
@@ -175,7 +175,7 @@ class SharedEar implements Ear {
         resolve();
       };
       // The timer also keeps this thread alive, as another one may still ring; `waitAsync` alone does not.
-      const timer = setTimeout(end, NET_MS);
+      const timer = setTimeout(end, netMs);
       value.then(end);
       this.#resolve = end;
     });

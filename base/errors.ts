@@ -82,7 +82,7 @@ export interface ReplayErrorOptions {
  *
  * Arguments of the wrong type throw a `TypeError` instead, and arguments of the wrong size a `RangeError`: those are mistakes
  * in a program. A call that throws changes nothing in the replay, with one exception: an error in the middle of a call that runs a
- * selector or eviction policy of your own.
+ * selector or eviction policy of your own. Tables differ: if an insert of many items times out, those that the rate limiter let in stay.
  *
  * | code | when |
  * |---|---|
@@ -91,37 +91,41 @@ export interface ReplayErrorOptions {
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, stored or not, or with a handle that no episode has had |
  * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | two environments of `recordBatch` name the same open episode |
+ * | `pace`, `pace-size` | the pace holds the call back for now, or for ever, because the call is too large for it |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
- * | `disposed`, `busy` | the replay was freed, or is being saved or loaded through a stream; tables are being saved, or in use while others are to take their place |
+ * | `disposed` | the replay, the tables or a stream of them was freed |
+ * | `busy` | the replay or the tables are being saved or loaded; a rule of your own calls the replay that calls it; two threads publish by one `Broadcast` |
  * | `timeout` | a wait took longer than its `timeoutMs` |
  * | `rule` | a selector or eviction policy of your own broke its contract |
+ * | `pick-index` | a rule of your own named a pick that does not exist |
  * | `not-savable` | a selector or eviction policy of your own has no `save()` |
  * | `not-sharable` | what a shared replay can't have: a rule with functions, WebAssembly, `unserialize()` |
  * | `ticket`, `ticket-mismatch` | nobody can attach by this ticket, or the replay has another schema than you asked for |
  * | `revoked`, `held` | the ticket by which this replay came was revoked; this thread holds the replay by another object |
- * | `capacity`, `limit`, `memory` | too small or large, too many, no memory left |
+ * | `capacity`, `limit`, `memory` | too small, too many, no memory left |
  * | `table-unknown` | there is no table of this name |
  * | `message-empty` | a message for tables has nothing in it |
  * | `chunk-unknown`, `chunks-kept` | an item refers to a chunk, or a writer keeps one, that it did not send |
  * | `item-empty`, `item-slice`, `item-bytes` | an item refers to no chunk, to rows that its chunk does not have, or to more bytes than its table may have |
- * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
- * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
- * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `message-damaged`, `samples-differ` | data of Reverb's protocol is damaged, or does not fit into one batch |
- * | `snapshot-…` | `foreign`, `version`, `truncated`, `corrupt`, `mismatch`: why a snapshot was refused |
+ * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
+ * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
+ * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
+ * | `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt`, `snapshot-mismatch` | why a snapshot was refused: it is none, of a newer version, incomplete, damaged, or of another configuration |
+ * | `order` | a server can't load or write a checkpoint now |
+ * | `argument`, `buffer-size`, `full`, `selector-unknown`, `unknown` | the kernel refused what the library should have refused before: please report it |
  *
  * @example
  * ```ts
  * import { ExperienceReplay, float32, ReplayError, uniform } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
  * try {
  *   replay.getBatch(32, replay.newPickSelector(uniform()));
  * } catch (error) {
- *   if (error instanceof ReplayError) assertStrictEquals(error.code, "empty");
- *   else throw error;
+ *   if (!(error instanceof ReplayError)) throw error;
+ *   console.log(error.code); // empty
  * }
  * ```
  */

@@ -36,7 +36,7 @@ function trouble({ quick, filter, save }: BenchOptions): string | undefined {
   const partial = quick ? "--quick" : filter !== "" ? `--filter=${filter}` : undefined;
   if (!save || partial === undefined) return undefined;
   return `--save was asked for with ${partial}. The results of a part of the bench would take the place of the results of all of it, ` +
-    "which docs/benchmarks.md is made of and later runs are compared with. Nothing was measured. Leave one of the two out.";
+    "which the pages of benchmarks are made of and later runs are compared with. Nothing was measured. Leave one of the two out.";
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The results of benches as files: the figures, the machine, the versions and the date. `docs/benchmarks.md` is made from them.
+ * The results of benches as files: the figures, the machine, the versions and the date. The pages of benchmarks are made from them.
  *
  * @module
  */

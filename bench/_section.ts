@@ -1,5 +1,5 @@
 /**
- * The form of a section of `docs/benchmarks.md`, and of its numbers.
+ * The form of a section of the pages of benchmarks, and of its numbers.
  *
  * @module
  */
@@ -8,14 +8,20 @@
 export interface Section {
   /** The file in `bench/results`. `limit.*.json` stands for all files of this form, one for each kind of processor, in order. */
   readonly file: string;
-  /** Makes the section from the parsed file, or from the array of the parsed files. It throws a `TypeError` that says what is wrong with the file. */
-  readonly render: (results: unknown) => Promise<Rendered>;
+  /** Another file there that the section shows too, if it exists. */
+  readonly also?: string;
+  /**
+   * Makes the section from the parsed file, or from the array of the parsed files. `also` is what the other file holds. It throws a
+   * `TypeError` that says what is wrong with a file.
+   */
+  readonly render: (results: unknown, also?: unknown) => Promise<Rendered>;
 }
 
 /** A section as text, with its pictures. */
 export interface Rendered {
+  /** All figures, for `docs/internals/benchmarks_raw.md`. */
   readonly markdown: string;
-  /** The text at the top of the page, if there is one. */
+  /** What belongs on the short page, `docs/benchmarks.md`, if anything does. */
   readonly summary?: string;
   /** SVG by file name, in `docs/images`. */
   readonly images: ReadonlyMap<string, string>;
@@ -31,7 +37,7 @@ export function digits(value: number): string {
 
 /** Writes a factor. */
 export function factor(value: number): string {
-  return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}×`;
+  return `${value >= 9.95 ? Math.round(value).toLocaleString("en-US") : value.toFixed(1)}×`;
 }
 
 /** Writes a table. The first column is aligned to the left, and the others to the right. */

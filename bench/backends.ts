@@ -1,6 +1,6 @@
 /**
  * The native kernel beside WebAssembly: time a call, in turn in one process, and resident memory of full replays, each in a process of its
- * own. Prints the tables of docs/backends.md: `deno run -A bench/backends.ts`.
+ * own. Prints the tables of docs/internals/webassembly.md: `deno run -A bench/backends.ts`.
  *
  * @module
  */

@@ -4,7 +4,7 @@
  * otherwise.
  *
  * Run it: `deno task bench:limit`. `--quick` takes a tenth of the time, and `--filter=<part of a name>` selects workloads. `--save` keeps
- * the results of a whole run for `docs/benchmarks.md` and `bench:check`.
+ * the results of a whole run for the pages of benchmarks and `bench:check`.
  *
  * @module
  */

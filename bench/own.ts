@@ -1,5 +1,5 @@
 /**
- * Runs `deno bench bench/own` and keeps what it says for `docs/benchmarks.md`.
+ * Runs `deno bench bench/own` and keeps what it says for the pages of benchmarks.
  *
  * Run it: `deno task bench:own`. `--save` keeps the results for the documentation.
  *

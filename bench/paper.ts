@@ -1,7 +1,7 @@
 /**
  * The experiment of the paper that this library follows (Chen and Wang, section 4). For k = 5 to 11 and s = 6 to 12 in half steps, each
  * of 169 cells has 2^k episodes of 2^s records. `record_100` and `get_5000` are the smallest of five runs. The report has the paper's
- * tables 1 to 3, and its surface and curve over N as pictures. It compares this library with a replay in plain TypeScript. It also
+ * tables 1 to 3, and its curve over N as a picture. It compares this library with a replay in plain TypeScript. It also
  * measures this library with the kernel by the system's compiler, if `deno task build:cmake` made one.
  *
  * Run it: `deno task bench:paper`. `--quick` takes whole steps and two runs. `--save` keeps the results of a whole run for `deno task

@@ -1,6 +1,6 @@
 /**
  * WebAssembly in Node and Bun beside Deno: each has a process with the same npm package, and they take turns. Prints the table of
- * docs/backends.md, and exits with 1 where Node takes more than 1.3 times as long as Deno.
+ * docs/internals/webassembly.md, and exits with 1 where Node takes more than 1.3 times as long as Deno.
  *
  * Run it: `deno task bench:platforms`.
  *

@@ -1,5 +1,6 @@
 /**
- * Makes `docs/benchmarks.md` and its pictures from the results in `bench/results`: `deno task bench:report`.
+ * Makes the pages of benchmarks and their pictures from the results in `bench/results`: `deno task bench:report`. `docs/benchmarks.md` is
+ * short, and `docs/internals/benchmarks_raw.md` has all figures.
  *
  * A missing file gives no section. To add a section, write a module with a {@linkcode Section}, and add a line to {@linkcode sections}.
  *
@@ -18,7 +19,7 @@ import {
   reverbSection,
 } from "./report/sections.ts";
 
-/** All sections, in their order on the page. */
+/** All sections, in their order on the pages. */
 export const sections: readonly Section[] = [
   peersSection,
   reverbSection,
@@ -28,14 +29,42 @@ export const sections: readonly Section[] = [
   ownSection,
 ];
 
+/** Where the pages and the pictures lie in `docs`. */
+const SHORT = "benchmarks.md";
+const RAW = "internals/benchmarks_raw.md";
+
+const MADE =
+  "`deno task bench:report` makes this page from the files in `bench/results`, so don't edit it.";
+
 const HEAD = `# Benchmarks
 
-\`deno task bench:report\` makes this page from the files in \`bench/results\`, so don't edit it. [performance.md](internals/performance.md) says what was decided
-from such figures. A \`+\` after a commit means that the tree had changes beside that commit.`;
+${MADE} [All figures](${RAW}) are on a page of their own, with their conditions.`;
 
-/** The page and its pictures by name. */
+const REPEAT = `## How to repeat this
+
+Use a quiet machine. The processor, the versions and the commit of each run stand above its figures.
+
+\`\`\`sh
+deno task bench:peers --install   # makes Python environments of 8 GB, then measures for 10 minutes
+deno task reverb:install          # installs Reverb, 1.7 GB
+deno task bench:reverb --save     # measures for 11 minutes
+deno task bench:report            # makes this page from the results
+\`\`\`
+
+[CONTRIBUTING.md](../CONTRIBUTING.md#benchmarks) lists all benchmarks and their options. [performance.md](internals/performance.md) says what was
+decided from such figures.`;
+
+const RAW_HEAD = `# All figures of the benchmarks
+
+${MADE} [benchmarks.md](../${SHORT}) has the most important ones. A \`+\` after a commit means that the sources had changes that were not
+committed.`;
+
+/** Both pages, and their pictures by name. */
 export interface Report {
-  readonly markdown: string;
+  /** The short page. */
+  readonly short: string;
+  /** The page with all figures. */
+  readonly raw: string;
   readonly images: ReadonlyMap<string, string>;
 }
 
@@ -55,7 +84,24 @@ async function namesOf(file: string, folder: URL): Promise<string[]> {
   ).toSorted();
 }
 
-/** Makes the page from the sections whose file is in `folder`. The folder's URL ends with `/`. */
+/** What the files hold that `file` stands for. */
+async function readAll(file: string, folder: URL): Promise<unknown[]> {
+  const names = await namesOf(file, folder);
+  return Promise.all(
+    names.map(async (name) => JSON.parse(await Deno.readTextFile(new URL(name, folder)))),
+  );
+}
+
+/** Links to all sections of the page with all figures, by their headings. */
+function contents(parts: readonly string[]): string {
+  const links = parts.flatMap((part) => /^## (.*)$/m.exec(part)?.[1] ?? []).map((heading) => {
+    const anchor = heading.toLowerCase().replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-");
+    return `- [${heading}](${RAW}#${anchor})`;
+  });
+  return links.length === 0 ? "" : `## All figures\n\n${links.join("\n")}`;
+}
+
+/** Makes the pages from the sections whose file is in `folder`. The folder's URL ends with `/`. */
 export async function makeReport(
   folder: URL,
   from: readonly Section[] = sections,
@@ -63,33 +109,38 @@ export async function makeReport(
   const summaries: string[] = [];
   const parts: string[] = [];
   const images = new Map<string, string>();
-  for (const { file, render } of from) {
-    const found: unknown[] = [];
-    for (const name of await namesOf(file, folder)) {
-      found.push(JSON.parse(await Deno.readTextFile(new URL(name, folder))));
-    }
+  for (const { file, also, render } of from) {
+    const found = await readAll(file, folder);
     if (found.length === 0) continue;
-    const rendered = await render(file.includes("*") ? found : found[0]);
+    const [other] = also === undefined ? [] : await readAll(also, folder);
+    const rendered = await render(file.includes("*") ? found : found[0], other);
     if (rendered.summary !== undefined) summaries.push(rendered.summary);
     parts.push(rendered.markdown);
     for (const [name, svg] of rendered.images) images.set(name, svg);
   }
-  return { markdown: `${[HEAD, ...summaries, ...parts].join("\n\n")}\n`, images };
+  const page = (texts: readonly string[]) =>
+    `${texts.filter((text) => text !== "").join("\n\n")}\n`;
+  return {
+    short: page([HEAD, ...summaries, REPEAT, contents(parts)]),
+    raw: page([RAW_HEAD, ...parts]),
+    images,
+  };
 }
 
 async function write(): Promise<void> {
   const docs = new URL("../docs/", import.meta.url);
-  const { markdown, images } = await makeReport(new URL("results/", import.meta.url));
-  await Deno.writeTextFile(new URL("benchmarks.md", docs), markdown);
+  const { short, raw, images } = await makeReport(new URL("results/", import.meta.url));
+  await Deno.writeTextFile(new URL(SHORT, docs), short);
+  await Deno.writeTextFile(new URL(RAW, docs), raw);
   await Deno.mkdir(new URL("images/", docs), { recursive: true });
   for (const [name, svg] of images) await Deno.writeTextFile(new URL(`images/${name}`, docs), svg);
-  console.log(`${fileURLToPath(docs)}benchmarks.md, ${images.size} pictures`);
+  console.log(`${fileURLToPath(docs)}: ${SHORT}, ${RAW}, ${images.size} pictures`);
 }
 
 if (import.meta.main) {
   benchOptions(
     "bench:report",
-    "Makes docs/benchmarks.md and its pictures from the files in bench/results.",
+    "Makes docs/benchmarks.md, docs/internals/benchmarks_raw.md and their pictures from the files in bench/results.",
     [],
   );
   await write();

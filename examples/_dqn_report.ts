@@ -6,9 +6,9 @@
 import type { ReplayStats } from "@exrp/replay/stats";
 // @ts-types="@types/asciichart"
 import asciichart from "asciichart";
-import type { TopLevelSpec } from "vega-lite";
+
 import type { CurvePoint } from "./_curve.ts";
-import { svgOf } from "./_report.ts";
+import { svgOf, type TopLevelSpec } from "./_svg.ts";
 
 /** The points of the learning curve. */
 export interface LearningCurve {
@@ -42,7 +42,6 @@ export function curveSvg(curve: LearningCurve, title: string): Promise<string> {
     title,
     width: 560,
     height: 280,
-    background: "white",
     data: {
       values: [
         ...curve.episodes.map((point) => ({ ...point, kind: "training episode" })),
@@ -51,7 +50,13 @@ export function curveSvg(curve: LearningCurve, title: string): Promise<string> {
     },
     encoding: {
       x: { field: "step", type: "quantitative", title: "environment steps" },
-      y: { field: "return", type: "quantitative", title: "return", scale: { domain: [0, 500] } },
+      y: {
+        field: "return",
+        type: "quantitative",
+        title: "return",
+        // There is room above the best return, so that no dot lies on the frame.
+        scale: { domain: [0, 525], nice: false },
+      },
       color: { field: "kind", type: "nominal", title: null, legend: { orient: "top" } },
     },
     layer: [

@@ -6,9 +6,8 @@
 import process from "node:process";
 // @ts-types="@types/cli-progress"
 import { SingleBar } from "cli-progress";
-import * as vega from "vega";
-import { compile, type TopLevelSpec } from "vega-lite";
 import { type CurvePoint, returnDomain } from "./_curve.ts";
+import { svgOf } from "./_svg.ts";
 
 export { Stopwatch } from "./_stopwatch.ts";
 
@@ -88,7 +87,6 @@ export function curvesSvg(
     title,
     width: 560,
     height: 280,
-    background: "white",
     layer: [
       {
         data: { values: [{ return: returns.solved }] },
@@ -132,14 +130,4 @@ export function curvesSvg(
       },
     ],
   });
-}
-
-/** Draws a picture as an SVG. */
-export async function svgOf(spec: TopLevelSpec): Promise<string> {
-  const view = new vega.View(vega.parse(compile(spec).spec), { renderer: "none" });
-  try {
-    return await view.toSVG();
-  } finally {
-    view.finalize();
-  }
 }

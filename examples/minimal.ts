@@ -7,6 +7,7 @@
  */
 
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+import { RandomStream } from "@exrp/replay/selectors";
 
 using replay = await ExperienceReplay.create({
   capacity: 10_000, // records
@@ -14,13 +15,14 @@ using replay = await ExperienceReplay.create({
   seed: 1,
 });
 const selector = replay.newPickSelector(prioritized({ alpha: 0.6 }));
+const random = new RandomStream(1); // so that the same seed gives the same walks, and the same output
 
 // Two hundred walks of up to fifty steps. A walk that reaches 5 has ended. One that runs out of steps is only cut off.
 for (let walk = 0; walk < 200; walk++) {
   let episode = replay.newEpisode();
   let position = 0;
   for (let left = 50; left > 0 && position < 5; left--) {
-    const action = Math.random() < 0.6 ? 1 : 0;
+    const action = random.uniform() < 0.6 ? 1 : 0;
     const next = position + (action === 1 ? 1 : -1);
     const arrived = next >= 5;
     const reward = arrived ? 1 : 0;

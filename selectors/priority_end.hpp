@@ -186,7 +186,8 @@ class PriorityEndSelector final : public PickSelector {
     auto* stamps = static_cast<uint64_t*>(resizeMemory(nullptr, (size_t{count_} + 1) * sizeof(uint64_t)));
     if (stamps == nullptr) return Status::memory;
     for (uint32_t at = 0; at < count_; ++at) stamps[at] = heap_[at].stamp;
-    std::sort(stamps, stamps + count_);
+    // By a comparator of our own: the one of std::sort itself lies in the C++ library, which the kernel is not linked with.
+    std::sort(stamps, stamps + count_, [](uint64_t a, uint64_t b) { return a < b; });
     const bool differ = std::adjacent_find(stamps, stamps + count_) == stamps + count_;
     std::free(stamps);
     return differ ? Status::ok : Status::dataCorrupt;

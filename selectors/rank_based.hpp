@@ -214,7 +214,8 @@ class RankBasedSelector final : public PickSelector {
   void sortBirths() {
     if (count_ > sortedHighWater_) sortedHighWater_ = count_;
     for (uint32_t index = 0; index < count_; ++index) scratch_[index] = uint64_t{birthOf(keys_[index])} << 32 | index;
-    std::sort(scratch_.data(), scratch_.data() + count_);
+    // By a comparator of our own: the one of std::sort itself lies in the C++ library, which the kernel is not linked with.
+    std::sort(scratch_.data(), scratch_.data() + count_, [](uint64_t a, uint64_t b) { return a < b; });
   }
   /// Makes the tree anew from the keys.
   void plant() {

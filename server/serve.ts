@@ -77,6 +77,9 @@ interface ByteCounts {
   sent: number;
 }
 
+/** Lets so many milliseconds pass for all connections of a server, besides those of its timer. For tests. */
+export let passTime: (server: ReverbServer, ms: number) => void;
+
 /**
  * A server that runs. {@linkcode serve} makes it.
  *
@@ -124,6 +127,10 @@ export class ReverbServer implements AsyncDisposable {
       this.#onError,
       fillLimits(options.limits ?? {}).heldChunkBytes,
     );
+  }
+
+  static {
+    passTime = (server, ms) => server.#pump?.tick(ms);
   }
 
   /** {@linkcode serve} calls this. */

@@ -264,7 +264,7 @@ function paceRows({ pace }: ReplayStats): [string, string][] {
   const { recorded, drawn, difference, differenceMin, differenceMax } = pace;
   const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;
   if (differenceMax === Infinity) return [["pace", text]];
-  const held = [differenceMin, difference, differenceMax].map(short);
+  const held = [differenceMin, difference, differenceMax].map((value) => short(value));
   return [["pace", `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`]];
 }
 
@@ -273,10 +273,10 @@ function drawsText(drawnCount: number, drawsPerRecord: number): string {
 }
 
 /** A number with three digits that count. */
-export function short(value: number): string {
+export function short(value: number, write: (value: number) => string = group): string {
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
-  if (size >= 1000 && size < 1e9) return group(Math.round(value));
+  if (size >= 1000 && size < 1e9) return write(Math.round(value));
   if (Number.isInteger(value) && size < 1000) return String(value);
   return String(Number(value.toPrecision(3)));
 }

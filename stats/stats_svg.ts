@@ -4,7 +4,7 @@
  * @module
  */
 
-import { count, group } from "../base/inspect.ts";
+import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { show } from "../base/checks.ts";
 import {
@@ -106,6 +106,16 @@ export function statsSvg(
   return `${parts.join("\n")}\n</svg>\n`;
 }
 
+/** A whole number as people write it, such as `9,978`. */
+function group(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** A count with its noun, such as `1 pick` or `1,000 picks`. */
+function count(value: number, noun: string): string {
+  return numberOf(value, noun, group);
+}
+
 function statsOf(from: ReplayStats | { stats(): ReplayStats }): ReplayStats {
   if (typeof from === "object" && from !== null) {
     if ("stats" in from && typeof from.stats === "function") return from.stats();
@@ -133,9 +143,9 @@ function head(stats: ReplayStats, title: string, theme: Theme): string {
       52,
       `${group(records.stored)} of ${group(records.capacity)} records (${
         percent(records.fill)
-      }) in ${count(episodes.stored, "episode")} of mean length ${short(episodes.meanLength)}; ${
-        group(episodes.open)
-      } open`,
+      }) in ${count(episodes.stored, "episode")} of mean length ${
+        short(episodes.meanLength, group)
+      }; ${group(episodes.open)} open`,
       { fill: theme.text },
     ),
     text(

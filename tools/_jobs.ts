@@ -7,6 +7,7 @@
  * @module
  */
 import { repository, seconds } from "./_repository.ts";
+import { Watch } from "./_watch.ts";
 
 /** How many tests ended how. */
 export interface Count {
@@ -71,12 +72,17 @@ function typed([program = "", ...args]: readonly string[]): string {
   return [program === Deno.execPath() ? "deno" : program, ...args].join(" ");
 }
 
-/** Runs a program and keeps what it prints, both streams in the order in which they came. */
+/**
+ * Runs a program and keeps what it prints, both streams in the order in which they came.
+ *
+ * @param options.isWatched Ends the program where it hangs (tools/_watch.ts); the last line that it printed then tells where.
+ */
 export async function capture(
   command: readonly string[],
-  env: Record<string, string> = {},
+  options: { readonly env?: Record<string, string>; readonly isWatched?: boolean } = {},
 ): Promise<{ code: number; text: string }> {
   const [program = "", ...args] = command;
+  const { env = {}, isWatched = false } = options;
   let text = "";
   try {
     const child = new Deno.Command(program, {
@@ -87,11 +93,19 @@ export async function capture(
       stdout: "piped",
       stderr: "piped",
     }).spawn();
+    using watch = isWatched ? new Watch(child.pid) : undefined;
     const keep = async (from: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> => {
-      for await (const part of from.pipeThrough(new TextDecoderStream())) text += part;
+      for await (const part of from.pipeThrough(new TextDecoderStream())) {
+        text += part;
+        watch?.progress(part);
+      }
     };
     await Promise.all([keep(child.stdout), keep(child.stderr)]);
     const { code } = await child.status;
+    if (watch?.said !== undefined) {
+      const last = text.trimEnd().split("\n").at(-1);
+      text += `\nHANGS: the program ${watch.said}, so it was ended here: ${last}\n`;
+    }
     if (code !== 0) text += `\n\`${typed(command)}\` ended with status ${code}\n`;
     return { code, text };
   } catch (error) {

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import ts from "typescript";
+import ts from "npm:typescript@6.0.3";
 
 /** What of a module's documentation stays. */
 export interface KeptDocs {

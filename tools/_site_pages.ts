@@ -10,9 +10,10 @@ import { posix } from "node:path";
 import { listFiles } from "./_repository.ts";
 import { isElsewhere, markdownLinks, resolveLink } from "./_links.ts";
 
-/** The pages at the root of the repository. */
+/** The pages that lie elsewhere. */
 export const rootPages: readonly string[] = [
   "README.md",
+  "examples/README.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
   "SECURITY.md",
@@ -31,6 +32,8 @@ function isPage(path: string): boolean {
 /** Where a file of the repository stands in the site, before Markdown becomes HTML. */
 export function sitePath(path: string): string {
   if (path === "README.md") return "index.md";
+  // Beside index.md, a README.md would claim the same address.
+  if (path === "docs/README.md") return "contents.md";
   if (isPage(path)) return path.slice("docs/".length);
   if (path.endsWith(".md")) return path.replaceAll("/", "_").toLowerCase();
   return `source/${path}.md`;

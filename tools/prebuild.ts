@@ -4,19 +4,18 @@
  *
  * A module prebuilt/<system>.wasm has the libraries of one system, one after the other, compressed by Brotli. It has no code: its memory
  * begins with these bytes. prebuilt/targets.ts says where in which module a library is, its size and its SHA-256.
- * prebuilt/wasm32.ts has the WebAssembly kernel, where one was built. Browsers cannot expand Brotli, so it is compressed by Deflate.
+ * prebuilt/wasm32.ts has the WebAssembly kernel. Browsers cannot expand Brotli, so it is compressed by Deflate.
  *
  * The same commit gives the same bytes, with the same versions of Zig and Deno: the compiler gets relative paths and a fixed processor.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { readArguments } from "./_arguments.ts";
 import { dataModule } from "./_data_module.ts";
 import {
-  builtWasmPath,
   exists,
   inRepository,
   libraryFileName,
@@ -26,7 +25,8 @@ import {
   seconds,
 } from "./_repository.ts";
 import { findZig, ToolError, type Zig } from "./_zig.ts";
-import { compilerArgs, runZig, sha256, withLock, writeWasmModule } from "./build_kernel.ts";
+import { compileKernel } from "./_compiler.ts";
+import { buildWasm, sha256, withLock, writeWasmModule } from "./build_kernel.ts";
 
 const usage = `deno task prebuild [OPTION]
 
@@ -79,24 +79,12 @@ function fileNameOf(target: string): string {
 async function compile(zig: Zig, { target, triple }: Library): Promise<Uint8Array<ArrayBuffer>> {
   const start = performance.now();
   const path = inRepository("zig-out", target, fileNameOf(target));
-  const folder = inRepository("zig-out", `.building-${Deno.pid}`);
-  await Deno.mkdir(folder, { recursive: true });
-  await Deno.mkdir(dirname(path), { recursive: true });
-  try {
-    const emitted = join(folder, basename(path));
-    await runZig(
-      zig,
-      await compilerArgs(emitted, triple),
-      "the first build of a target compiles Zig's C++ library, one to two minutes on two cores",
-    );
-    await Deno.rename(emitted, path);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await compileKernel(zig, triple, path, (line) => log(`${target}: ${line}`));
   const bytes = await Deno.readFile(path);
-  for (const part of [repository, basename(folder)]) {
-    if (!Buffer.from(bytes).includes(part)) continue;
-    throw new ToolError(`${path} has ${part} in it, so another folder would give other bytes.`);
+  if (Buffer.from(bytes).includes(repository)) {
+    throw new ToolError(
+      `${path} has ${repository} in it, so another folder would give other bytes.`,
+    );
   }
   log(`${target}: ${bytes.length} bytes (${seconds(performance.now() - start)})`);
   return bytes;
@@ -137,13 +125,6 @@ async function writeModule(
   return entries;
 }
 
-/** Writes the module of the WebAssembly kernel; says so where none was built. */
-async function writeWasm(out: string): Promise<void> {
-  if (!await exists(builtWasmPath())) return log("no zig-out/lib/exrp.wasm: no wasm32.ts");
-  await writeWasmModule(out);
-  log(`wasm32.ts: ${(await Deno.stat(join(out, "wasm32.ts"))).size} bytes`);
-}
-
 const targetsHead = `${notice}
 /** Where a kernel is, and the module that has it. */
 export interface PrebuiltKernel {
@@ -174,20 +155,27 @@ async function checkPackage(): Promise<void> {
   log(stdout.trim());
 }
 
-/** Writes the modules that some targets are in, into an empty folder. */
+/** Writes the modules that some targets are in, and puts their folder in place when all are there. */
 async function prebuild(chosen: readonly string[], out: string): Promise<void> {
   const start = performance.now();
   const zig = await findZig(log);
-  if (await exists(out)) await Deno.remove(out, { recursive: true });
-  await Deno.mkdir(out, { recursive: true });
+  const [partial, old] = [`${out}.part`, `${out}.old`];
+  for (const folder of [partial, old]) {
+    if (await exists(folder)) await Deno.remove(folder, { recursive: true });
+  }
+  await Deno.mkdir(partial, { recursive: true });
   let entries = "";
   for (const [name, all] of Object.entries(modules)) {
     const libraries = all.filter(({ target }) => chosen.includes(target));
-    if (libraries.length > 0) entries += await writeModule(zig, name, libraries, out);
+    if (libraries.length > 0) entries += await writeModule(zig, name, libraries, partial);
   }
-  await writeWasm(out);
-  // The list comes last: a folder without it counts as no folder.
-  await Deno.writeTextFile(join(out, "targets.ts"), `${targetsHead}${entries}};\n`);
+  await buildWasm(zig);
+  await writeWasmModule(partial);
+  log(`wasm32.ts: ${(await Deno.stat(join(partial, "wasm32.ts"))).size} bytes`);
+  await Deno.writeTextFile(join(partial, "targets.ts"), `${targetsHead}${entries}};\n`);
+  if (await exists(out)) await Deno.rename(out, old);
+  await Deno.rename(partial, out);
+  if (await exists(old)) await Deno.remove(old, { recursive: true });
   log(`${out} is ready (${seconds(performance.now() - start)})`);
 }
 
@@ -209,7 +197,7 @@ async function checkAgain(chosen: readonly string[], prebuilt: string): Promise<
         await Deno.copyFile(inRepository(file), join(copy, file));
       }
     }
-    log(`building again in ${copy}, which takes up to 15 minutes`);
+    log(`building again in ${copy}, which takes some minutes`);
     const home = join(root, "home");
     const out = join(root, "out");
     const { success, stdout, stderr } = await run([

@@ -7,7 +7,7 @@ import { readArguments } from "./_arguments.ts";
 import { add, type Count, inWords, type Job, none, one, program, runJobs } from "./_jobs.ts";
 import { listKernelJobs, nativeBuild, nativeTests } from "./_native_tests.ts";
 import { exists, seconds } from "./_repository.ts";
-import { chooseConfig, listTypeScriptJobs, operations } from "./_typescript_tests.ts";
+import { chooseConfig, listTypeScriptJobs, operations, pinned } from "./_typescript_tests.ts";
 
 const usage = `deno task test [OPTION]
 
@@ -32,7 +32,7 @@ function rooms(): string[] {
 const checks: readonly Job[] = [
   deno("format", "fmt", "--check", "--quiet"),
   deno("lint", "lint", "--quiet"),
-  deno("types", "check", "--quiet"),
+  deno("types", "check", "--quiet", pinned),
   deno(
     "generated symbols",
     ...["run", "--quiet", "--allow-read", "--allow-env", "--allow-run"],
@@ -43,11 +43,11 @@ const checks: readonly Job[] = [
     ...["run", "--quiet", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
     ...["tools/generate_messages.ts", "--check"],
   ),
-  deno("workflows", "run", "--quiet", "--allow-read", "tools/lint_workflows.ts"),
+  deno("workflows", "run", "--quiet", pinned, "--allow-read", "tools/lint_workflows.ts"),
   deno("documentation", "doc", "--lint", "--quiet", ...rooms()),
   deno(
     "package",
-    ...["run", "--quiet", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
+    ...["run", "--quiet", pinned, "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
     "tools/make_jsr.ts",
   ),
 ];

@@ -20,3 +20,9 @@ export function power(capacity: number): string {
   const exponent = Math.log2(capacity);
   return Number.isInteger(exponent) ? `2^${exponent}` : `${capacity}`;
 }
+
+/** Writes how many steps a buffer holds, such as "2²⁰ steps". */
+export function sizeText(capacity: number): string {
+  const exponent = [...String(Math.log2(capacity))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
+  return `2${exponent.join("")} steps`;
+}

@@ -19,21 +19,24 @@ export interface Options {
   readonly groups: readonly string[] | undefined;
   /** The file to write. */
   readonly out: string;
+  /** Whether the groups take the place of those in the results of the last whole run. */
+  readonly save: boolean;
   readonly help: boolean;
 }
 
 /** The text of `--help`. */
 export const USAGE =
-  `deno task bench:peers: our library beside its peers, on the same workloads, in one run
+  `deno task bench:peers: our library and its peers, on the same workloads, in one run
 
   --install            first makes the virtual environments that are missing, in .cache/peers (8 GB with all peers)
   --only=cpprb,numpy   these peers only; none with --only=
   --groups=uniform     only groups of workloads whose names begin so, separated by commas
   --quick              small buffers and short windows: shows that everything works, in minutes
+  --save               with --groups: these groups replace those of the last whole run, with a date and a commit of their own
   --out=FILE           writes there
 
-A whole run writes bench/results/peers.json, of which deno task bench:report makes docs/benchmarks.md. A run with --only or --groups
-writes build/peers_part.json, a quick one build/peers_quick.json. Each prints its tables.
+A whole run writes bench/results/peers.json, of which deno task bench:report makes the pages of benchmarks. A run with --only or with --groups
+but without --save writes build/peers_part.json, a quick one build/peers_quick.json. Each prints its tables.
 
 peers: ${peers.map(({ id }) => id).join(", ")}
 groups: ${groupNames().join("; ")}`;
@@ -52,6 +55,7 @@ const KNOWN = {
   install: { type: "boolean", default: false },
   quick: { type: "boolean", default: false },
   groups: { type: "string" },
+  save: { type: "boolean", default: false },
   out: { type: "string" },
   help: { type: "boolean", default: false },
 } as const;
@@ -67,7 +71,7 @@ export function parseOptions(args: readonly string[]): Options {
   }
   const bare = args.find((arg) => ["--only", "--groups", "--out"].includes(arg));
   if (bare !== undefined) throw new UsageError(`${bare} needs a value: ${bare}=...`);
-  const valued = args.find((arg) => /^--(install|quick|help)=/.test(arg));
+  const valued = args.find((arg) => /^--(install|quick|save|help)=/.test(arg));
   if (valued !== undefined) throw new UsageError(`${valued.split("=")[0]} takes no value`);
   const { values } = parseArgs({ args: [...args], options: KNOWN });
   const known = peers.map(({ id }) => id);
@@ -84,14 +88,24 @@ export function parseOptions(args: readonly string[]): Options {
       `--groups: no group's name begins with "${stranger ?? ""}"; there are ${all.join("; ")}`,
     );
   }
-  // Results of a part of a run must not stand where the documentation takes them from.
-  const name = values.only !== undefined || groups !== undefined
+  const { save, install, quick, help } = values;
+  if (
+    save && (groups === undefined || values.only !== undefined || quick || values.out !== undefined)
+  ) {
+    throw new UsageError(
+      "--save needs --groups=..., and does not go with --only, --quick or --out",
+    );
+  }
+  // Results of a part of a run must not stand alone where the documentation takes them from.
+  const name = save
+    ? "../results/peers.json"
+    : values.only !== undefined || groups !== undefined
     ? "../../build/peers_part.json"
-    : values.quick
+    : quick
     ? "../../build/peers_quick.json"
     : "../results/peers.json";
   const out = values.out ?? fileURLToPath(new URL(name, import.meta.url));
-  return { only, install: values.install, quick: values.quick, groups, out, help: values.help };
+  return { only, install, quick, groups, save, out, help };
 }
 
 function split(value: string | undefined): string[] | undefined {

@@ -1,70 +1,82 @@
 /**
- * One picture of ours beside its peers: a panel for each call that learners make most often, and one for memory. The README shows it.
+ * One picture of ours and its peers: a panel for each call that learners make most often, one for memory, and one for our server compared
+ * with Reverb's. The README shows it.
  *
  * @module
  */
 
-import { type BarPanel, barPanels } from "../_charts.ts";
-import { digits } from "../_section.ts";
-import { OURS, power } from "./_names.ts";
+import { type BarPanel, barPanels } from "../_bars.ts";
+import { type ReverbResults, typicalRows } from "../report/reverb.ts";
+import { headOf, panelOf, type PanelText } from "./_panels.ts";
 import { MEMORY_CALL, type PeersResults } from "./_results.ts";
-import { type Comparison, comparisons, typicalComparison } from "./_summary.ts";
+import { comparisons, typicalComparison, unlike } from "./_summary.ts";
 
 /** The picture's name in `docs/images`. */
 export const OVERVIEW = "bench_peers_overview.svg";
 
-interface Panel {
-  readonly title: string;
-  readonly subtitle?: string;
+interface Panel extends PanelText {
   readonly group: string;
   readonly call: string;
 }
 
 const PANELS: readonly Panel[] = [
   { title: "Record one step", group: "uniform", call: "add 1" },
-  { title: "Draw 256 steps, uniform", group: "uniform", call: "sample 256" },
-  { title: "Draw 256 by priority, update them", group: "prioritized", call: "turn 256" },
-  { title: "Draw 5000 sequences of 8 steps", group: "sequences", call: "sample 5000" },
+  { title: "Sample 256 uniformly", group: "uniform", call: "sample 256" },
+  { title: "Sample and update 256", kind: "prioritized", group: "prioritized", call: "turn 256" },
+  { title: "Sample 5,000 sequences", kind: "of 8 steps", group: "sequences", call: "sample 5000" },
   {
-    title: "Draw 256 stacks of 4 images",
-    subtitle: "and their next stacks",
+    title: "Sample 256 image stacks",
+    kind: "4 frames",
     group: "images",
     call: "sample 256",
   },
-  { title: "Memory of one record, prioritized", group: "memory, prioritized", call: MEMORY_CALL },
+  {
+    title: "Memory of one step",
+    kind: "prioritized",
+    group: "memory, prioritized",
+    call: MEMORY_CALL,
+  },
 ];
 
 /** Draws the picture; undefined where the results have none of its calls. */
-export function overview(results: PeersResults): Promise<string> | undefined {
+export function overview(results: PeersResults, reverb?: ReverbResults): string | undefined {
   const all = comparisons(results.rows);
   const panels = PANELS.flatMap((panel): BarPanel[] => {
     const one = typicalComparison(all, panel.group, panel.call);
-    return one === undefined ? [] : [panelOf(panel, one)];
+    return one === undefined ? [] : [panelOf(one, { ...panel, note: unlike(results, one) })];
   });
-  return panels.length === 0 ? undefined : barPanels(panels, NAMES);
+  if (panels.length === 0) return undefined;
+  const memory = results.parts?.find(({ groups }) =>
+    groups.some((name) => name.startsWith("memory"))
+  );
+  const later = [
+    ...(memory === undefined ? [] : [`memory: ${memory.date}`]),
+    ...(reverb === undefined ? [] : [`server: ${reverb.date.slice(0, 10)}`]),
+  ];
+  return barPanels({
+    title:
+      "Time of typical calls and memory of a step: @exrp/replay compared with Python libraries",
+    head: headOf(panels),
+    panels: [...panels, ...(reverb === undefined ? [] : [serverPanel(reverb)])],
+    foot: [
+      `Measured on ${results.cpu}, ${results.cores} cores, ${results.date}`,
+      ...(later.length === 0 ? [] : [later.join("; ")]),
+    ],
+  });
 }
 
-/** What the picture calls ours. */
-const NAMES = ["exrp", "exrp, batch reused"];
-
-function panelOf({ title, subtitle }: Panel, comparison: Comparison): BarPanel {
-  const { call, capacity, fresh, into, others } = comparison;
-  const isMemory = call === MEMORY_CALL;
-  const scale = isMemory ? 1 : 1e6;
-  const unit = isMemory ? "bytes" : "µs";
-  const [ours = "", reused = ""] = NAMES;
-  const values = [
-    { system: ours, value: fresh },
-    ...(into === undefined ? [] : [{ system: reused, value: into }]),
-    ...others.filter(({ system }) => !OURS.includes(system)),
-  ];
+/** Our server compared with Reverb's, each with Reverb's own client. */
+function serverPanel(reverb: ReverbResults): BarPanel {
   return {
-    title,
-    subtitle: [subtitle ?? [], `in a buffer of ${power(capacity)} records`].flat().join(", "),
-    bars: values.map(({ system, value }) => ({
-      system,
-      value: value * scale,
-      label: `${digits(value * scale)} ${unit}`,
+    title: "Under your Python: our server ÷ Reverb’s server",
+    subtitle: "times as good, with Reverb’s own client; longer is better",
+    wide: true,
+    line: 1,
+    bars: typicalRows(reverb).map(({ what, times }) => ({
+      name: what,
+      whose: "ours",
+      value: times,
+      label: `${times.toFixed(2)}×`,
     })),
   };
 }

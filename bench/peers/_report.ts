@@ -1,21 +1,30 @@
 /**
- * The section of `docs/benchmarks.md` that shows our library beside its peers.
+ * The section of the pages of benchmarks that compares our library with its peers.
  *
  * @module
  */
 
-import { dotChart, lineChart, type Point } from "../_charts.ts";
+import { barPanels } from "../_bars.ts";
+import { lineChart, type Point } from "../_charts.ts";
 import { digits, factor, type Rendered, type Section, table } from "../_section.ts";
+import type { ReverbResults } from "../report/reverb.ts";
 import { BY_HAND, OURS, power } from "./_names.ts";
 import { OVERVIEW, overview } from "./_overview.ts";
-import { checkPeersResults, MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
-import { summarize } from "./_summary.ts";
+import { headOf, panelOf } from "./_panels.ts";
+import {
+  checkPeersResults,
+  MEMORY_CALL,
+  originOf,
+  type PeersResults,
+  type Row,
+} from "./_results.ts";
+import { comparisons, summarize } from "./_summary.ts";
 
 interface Group {
   readonly id: string;
   readonly title: string;
   readonly text: string;
-  readonly chart: "size" | "count" | "dots" | "none";
+  readonly chart: "size" | "count" | "bars" | "none";
 }
 
 const RECORD = "15 float32 of obs, 3 of action, reward, next obs, done";
@@ -25,41 +34,41 @@ const GROUPS: readonly Group[] = [
     id: "uniform",
     title: "Uniform",
     text:
-      `A record has ${RECORD}. These are 140 bytes. Ours keeps 76 of them, because next obs are the obs of the next record.`,
+      `A record has ${RECORD}. These are 140 bytes. Ours keeps 76 of them, because the next obs are the obs of the next record.`,
     chart: "size",
   },
   {
     id: "prioritized",
     title: "Prioritized",
     text:
-      "The records are the same, with α = 0.6 and β = 0.4. *update* sets the priorities of records all over the buffer. *turn* is a learner's turn: it draws a batch, and then it sets the priorities of what it drew.",
+      "The records are the same, with α = 0.6 and β = 0.4. *update* sets the priorities of records all over the buffer. *sample + update* is what a learner does in each step: it samples a batch, and then it sets the priorities of what it sampled.",
     chart: "size",
   },
   {
     id: "sequences",
     title: "Sequences: the paper's get_5000",
     text:
-      "Each batch has 5000 sequences of 8 records. *add 1, sample 5000* writes before it draws, because a write can make useless what a system keeps of the last draw.",
-    chart: "dots",
+      "Each batch has 5000 sequences of 8 records. *add 1, sample 5000* writes before it samples, because some systems must then find the sequences again.",
+    chart: "bars",
   },
   {
     id: "prioritized sequences",
     title: "Prioritized sequences",
     text:
-      "Each batch has 5000 sequences of 8 records. Unless said otherwise, the priority of a sequence is that of its first record. *turn* draws a batch, and then it sets the priorities of what it drew.",
-    chart: "dots",
+      "Each batch has 5000 sequences of 8 records. Unless said otherwise, the priority of a sequence is that of its first record. *sample + update* samples a batch, and then it sets the priorities of what it sampled.",
+    chart: "bars",
   },
   {
     id: "images",
     title: "Images",
     text: "Each pick is a stack of four frames of 84 × 84 bytes, and its next stack.",
-    chart: "dots",
+    chart: "bars",
   },
   {
     id: "seed 003, uniform",
     title: "The benchmark of cpprb's author, uniform",
     text:
-      "The author of cpprb published a comparison with Reverb, and this is the same one. The buffer has 4096 records. A call adds n records at once, given as float64, or it draws a batch of 2 to 256.",
+      "The author of cpprb published a comparison with Reverb, and this is the same one. The buffer has 4096 records. A call adds n records at once, given as float64, or it samples a batch of 2 to 256.",
     chart: "count",
   },
   {
@@ -72,20 +81,20 @@ const GROUPS: readonly Group[] = [
     id: "seed 001",
     title: "List, named tuple, array",
     text:
-      "ElegantRL's buffer came from this comparison. It holds a full memory in three forms, and draws batches of 256 as arrays.",
-    chart: "dots",
+      "ElegantRL's buffer came from this comparison. It holds a full memory in three forms, and samples batches of 256 as arrays.",
+    chart: "bars",
   },
   {
     id: "memory, uniform",
     title: "Memory, uniform",
     text:
-      "The table has the bytes a record of a full buffer. Each buffer has a process of its own, and the figure is the growth of that process. For ours it is what the replay says it holds, if that is more. The values of a record take 140 bytes with next obs, and 76 without.",
+      "The table has the bytes that a record takes in a full buffer. Each buffer has a process of its own, and the figure is the growth of that process. For ours it is `memoryBytes`, if that is more. The values of a record take 140 bytes with next obs, and 76 without.",
     chart: "none",
   },
   {
     id: "memory, prioritized",
     title: "Memory, prioritized",
-    text: "These are the same buffers with priorities.",
+    text: "The buffers are the same, with priorities.",
     chart: "none",
   },
 ];
@@ -172,7 +181,7 @@ function groupTable(rows: readonly Row[], systems: readonly string[]): string {
           : factor(other.value / own);
       })
     );
-    return [line.call, power(line.capacity), ...cells, ...compared];
+    return [shownCall(line.call), power(line.capacity), ...cells, ...compared];
   });
   return table([isMemory ? "bytes" : "µs a call", "N", ...shown, ...ratios], body);
 }
@@ -203,7 +212,7 @@ function placesOf(absent: readonly Row[], theirs: readonly Row[]): string {
   for (const capacity of new Set(absent.map((row) => row.capacity))) {
     const here = absent.filter((row) => row.capacity === capacity);
     const isWhole = here.length === theirs.filter((row) => row.capacity === capacity).length;
-    const calls = isWhole ? "" : here.map(({ call }) => call).join(", ");
+    const calls = isWhole ? "" : here.map(({ call }) => shownCall(call)).join(", ");
     capacitiesOf.set(calls, [...capacitiesOf.get(calls) ?? [], capacity]);
   }
   const places = [...capacitiesOf].map(([calls, capacities]) =>
@@ -212,53 +221,57 @@ function placesOf(absent: readonly Row[], theirs: readonly Row[]): string {
   return ` for ${places.join("; for ")}`.replaceAll("for at", "at");
 }
 
-function chartOf(
-  { chart }: Group,
+/** What a page calls a call: "turn 256" is "sample + update 256". */
+function shownCall(call: string): string {
+  return call.replace(/^turn/, "sample + update");
+}
+
+async function chartOf(
+  { chart, title }: Group,
   rows: readonly Row[],
   systems: readonly string[],
-): Promise<string> | undefined {
+): Promise<string | undefined> {
   const ordered = rows.toSorted((a, b) =>
     byKindAndCount(a.call, b.call) || a.capacity - b.capacity
   );
+  if (chart === "bars") {
+    const panels = comparisons(ordered).map((one) => panelOf(one, { title: shownCall(one.call) }));
+    return panels.length === 0
+      ? undefined
+      : barPanels({ title, head: headOf(panels), panels, foot: [] });
+  }
   const points = ordered.flatMap(({ system, call, capacity, value }): Point[] => {
     if (value === undefined) return [];
     const us = value * 1e6;
-    if (chart === "count") {
-      const [, panel = call, count = "1"] = /^(\w+) (\d+)$/.exec(call) ?? [];
-      return [{ system, panel, x: Number(count), us }];
-    }
-    const panel = chart === "size" ? call : `${call}, N = ${power(capacity)}`;
-    return [{ system, panel, x: capacity, us }];
+    if (chart === "size") return [{ system, panel: shownCall(call), x: capacity, us }];
+    const [, panel = call, count = "1"] = /^(\w+) (\d+)$/.exec(call) ?? [];
+    return [{ system, panel, x: Number(count), us }];
   });
   if (points.length === 0 || chart === "none") return undefined;
-  if (chart === "dots") return dotChart(points, systems);
-  return chart === "size"
-    ? lineChart(points.filter(({ panel }) => !panel.startsWith("add")), systems, "N")
-    : lineChart(points, systems, "records", { linear: true });
+  return await (chart === "size"
+    ? lineChart(points.filter(({ panel }) => !panel.startsWith("add")), systems, OURS, "N")
+    : lineChart(points, systems, OURS, "records", { linear: true }));
 }
 
 function introduction(results: PeersResults): string {
-  const { date, cpu, cores, memoryBytes, os, deno, commit = "", windowMs, repeats, quick } =
-    results;
+  const { windowMs, repeats, quick } = results;
   const lines = [
-    "## Beside its peers",
+    "## Compared with Python libraries",
     "",
-    `\`deno task bench:peers\`, then \`deno task bench:report\`. ${date}, ${cpu}, ${cores} cores, ` +
-    `${(memoryBytes / 2 ** 30).toFixed(0)} GiB, ${os}, Deno ${deno}` +
-    (commit === "" ? "." : `, commit ${commit}.`),
+    `\`deno task bench:peers\`, then \`deno task bench:report\`. ${originOf(results)}.`,
     "",
     ...(quick
       ? [
-        "**This was a quick run (`--quick`) with small buffers and short windows. It shows that every peer works. Its figures are not to be quoted.**",
+        "**This was a quick run (`--quick`) with small buffers and short windows. It shows that every library works. Its figures are not to be quoted.**",
         "",
       ]
       : []),
-    `Every system holds the same records, whose values tell their episode and position. A check of one batch of each system comes before all
-timing. Then windows of about ${windowMs} ms take turns: ours, the first peer, the second peer and so on, ${repeats} times. The minimum counts. Each peer is
-a Python process of its own, driven over a pipe, and the times leave out the pipe. Garbage collection is off while Python is timed, and on for ours.`,
+    `Every system holds the same N records, whose values tell their episode and position. One batch of each system is checked before anything is
+timed. Then windows of about ${windowMs} ms take turns: ours, the first library, the second one and so on, ${repeats} times. The minimum counts. Each
+library is a Python process of its own, driven over a pipe, and the times leave out the pipe. Garbage collection is off while Python is timed, and on for ours.`,
     "",
-    `*exrp* gives a fresh batch in every call, as the peers do. *exrp, into* writes into the batch before, which most peers can't do. So where
-only that column wins, reuse wins. Adding and updating have one figure, because there is nothing to reuse. The smallest figure of a row is
+    `*exrp* gives a new batch in every call, as the other libraries do. *exrp, into* writes into the batch before, which most of them can't do. So
+where only that column wins, reuse wins. Adding and updating have one figure, because there is nothing to reuse. The smallest figure of a row is
 bold. *÷* says how many times as long as ours the fastest of the others took.`,
     "",
     table(
@@ -272,10 +285,22 @@ bold. *÷* says how many times as long as ours the fastest of the others took.`,
     ),
     "",
     ...(results.missing.length === 0
-      ? ["No peer is missing."]
+      ? ["No library is missing."]
       : results.missing.map(({ name, why }) => `- **missing: ${name}**: ${why}`)),
   ];
   return lines.join("\n");
+}
+
+/** Says when a group's figures were measured again, and which of them were not. */
+function partLines({ parts = [], date }: PeersResults, rows: readonly Row[]): string[] {
+  return parts.filter(({ groups }) => groups.includes(rows[0]?.group ?? "")).flatMap((part) => {
+    const systems = [...new Set(rows.map(({ system }) => system))];
+    const older = systems.filter((system) => !part.measured.includes(system));
+    return [
+      `Measured again on ${originOf(part)}.`,
+      ...(older.length === 0 ? [] : [`The figures of ${LIST.format(older)} are of ${date}.`]),
+    ];
+  });
 }
 
 /** Makes a group's table and the notes on it; undefined where the group has no figures. */
@@ -286,7 +311,12 @@ function renderGroup(group: Group, results: PeersResults): string | undefined {
   const notes = results.notes.filter((note) => note.group === group.id)
     .map(({ system, text }) => `- ${system}: ${text}`);
   const remarks = [...absences(rows, order), ...notes];
-  const parts = [`### ${group.title}`, group.text, groupTable(rows, order), remarks.join("\n")];
+  const parts = [
+    `### ${group.title}`,
+    [group.text, ...partLines(results, rows)].join(" "),
+    groupTable(rows, order),
+    remarks.join("\n"),
+  ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
@@ -295,15 +325,16 @@ export function tablesOf(results: PeersResults): string {
   return GROUPS.flatMap((group) => renderGroup(group, results) ?? []).join("\n\n");
 }
 
-/** The section "Beside its peers". */
+/** The section on Python libraries. */
 export const peersSection: Section = {
   file: "peers.json",
-  render: async (value): Promise<Rendered> => {
+  also: "reverb.json",
+  render: async (value, reverb): Promise<Rendered> => {
     const results = checkPeersResults(value);
     const order = results.systems.map(({ name }) => name);
     const parts = [introduction(results)];
     const images = new Map<string, string>();
-    const picture = await overview(results);
+    const picture = overview(results, reverb as ReverbResults | undefined);
     if (picture !== undefined) images.set(OVERVIEW, picture);
     for (const group of GROUPS) {
       const text = renderGroup(group, results);
@@ -314,7 +345,8 @@ export const peersSection: Section = {
       if (svg === undefined) continue;
       const name = `bench_peers_${group.id.replaceAll(/[^a-z0-9]+/g, "_")}.svg`;
       images.set(name, svg);
-      parts.push(`![${group.title}: time of a call, logarithmic](images/${name})`);
+      const scale = group.chart === "bars" ? "" : ", logarithmic";
+      parts.push(`![${group.title}: time of a call${scale}](../images/${name})`);
     }
     const titles = new Map(GROUPS.map(({ id, title }) => [id, title]));
     const shown = picture === undefined ? undefined : OVERVIEW;

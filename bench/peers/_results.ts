@@ -33,21 +33,42 @@ export interface Note {
   readonly text: string;
 }
 
-/** One run. */
-export interface PeersResults {
-  readonly format: "exrp-bench-peers";
-  readonly version: 1;
+/** When, where and from which sources a run was made. */
+export interface RunOrigin {
   /** The date of its end, `YYYY-MM-DD`. */
   readonly date: string;
-  /** Whether buffers were small and windows short, to see that everything works. Such figures are not quoted. */
-  readonly quick: boolean;
   readonly cpu: string;
   readonly cores: number;
   readonly memoryBytes: number;
   readonly os: string;
   readonly deno: string;
-  /** The commit of the sources; empty outside of a repository. A `+` means that they had changes beside it. */
+  /** The commit of the sources; empty outside of a repository. A `+` means that they had uncommitted changes. */
   readonly commit?: string;
+}
+
+/** One line for a page: when, where and from which sources a run was made. */
+export function originOf(
+  { date, cpu, cores, memoryBytes, os, deno, commit = "" }: RunOrigin,
+): string {
+  return `${date}, ${cpu}, ${cores} cores, ${
+    (memoryBytes / 2 ** 30).toFixed(0)
+  } GiB, ${os}, Deno ${deno}` +
+    (commit === "" ? "" : `, commit ${commit}`);
+}
+
+/** Groups of figures that a later run measured again (`_part.ts`). */
+export interface Part extends RunOrigin {
+  readonly groups: readonly string[];
+  /** The systems that the later run measured. Figures of other systems in these groups are those of the whole run. */
+  readonly measured: readonly string[];
+}
+
+/** One run. */
+export interface PeersResults extends RunOrigin {
+  readonly format: "exrp-bench-peers";
+  readonly version: 1;
+  /** Whether buffers were small and windows short, to see that everything works. Such figures are not quoted. */
+  readonly quick: boolean;
   readonly windowMs: number;
   readonly repeats: number;
   readonly systems: readonly System[];
@@ -55,12 +76,24 @@ export interface PeersResults {
   readonly missing: readonly { readonly name: string; readonly why: string }[];
   readonly notes: readonly Note[];
   readonly rows: readonly Row[];
+  /** Later runs whose figures replaced some of these; none without it. */
+  readonly parts?: readonly Part[];
 }
 
 /** The name of memory among the calls. */
 export const MEMORY_CALL = "bytes a record";
 
 type Kind = "string" | "number" | "boolean" | "object";
+
+const ORIGIN: Readonly<Record<string, Kind>> = {
+  date: "string",
+  cpu: "string",
+  cores: "number",
+  memoryBytes: "number",
+  os: "string",
+  deno: "string",
+  "commit?": "string",
+};
 
 function demand(where: string, value: unknown, kinds: Readonly<Record<string, Kind>>): void {
   if (typeof value !== "object" || value === null) {
@@ -90,20 +123,15 @@ export function checkPeersResults(value: unknown): PeersResults {
   demand("peers.json", value, {
     format: "string",
     version: "number",
-    date: "string",
+    ...ORIGIN,
     quick: "boolean",
-    cpu: "string",
-    cores: "number",
-    memoryBytes: "number",
-    os: "string",
-    deno: "string",
-    "commit?": "string",
     windowMs: "number",
     repeats: "number",
     systems: "object",
     missing: "object",
     notes: "object",
     rows: "object",
+    "parts?": "object",
   });
   const results = value as PeersResults;
   if (results.format !== "exrp-bench-peers" || results.version !== 1) {
@@ -119,6 +147,7 @@ export function checkPeersResults(value: unknown): PeersResults {
   });
   demandAll("missing", results.missing, { name: "string", why: "string" });
   demandAll("notes", results.notes, { group: "string", system: "string", text: "string" });
+  demandAll("parts", results.parts ?? [], { ...ORIGIN, groups: "object", measured: "object" });
   demandAll("rows", results.rows, {
     group: "string",
     capacity: "number",

@@ -1,13 +1,13 @@
 /**
- * The first lines of `docs/benchmarks.md`. They say what typical calls take, and where another system is faster than ours. All of it
- * follows from the results.
+ * The part of `docs/benchmarks.md` on other libraries. It says what typical calls take, and where another system takes less than ours. All
+ * of it follows from the results.
  *
  * @module
  */
 
 import { digits, factor, table } from "../_section.ts";
-import { BY_HAND, OURS, power } from "./_names.ts";
-import { MEMORY_CALL, type PeersResults, type Row } from "./_results.ts";
+import { OURS, power, sizeText } from "./_names.ts";
+import { MEMORY_CALL, originOf, type PeersResults, type Row } from "./_results.ts";
 
 /** A call that many learners make. */
 interface Typical {
@@ -17,15 +17,20 @@ interface Typical {
 }
 
 const TYPICAL: readonly Typical[] = [
-  { what: "a record of one step", group: "uniform", call: "add 1" },
-  { what: "a uniform batch of 256", group: "uniform", call: "sample 256" },
+  { what: "record one step", group: "uniform", call: "add 1" },
+  { what: "sample 256 steps uniformly", group: "uniform", call: "sample 256" },
   {
-    what: "a learner's turn: a prioritized batch of 256, and its priorities set",
+    what: "sample 256 steps by priority, then update their priorities",
     group: "prioritized",
     call: "turn 256",
   },
-  { what: "5000 sequences of 8 records", group: "sequences", call: "sample 5000" },
-  { what: "256 stacks and next stacks of images", group: "images", call: "sample 256" },
+  { what: "sample 5,000 sequences of 8 steps", group: "sequences", call: "sample 5000" },
+  {
+    what: "sample 256 stacks of 4 images and the next stacks",
+    group: "images",
+    call: "sample 256",
+  },
+  { what: "memory of one step, prioritized", group: "memory, prioritized", call: MEMORY_CALL },
 ];
 
 /** The typical figures are of this size, or of the largest smaller size that was measured. */
@@ -72,25 +77,46 @@ export function typicalComparison(
   return sizes.findLast(({ capacity }) => capacity <= TYPICAL_CAPACITY) ?? sizes[0];
 }
 
-function typicalTable(all: readonly Comparison[]): string {
-  const rows = TYPICAL.flatMap(({ what, group, call }) => {
+/** Says what is unlike in a system's figure: it copies or holds less than the others. Undefined where nothing is. */
+export function unlike(
+  { notes }: PeersResults,
+  { group, others }: Comparison,
+): string | undefined {
+  for (const { system, text, group: of } of notes) {
+    if (of !== group || !others.some((other) => other.system === system)) continue;
+    const share = /\d+ % of the bytes/.exec(text)?.[0];
+    if (share !== undefined) return `${system}: ${share}`;
+    const held = /^Held 2\^(\d+) records only/.exec(text)?.[1];
+    if (held !== undefined) return `${system}: ${sizeText(2 ** Number(held))}`;
+  }
+  return undefined;
+}
+
+/** The table of typical calls: what ours takes, and how many times as much the others take. */
+function typicalTable(all: readonly Comparison[], results: PeersResults): string {
+  const systems = results.systems.map(({ name }) => name);
+  const found = TYPICAL.flatMap(({ what, group, call }) => {
     const one = typicalComparison(all, group, call);
-    if (one === undefined) return [];
-    const { capacity, fresh, into, others } = one;
-    const library = others.find(({ system }) => !BY_HAND.includes(system));
-    const ratio = (own: number | undefined) =>
-      own === undefined || library === undefined ? "" : factor(library.value / own);
-    return [[
-      `${what}, N = ${power(capacity)}`,
-      digits(fresh * 1e6),
-      into === undefined ? "" : digits(into * 1e6),
-      library === undefined ? "" : `${digits(library.value * 1e6)} ${library.system}`,
-      ratio(fresh),
-      ratio(into),
-    ]];
+    return one === undefined ? [] : [{ what, one }];
   });
-  const head = ["µs a call", "exrp", "exrp, into", "the fastest library", "÷ exrp", "÷ exrp, into"];
-  return table(head, rows);
+  const shown = systems.filter((system) =>
+    found.some(({ one }) => one.others.some((other) => other.system === system))
+  );
+  const rows = found.map(({ what, one }) => {
+    const { call, capacity, fresh, into, others } = one;
+    const remark = unlike(results, one);
+    const times = (value: number | undefined): string => {
+      if (value === undefined) return "";
+      return value < fresh ? `**${(value / fresh).toFixed(2)}×**` : factor(value / fresh);
+    };
+    return [
+      `${what}, N = ${power(capacity)}${remark === undefined ? "" : ` (${remark})`}`,
+      call === MEMORY_CALL ? `${digits(fresh)} bytes` : `${digits(fresh * 1e6)} µs`,
+      times(into),
+      ...shown.map((system) => times(others.find((other) => other.system === system)?.value)),
+    ];
+  });
+  return table(["", "exrp", "exrp, reused", ...shown], rows);
 }
 
 /** Lists every row in which another system's figure is smaller than one of ours, with a line for each group. */
@@ -113,7 +139,7 @@ function slower(all: readonly Comparison[], titles: ReadonlyMap<string, string>)
 }
 
 /**
- * Makes the section of these lines. `titles` has the report's name of each group, and `picture` the file in `docs/images` to show.
+ * Makes the section of the short page. `titles` has the report's name of each group, and `picture` the file in `docs/images` to show.
  */
 export function summarize(
   results: PeersResults,
@@ -122,21 +148,27 @@ export function summarize(
 ): string {
   const all = comparisons(results.rows);
   const lines = slower(all, titles);
+  const parts = (results.parts ?? []).map((part) => {
+    const names = part.groups.map((group) => `*${titles.get(group) ?? group}*`);
+    return ` ${new Intl.ListFormat("en").format(names)} was measured again: ${originOf(part)}.`;
+  });
   return [
-    "## In short",
+    "## Compared with Python libraries",
     ...(results.quick ? ["**These are figures of a quick run. Do not quote them.**"] : []),
-    typicalTable(all),
+    `Each system holds the same steps and makes the same calls, in turns. A step has 15 float32 of state, 3 of action, a reward, a next state and
+whether it ended the episode. N steps are stored. The smallest time of ${results.repeats} repeats counts. Memory is what a process of its own grew by.`,
+    `${originOf(results)}.${parts.join("")}`,
     ...(picture === undefined ? [] : [
-      `![Ours beside the other libraries: time of a call, and memory of a record](images/${picture})`,
-      "Each panel has a scale of its own, and the shortest bar comes first. An arrow marks a bar that is cut.",
+      `![Time of typical calls and memory of a step: exrp compared with other libraries, and our server compared with Reverb's](images/${picture})`,
     ]),
-    `*exrp* gives a fresh batch in each call, and *exrp, into* writes into the batch before. A fresh batch costs more, because the engine clears its
-memory first and collects it later. \`{ into: batch }\` or \`using batch = …\` spares that ([picks.md](picks.md)). A call that moves few records
-costs little more than the call itself, and a call takes some µs in Python.`,
+    `The columns of the others say how many times as much as *exrp* they take. Where a number is bold, they take less. *exrp* gives a new batch in each
+call, and *exrp, reused* writes into the batch before, by \`{ into: batch }\` or \`using batch = …\` ([picks.md](picks.md)). A new batch costs more,
+because the engine clears its memory first and collects it later. A Python call alone takes some µs, so a call that moves few steps costs little more.`,
+    typicalTable(all, results),
     lines.length === 0
       ? `Ours has the smallest figure in all ${all.length} rows that are compared.`
-      : `In these rows, another system takes less than ours with a fresh batch. In bold rows, it takes less than ours with a reused batch too. The
-results have ${all.length} rows in all. The unit is µs a call, or bytes a record. The lists below each table say what such a system leaves out:`,
+      : `Of all ${all.length} rows, these are the ones where another system takes less than ours with a new batch. In bold ones, it also takes less than
+ours with a reused batch. The unit is µs, or bytes. The page with all figures says below each table what such a system leaves out.`,
     ...(lines.length === 0 ? [] : [lines.join("\n")]),
   ].join("\n\n");
 }

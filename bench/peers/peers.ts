@@ -1,6 +1,6 @@
 /**
  * Compares our library with its peers, on the same workloads and in one run: `deno task bench:peers`. `--help` lists the options. It
- * writes `bench/results/peers.json` and prints the tables. `deno task bench:report` makes a section of `docs/benchmarks.md` from that
+ * writes `bench/results/peers.json` and prints the tables. `deno task bench:report` makes sections of the pages of benchmarks from that
  * file.
  *
  * Every system holds the same records, and one batch of each is checked. Then repeats take turns: ours, the first peer, the second peer
@@ -26,7 +26,15 @@ import { type Options, parseOptions, USAGE, UsageError } from "./_options.ts";
 import { measureOurMemory } from "./_our_memory.ts";
 import { tablesOf } from "./_report.ts";
 import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_records.ts";
-import { MEMORY_CALL, type Note, type PeersResults, type Row, type System } from "./_results.ts";
+import { withPart } from "./_part.ts";
+import {
+  checkPeersResults,
+  MEMORY_CALL,
+  type Note,
+  type PeersResults,
+  type Row,
+  type System,
+} from "./_results.ts";
 import { WorkerError, WorkerProcess } from "./_worker_process.ts";
 
 /** The names of ours, with fresh and with reused outputs. */
@@ -274,14 +282,13 @@ function missingCall(call: string): never {
 async function measureMemory(run: Run, dataset: Dataset, group: readonly Peer[]): Promise<void> {
   try {
     const { grown, described, wrong } = await measureOurMemory(dataset);
-    const account = (described / dataset.capacity).toFixed(1);
-    const rest = grown > described
-      ? ". The rest comes mostly from rounding up to pages of 2 MiB"
-      : "";
+    const [process, account] = [grown, described].map((bytes) =>
+      (bytes / dataset.capacity).toFixed(1)
+    );
     run.note(
       dataset.group,
       FRESH,
-      `It stores next obs once. By its own account (describe()) it takes ${account}${rest}.`,
+      `It stores next obs once. Its process grew by ${process}, and \`memoryBytes\` says ${account}. The larger counts.`,
     );
     if (wrong !== "") run.refuse(dataset, FRESH, wrong);
     else {
@@ -371,11 +378,14 @@ async function main(options: Options): Promise<number> {
   };
   await Deno.mkdir(dirname(options.out), { recursive: true });
   console.log(`${tablesOf(results)}\n`);
-  await Deno.writeTextFile(options.out, `${JSON.stringify(results, null, 1)}\n`);
+  const kept = options.save
+    ? withPart(checkPeersResults(JSON.parse(await Deno.readTextFile(options.out))), results)
+    : results;
+  await Deno.writeTextFile(options.out, `${JSON.stringify(kept, null, 1)}\n`);
   run.say(
     `${run.rows.length} figures of ${run.systems.size} systems; ${run.missing.length} peers are missing`,
   );
-  run.say(`written to ${options.out}; docs/benchmarks.md is made of bench/results alone`);
+  run.say(`written to ${options.out}; the pages of benchmarks are made of bench/results alone`);
   if (run.contentErrors > 0) run.say(`${run.contentErrors} batches were wrong`);
   return run.contentErrors > 0 ? 1 : 0;
 }

@@ -1,5 +1,5 @@
 /**
- * The section of `docs/benchmarks.md` on several threads at one replay.
+ * The section of the pages of benchmarks on several threads at one replay.
  *
  * @module
  */
@@ -115,7 +115,7 @@ export function render(text: string): string {
 \`deno task bench:actors\`, then \`deno task bench:report\`. ${originLine(results)}.
 
 Writers record chunks of 100 records of 15 floats, with priorities, as fast as they can. At the same time a learner draws prioritized batches of
-256 and sets their priorities. Ours are Workers of one process that share a replay ([actors.md](actors.md)). Those of cpprb are processes on its
+256 and sets their priorities. Ours are Workers of one process that share a replay ([actors.md](../actors.md)). Those of cpprb are processes on its
 \`MPPrioritizedReplayBuffer\`. Each takes turns of ${results.seconds} s in one run, after 0.3 s that do not count. The best of ${results.rounds} turns counts, and the
 least of their worst calls. Without writers, both still take their locks. The last column is about the machine: the longest gap of
 as many threads that only read the clock, in the same turns. A learner waits for its own gaps, and for those of the thread that has the lock. Threads that

@@ -1,5 +1,5 @@
 /**
- * The section of `docs/benchmarks.md` on the limit of the hardware.
+ * The section of the pages of benchmarks on the limit of the hardware.
  *
  * @module
  */
@@ -13,7 +13,7 @@ export interface LimitResults extends Origin {
   readonly limitCpu: string;
   /** A result a workload. */
   readonly workloads: readonly LimitResult[];
-  /** What a `record` costs beside an empty call. */
+  /** What a `record` costs compared with an empty call. */
   readonly calls?: CallCost;
 }
 
@@ -22,13 +22,13 @@ export function render(all: readonly LimitResults[]): string {
   return [HEAD, sideBySide(all), ...all.map(ofOne)].join("\n\n");
 }
 
-const HEAD = `## Beside the limit of the hardware
+const HEAD = `## Compared with the limit of the hardware
 
 \`deno task bench:limit --save\` compares each workload with the shortest native loop that moves the same bytes. These loops are in
 \`bench/limit.cpp\`. They check nothing, and use huge pages. The kernel is built for the baseline, and the loops for the processor's own
 vectors. All take turns within one process.
 
-There are two lines for random picks. The *limit* looks nothing up: each drawn number is a place in memory. The loop *with look-ups* goes from
+There are two lines for random picks. The *limit* looks nothing up: each random number is a place in memory. The loop *with look-ups* goes from
 the number to a slot, to its block and to its episode, as any replay of random picks must.
 
 Times are µs a call: the smallest mean of a turn. *ratio* divides ours by the limit. *median* is the median of the ratios turn by turn.
@@ -66,9 +66,9 @@ function sideBySide(all: readonly LimitResults[]): string {
   const heads = all.map((one) => `${nameOf(one)}: ÷ limit | ÷ with look-ups`);
   return `### All processors
 
-A number in brackets is the largest ratio that the floors allow there. The last column says where the floor was seen to hold.
+A number in brackets is the target: the largest ratio that is allowed there. The last column says where it was met.
 
-| workload | ${heads.join(" | ")} | floor held on |
+| workload | ${heads.join(" | ")} | target met on |
 |---|${all.map(() => "---:|---:|").join("")}---|
 ${rows.join("\n")}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The section of `docs/benchmarks.md` on this library's own figures.
+ * The section of the pages of benchmarks on this library's own figures.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The section of `docs/benchmarks.md` on the paper's experiment.
+ * The section of the pages of benchmarks on the paper's experiment.
  *
  * @module
  */
@@ -84,9 +84,7 @@ Without its C++ kernel, get_5000 takes more than 33,000 µs.
 
 ${originLine(results)}
 
-![get_5000 and record_100 over k and s](images/bench_paper_surface.svg)
-
-![get_5000 over N](images/bench_paper_curve.svg)
+![get_5000 over N](../images/bench_paper_curve.svg)
 
 ${curveTable(results, hasCmake)}
 

@@ -1,5 +1,5 @@
 /**
- * The section of `docs/benchmarks.md` on our server beside Reverb's.
+ * The section of the pages of benchmarks on our server and Reverb's.
  *
  * @module
  */
@@ -35,33 +35,78 @@ export interface ReverbResults extends Origin {
   readonly rows: readonly ReverbRow[];
 }
 
+/** Calls that most users make, with what the short page calls them. */
+const TYPICAL: ReadonlyMap<string, string> = new Map([
+  ["client.writer, 1 process", "write steps"],
+  ["images 84×84×4 by client.writer", "write images"],
+  ["TimestepDataset, batches of 256", "sample batches of steps"],
+  ["images 84×84×4 by client.sample(256)", "sample images"],
+  ["mutate_priorities, 1 key", "update 1 priority"],
+  ["mutate_priorities, 256 keys", "update 256 priorities"],
+  ["memory of an item of 140 bytes", "memory of a step"],
+]);
+
+/** How many times better ours is, by the best turns. */
+function timesBetter({ isCost, reverb, ours }: ReverbRow): number {
+  return isCost ? reverb / ours : ours / reverb;
+}
+
+/** The rows of typical calls: what each does, and how many times better ours is. */
+export function typicalRows(
+  { rows }: ReverbResults,
+): { readonly row: ReverbRow; readonly what: string; readonly times: number }[] {
+  return rows.flatMap((row) => {
+    const what = TYPICAL.get(row.name);
+    return what === undefined ? [] : [{ row, what, times: timesBetter(row) }];
+  });
+}
+
 /** Bytes a second are easier to read as MB/s. */
 function readable(value: number, unit: string): string {
   return unit === "bytes/s" ? `${digits(value / 1e6)} MB/s` : `${digits(value)} ${unit}`;
 }
 
-/** The section as Markdown. */
+/** All figures as Markdown. */
 export function render(text: string): string {
   const results = JSON.parse(text) as ReverbResults;
-  const rows = results.rows.map(({ name, unit, floor, isCost, reverb, ours, median }) => [
-    name,
-    readable(reverb, unit),
-    readable(ours, unit),
-    `${(isCost ? reverb / ours : ours / reverb).toFixed(2)}×`,
-    median === undefined ? "" : `${median.toFixed(2)}×`,
-    floor === undefined ? "" : `${floor}×`,
+  const rows = results.rows.map((row) => [
+    row.name,
+    readable(row.reverb, row.unit),
+    readable(row.ours, row.unit),
+    `${timesBetter(row).toFixed(2)}×`,
+    row.median === undefined ? "" : `${row.median.toFixed(2)}×`,
+    row.floor === undefined ? "" : `${row.floor}×`,
   ]);
-  return `## Our server beside Reverb's
+  return `${HEADING}
 
-\`deno task bench:reverb\`, then \`deno task bench:report\`. ${originLine(results)}.
+\`deno task bench:reverb --save\`, then \`deno task bench:report\`. ${originLine(results)}.
 
-The same unmodified client of Python, dm-reverb 0.14.0, writes into both servers and samples from both. They take turns of ${results.seconds} s in one
-run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. The last
-columns say how many times better ours is, by the best turns and as the median over pairs of turns, and how many times is wanted. Memory is what the server's process grew by over ${
+The same unmodified Python client, dm-reverb 0.14.0, writes into both servers and samples from both. The servers take turns of ${results.seconds} s in one
+run, and the best of ${results.rounds} turns counts. Clients and servers share the cores. An item is one step of 140 bytes in five columns. *exrp ÷ Reverb* says how many
+times better ours is, by the best turns. *Median* is the median over pairs of turns, and *target* is what ours should reach. Memory is what the server's
+process grew by over ${
     results.items.toLocaleString("en-US")
-  } items. The worst call is the longest of a turn of ${results.worstSeconds} s beside two writers, and the least of ${results.worstRounds} turns counts. The
-last of them call a server that serves nobody else, while the writers keep another one busy: what remains is the machine's part.
+  } items. The worst call is the longest one in a turn of ${results.worstSeconds} s while two
+writers work, and the least of ${results.worstRounds} turns counts. The last of these rows call an idle server while another server is busy: they show the machine's own delay.
 
-${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "median", "wanted"], rows)}
+${table(["", "Reverb", "exrp", "exrp ÷ Reverb", "median", "target"], rows)}
 `;
 }
+
+/** What the short page says. */
+export function summarize(results: ReverbResults): string {
+  const rows = typicalRows(results).map(({ row, what, times }) => [
+    what,
+    readable(row.reverb, row.unit),
+    readable(row.ours, row.unit),
+    `${times.toFixed(2)}×`,
+  ]);
+  return `${HEADING}
+
+Reverb's own Python client, unchanged, talks to both servers in turns. The last column says how many times better ours is.
+${originLine(results)}.
+
+${table(["", "Reverb", "exrp", "exrp ÷ Reverb"], rows)}`;
+}
+
+const HEADING = "## Our server compared with Reverb's";

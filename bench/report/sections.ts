@@ -1,16 +1,16 @@
 /**
- * The sections of `docs/benchmarks.md` beside that on peers.
+ * The sections of the pages of benchmarks, other than that on Python libraries.
  *
  * @module
  */
 
-import { curveSvg, surfaceSvg } from "../_paper_pictures.ts";
+import { curveSvg } from "../_paper_pictures.ts";
 import type { Section } from "../_section.ts";
 import { render as renderActors } from "./actors.ts";
 import { type LimitResults, render as renderLimit } from "./limit.ts";
 import { render as renderOwn } from "./own.ts";
 import { type PaperResults, render as renderPaper } from "./paper.ts";
-import { render as renderReverb } from "./reverb.ts";
+import { render as renderReverb, type ReverbResults, summarize } from "./reverb.ts";
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
@@ -26,7 +26,7 @@ function section(file: string, render: (text: string) => string): Section {
   };
 }
 
-/** Beside the limit of the hardware. */
+/** Compared with the limit of the hardware. */
 export const limitSection: Section = {
   file: "limit.*.json",
   render: (results) => {
@@ -45,11 +45,7 @@ export const paperSection: Section = {
   render: async (results) => {
     const { markdown } = await section("paper.json", renderPaper).render(results);
     const found = results as PaperResults;
-    const images = new Map([
-      ["bench_paper_surface.svg", await surfaceSvg(found)],
-      ["bench_paper_curve.svg", await curveSvg(found)],
-    ]);
-    return { markdown, images };
+    return { markdown, images: new Map([["bench_paper_curve.svg", await curveSvg(found)]]) };
   },
 };
 
@@ -59,5 +55,11 @@ export const ownSection: Section = section("own.json", renderOwn);
 /** Several threads at one replay. */
 export const actorsSection: Section = section("actors.json", renderActors);
 
-/** Our server beside Reverb's. */
-export const reverbSection: Section = section("reverb.json", renderReverb);
+/** Our server and Reverb's. */
+export const reverbSection: Section = {
+  file: "reverb.json",
+  render: async (results) => ({
+    ...await section("reverb.json", renderReverb).render(results),
+    summary: summarize(results as ReverbResults),
+  }),
+};

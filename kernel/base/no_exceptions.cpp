@@ -12,9 +12,7 @@
 #if defined(_LIBCPP_VERSION)
 
 // The kernel asks for objects by `new (std::nothrow)` alone.
-#if !defined(__wasm__)
 const std::nothrow_t std::nothrow;
-#endif
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes); }
 void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return std::malloc(bytes); }
 void operator delete(void* object) noexcept { std::free(object); }

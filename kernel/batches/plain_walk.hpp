@@ -68,7 +68,7 @@ class PlainWalk : public PlainPicks {
   }
 
  private:
-  // Measured: docs/internals/performance.md, "The plain walk", and docs/backends.md for WebAssembly.
+  // Measured: docs/internals/performance.md, "The plain walk", and webassembly.md beside it for WebAssembly.
   static constexpr uint32_t flightCount = canPrefetch ? 32 : 256;  // picks that are worked on together
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t commonShift = 4;  // of a store's blocks

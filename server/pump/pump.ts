@@ -64,6 +64,10 @@ export interface PumpOptions {
   readonly tickMs?: number;
   /** Milliseconds for which the event loop goes on to turn after an input, see {@linkcode BusyPoll}. Default 0: never. */
   readonly busyPollMs?: number;
+  /** The poll in place of one for `busyPollMs`: tests give one on a clock of theirs. */
+  readonly poll?: BusyPoll;
+  /** Milliseconds that the pump waits where the system gives no socket. Default 100. */
+  readonly acceptPauseMs?: number;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
   readonly onError?: (error: unknown) => void;
 }
@@ -80,9 +84,6 @@ const lingerMs = 500;
  * after a step of its training. It is far longer than `lingerMs`, see `#makePlace()`.
  */
 const idleMinMs = 5000;
-
-/** How long the pump waits where the system gives no socket. */
-const acceptPauseMs = 100;
 
 /** How often it says so, at most. */
 const acceptReportMs = 60_000;
@@ -105,11 +106,14 @@ export class Pump {
     this.#server = server;
     this.#options = options;
     const { tickMs = 2000, busyPollMs = 0 } = options;
-    this.#poll = new BusyPoll(busyPollMs);
-    this.#timer = setInterval(() => {
-      for (const link of this.#links) link.tick(tickMs);
-    }, tickMs);
+    this.#poll = options.poll ?? new BusyPoll(busyPollMs);
+    this.#timer = setInterval(() => this.tick(tickMs), tickMs);
     this.#accepting = this.#accept();
+  }
+
+  /** Lets so many milliseconds pass for all connections: its timer calls it, and so do tests. */
+  tick(ms: number): void {
+    for (const link of this.#links) link.tick(ms);
   }
 
   /** Whether it looks for input without a pause now, see {@linkcode BusyPoll}. */
@@ -161,6 +165,7 @@ export class Pump {
 
   /** Accepts until the pump stops. Where the system gives no socket, it tries again soon: those who wait are not lost. */
   async #accept(): Promise<void> {
+    const { acceptPauseMs = 100 } = this.#options;
     let reportedAt = -Infinity;
     while (!this.#isStopping) {
       try {

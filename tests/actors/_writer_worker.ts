@@ -8,6 +8,7 @@
 import { ExperienceReplay, float64, int32 } from "@exrp/replay";
 import { absoluteTdError, ActorWriter } from "../../actors/mod.ts";
 import { testRandom } from "../replay/_helpers.ts";
+import { PATIENCE_MS } from "../_wait.ts";
 
 /** What the Worker should do. */
 export interface WriterJob {
@@ -38,7 +39,7 @@ scope.onmessage = async ({ data: { ticket, tag, steps, seed } }) => {
       tag,
     });
     for (let k = 0; k < steps; k++) {
-      if (writer.isFull) await writer.flushWhenReady({ timeoutMs: 30_000 });
+      if (writer.isFull) await writer.flushWhenReady({ timeoutMs: PATIENCE_MS });
       const terminated = below(20) === 0;
       writer.step({
         ...{ state: k, action: 0, reward: 1, terminated, nextState: k + 1 },

@@ -3,7 +3,7 @@ import { assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float64, int32, prioritized, samplesPerInsert } from "@exrp/replay";
 import type { WriterJob } from "./_writer_worker.ts";
 
-const SEED = Number(Deno.env.get("EXRP_WRITER_SEED") ?? Date.now() % 1_000_000);
+const SEED = Number(Deno.env.get("EXRP_WRITER_SEED") ?? 261123);
 const ACTORS = 3;
 const STEPS = 3_000;
 

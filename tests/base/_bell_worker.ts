@@ -1,13 +1,14 @@
-/** A Worker that shares a bell and a word with the test: it answers each step that the test makes. */
+/** A Worker that shares a bell and words with the test: it answers each step that the test makes. */
 import { SharedBell } from "../../base/bell.ts";
+import { pause } from "../_wait.ts";
 
 interface Task {
   readonly memory: SharedArrayBuffer;
   readonly words: SharedArrayBuffer;
   /** How many steps to answer. */
   readonly steps: number;
-  /** Whether to ring after each answer. */
-  readonly rings: boolean;
+  /** How long to wait for a ring before the next look, in ms. */
+  readonly netMs: number;
   /** Whether to end between the last change and its ring. */
   readonly endsEarly: boolean;
 }
@@ -19,6 +20,7 @@ const worker = globalThis as unknown as {
 };
 
 worker.onmessage = async ({ data }) => {
+  SharedBell.netMs = data.netMs;
   const bell = new SharedBell(data.memory);
   const words = new Int32Array(data.words);
   const ear = bell.listen();
@@ -26,14 +28,17 @@ worker.onmessage = async ({ data }) => {
     for (;;) {
       ear.ready();
       if (Atomics.load(words, 0) >= step) break;
-      await ear.heard();
+      const heard = ear.heard();
+      // It waits for this step now.
+      Atomics.store(words, 2, step);
+      await heard;
     }
     const endsNow = data.endsEarly && step === data.steps;
     // So that the other thread waits by then.
-    if (endsNow) await new Promise((done) => setTimeout(done, 20));
+    if (endsNow) await pause(20);
     Atomics.store(words, 1, step);
     if (endsNow) break;
-    if (data.rings && bell.isHeard) bell.ring();
+    if (bell.isHeard) bell.ring();
   }
   ear.close();
   worker.close();

@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Ear, LocalBell, SharedBell } from "../../base/bell.ts";
+import { inTime, pause, until } from "../_wait.ts";
 
 /** Whether a promise resolves before the tasks that are ready now are done. */
 async function isResolved(promise: Promise<void>): Promise<boolean> {
@@ -76,47 +77,80 @@ Deno.test("a shared bell: a ring of another thread between ready() and heard() i
   ear.close();
 });
 
-function startWorker(): Worker {
-  return new Worker(new URL("./_bell_worker.ts", import.meta.url), { type: "module" });
-}
+/** A net so long that whoever misses a ring waits for ever. */
+const NEVER_MS = 2 ** 31 - 1;
 
-/** Steps with a Worker that answers each; returns the time from the first answer to the last, in ms. */
-async function stepTogether(steps: number, rings: boolean, endsEarly: boolean): Promise<number> {
-  const bell = new SharedBell(new SharedArrayBuffer(SharedBell.bytes));
-  const words = new Int32Array(new SharedArrayBuffer(8));
-  const worker = startWorker();
-  worker.postMessage({ memory: bell.memory, words: words.buffer, steps, rings, endsEarly });
-  const ear = bell.listen();
-  let begin = 0;
-  for (let step = 1; step <= steps; step++) {
-    Atomics.store(words, 0, step);
-    if (rings) bell.ring();
-    for (;;) {
-      ear.ready();
-      if (Atomics.load(words, 1) >= step) break;
-      await ear.heard();
-    }
-    if (step === 1) begin = performance.now();
+/** Two threads at one bell: this one makes steps, and a Worker answers each. */
+class Pair implements Disposable {
+  readonly #bell = new SharedBell(new SharedArrayBuffer(SharedBell.bytes));
+  readonly #words = new Int32Array(new SharedArrayBuffer(12));
+  readonly #ear = this.#bell.listen();
+  readonly #worker = new Worker(new URL("./_bell_worker.ts", import.meta.url), { type: "module" });
+  readonly #ownNetMs = SharedBell.netMs;
+
+  constructor(steps: number, netMs: number, endsEarly = false) {
+    const [memory, words] = [this.#bell.memory, this.#words.buffer];
+    SharedBell.netMs = netMs;
+    this.#worker.postMessage({ memory, words, steps, netMs, endsEarly });
   }
-  ear.close();
-  const took = performance.now() - begin;
-  worker.terminate();
-  return took;
+
+  /** The newest step that the Worker answered. */
+  get answered(): number {
+    return Atomics.load(this.#words, 1);
+  }
+
+  /** The newest step for which it waited. */
+  get awaited(): number {
+    return Atomics.load(this.#words, 2);
+  }
+
+  make(step: number): void {
+    Atomics.store(this.#words, 0, step);
+  }
+
+  ring(): void {
+    this.#bell.ring();
+  }
+
+  async hear(step: number): Promise<void> {
+    for (;;) {
+      this.#ear.ready();
+      if (this.answered >= step) return;
+      await inTime(`step ${step} is answered and heard`, this.#ear.heard());
+    }
+  }
+
+  [Symbol.dispose](): void {
+    SharedBell.netMs = this.#ownNetMs;
+    this.#ear.close();
+    this.#worker.terminate();
+  }
 }
 
 Deno.test("a shared bell loses no ring between two threads that answer each other", async () => {
-  const steps = 500;
-  // Each ring that is lost takes 100 ms. Without any, a step takes a fraction of 1 ms, or a few on a busy machine.
-  const took = await stepTogether(steps, true, false);
-  assert(took < steps * 20, `${took} ms for ${steps} steps`);
+  using pair = new Pair(500, NEVER_MS);
+  for (let step = 1; step <= 500; step++) {
+    pair.make(step);
+    pair.ring();
+    await pair.hear(step);
+  }
 });
 
-Deno.test("the same with a bell that is not rung takes 100 ms a step: the test above can fail", async () => {
-  const took = await stepTogether(6, false, false);
-  assert(took > 5 * 80, `${took} ms`);
+Deno.test("a change that is not rung is not seen before the net's time: the test above can fail", async () => {
+  using pair = new Pair(1, NEVER_MS);
+  await until("the Worker waits", () => pair.awaited === 1);
+  pair.make(1);
+  await pause(200);
+  assertEquals(pair.answered, 0);
+  pair.ring();
+  await pair.hear(1);
 });
 
-Deno.test("a change without a ring, by a thread that ended in between, is seen after 100 ms", async () => {
-  const took = await stepTogether(3, true, true);
-  assert(took > 80, `${took} ms`);
+Deno.test("a change without a ring, by a thread that ended in between, is seen after the net's time", async () => {
+  using pair = new Pair(3, 100, true);
+  for (let step = 1; step <= 3; step++) {
+    pair.make(step);
+    pair.ring();
+    await pair.hear(step);
+  }
 });

@@ -13,6 +13,8 @@ Deno.test("parseOptions() sends only a whole run to bench/results", () => {
     assertEquals(where(part, "--quick"), "build/peers_part.json");
     assertEquals(where(part, "--out=some/where.json"), "some/where.json");
   }
+  // There the groups replace those of the whole run.
+  assertEquals(where("--groups=memory", "--save"), "results/peers.json");
 });
 
 Deno.test("parseOptions() reads names separated by commas", () => {
@@ -33,8 +35,16 @@ Deno.test("parseOptions() says what there is in place of what it does not know",
     ["--only=cprb", "there is no peer cprb; there are numpy, cpprb"],
     ["--groups=images,nothing", 'begins with "nothing"; there are memory, uniform;'],
     ["--groups=", "there are memory, uniform;"],
+    ["--save", "--save needs --groups"],
+    ["--save --groups=memory --only=cpprb", "does not go with --only"],
+    ["--save --groups=memory --quick", "does not go with --only, --quick"],
+    ["--save --groups=memory --out=x.json", "or --out"],
   ];
-  for (const [arg, message] of wrong) {
-    assertThrows(() => parseOptions([arg]), UsageError, message);
+  for (const [args, message] of wrong) {
+    assertThrows(
+      () => parseOptions(args.split(" --").map((arg, k) => k === 0 ? arg : `--${arg}`)),
+      UsageError,
+      message,
+    );
   }
 });

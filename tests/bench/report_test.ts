@@ -1,21 +1,40 @@
-/** The page of benchmarks is what its results say, and results of another form are refused. */
+/** The pages of benchmarks are what their results say, and results of another form are refused. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { digits, factor, table } from "../../bench/_section.ts";
-import { overview } from "../../bench/peers/_overview.ts";
+import { OVERVIEW, overview } from "../../bench/peers/_overview.ts";
 import { checkPeersResults } from "../../bench/peers/_results.ts";
 import { makeReport } from "../../bench/report.ts";
 import { cpuName } from "../../bench/_results.ts";
+import type { ReverbResults } from "../../bench/report/reverb.ts";
 import { limitSection } from "../../bench/report/sections.ts";
 
 const sample = new URL("results/", import.meta.url);
+
+const SERVERS: ReverbResults = {
+  bench: "reverb",
+  date: "2026-11-22T18:00Z",
+  commit: "abc",
+  versions: {},
+  machine: { os: "linux x64", cpu: "this", cores: 2, memoryGiB: 24 },
+  rounds: 7,
+  seconds: 1,
+  worstRounds: 7,
+  worstSeconds: 2,
+  items: 100_000,
+  rows: [
+    { name: "client.writer, 1 process", unit: "items/s", isCost: false, reverb: 200, ours: 240 },
+    { name: "mutate_priorities, 1 key", unit: "calls/s", isCost: false, reverb: 100, ours: 90 },
+    { name: "another call", unit: "calls/s", isCost: false, reverb: 100, ours: 77 },
+  ],
+};
 
 async function readSample(): Promise<Record<string, unknown>> {
   return JSON.parse(await Deno.readTextFile(new URL("peers.json", sample)));
 }
 
 Deno.test("the report has each figure, the fastest in bold, and how many times longer the best of the others takes", async () => {
-  const { markdown } = await makeReport(sample);
-  const lines = markdown.split("\n");
+  const { raw } = await makeReport(sample);
+  const lines = raw.split("\n");
   const at = lines.indexOf("### Uniform");
   assertEquals(lines.slice(at + 4, at + 9), [
     "| µs a call | N | exrp | exrp, into | numpy | cpprb | flashbax | the best library ÷ exrp | the best library ÷ exrp, into | numpy ÷ exrp | numpy ÷ exrp, into |",
@@ -24,11 +43,11 @@ Deno.test("the report has each figure, the fastest in bold, and how many times l
     "| sample 32 | 2^12 | 4.00 | **2.00** | 6.00 | 9.00 | 120 | 2.3× cpprb | 4.5× cpprb | 1.5× | 3.0× |",
     "| sample 32 | 2^16 | 5.00 | **2.50** |  | 12.0 | – | 2.4× cpprb | 4.8× cpprb |  |  |",
   ]);
-  assert(markdown.includes("| bytes a record | 2^18 | **90.0** | 150 | 1.7× |"));
+  assert(raw.includes("| bytes a record | 2^18 | **90.0** | 150 | 1.7× |"));
 });
 
 Deno.test("the report names what is missing, absent, or not alike", async () => {
-  const { markdown } = await makeReport(sample);
+  const { raw, short } = await makeReport(sample);
   for (
     const line of [
       "- **missing: TorchRL**: could not be installed: no wheel",
@@ -36,13 +55,14 @@ Deno.test("the report names what is missing, absent, or not alike", async () => 
       "- cpprb has no figures (–): has no sequences",
       "- flashbax: Pairs obs.",
     ]
-  ) assert(markdown.split("\n").includes(line), line);
-  assert(markdown.includes("not to be quoted"), "a quick run must be said to be one");
-  assert(markdown.includes("Deno 2.9.6, commit 0123456789+."));
+  ) assert(raw.split("\n").includes(line), line);
+  assert(raw.includes("not to be quoted"), "a quick run must be said to be one");
+  assert(short.includes("Do not quote them"), "on both pages");
+  for (const page of [raw, short]) assert(page.includes("Deno 2.9.6, commit 0123456789+."));
 });
 
 Deno.test("the report draws a picture for each group that has times, and shows it", async () => {
-  const { markdown, images } = await makeReport(sample);
+  const { short, raw, images } = await makeReport(sample);
   assertEquals([...images.keys()], [
     "bench_peers_overview.svg",
     "bench_peers_uniform.svg",
@@ -53,22 +73,38 @@ Deno.test("the report draws a picture for each group that has times, and shows i
   const withoutCpprb = ["bench_peers_overview.svg", "bench_peers_sequences.svg"];
   for (const [name, svg] of images) {
     assert(svg.startsWith("<svg") && svg.includes("cpprb") === !withoutCpprb.includes(name), name);
-    assert(markdown.includes(`(images/${name})`));
+    assert(
+      name === OVERVIEW ? short.includes(`(images/${name})`) : raw.includes(`(../images/${name})`),
+    );
   }
 });
 
 Deno.test("a file that is not there gives no section", async () => {
-  const { markdown, images } = await makeReport(new URL("no_such_folder/", import.meta.url));
-  assert(markdown.startsWith("# Benchmarks\n") && !markdown.includes("##"));
+  const { short, raw, images } = await makeReport(new URL("no_such_folder/", import.meta.url));
+  assert(raw.startsWith("# All figures of the benchmarks\n") && !raw.includes("##"));
+  assertEquals(short.match(/^#+ .*$/gm), ["# Benchmarks", "## How to repeat this"]);
   assertEquals(images.size, 0);
 });
 
-Deno.test("docs/benchmarks.md is what bench/results give", async () => {
-  const { markdown, images } = await makeReport(new URL("../../bench/results/", import.meta.url));
-  const docs = new URL("../../docs/", import.meta.url);
-  assertEquals(await Deno.readTextFile(new URL("benchmarks.md", docs)), markdown);
-  for (const name of images.keys()) {
-    assert((await Deno.stat(new URL(`images/${name}`, docs))).isFile);
+Deno.test("the pages and their pictures are what bench/results give", async () => {
+  const { short, raw, images } = await makeReport(new URL("../../bench/results/", import.meta.url));
+  const read = (path: string) => Deno.readTextFile(new URL(`../../docs/${path}`, import.meta.url));
+  assertEquals(await read("benchmarks.md"), short);
+  assertEquals(await read("internals/benchmarks_raw.md"), raw);
+  for (const [name, svg] of images) assert(await read(`images/${name}`) === svg, name);
+  const drawn: string[] = [];
+  for await (const { name } of Deno.readDir(new URL("../../docs/images/", import.meta.url))) {
+    if (name.startsWith("bench_")) drawn.push(name);
+  }
+  assertEquals(drawn.toSorted(), [...images.keys()].toSorted());
+});
+
+Deno.test("the short page links to every section of the page with all figures", async () => {
+  const { short, raw } = await makeReport(new URL("../../bench/results/", import.meta.url));
+  const headings = [...raw.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading ?? "");
+  assertEquals(headings.length, 6);
+  for (const heading of headings) {
+    assert(short.includes(`- [${heading}](internals/benchmarks_raw.md#`));
   }
 });
 
@@ -95,11 +131,22 @@ Deno.test("digits() and factor() write three and two digits that count, table() 
   assertEquals([0.0812, 4.004, 9.996, 31.25, 99.96, 348.2, 1234, 99999].map(digits), [
     ...["0.08", "4.00", "10.0", "31.3", "100", "348", "1,230", "100,000"],
   ]);
-  assertEquals([1.24, 9.94, 9.96, 140.2].map(factor), ["1.2×", "9.9×", "10×", "140×"]);
+  assertEquals([1.24, 9.94, 9.96, 140.2, 1043].map(factor), [
+    "1.2×",
+    "9.9×",
+    "10×",
+    "140×",
+    "1,043×",
+  ]);
   assertEquals(table(["a", "b"], [["c", "1"]]), "| a | b |\n|---|---:|\n| c | 1 |");
 });
 
-Deno.test("overview() shows a call at 2^20 records, the fastest system first, and cuts a bar that would hide the others", async () => {
+/** The texts of a picture. */
+function textsOf(svg: string): string[] {
+  return [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text ?? "");
+}
+
+Deno.test("overview() shows a call at 2^20 steps, the fastest system first, and cuts a bar that would hide the others", async () => {
   const results = checkPeersResults(await readSample());
   const row = { group: "uniform", capacity: 2 ** 20, call: "sample 256" };
   const rows = [
@@ -109,18 +156,34 @@ Deno.test("overview() shows a call at 2^20 records, the fastest system first, an
     { ...row, system: "numpy", value: 9000e-6 },
     { ...row, capacity: 2 ** 23, system: "exrp", value: 11e-6 },
   ];
-  const svg = await overview({ ...results, rows }) ?? "";
-  const texts = [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
-  assert(texts.includes("in a buffer of 2^20 records"), texts.join("; "));
-  const systems = ["exrp, batch reused", "exrp", "cpprb", "numpy"];
-  assertEquals(texts.filter((text) => systems.includes(text ?? "")), systems);
-  assertEquals(texts.filter((text) => text?.endsWith("µs")), [
-    ...["8.00 µs", "4.00 µs", "40.0 µs", "→ 9,000 µs"],
+  const texts = textsOf(overview({ ...results, rows }) ?? "");
+  const at = texts.indexOf("Sample 256 uniformly");
+  assertEquals(texts.slice(at + 1, at + 10), [
+    "µs, 2²⁰ steps",
+    ...["exrp reused", "4.00", "exrp", "8.00", "cpprb", "40.0", "numpy", "→ 9,000"],
   ]);
-  assertEquals(await overview({ ...results, rows: [] }), undefined);
+  assertEquals(overview({ ...results, rows: [] }), undefined);
 });
 
-Deno.test("results are kept by processor, and shown side by side with where each floor was seen to hold", async () => {
+Deno.test("overview() says what is unlike in a system's figure, and when memory and the server were measured", async () => {
+  const results = checkPeersResults(await readSample());
+  const memory = { group: "memory, prioritized", capacity: 2 ** 20, call: "bytes a record" };
+  const ours = { ...memory, system: "exrp", value: 95 };
+  const theirs = { ...memory, system: "Reverb", value: 4500 };
+  const notes = [{ group: memory.group, system: "Reverb", text: "Held 2^16 records only." }];
+  const part = { ...results, groups: [memory.group], measured: ["exrp"], date: "2026-11-23" };
+  const shown = textsOf(
+    overview({ ...results, notes, rows: [ours, theirs], parts: [part] }, SERVERS) ?? "",
+  );
+  for (const text of ["Reverb: 2¹⁶ steps", "write steps", "1.20×", "update 1 priority", "0.90×"]) {
+    assert(shown.includes(text), `${text} is not in ${shown}`);
+  }
+  assertEquals(shown.at(-1), "memory: 2026-11-23; server: 2026-11-22");
+  const alone = textsOf(overview({ ...results, notes, rows: [ours] }) ?? "");
+  assert(!alone.some((text) => text.includes("Reverb") || text.includes("memory:")), `${alone}`);
+});
+
+Deno.test("results are kept by processor, and shown side by side with where each target was met", async () => {
   const folder = await Deno.makeTempDir();
   try {
     const figures = (ours: number, floor: number) => ({
@@ -148,7 +211,7 @@ Deno.test("results are kept by processor, and shown side by side with where each
       );
     await write("Intel(R) Xeon(R) Processor", 2000, 1.6);
     await write("AMD EPYC", 1500, 1.6);
-    const { markdown } = await makeReport(new URL(`file://${folder}/`), [limitSection]);
+    const { raw: markdown } = await makeReport(new URL(`file://${folder}/`), [limitSection]);
     const lines = markdown.split("\n");
     assert(
       lines.includes("| uniform | 1.50 (1.6) | 1.20 | 2.00 (1.6) | 1.60 | AMD EPYC |"),

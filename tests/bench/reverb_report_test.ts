@@ -1,4 +1,4 @@
-/** The section on our server beside Reverb's. */
+/** The section on our server and Reverb's. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { render, type ReverbResults } from "../../bench/report/reverb.ts";
 

@@ -1,10 +1,10 @@
 /** Headless Chromium for tests, driven by Puppeteer, and a server for what it opens. */
 import { join } from "node:path";
-import { launch, type Page } from "puppeteer-core";
+import { launch, type Page } from "npm:puppeteer-core@25.16.0";
 import { exists } from "../../tools/_repository.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 600_000;
 const NONE = "there is no Chromium here; Debian has it as chromium";
 
 /** The path of the browser; undefined where there is none. `EXRP_CHROMIUM` may name one. */

@@ -2,8 +2,8 @@
 import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import axe from "axe-core";
-import type { Page } from "puppeteer-core";
+import axe from "npm:axe-core@4.14.1";
+import type { Page } from "npm:puppeteer-core@25.16.0";
 import { edgeLabels } from "../../examples/browser/_edge_labels.ts";
 import { buildPage } from "../../tools/build_page.ts";
 import { inRepository } from "../../tools/_repository.ts";

@@ -81,6 +81,17 @@ Deno.test("the guide's learning curve ends where its table says that the default
   assertStrictEquals(labels.at(-1), "CartPole-v1, prioritized, seed 1");
 });
 
+Deno.test("no dot of the guide's learning curve lies on the frame", async () => {
+  const picture = await Deno.readTextFile(
+    inRepository("docs/images/quickstart_learning_curve.svg"),
+  );
+  const heights = [
+    ...picture.matchAll(/return: 500;[^>]*transform="translate\([\d.]+,([\d.]+)\)"/g),
+  ]
+    .map(([, height]) => Number(height));
+  assert(heights.length > 3 && heights.every((height) => height > 5), `${heights}`);
+});
+
 Deno.test("the quickstart gives the same weights for the same options, and others for each selector and seed", async () => {
   const seen = new Set<string>();
   for (const selector of SELECTORS) {

@@ -16,6 +16,7 @@ import { CircularBuffer } from "../../examples/impala_cartpole/_circular_buffer.
 import { type Method, METHODS } from "../../examples/impala_cartpole/_learner.ts";
 import { trainWithActors } from "../../examples/impala_cartpole/_workers.ts";
 import { parseOptions } from "../../examples/impala_cartpole/main.ts";
+import { inTime, PATIENCE_MS } from "../_wait.ts";
 
 Deno.test("the IMPALA example refuses flags that are wrong", () => {
   assertEquals(parseOptions(["--lag", "0"]), {
@@ -86,16 +87,6 @@ Deno.test("IMPALA and IMPACT earn far more than chance from policies that are fo
   }
 });
 
-/** No run of these tests may take longer. */
-const MS_MAX = 15_000;
-
-async function inTime<T>(run: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const error = new Error(`the run was not over after ${MS_MAX} ms`);
-  const timer = setTimeout(() => late.reject(error), MS_MAX);
-  return await Promise.race([run, late.promise]).finally(() => clearTimeout(timer));
-}
-
 for (
   const { method, actors, lag } of [
     { method: "impala", actors: 2, lag: 0 },
@@ -109,7 +100,10 @@ for (
       { method, actors, lag, seed: 1, steps },
       ({ step }) => assertStrictEquals(step, 256 * ++batches),
     );
-    const { recorded, drained, left, age, updates, evaluations, weights } = await inTime(run);
+    const { recorded, drained, left, age, updates, evaluations, weights } = await inTime(
+      "the run is over",
+      run,
+    );
     assertStrictEquals(batches, 16);
     assertEquals({ drained, left }, { drained: steps, left: recorded - steps });
     // The learner goes on while they act, so they have old weights.
@@ -125,7 +119,7 @@ Deno.test("an error of a Worker reaches you, while the learner waits for steps",
   const options = { method: "impala", actors: 2, lag: 1, seed: 1, steps: 4_096, worker } as const;
   const run = trainWithActors(options);
   await assertRejects(
-    () => inTime(run),
+    () => inTime("the run is over", run),
     Error,
     "actor 1: Uncaught (in promise) Error: no pole",
   );
@@ -144,7 +138,7 @@ Deno.test("an error of a Worker ends the program with exit status 1", async () =
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["eval", "--quiet", "--config", config, program],
     stdout: "null",
-    signal: AbortSignal.timeout(MS_MAX),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   }).output();
   assertStrictEquals(code, 1);
   assertMatch(new TextDecoder().decode(stderr), /actor 1: .*no pole/);

@@ -10,8 +10,7 @@
 import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { CALLS, ENDINGS, type Job } from "./_worker_calls.ts";
-
-const PATIENCE_MS = 10_000;
+import { inTime, pause, until } from "../_wait.ts";
 
 const [seed = 1, count = 1, atOnce = 1] = Deno.args.map(Number);
 const below = testRandom(seed);
@@ -25,7 +24,6 @@ async function endOne({ delayMs, ...job }: Job & { readonly delayMs: number }): 
   });
   const awaited = job.ending === "terminate" ? "ready" : "ending";
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const late = setTimeout(() => reject(new Error(`never ${awaited}: ${name}`)), PATIENCE_MS);
   worker.onmessage = ({ data }) => {
     if (data === awaited) resolve();
   };
@@ -34,8 +32,8 @@ async function endOne({ delayMs, ...job }: Job & { readonly delayMs: number }): 
     if (event.message.includes("planned")) resolve();
     else reject(new Error(`${name}: ${event.message}`));
   };
-  await promise.finally(() => clearTimeout(late));
-  await new Promise((done) => setTimeout(done, delayMs));
+  await inTime(`${awaited}: ${name}`, promise);
+  await pause(delayMs);
   worker.terminate();
 }
 
@@ -52,14 +50,7 @@ await Promise.all(Array.from({ length: atOnce }, async () => {
 
 // Threads of the operating system end a little later than their Workers.
 const { symbols } = await openKernel();
-const until = performance.now() + PATIENCE_MS;
-while (symbols.exrp_replay_count() > 0 && performance.now() < until) {
-  await new Promise((done) => setTimeout(done, 20));
-}
-if (symbols.exrp_replay_count() > 0) {
-  console.error(`${symbols.exrp_replay_count()} replays of Workers that ended are left`);
-  Deno.exit(1);
-}
+await until("no replay of a Worker is left", () => symbols.exrp_replay_count() === 0);
 const { ExperienceReplay, float32, uniform } = await import("@exrp/replay");
 const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(1) });
 for (let k = 0; k < 500; k++) replay.record(replay.newEpisode(), [k], 0, 0, { finalState: [0] });

@@ -9,6 +9,7 @@
 import { ExperienceReplay, fifo, float32, int32, prioritized, uniform } from "@exrp/replay";
 import { KeepBest } from "../../examples/custom_eviction.ts";
 import { Halving } from "../../examples/custom_selector.ts";
+import { pause } from "../_wait.ts";
 
 /** The kinds of calls that a Worker can be in when it ends. */
 export const CALLS = [
@@ -77,7 +78,7 @@ async function end(ending: Job["ending"]): Promise<void> {
 
 /** Lets the event loop turn: there a Worker is terminated, and not in the middle of its code. */
 function eventLoop(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve));
+  return pause(0);
 }
 
 /** Runs the job. */

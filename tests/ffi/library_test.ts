@@ -67,13 +67,14 @@ Deno.test("a forgotten replay is freed by the finalizer", async () => {
   const code = `
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { openKernel } from "${new URL("ffi/library.ts", ROOT)}";
+import { until } from "${new URL("tests/_wait.ts", ROOT)}";
 const { symbols } = await openKernel();
 for (let k = 0; k < 50; k++) await ExperienceReplay.create({ capacity: 10, state: float32(1) });
-for (let k = 0; k < 50 && symbols.exrp_replay_count() > 1; k++) {
+await until("the replays are freed", () => {
   globalThis.gc();
-  await new Promise((resolve) => setTimeout(resolve, 10));
-}
-console.log(symbols.exrp_replay_count() <= 1);
+  return symbols.exrp_replay_count() <= 1;
+});
+console.log(true);
 `;
   const { path } = local;
   const { out, error } = await runProgram(code, [`--allow-ffi=${path}`, "--v8-flags=--expose-gc"]);

@@ -16,7 +16,7 @@ import { assertReplayRejects } from "../replay/_helpers.ts";
 import { runProgram } from "./_program.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const SEED = Number(Deno.env.get("EXRP_WASM_SEED") ?? Date.now() % 1_000_000);
+const SEED = Number(Deno.env.get("EXRP_WASM_SEED") ?? 261123);
 
 /** All that a program writes which runs in a process of its own. */
 async function run(...program: Parameters<typeof runProgram>): Promise<string> {

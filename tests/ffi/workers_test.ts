@@ -8,7 +8,7 @@ import { assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
 
 const WORKERS = Number(Deno.env.get("EXRP_WORKERS") ?? 45);
-const SEED = Number(Deno.env.get("EXRP_WORKERS_SEED") ?? Date.now() % 1_000_000);
+const SEED = Number(Deno.env.get("EXRP_WORKERS_SEED") ?? 261123);
 
 /** Ends Workers in another process. */
 async function endWorkers(seed: number, count: number, atOnce: number): Promise<void> {

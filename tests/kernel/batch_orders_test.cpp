@@ -150,7 +150,7 @@ void meanwhile() {
       if (order.id != second) return exrp::Status::empty;
       began = true;
       // A draw that ends when the other thread has done its calls; were they to wait for it, it would end by itself, much later.
-      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
       while (!ready && std::chrono::steady_clock::now() < until) std::this_thread::yield();
       waited = !ready;
       return exrp::Status::ok;
@@ -204,6 +204,7 @@ void memoryIsKept() {
   CHECK(!orders.runFor(ids[1], &memory[0], draw));
   CHECK(!orders.runFor(99, &memory[0], draw));
   std::thread newer([&] { runFor(1); });
+  while (!isKept[1]) std::this_thread::yield();
   // It would draw at once, if it were to draw.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK_EQUAL(drawnCount.load(), 0u);

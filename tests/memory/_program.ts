@@ -6,6 +6,7 @@
  */
 
 import * as exrp from "../../mod.ts";
+import { pause } from "../_wait.ts";
 
 /** What to make and to measure. */
 export interface Plan {
@@ -190,7 +191,7 @@ async function settle(): Promise<void> {
   if (gc === undefined) throw new Error("needs --v8-flags=--expose-gc");
   for (let times = 0; times < 3; times++) {
     gc();
-    await new Promise((done) => setTimeout(done, 2));
+    await pause(2);
   }
 }
 

@@ -10,16 +10,17 @@ import type { Program } from "./program.ts";
 export async function shrink(
   program: Program,
   fails: (program: Program) => Promise<boolean>,
-  timeMsMax = 20_000,
+  triesMax = 3000,
 ): Promise<Program> {
-  const deadline = performance.now() + timeMsMax;
+  let tries = 0;
   let shortest = program;
   let size = Math.max(1, Math.floor(program.operations.length / 2));
-  while (performance.now() < deadline) {
+  while (tries < triesMax) {
     let removed = false;
     for (
       let first = 0;
-      first < shortest.operations.length && performance.now() < deadline;
+      first < shortest.operations.length && tries < triesMax;
+      tries++
     ) {
       const operations = shortest.operations.toSpliced(first, size);
       if (await fails({ ...shortest, operations })) {

@@ -131,7 +131,7 @@ Deno.test({
       const paths = { PYTHONPATH: jupyter.folder, JUPYTER_PATH: join(home, "jupyter", "jupyter") };
       const ran = await run(
         [jupyter.python, "-c", RUN, notebook, inRepository("docs", "notebooks")],
-        { env: { ...env, ...paths }, timeoutMs: 120_000 },
+        { env: { ...env, ...paths }, timeoutMs: 600_000 },
       );
       assert(ran.success, ran.stderr);
       const kept: Notebook = JSON.parse(await Deno.readTextFile(notebook));

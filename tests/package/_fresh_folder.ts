@@ -10,13 +10,11 @@ export const reachNpm: Readonly<Record<string, string>> = Object.fromEntries([
   return value === undefined ? [] : [[name, value]];
 }));
 
-/** What a program printed, and how long it ran. */
+/** What a program printed, and how it ended. */
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** How long it ran, in milliseconds. */
-  readonly ms: number;
 }
 
 /** The folder. It is removed when it is disposed. */
@@ -51,7 +49,6 @@ export class FreshFolder implements AsyncDisposable {
     args: readonly string[],
     env: Record<string, string> = {},
   ): Promise<Ran> {
-    const start = performance.now();
     const { code, stdout, stderr } = await new Deno.Command(program, {
       args: [...args],
       cwd: this.path,
@@ -68,9 +65,8 @@ export class FreshFolder implements AsyncDisposable {
       },
       stdin: "null",
     }).output();
-    const ms = performance.now() - start;
     const decoder = new TextDecoder();
-    return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), ms };
+    return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
   }
 
   /** Runs Deno in the folder. */

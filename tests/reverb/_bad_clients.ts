@@ -76,18 +76,6 @@ export class Socket implements Disposable {
     for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
   }
 
-  /** Writes as much as the other side takes within a time. Returns how much that was. */
-  async writeSome(bytes: Uint8Array, timeoutMs: number): Promise<number> {
-    let written = 0;
-    const all = (async (): Promise<void> => {
-      while (written < bytes.length) written += await this.#socket.write(bytes.subarray(written));
-    })().catch(() => {});
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([all, new Promise<void>((go) => timer = setTimeout(go, timeoutMs))]);
-    clearTimeout(timer);
-    return written;
-  }
-
   /** Reads once. */
   async read(): Promise<Uint8Array | null> {
     const buffer = new Uint8Array(1 << 16);

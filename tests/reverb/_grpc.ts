@@ -1,6 +1,7 @@
 /** A plain gRPC client of Reverb's service on `node:http2`, which sends and sees what the tests want. It works with every server. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import { decode, encode, type Message } from "./_proto.ts";
+import { PATIENCE_MS } from "../_wait.ts";
 
 /** The names of the calls, with their requests and responses. */
 export type CallName =
@@ -109,20 +110,20 @@ export class Call {
   }
 
   /** The next message; undefined where the call ended before it, or where it did not come within `timeoutMs`. */
-  async receive(timeoutMs = 10_000): Promise<Message | undefined> {
-    const end = Date.now() + timeoutMs;
-    for (;;) {
-      const message = this.#received.shift();
-      if (message !== undefined || this.#isOver) return message;
-      const left = end - Date.now();
-      if (left <= 0) return undefined;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, left);
-        this.#wake = (): void => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+  async receive(timeoutMs = PATIENCE_MS): Promise<Message | undefined> {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      this.#wake();
+    }, timeoutMs);
+    try {
+      for (;;) {
+        const message = this.#received.shift();
+        if (message !== undefined || this.#isOver || isLate) return message;
+        await new Promise<void>((resolve) => this.#wake = resolve);
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

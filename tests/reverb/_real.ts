@@ -6,6 +6,7 @@
 import { fileURLToPath } from "node:url";
 import { findReverbPython } from "../../bench/reverb/_python.ts";
 import { RealServer, type RealTable } from "../../bench/reverb/_real_server.ts";
+import { PATIENCE_MS } from "../_wait.ts";
 
 export {
   plainTable,
@@ -42,7 +43,7 @@ const env = { TF_CPP_MIN_LOG_LEVEL: "3" };
 export async function runPython(
   script: string | URL,
   args: readonly (string | number)[] = [],
-  timeoutMs = 60_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<string> {
   const code = script instanceof URL ? [fileURLToPath(script)] : ["-c", script];
   const child = new Deno.Command(interpreter(), {

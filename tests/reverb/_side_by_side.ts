@@ -8,6 +8,7 @@ import { assertEquals } from "@std/assert";
 import { type Call, Connection, smallChunk, smallItem } from "./_grpc.ts";
 import type { Message } from "./_proto.ts";
 import type { RealLimiter, RealSelector, RealTable } from "./_real.ts";
+import { PATIENCE_MS, until } from "../_wait.ts";
 
 /** A draw. */
 export interface Drawn {
@@ -47,8 +48,6 @@ export interface Subject {
 
 /** How long something must wait that is to wait. */
 const MOMENT_MS = 25;
-/** How long something may take that is to go on, on a busy machine. */
-const PATIENCE_MS = 20_000;
 
 /** A table of a server, ours or Reverb's, over the wire. */
 export class WireSubject implements Subject {
@@ -70,10 +69,9 @@ export class WireSubject implements Subject {
   }
 
   async confirmed(count: number, timeoutMs: number): Promise<readonly bigint[]> {
-    const end = Date.now() + timeoutMs;
     for (;;) {
-      const left = this.#confirmed.length < count ? Math.max(1, end - Date.now()) : 1;
-      const message = await this.#inserts.receive(left);
+      const left = this.#confirmed.length < count;
+      const message = await this.#inserts.receive(left ? timeoutMs : 1);
       if (message === undefined) return this.#confirmed;
       this.#confirmed.push(...message.keys);
     }
@@ -88,7 +86,7 @@ export class WireSubject implements Subject {
     });
     const drawn: Drawn[] = [];
     while (drawn.length < count) {
-      const message = await call.receive(PATIENCE_MS * 2);
+      const message = await call.receive();
       if (message === undefined) break;
       for (const { info } of message.entries) if (info !== undefined) drawn.push(readInfo(info));
     }
@@ -364,10 +362,10 @@ class Run {
     const first = await this.#leader.counters();
     let second = await this.#other.counters();
     // Reverb confirms an insert before it counts the item that the remover takes for it.
-    for (let retry = 0; retry < 20 && first.size !== second.size; retry++) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("both count the same items", async () => {
       second = await this.#other.counters();
-    }
+      return first.size === second.size;
+    });
     assertEquals(known(first), known(second), "counters");
   }
 

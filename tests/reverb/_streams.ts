@@ -7,6 +7,7 @@
 import { HpackDecoder, HpackFault } from "../../server/http2/hpack.ts";
 import type { CallName } from "./_grpc.ts";
 import { decode, type Message } from "./_proto.ts";
+import { inTime } from "../_wait.ts";
 
 /** What a server answered on one stream, without what is by chance. */
 export interface Answers {
@@ -281,7 +282,7 @@ export async function replay(
         one = new Replayed(await Deno.connect({ hostname: "127.0.0.1", port }), () => wake());
         connections.set(connection, one);
       }
-      await until((text) => (wake = text), () => lacking(after, connections));
+      await untilNothingLacks((text) => (wake = text), () => lacking(after, connections));
       if (send === undefined) one.close();
       else await one.send(Uint8Array.fromBase64(send), pieces);
     }
@@ -289,7 +290,7 @@ export async function replay(
     for (const [name, { came, status, isCancelled }] of Object.entries(answers)) {
       last[name] = isCancelled === true ? 0 : came.length + (status === undefined ? 0 : 1);
     }
-    await until((text) => (wake = text), () => lacking(last, connections));
+    await untilNothingLacks((text) => (wake = text), () => lacking(last, connections));
     const result: Record<string, Answers> = {};
     for (const [connection, { dialogue }] of connections) {
       for (const [id, stream] of dialogue.streams) result[`${connection}:${id}`] = stream.answers;
@@ -315,21 +316,16 @@ function lacking(after: Progress, connections: ReadonlyMap<number, Replayed>): s
   return "";
 }
 
-const PATIENCE_MS = 10_000;
-
-async function until(setWake: (wake: () => void) => void, lacks: () => string): Promise<void> {
-  const end = Date.now() + PATIENCE_MS;
-  for (let what = lacks(); what !== ""; what = lacks()) {
-    const left = end - Date.now();
-    if (left <= 0) throw new Error(`the server does not answer: ${what}`);
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, left);
-      setWake(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
-  }
+async function untilNothingLacks(
+  setWake: (wake: () => void) => void,
+  lacks: () => string,
+): Promise<void> {
+  const all = async (): Promise<void> => {
+    while (lacks() !== "") await new Promise<void>(setWake);
+  };
+  await inTime("the server answers", all()).catch((error) => {
+    throw new Error(`the server does not answer: ${lacks()}`, { cause: error });
+  });
 }
 
 /** One connection that is played again. */

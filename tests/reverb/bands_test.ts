@@ -6,6 +6,7 @@ import { served } from "../server/_served.ts";
 import { Connection, smallChunk, smallItem } from "./_grpc.ts";
 import type { Message } from "./_proto.ts";
 import { besideReverb, plainTable, type RealTable, startReal } from "./_real.ts";
+import { pause, until } from "../_wait.ts";
 
 const ITEMS = 300;
 
@@ -24,11 +25,14 @@ function tableOf({ band, maxTimesSampled = 0 }: TriedBand, index: number): RealT
   });
 }
 
-/** Inserts and samples beside each other, until nothing moves any more. Returns how many of both came through, by table. */
-async function drive(port: number, names: readonly string[]): Promise<Map<string, number[]>> {
+/** Inserts and samples beside each other, until each table has had so many of both or more. Returns how many came through in the end. */
+async function drive(
+  port: number,
+  wanted: ReadonlyMap<string, readonly number[]>,
+): Promise<Map<string, number[]>> {
   const connection = new Connection(port);
   try {
-    for (const name of names) {
+    for (const name of wanted.keys()) {
       const inserts = connection.open("InsertStream");
       for (let key = 1n; key <= ITEMS; key++) {
         inserts.send({ chunks: [smallChunk(key)], items: [smallItem(key, name, 1, key)] });
@@ -46,15 +50,14 @@ async function drive(port: number, names: readonly string[]): Promise<Map<string
         [info.insert_stats, info.sample_stats].map((stats) => Number(stats?.completed ?? 0)),
       ]));
     };
-    let before = new Map<string, number[]>();
-    for (;;) {
+    await until("all have come so far", async () => {
       const now = await counts();
-      // A band without a least difference gives samples for ever.
-      const inserts = (map: Map<string, number[]>): unknown => [...map.values()].map(([n]) => n);
-      if (JSON.stringify(inserts(now)) === JSON.stringify(inserts(before))) return now;
-      before = now;
-      await new Promise((done) => setTimeout(done, 500));
-    }
+      return [...wanted].every(([name, least]) =>
+        least.every((count, k) => (now.get(name)?.[k] ?? 0) >= count)
+      );
+    });
+    await pause(500); // to come further, where it should not
+    return await counts();
   } finally {
     connection.close();
   }
@@ -63,7 +66,13 @@ async function drive(port: number, names: readonly string[]): Promise<Map<string
 besideReverb("bands go on and stand still on Reverb's server as we say", async () => {
   const tables = triedBands.map(tableOf);
   await using real = await startReal(tables);
-  const counts = await drive(real.port, tables.map(({ name }) => name));
+  const wanted = triedBands.map(({ still }, k) =>
+    [
+      tables[k]?.name ?? "",
+      still === undefined ? [ITEMS] : [...still],
+    ] as const
+  );
+  const counts = await drive(real.port, new Map(wanted));
   triedBands.forEach((one, index) => {
     const { name } = tableOf(one, index);
     const found = counts.get(name) ?? [];
@@ -76,6 +85,7 @@ Deno.test("a band that goes on with Reverb goes on here", async () => {
   const tables = triedBands.map((one, index) => ({ one, table: tableOf(one, index) }))
     .filter(({ one }) => one.still === undefined).map(({ table }) => table);
   await using site = await served(asConfig(tables));
-  const counts = await drive(site.server.port, tables.map(({ name }) => name));
+  const wanted = new Map(tables.map(({ name }) => [name, [ITEMS]]));
+  const counts = await drive(site.server.port, wanted);
   for (const { name } of tables) assertEquals(counts.get(name)?.[0], ITEMS, name);
 });

@@ -1,7 +1,8 @@
 /** What waits when its own client is closed says so, and does not blame the server. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
-import { served, until } from "../server/_served.ts";
+import { served } from "../server/_served.ts";
+import { until } from "../_wait.ts";
 
 Deno.test("what waits when its own client is closed says that the client was closed", async () => {
   await using site = await served({ e: { maxSize: 5 }, q: { queue: 1 } });

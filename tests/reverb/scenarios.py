@@ -161,7 +161,7 @@ def server_info():
     client = reverb.Client(address)
     fill(client, "fifo", 2)
     list(client.sample("fifo", 3))
-    print(client.server_info(timeout=10))
+    print(client.server_info(timeout=120))
 
 
 def checkpoint():

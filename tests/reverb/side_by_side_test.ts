@@ -9,7 +9,7 @@ import { startOurs } from "./_ours.ts";
 import { besideReverb, plainTable, startReal } from "./_real.ts";
 import { inParallel, limiters, runSideBySide, tablesWith, WireSubject } from "./_side_by_side.ts";
 
-const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? Date.now() % 1e6);
+const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? 261123);
 const kernel = await openKernel();
 
 for (const limiter of limiters) {

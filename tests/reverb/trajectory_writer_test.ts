@@ -11,6 +11,7 @@ import type { TrajectoryWriterOptions } from "../../reverb/mod.ts";
 import { flatSignature } from "../../reverb/_check_item.ts";
 import { newTrajectoryWriter } from "../../reverb/trajectory_writer.ts";
 import { doorTo, FakeChannel } from "./_fake_channel.ts";
+import { pause } from "../_wait.ts";
 
 interface Step {
   readonly state: Float32Array;
@@ -26,7 +27,7 @@ function writerTo<D = Step>(
 
 /** Lets timers of no time run. */
 function turn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 5));
+  return pause(5);
 }
 
 const step = (k: number): Step => ({ state: Float32Array.of(k, -k), reward: k });
@@ -250,7 +251,7 @@ Deno.test("after a lost connection, what was not confirmed comes again: in order
   channel.confirm([keys[1] ?? 0n]);
   channel.end();
   channel.isConfirming = true;
-  await writer.flush({ timeoutMs: 1000 });
+  await writer.flush();
   assertEquals(channel.streams, 2);
   const again = channel.items.slice(5);
   assertEquals(again.map(({ key }) => key), keys.filter((_, k) => k !== 1));

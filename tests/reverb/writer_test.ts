@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { tensor, type Writer, type WriterOptions } from "../../reverb/mod.ts";
 import { newWriter } from "../../reverb/writer.ts";
 import { doorTo, FakeChannel } from "./_fake_channel.ts";
+import { pause } from "../_wait.ts";
 
 function writerTo(channel: FakeChannel, options: Partial<WriterOptions> = {}): Writer {
   return newWriter(doorTo(channel), { maxSequenceLength: 4, ...options });
@@ -38,7 +39,7 @@ Deno.test("an item waits for its chunk, and goes with it", async () => {
   const writer = writerTo(channel, { chunkLength: 3 });
   writer.append(step(0));
   await writer.createItem("t", 1, 1);
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await pause(5);
   assertEquals([channel.items.length, writer.pendingItems], [0, 1]);
   writer.append(step(1));
   writer.append(step(2));
@@ -128,7 +129,7 @@ Deno.test("createItem waits while too many items are unconfirmed", async () => {
   await writer.createItem("t", 1, 1);
   let isDone = false;
   const third = writer.createItem("t", 1, 1).then(() => isDone = true);
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await pause(5);
   assertEquals(isDone, false);
   channel.confirm(channel.items.map(({ key }) => key));
   await third;

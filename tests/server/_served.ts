@@ -5,6 +5,7 @@ import { Tables } from "../../tables/tables.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";
 import { Connection, smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
+import { PATIENCE_MS } from "../_wait.ts";
 
 /** Tables for most tests: a uniform and a prioritized one, a queue, and one that samples as often as it inserts. */
 export const plainTables = {
@@ -73,7 +74,7 @@ export async function sample(
   connection: Connection,
   table: string,
   count: number,
-  timeoutMs = 5000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<Message[]> {
   const call = connection.open("SampleStream");
   call.send({
@@ -98,13 +99,4 @@ export async function sample(
 export async function infoOf(connection: Connection, table: string): Promise<Message> {
   const { table_info } = await connection.call("ServerInfo");
   return table_info.find((info: Message) => info["name"] === table);
-}
-
-/** Waits until something is so, and throws after ten seconds. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let k = 0; k < 1000; k++) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`it never came to this: ${what}`);
 }

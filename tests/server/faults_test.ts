@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type CallName, smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
+import { until } from "../_wait.ts";
 
 interface Case {
   readonly what: string;
@@ -164,13 +165,8 @@ Deno.test("a connection above the limit is closed, and the others go on", async 
   const third = site.connect();
   assertEquals((await third.open("ServerInfo").ending).code, -1);
   second.close();
-  for (let k = 0;; k++) {
-    try {
-      await insert(site.connect(), "u", 3n);
-      break;
-    } catch (error) {
-      if (k > 100) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
+  await until(
+    "the place is free",
+    () => insert(site.connect(), "u", 3n).then(() => true, () => false),
+  );
 });

@@ -110,7 +110,7 @@ def structured_writer_with_conditions():
         for at in range(4):
             writer.append({"a": np.float32([at]), "b": np.int64(at)})
         writer.end_episode()
-    writer.flush(timeout_ms=10_000)
+    writer.flush(timeout_ms=120_000)
     assert client.server_info()["once"].current_size == 9
     for at, sample in zip([1, 2, 3] * 3, client.sample("once", 9, emit_timesteps=False)):
         assert sample.data[1] == at
@@ -206,7 +206,7 @@ def the_best_are_kept():
 def reset_and_info():
     fill("u", 4)
     list(client.sample("u", 2))
-    info = client.server_info(timeout=10)["u"]
+    info = client.server_info(timeout=120)["u"]
     assert (info.current_size, info.num_episodes, info.max_size) == (4, 1, 1000)
     assert info.rate_limiter_info.insert_stats.completed == 4 and info.rate_limiter_info.sample_stats.completed == 2
     client.reset("u")
@@ -242,7 +242,7 @@ def a_negative_priority_harms_nobody():
         with client.trajectory_writer(num_keep_alive_refs=1) as writer:
             writer.append(row(1))
             writer.create_item("p", -1.0, [column[-1:] for column in writer.history])
-            writer.flush(timeout_ms=10_000)
+            writer.flush(timeout_ms=120_000)
     says(Exception, "priority", newer)
     assert client.server_info()["p"].current_size == 0
     other_clients_go_on()
@@ -283,7 +283,7 @@ def a_full_queue_holds_its_writer():
     assert client.server_info()["q"].current_size == 3
     came = [int(sample[0].data[1]) for sample in client.sample("q", 30)]
     assert came == list(range(30)), came
-    thread.join(10)
+    thread.join(120)
     assert done.is_set()
 
 
@@ -295,7 +295,7 @@ def a_sample_waits_for_an_insert():
     thread.join(0.3)
     assert thread.is_alive()
     reverb.Client(address).insert(row(5), {"u": 1.0})
-    thread.join(10)
+    thread.join(120)
     assert found[0][0].data[1] == 5
 
 

@@ -12,7 +12,8 @@ import { lowOf } from "../../tables/tables.ts";
 import { Tables } from "../../tables/mod.ts";
 import { serve } from "../../server/mod.ts";
 import { besideReverb, plainTable, startReal } from "../reverb/_real.ts";
-import { insert, sample, served, until } from "./_served.ts";
+import { insert, sample, served } from "./_served.ts";
+import { until } from "../_wait.ts";
 
 const tables = {
   slow: { maxSize: 100, limiter: { minSize: 50 }, sampler: "fifo" },

@@ -6,7 +6,8 @@ import { ReverbClient, ReverbError } from "@exrp/replay/reverb";
 import { serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
-import { insert, sample, served, until } from "./_served.ts";
+import { insert, sample, served } from "./_served.ts";
+import { inTime, pause, until } from "../_wait.ts";
 
 /** Calls gRPC's health service. `statuses` gathers what it says; `done` settles with the status of the call. */
 function health(
@@ -76,14 +77,14 @@ Deno.test("a server that stops has in its tables whatever it confirmed, and tell
   const endings = clients.map(async (client, k) => {
     const call = client.open("InsertStream");
     const reading = (async () => {
-      for (let message; (message = await call.receive(30_000));) {
+      for (let message; (message = await call.receive());) {
         for (const key of message["keys"]) confirmed.add(key);
       }
     })();
     for (let n = 0; !isStopped && n < 100_000; n++) {
       const key = BigInt(k * 1_000_000 + n + 1);
       call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "u", 1, key)] });
-      if (n % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      if (n % 20 === 0) await pause(1);
     }
     const { code } = await call.ending;
     await reading;
@@ -115,17 +116,16 @@ Deno.test("a stop lets a client finish the inserts that it has begun", async () 
   const start = performance.now();
   await site.server.stop({ graceMs: 300 });
   const took = performance.now() - start;
-  assert(took >= 290 && took < 3000, `${took} ms`);
+  assert(took >= 290, `${took} ms`);
   assertEquals((await call.ending).code, 14);
 });
 
-Deno.test("a stop of a server that nobody calls takes no time, and a second stop is the same", async () => {
+Deno.test("a stop of a server that nobody calls waits for nothing, and a second stop is the same", async () => {
   await using site = await served();
   await insert(site.connection, "u", 1n);
   assertEquals((await sample(site.connection, "u", 1)).length, 1);
-  const start = performance.now();
-  await Promise.all([site.server.stop(), site.server.stop()]);
-  assert(performance.now() - start < 1500, "no call was open");
+  const never = { graceMs: 2 ** 30 };
+  await inTime("the server stops", Promise.all([site.server.stop(never), site.server.stop(never)]));
 });
 
 Deno.test("a server whose tables are disposed before it says so to each client, and in one line of its log", async () => {

@@ -5,7 +5,8 @@ import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { timeoutWords } from "../../server/calls/sample_call.ts";
-import { infoOf, insert, plainTables, sample, served, until } from "./_served.ts";
+import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
+import { PATIENCE_MS, pause, until } from "../_wait.ts";
 
 type Site = Awaited<ReturnType<typeof served>>;
 
@@ -24,7 +25,7 @@ for (const milliseconds of [0n, 50n]) {
     call.send({ table: "u", num_samples: 1n, rate_limiter_timeout: { milliseconds } });
     assertEquals(await call.ending, { code: 4, message: timeoutWords });
     const took = performance.now() - start;
-    assert(took >= Number(milliseconds) - 2 && took < 2000, `${took} ms`);
+    assert(took >= Number(milliseconds) - 2, `${took} ms`);
     // The stream was that client's only.
     await insert(site.connection, "u", 1n);
     assertEquals((await sample(site.connection, "u", 1)).length, 1);
@@ -38,12 +39,12 @@ Deno.test("the timeout counts anew from the last sample, and what came before it
   const start = performance.now();
   call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 300n } });
   assertEquals((await call.receive())?.["entries"].length, 1);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await pause(200);
   await insert(site.connection, "q", 2n);
   assertEquals((await call.receive())?.["entries"].length, 1);
   assertEquals((await call.ending).code, 4);
   const took = performance.now() - start;
-  assert(took >= 490 && took < 2500, `${took} ms`);
+  assert(took >= 490, `${took} ms`);
 });
 
 for (const timeout of [{}, { rate_limiter_timeout: { milliseconds: -1n } }]) {
@@ -90,7 +91,7 @@ Deno.test("half-closed inserts end only once all are confirmed", async () => {
     "three are in",
     async () => (await infoOf(site.connection, "q"))["current_size"] === 3n,
   );
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await pause(50);
   assertEquals(isOver, false);
   await sample(site.connection, "q", 1);
   assertEquals((await call.ending).code, 0);
@@ -140,7 +141,7 @@ Deno.test("a client that never stops to write into a full queue is held back, an
     return (await infoOf(site.connection, "narrow"))["current_size"] === 10n;
   });
   await insert(site.connection, "u", 1n);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await pause(200);
   const { receivedBytes, memoryBytes } = site.server.figures();
   assert(receivedBytes < 5_000_000, `${receivedBytes} bytes of 30 MB came`);
   assert(memoryBytes < 5_000_000, `${memoryBytes} bytes of memory`);
@@ -169,7 +170,7 @@ Deno.test("for a client that does not read, only a bounded number of samples is 
   call.send({ table: "u", num_samples: 2000n });
   const drawn = () => site.server.figures().tables.find(({ name }) => name === "u")?.samples ?? 0;
   await until("some are drawn", () => drawn() > 0);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await pause(300);
   const held = drawn();
   assert(held < 200, `${held} of 2,000 were drawn for a client that reads nothing`);
   call.isReading = true;
@@ -201,31 +202,26 @@ Deno.test("requests of one stream are served one after another, also of two tabl
 // A queue that holds writers back, of a server that has 1 MiB for what they send meanwhile, besides its reserve for one message.
 const crowded = { limits: { messageBytes: 8 << 20, bytesInFlight: 10 << 20 } };
 const writers = 8;
-const itemsOfEach = 30;
+const itemsOfEach = 10;
 const itemBytes = 200_000;
 
-/** Reads the items of all writers, which may send some of them twice. How many of their calls were sent back. */
-async function readCrowd(site: Site, writing: Promise<unknown>): Promise<number> {
-  let isDone = false;
-  const done = writing.finally(() => isDone = true);
-  // The writers fill the room first.
-  await new Promise((resolve) => setTimeout(resolve, 1000));
+/** Reads the items of all writers, which may send some of them twice. */
+async function readCrowd(site: Site, writing: Promise<unknown>): Promise<void> {
+  const ends = () => site.server.figures().calls.filter(({ method }) => method === "InsertStream");
+  await until("they have filled the room, and a call was sent back", () => {
+    return ends().some(({ code }) => code === 14);
+  });
   const keys = new Set<bigint>();
-  const read = async (): Promise<void> => {
-    for (let end = Infinity; performance.now() < end && keys.size < writers * itemsOfEach;) {
-      if (isDone && end === Infinity) end = performance.now() + 10_000;
-      try {
-        for (const { info } of await sample(site.connection, "q", 1, 300)) keys.add(info.item.key);
-      } catch {
-        // Nothing more came in time.
-      }
+  const reading = until("all items were read", async () => {
+    try {
+      for (const { info } of await sample(site.connection, "q", 1, 300)) keys.add(info.item.key);
+    } catch {
+      // Nothing more came in time.
     }
-  };
-  await Promise.all([done, read()]);
-  assertEquals(keys.size, writers * itemsOfEach);
-  const ends = site.server.figures().calls.filter(({ method }) => method === "InsertStream");
-  assertEquals(ends.filter(({ code }) => ![0, 1, 14].includes(code)), []);
-  return ends.find(({ code }) => code === 14)?.count ?? 0;
+    return keys.size === writers * itemsOfEach;
+  });
+  await Promise.all([writing, reading]);
+  assertEquals(ends().filter(({ code }) => ![0, 1, 14].includes(code)), []);
 }
 
 Deno.test("writers that a limiter holds back, more than the server has room for, all come in", async () => {
@@ -239,7 +235,7 @@ Deno.test("writers that a limiter holds back, more than the server has room for,
       assertExists(x);
       await writer.createItem("q", 1, { x: x.slice(-1) });
     }
-    await writer.flush({ timeoutMs: 60_000 });
+    await writer.flush({ timeoutMs: PATIENCE_MS });
     await client.close();
   };
   await readCrowd(site, Promise.all(Array.from({ length: writers }, write)));
@@ -278,7 +274,6 @@ for thread in threads: thread.join()
 assert len(written) == len(threads), written
 `;
     const args = [site.server.port, writers, itemsOfEach, itemBytes];
-    const sentBack = await readCrowd(site, runPython(script, args, 90_000));
-    assert(sentBack > 0, "no call was sent back");
+    await readCrowd(site, runPython(script, args));
   },
 );

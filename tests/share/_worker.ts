@@ -11,6 +11,7 @@ import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { checkWhole, type HashedReplay, schemaOf, stateOf, stepsOf } from "./_rows.ts";
 import type { Task } from "./_workers.ts";
+import { pause } from "../_wait.ts";
 
 // The types of a Worker's global scope are not those of the main thread's.
 const scope = globalThis as unknown as {
@@ -89,7 +90,7 @@ class Actor {
 
 /** Lets messages come, and the Worker be ended. */
 function breathe(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+  return pause(0);
 }
 
 /** Records so many steps, and says which episodes it wrote. */

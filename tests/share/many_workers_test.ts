@@ -15,9 +15,10 @@ import {
   WIDE,
 } from "./_rows.ts";
 import { newStop, start, type Task } from "./_workers.ts";
+import { PATIENCE_MS, pause } from "../_wait.ts";
 
 const RECORDS = Number(Deno.env.get("EXRP_SHARE_RECORDS") ?? 25_000);
-const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? Date.now() % 1_000_000);
+const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? 261123);
 const WORKERS = 8;
 
 /** A replay that holds the records of all Workers, and the tasks of those who write them. */
@@ -69,7 +70,7 @@ async function recordAndDraw(recordsEach: number, wide: number): Promise<void> {
       checkWhole(batch);
       replay.setPriority(halves, batch, new Float32Array(64).fill(1));
     }
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await pause(1);
   }
   const reports = await written as [handle: number, length: number][][];
   Atomics.store(first.stop, 0, 1);
@@ -104,7 +105,7 @@ Deno.test(`two learners drain what ${WORKERS} Workers record: each step once, in
     assertStrictEquals(steps.lost, 0);
     if (steps.size > 0) own.push(steps.state.slice());
     else if (isLast) break;
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await pause(0);
   }
   await written;
   Atomics.store(first.stop, 0, 1);
@@ -128,7 +129,7 @@ Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed 
   using _replay = replay;
   const selector = replay.newPickSelector(prioritized());
   const actors = tasks.map(start);
-  await replay.waitFor({ records: 1000, timeoutMs: 60_000 });
+  await replay.waitFor({ records: 1000, timeoutMs: PATIENCE_MS });
   const snapshots = [await replay.serialize()];
   const path = await Deno.makeTempFile();
   await replay.serialize(path);
@@ -140,7 +141,7 @@ Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed 
       async write(piece): Promise<void> {
         pieces.push(piece);
         // A slow reader holds nobody up.
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await pause(1);
       },
     }),
   );

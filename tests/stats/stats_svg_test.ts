@@ -93,8 +93,8 @@ Deno.test("statsSvg() says what is stored and drawn, and its lines are to scale"
   for (
     const text of [
       "Cart &lt;Pole&gt;",
-      "1_000 of 1_000 records (100 %) in 1 episode of mean length 1_000; 1 open",
-      "1_000 records written; 640 picks drawn, 0.64 for each record written",
+      "1,000 of 1,000 records (100 %) in 1 episode of mean length 1,000; 1 open",
+      "1,000 records written; 640 picks drawn, 0.64 for each record written",
       "share that is at most so old",
       "0 prioritized",
       "999 picks in pick table 0",
@@ -166,16 +166,16 @@ Deno.test("docs/look_inside.md says the numbers of its picture", async () => {
   check(svg);
   const texts = textsOf(svg).join("\n");
   const number = (of: RegExp): string => {
-    const found = of.exec(texts)?.[1]?.replaceAll("_", ",");
+    const found = of.exec(texts)?.[1];
     assert(found !== undefined, `${of} is not in ${texts}`);
     return found;
   };
   for (
     const [said, of] of [
-      [" of NUMBER picks:", /^([\d_]+) picks in pick table 0$/m],
+      [" of NUMBER picks:", /^([\d,]+) picks in pick table 0$/m],
       [": NUMBER %.", /^effective sample size .*\(([\d.]+) %\)$/m],
-      ["of NUMBER noted draws", /^times, in ([\d_]+) noted draws$/m],
-      ["NUMBER were different picks", /^number of picks, ([\d_]+) in all$/m],
+      ["of NUMBER noted draws", /^times, in ([\d,]+) noted draws$/m],
+      ["NUMBER were different picks", /^number of picks, ([\d,]+) in all$/m],
       ["are NUMBER here", /^.* drawn, ([\d.]+) a record$/m],
     ] as const
   ) {

@@ -1,5 +1,6 @@
 /** Tests of tables on both kernels. */
 import { Tables, type TablesOptions } from "../../tables/mod.ts";
+import { pause } from "../_wait.ts";
 
 /** Makes tables on the kernel of a test. */
 export type Create = (options: Omit<TablesOptions, "backend">) => Promise<Tables>;
@@ -17,6 +18,6 @@ export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const note = (): void => void (settled = true);
   promise.then(note, note);
-  await new Promise((done) => setTimeout(done, 0));
+  await pause(0);
   return settled;
 }

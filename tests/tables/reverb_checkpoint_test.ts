@@ -499,7 +499,7 @@ Deno.test("a file that unpacks to more than maxBytes is refused before it fills 
   );
 });
 
-const SEED = Number(Deno.env.get("EXRP_SEED") ?? Date.now() % 2 ** 32);
+const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261123);
 /** 1 takes every place; the suite takes some. */
 const STEP = Number(Deno.env.get("EXRP_CUT_STEP") ?? 29);
 

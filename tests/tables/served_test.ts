@@ -7,6 +7,7 @@ import { Table } from "../../tables/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { Tables } from "../../tables/mod.ts";
 import { onBoth } from "./_backends.ts";
+import { PATIENCE_MS } from "../_wait.ts";
 
 onBoth("a client of the server and the program itself see the same tables", async (create) => {
   using tables = await create({ tables: { q: Table.queue(2), s: { maxSize: 9 } } });
@@ -19,7 +20,7 @@ onBoth("a client of the server and the program itself see the same tables", asyn
   assertEquals([here?.dtype, ...here?.data ?? []], ["float32", 1, 2]);
 
   // Whoever waits on one side goes on by what the other does.
-  const waiting = client.sample("q", 1, { timeoutMs: 5000 });
+  const waiting = client.sample("q", 1, { timeoutMs: PATIENCE_MS });
   const key = await queue.insert({ a: Float32Array.of(7, 8), b: 4 });
   assertEquals([...(await waiting).keys], [key]);
   await queue.insert({ a: Float32Array.of(0, 0), b: 0 });

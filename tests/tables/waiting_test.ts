@@ -6,6 +6,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
 import { lowOf } from "../../tables/tables.ts";
 import { isSettled, onBoth } from "./_backends.ts";
+import { pause } from "../_wait.ts";
 
 const SEED = 20261122;
 
@@ -280,7 +281,7 @@ onBoth("who waits does not look again until something happens", async (create) =
   let looks = 0;
   const canInsert = low.canInsert.bind(low);
   low.canInsert = (table, count) => (looks++, canInsert(table, count));
-  await new Promise((done) => setTimeout(done, 30));
+  await pause(30);
   assertEquals(looks, 0);
   assertEquals(values(await queue.sample(3)), [1, 2, 3]);
   await Promise.all(waits);

@@ -1,6 +1,7 @@
 /** Tables of a Worker go with its thread, also where it is terminated. */
 import { assertEquals } from "@std/assert";
 import { openKernel } from "../../ffi/library.ts";
+import { until } from "../_wait.ts";
 
 Deno.test("tables of a terminated Worker are freed at the end of its thread", async () => {
   const { symbols } = await openKernel({ backend: "native" });
@@ -15,9 +16,5 @@ Deno.test("tables of a terminated Worker are freed at the end of its thread", as
   }));
   assertEquals(symbols.exrp_tables_count(), before + 1);
   for (const worker of workers) worker.terminate();
-  const until = performance.now() + 10_000;
-  while (symbols.exrp_tables_count() !== before && performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  assertEquals(symbols.exrp_tables_count(), before);
+  await until("its tables are freed", () => symbols.exrp_tables_count() === before);
 });

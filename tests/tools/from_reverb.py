@@ -25,7 +25,7 @@ def run(block):
 
 def described(port):
     """What a server says of its tables, but for the counts."""
-    tables = reverb.Client(f"localhost:{port}").server_info(timeout=10)
+    tables = reverb.Client(f"localhost:{port}").server_info(timeout=120)
     return {
         name: (
             str(table.sampler_options),

@@ -1,7 +1,7 @@
 /** What the published modules lose, and what they keep. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { inlineNumbers, takeNumbers } from "../../tools/_inline_numbers.ts";
-import ts from "typescript";
+import ts from "npm:typescript@6.0.3";
 import { leanModule, requireSameProgram } from "../../tools/_lean.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { listPublished } from "../../tools/_package.ts";

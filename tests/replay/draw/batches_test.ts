@@ -12,6 +12,7 @@ import {
 } from "@std/assert";
 import { streamBatches } from "../../../replay/draw/batches.ts";
 import { assertReplayRejects, recordEpisode, type SmallReplay, smallReplay } from "../_helpers.ts";
+import { pause } from "../../_wait.ts";
 
 /** A learner: draws a batch, sets priorities, records, and repeats. Returns the batches' bytes. */
 async function learn(prefetch: number, reuse: boolean, seed: number): Promise<string[]> {
@@ -192,7 +193,7 @@ Deno.test("batches: a snapshot that is loaded in between gives the same batches,
     let turn = 0;
     for await (const batch of replay.batches(3000, selector, { prefetch: 2 })) {
       positions.push(...batch.pickPosition.subarray(0, 5));
-      if (pauseMs > 0) await new Promise((done) => setTimeout(done, pauseMs));
+      if (pauseMs > 0) await pause(pauseMs);
       if (++turn % 3 === 0) await replay.unserialize(bytes);
       if (turn === 12) return positions;
     }
@@ -228,7 +229,7 @@ Deno.test("batches: large batches while this thread records all the time", async
       }
     }
     record(turn++);
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await pause(0);
     record(turn++);
     if (turn > 320) break;
   }
@@ -265,10 +266,10 @@ Deno.test("batches: after an abort the stream ends once the kernel has drawn wha
   }, { reuse: true, prefetch: 1, signal: AbortSignal.timeout(1) });
   let hasEnded = false;
   const ended = assertRejects(() => stream.next(), DOMException).then(() => hasEnded = true);
-  await new Promise((done) => setTimeout(done, 20));
+  await pause(20);
   assertEquals(drawn.length, 2);
   drawn[1]?.resolve(1);
-  await new Promise((done) => setTimeout(done, 20));
+  await pause(20);
   assertEquals(hasEnded, false);
   drawn[0]?.resolve(0);
   await ended;

@@ -79,8 +79,7 @@ function placesOf(batch: Pick<Batch, "pickEpisode" | "pickPosition">): [number, 
 }
 
 Deno.test("setPriority finds the same picks in whatever order they come", async () => {
-  const seed = Math.floor(2 ** 31 * Math.random());
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed, 0);
   let applied = 0;
   let skipped = 0;

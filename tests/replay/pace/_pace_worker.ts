@@ -1,4 +1,5 @@
 /** A Worker that records into a shared replay as fast as its pace allows, in chunks, and tells when it is done. */
+import { SharedBell } from "../../../base/bell.ts";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 
 /** What the Worker shall do. */
@@ -9,6 +10,8 @@ export interface Task {
   readonly size: number;
   /** The state of each step is this number plus how many steps came before. */
   readonly first: number;
+  /** How long to wait for a ring before the next look, in ms. */
+  readonly netMs?: number;
 }
 
 // The types of a Worker's global scope are not those of the main thread's.
@@ -17,7 +20,8 @@ const worker = globalThis as unknown as {
   postMessage(message: unknown): void;
 };
 
-worker.onmessage = async ({ data: { ticket, chunks, size, first } }) => {
+worker.onmessage = async ({ data: { ticket, chunks, size, first, netMs } }) => {
+  SharedBell.netMs = netMs ?? SharedBell.netMs;
   using replay = await ExperienceReplay.attach(ticket, { state: float32() });
   let episode = replay.newEpisode();
   const rest = { action: new Array<number>(size).fill(0), reward: new Array<number>(size).fill(0) };

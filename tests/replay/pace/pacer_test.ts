@@ -14,6 +14,7 @@ import {
 import type { PaceRule, PaceState } from "@exrp/replay/types";
 import type { PickSelector, Selection } from "@exrp/replay/selectors";
 import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
+import { PATIENCE_MS, pause } from "../../_wait.ts";
 
 const options = { capacity: 1000, state: float32() } as const;
 
@@ -68,9 +69,8 @@ class Model {
 
 for (const backend of ["native", "wasm"] as const) {
   Deno.test(`random calls of every kind follow the model of a pace, on ${backend}`, async () => {
-    const seed = Math.floor(Math.random() * 2 ** 20);
+    const seed = 261123;
     const random = testRandom(seed);
-    console.log(`seed ${seed}`);
     const rules = [
       samplesPerInsert(4, { minSize: 20, error: 60 }),
       samplesPerInsert(0.3, { minSize: 10, error: [-5, 8] }),
@@ -219,7 +219,7 @@ Deno.test("an actor and a learner in turn keep the ratio, whoever is faster, and
   };
   const learning = learn().catch((error: Error) => assertEquals(error.message, "enough"));
   await act();
-  while (paceOf(replay).picksAllowed >= 32) await new Promise((done) => setTimeout(done, 1));
+  while (paceOf(replay).picksAllowed >= 32) await pause(1);
   controller.abort(new Error("enough"));
   await learning;
   assert(seen.length > 100);
@@ -243,10 +243,10 @@ Deno.test("batches() waits for the pace, with and without drawing ahead, until t
       let episode = replay.newEpisode();
       for (let t = 0; t < 17; t++) {
         episode = await replay.whenReady(() => replay.record(episode, t, 0, 0), {
-          timeoutMs: 20_000,
+          timeoutMs: PATIENCE_MS,
         });
       }
-      while (got.length < 4) await new Promise((done) => setTimeout(done, 1));
+      while (got.length < 4) await pause(1);
       assertStrictEquals(paceOf(replay).drawn, 16);
       controller.abort(new Error("enough"));
       assertEquals(String(await settled), "Error: enough");
@@ -261,7 +261,7 @@ Deno.test("batches() hands out what was drawn ahead, even if the pace held the b
   const stream = replay.batches(4, selector, { prefetch: 2 });
   // All three are ordered while the pace allows none.
   const first = stream.next();
-  await new Promise((done) => setTimeout(done, 20));
+  await pause(20);
   replay.setPace(queue(8));
   let episode = replay.newEpisode();
   for (let t = 0; t < 8; t++) episode = replay.record(episode, t, 0, 0);

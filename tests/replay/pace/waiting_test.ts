@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, float32, ReplayError, uniform } from "@exrp/replay";
 import { assertReplayRejects } from "../_helpers.ts";
+import { PATIENCE_MS } from "../../_wait.ts";
 
 const options = { capacity: 100, state: float32() } as const;
 
@@ -77,7 +78,7 @@ Deno.test("waitFor: a snapshot that brings the records ends the wait, also one f
   for (const source of [bytes, new Blob([bytes]).stream()]) {
     using replay = await ExperienceReplay.create(options);
     const loading = replay.unserialize(source);
-    const waiting = replay.waitFor({ records: 1, timeoutMs: 10_000 }); // also while the replay is busy
+    const waiting = replay.waitFor({ records: 1, timeoutMs: PATIENCE_MS }); // also while the replay is busy
     await loading;
     assertStrictEquals(await waiting, 1);
   }
@@ -204,7 +205,7 @@ Deno.test("a program whose only task is a wait that nothing can end does not sta
     args: ["eval", "--quiet", "--config", "deno.json", program],
     stdout: "piped",
     stderr: "null",
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   }).output();
   assertEquals([code, new TextDecoder().decode(stdout)], [0, "end\n"]);
 });

@@ -65,7 +65,7 @@ function inTurn(tellsPriorities = false): PickSelector {
 }
 
 Deno.test("stats() of records, episodes and ages are those of a list of all records", async () => {
-  const seed = Date.now() % 1e6;
+  const seed = 261123;
   const whole = testRandom(seed);
   const random = (): number => whole(2 ** 20) / 2 ** 20;
   using replay = await ExperienceReplay.create({ capacity: 3000, state: float32(1) });
@@ -133,7 +133,7 @@ Deno.test("ages of episodes that are recorded in turn are at most 15 (m - 1) too
 });
 
 Deno.test("the noted draws are the drawn picks and their ages at the time of the draw", async () => {
-  const seed = Date.now() % 1e6;
+  const seed = 261123;
   const whole = testRandom(seed);
   const random = (): number => whole(2 ** 20) / 2 ** 20;
   using replay = await ExperienceReplay.create({ capacity: 500, state: float32(1), seed });
@@ -212,7 +212,7 @@ Deno.test("of many batches a sample is noted, which has the mean age of all draw
 });
 
 Deno.test("weights are those that priorities make, and the effective sample size is (Σw)² / Σw²", async () => {
-  const seed = Date.now() % 1e6;
+  const seed = 261123;
   const whole = testRandom(seed);
   const random = (): number => whole(2 ** 20) / 2 ** 20;
   using replay = await ExperienceReplay.create({

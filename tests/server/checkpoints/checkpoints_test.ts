@@ -15,6 +15,7 @@ import { asConfig } from "../_as_config.ts";
 import { insert, sample } from "../_served.ts";
 import { makeTables, refused, serving } from "./_serving.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
+import { pause, until } from "../../_wait.ts";
 
 const lock = ".exrp-checkpoints.lock";
 
@@ -120,13 +121,10 @@ Deno.test("checkpoints come by themselves from time to time", async () => {
   await inFolder(async (folder) => {
     await serving({ folder, everyMs: 100, keep: 9, onStop: false }, async ({ connection }) => {
       await insert(connection, "u", 1n);
-      for (let k = 0; k < 300 && (await checkpointsIn(folder)).length < 3; k++) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until("there are three", async () => (await checkpointsIn(folder)).length >= 3);
     });
     const made = await checkpointsIn(folder);
-    assertEquals(made.length, 3);
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await pause(150);
     assertEquals(await checkpointsIn(folder), made);
   });
 });

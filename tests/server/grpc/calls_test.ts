@@ -22,6 +22,7 @@ import {
   type SentFrame,
   word,
 } from "../http2/_peer.ts";
+import { until } from "../../_wait.ts";
 
 /** A message with its prefix. */
 function message(bytes: Uint8Array | readonly number[], flag = 0): Uint8Array<ArrayBuffer> {
@@ -307,9 +308,8 @@ Deno.test("a handler that throws ends its call by INTERNAL, and says nothing of 
 Deno.test("a deadline ends the call by DEADLINE_EXCEEDED, and tells the handler", async () => {
   const client = new Client();
   client.send(headers(1, false, change("grpc-timeout", "30m")), data(1, message([1])));
-  await new Promise((done) => setTimeout(done, 10));
   assertEquals(client.log, ["message 1"]);
-  await new Promise((done) => setTimeout(done, 60));
+  await until("the deadline has passed", () => client.log.length > 1);
   client.take();
   assertEquals(client.log, ["message 1", "cancel"]);
   assertEquals(client.status()[0], "4");
@@ -539,8 +539,7 @@ Deno.test("a stream that ends by a fault of the server's own gives back what its
 });
 
 Deno.test("of n connections, one that holds no more than the n-th part never gives way", () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed);
   let ended = 0;
   let turns = 0;

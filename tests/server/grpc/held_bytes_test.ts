@@ -132,8 +132,7 @@ function check(held: HeldBytes): void {
 }
 
 Deno.test("what calls hold is counted rightly, and all of it is given back", () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed);
   let turns = 0;
   let waits = 0;

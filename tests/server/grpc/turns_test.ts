@@ -80,8 +80,7 @@ function crowd(): { held: HeldBytes; first: Sender; second: Sender; third: Sende
 }
 
 Deno.test("clients that stall within the largest messages, and come again at once, take one turn each before a client that waits", () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed);
   for (let round = 0; round < 30; round++) {
     const held = new HeldBytes(2000, 1000);

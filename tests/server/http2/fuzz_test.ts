@@ -3,8 +3,7 @@ import { assert } from "@std/assert";
 import { Fuzzer } from "./_fuzz.ts";
 
 Deno.test("bytes that nobody should send: nothing is thrown, and all that is held is bounded", () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const fuzzer = new Fuzzer(seed);
   for (let k = 0; k < 2000; k++) {
     fuzzer.run();

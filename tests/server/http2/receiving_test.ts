@@ -219,8 +219,7 @@ function conversation(random: RandomStream): Uint8Array {
 }
 
 Deno.test("any cutting of the bytes gives the same events and the same answers", () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.log(`seed ${seed}`);
+  const seed = 261123;
   const random = new RandomStream(seed);
   for (let round = 0; round < 30; round++) {
     const bytes = conversation(random);

@@ -6,6 +6,7 @@ import { plainTables, served } from "../_served.ts";
 import { serve, type ServeOptions } from "../../../server/mod.ts";
 import { BusyPoll } from "../../../server/pump/busy_poll.ts";
 import { Tables } from "../../../tables/mod.ts";
+import { until } from "../../_wait.ts";
 
 /** A poll on a clock that stands still until it is moved. */
 function pollOn(pollMs: number, cores: number): { poll: BusyPoll; pass: (ms: number) => void } {
@@ -145,8 +146,5 @@ Deno.test("while a client of this program is connected, nothing turns", async ()
   await using other = await ReverbClient.connect(site.server.address);
   assertEquals(Object.keys(await other.serverInfo()).length, 3);
   await site.server[Symbol.asyncDispose]();
-  for (let k = 0; k < 500 && ownConnections.size > 0; k++) {
-    await new Promise((done) => setTimeout(done, 10));
-  }
-  assertEquals(ownConnections.size, 0);
+  await until("the connection is gone", () => ownConnections.size === 0);
 });

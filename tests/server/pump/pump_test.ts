@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import http2 from "node:http2";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
+import { BusyPoll } from "../../../server/pump/busy_poll.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
 import { listenByNode } from "../../../server/pump/node_sockets.ts";
 import {
@@ -12,6 +13,7 @@ import {
 } from "../../../server/pump/pump.ts";
 import { Http1Connection, plain } from "../../../server/web/http1.ts";
 import { word } from "../http2/_peer.ts";
+import { PATIENCE_MS, pause, until } from "../../_wait.ts";
 
 const host = "127.0.0.1";
 
@@ -40,8 +42,11 @@ function connectionOf(
   });
 }
 
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
-const turn = (): Promise<void> => new Promise((done) => void setImmediate(done));
+/** A poll for two cores, on a clock that stands still until it is moved. */
+function pollOn(pollMs: number): { poll: BusyPoll; pass: (ms: number) => void } {
+  let time = 1000;
+  return { poll: new BusyPoll(pollMs, 2, () => time), pass: (ms) => void (time += ms) };
+}
 
 /** Listens by the sockets of Deno and by those of Node, in turn. */
 const platforms = {
@@ -167,17 +172,14 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
         request.write(withPrefix(word(5_000_000)));
         if (k < 3) request.close(http2.constants.NGHTTP2_CANCEL);
       }
-      await new Promise((done) => setTimeout(done, 5));
+      await until("most have begun", () => calls.length >= 7 * (round + 1));
       session.destroy();
     }
     const other = await connect(pump.port);
     const { status } = await call(other, "/echo", [new Uint8Array(9)]);
     assertEquals(status, "0");
     await close(other);
-    for (let k = 0; k < 100 && pump.connectionCount > 0; k++) {
-      await new Promise((done) => setTimeout(done, 20));
-    }
-    assertEquals(pump.connectionCount, 0);
+    await until("all are gone", () => pump.connectionCount === 0);
     assert(calls.length > 50 && calls.every(({ isOver }) => isOver));
     assertEquals(errors, []);
     await pump.stop();
@@ -192,7 +194,8 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     });
     request.pause();
     request.write(withPrefix(word(3_000_000)));
-    await new Promise((done) => setTimeout(done, 100));
+    await until("it has its answer", () => (calls[0]?.buffered ?? 0) > 0);
+    await pause(100);
     assert((calls[0]?.buffered ?? 0) > 2_500_000, "what it does not read waits in its call");
     const other = await connect(pump.port);
     const { bytes } = await call(other, "/big", [word(2_000_000)]);
@@ -209,22 +212,15 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   });
 
   Deno.test(`${platform}: the event loop turns after a call, until its time is over or the pump stops`, async () => {
-    for (const busyPollMs of [0, 50, 100_000]) {
-      const pump = await listen(platform, { busyPollMs });
+    for (const ends of ["never begins", "by its time", "by stop()"]) {
+      const { poll, pass } = pollOn(ends === "never begins" ? 0 : 50);
+      const pump = await listen(platform, { poll });
       const session = await connect(pump.port);
-      let isPolling = false;
-      // Where others want the cores it rests for a second. With one core it would take that of the client.
-      for (let tries = 0; !isPolling && tries < 20; tries++) {
-        if (tries > 0) await pause(1100);
-        await call(session, "/echo", [new Uint8Array(9)]);
-        isPolling = pump.isPolling;
-        if (busyPollMs === 0 || navigator.hardwareConcurrency === 1) break;
-      }
-      assertEquals(isPolling, busyPollMs > 0 && navigator.hardwareConcurrency > 1);
-      if (busyPollMs === 50) {
-        await pause(500);
-        await turn();
-        assertEquals(pump.isPolling, false);
+      await call(session, "/echo", [new Uint8Array(9)]);
+      assertEquals(pump.isPolling, ends !== "never begins");
+      if (ends === "by its time") {
+        pass(51);
+        await until("its time is over", () => !pump.isPolling);
       }
       await close(session);
       await pump.stop();
@@ -233,16 +229,17 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
   });
 
   Deno.test(`${platform}: neither a page nor a PING of an idle connection makes the event loop turn`, async () => {
+    const { poll, pass } = pollOn(200);
     const pump = await listen(platform, {
-      ...{ busyPollMs: 200, tickMs: 20 },
+      ...{ poll, tickMs: 20 },
       acceptOther: (onOutput) =>
         new Http1Connection(() => plain(200, "a page"), () => true, onOutput),
     });
     const session = await connect(pump.port);
     await call(session, "/echo", [new Uint8Array(9)]);
-    await pause(500);
-    await turn();
-    assertEquals(pump.isPolling, false);
+    assertEquals(pump.isPolling, true);
+    pass(201);
+    await until("the time after the call is over", () => !pump.isPolling);
     for (let k = 0; k < 3; k++) {
       await new Promise((done) => session.ping(done));
       assertEquals(pump.isPolling, false, "a PING");
@@ -265,25 +262,24 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     request.on("data", () => {});
     request.write(withPrefix(new Uint8Array(9)));
     await new Promise((done) => request.once("response", done));
-    const stopped = pump.stop(5000);
-    await new Promise((done) => setTimeout(done, 50));
+    const closed = new Promise((done) => request.once("close", done));
+    const stopped = pump.stop(PATIENCE_MS);
+    await pause(50);
     request.end();
-    await stopped;
-    await new Promise((done) => setTimeout(done, 20));
+    await Promise.all([stopped, closed]);
     assertEquals(status, "0");
     session.destroy();
 
-    const second = await listen(platform);
+    const calls: GrpcCall[] = [];
+    const second = await listen(platform, { accept: (onOutput) => connectionOf(onOutput, calls) });
     const stuck = await connect(second.port);
     const open = stuck.request({
       ...{ ":method": "POST", ":path": "/quiet", "content-type": "application/grpc" },
     });
     open.on("error", () => {});
     open.write(withPrefix(new Uint8Array(9)));
-    await new Promise((done) => setTimeout(done, 30));
-    const before = performance.now();
+    await until("the call is there", () => calls.length === 1);
     await second.stop(100);
-    assert(performance.now() - before < 2000);
     assertEquals(second.connectionCount, 0);
     stuck.destroy();
   });
@@ -292,7 +288,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     const pump = await listen(platform, { connectionsMax: 2, handshakeMs: 500 });
     const session = await connect(pump.port);
     const silent = await Deno.connect({ hostname: host, port: pump.port });
-    await new Promise((done) => setTimeout(done, 30));
+    await until("both are taken", () => pump.connectionCount === 2);
     const third = await Deno.connect({ hostname: host, port: pump.port });
     assertEquals(await third.read(new Uint8Array(9)), null);
     third.close();
@@ -335,7 +331,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
       const socket = await Deno.connect({ hostname: host, port: pump.port });
       for (const part of parts) {
         await socket.write(new TextEncoder().encode(part));
-        await new Promise((done) => setTimeout(done, 10));
+        await pause(10);
       }
       const text = await new Response(socket.readable).text();
       assertEquals(text, "an answer\n");
