@@ -393,7 +393,7 @@ Deno.test("what runs functions of one thread is refused at share(), and on a sha
   using wasm = await ExperienceReplay.create({ capacity: 9, state: float32(2), backend: "wasm" });
   assertStringIncludes(
     assertReplayError(() => wasm.share(), "not-sharable").message,
-    "share(): a replay of WebAssembly can't be shared, as each thread has a memory of its own; a replay of the native kernel can, in Deno. The reason why this one has WebAssembly: the option backend",
+    "share(): a replay of WebAssembly can't be shared, as each thread has a memory of its own; a replay of the native kernel can, in Deno (why this one has WebAssembly: the option backend)",
   );
   using evicting = await ExperienceReplay.create({
     capacity: 9,
