@@ -20,6 +20,36 @@ const split = ["tests/model"];
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = ["tests/model/faults_test.ts", "tests/model/model_test.ts"];
 
+/** The tests that only `--all` runs, because they take long: by what they are about. */
+const long: Readonly<Record<string, readonly string[]>> = {
+  "packages for all systems": ["tests/package", "tests/prebuilt", "tests/tools/lean_test.ts"],
+  "browsers": ["tests/browser"],
+  "notebooks": ["tests/notebooks"],
+  "long random runs": ["tests/model/faults_test.ts", "tests/statistics/reservoir_test.ts"],
+  "killed processes and Workers": [
+    "tests/server/checkpoints/kill_test.ts",
+    "tests/share/ended_workers_test.ts",
+    "tests/ffi/workers_test.ts",
+  ],
+  "memory that full replays take": ["tests/memory"],
+  "what the compiler says of wrong types": ["tests/schema/type_errors_test.ts"],
+  "agents that learn": [
+    "tests/examples/apex_cartpole_test.ts",
+    "tests/examples/cliffwalk_test.ts",
+    "tests/examples/half_offline_test.ts",
+    "tests/examples/impala_cartpole_test.ts",
+    "tests/examples/ppo_cartpole_test.ts",
+    "tests/examples/r2d2_memory_test.ts",
+    "tests/examples/reverb_test.ts",
+  ],
+};
+
+/** What is left out where not all is run. */
+export const leftOut: string = Object.keys(long).join(", ");
+
+/** How many seeds the tests of the model run, natively and on WebAssembly. */
+const modelSeeds = { all: ["200", "40"], everyday: ["40", "10"] } as const;
+
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
 
@@ -123,39 +153,48 @@ export async function listParts(): Promise<string[]> {
   return [...first.filter((part) => parts.delete(part)), ...parts];
 }
 
-/** The TypeScript tests and the examples of the documentation. `deno check` has checked the types before. */
-export async function listTypeScriptJobs(config: string): Promise<Job[]> {
-  const tests = (await listParts()).map((part): Job => ({
+/**
+ * The TypeScript tests and the examples of the documentation. `deno check` has checked the types before.
+ *
+ * @param isAll Whether to run what takes long, too.
+ */
+export async function listTypeScriptJobs(config: string, isAll: boolean): Promise<Job[]> {
+  const flags = ["--config", config, "--no-check"];
+  const [seeds, wasmSeeds] = isAll ? modelSeeds.all : modelSeeds.everyday;
+  const ignored = isAll ? [] : Object.values(long).flat();
+  const parts = (await listParts()).filter((part) => !ignored.includes(part));
+  const tests = parts.map((part): Job => ({
     name: part,
-    run: () =>
-      denoTest(["--config", config, "--no-check", part], { EXRP_OPERATIONS_DIR: operations }),
+    run: () => {
+      const without = ignored.filter((file) => file.startsWith(`${part}/`));
+      const ignore = without.length > 0 ? [`--ignore=${without.join(",")}`] : [];
+      return denoTest([...flags, ...ignore, part], {
+        EXRP_OPERATIONS_DIR: operations,
+        EXRP_MODEL_SEEDS: seeds,
+      });
+    },
   }));
   const wasm: Job = {
     name: "the model and the selectors on WebAssembly",
     run: () =>
-      denoTest([
-        ...["--config", config, "--no-check"],
-        ...["tests/model/model_test.ts", "tests/selectors"],
-      ], { EXRP_BACKEND: "wasm", EXRP_MODEL_SEEDS: "40" }),
+      denoTest([...flags, "tests/model/model_test.ts", "tests/selectors"], {
+        EXRP_BACKEND: "wasm",
+        EXRP_MODEL_SEEDS: wasmSeeds,
+      }),
   };
   const examples = (await listDocumented()).map((files, index): Job => ({
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
     run: () => testExamples(files, config),
   }));
-  const types = config === standIns ? [] : [
-    program("types with the real @std packages", [
-      Deno.execPath(),
-      "check",
-      "--quiet",
-      "--config",
-      config,
-    ]),
-  ];
+  const types = config === standIns ? [] : [program("types with the real @std packages", [
+    ...[Deno.execPath(), "check", "--quiet", "--config", config],
+  ])];
+  const isFirst = (job: Job): boolean => first.includes(job.name);
   return [
-    ...tests.slice(0, first.length),
+    ...tests.filter(isFirst),
     ...types,
     ...examples,
     wasm,
-    ...tests.slice(first.length),
+    ...tests.filter((job) => !isFirst(job)),
   ];
 }
