@@ -143,6 +143,8 @@ async function build(out: string, log: (line: string) => void): Promise<number> 
   ]);
   await joinApi(`${out}/api`);
   await buildPage(`${out}/try`);
+  const page = `${out}/try/index.html`;
+  await Deno.writeTextFile(page, joinTry(await Deno.readTextFile(page)));
   return await check(out);
 }
 
@@ -165,6 +167,14 @@ export function joinPage(page: string, guides: string, { name, exports }: Packag
       (code, page, anchor = "") =>
         `<a href="${guides.replace("index.html", `${page}.html${anchor}`)}">${code}</a>`,
     );
+}
+
+/** The page that trains an agent, with a link to its guide. */
+export function joinTry(page: string): string {
+  return page.replace(
+    /<span id="guide">[^<]*<\/span>/,
+    '<a href="../in_the_browser.html">its guide</a>',
+  );
 }
 
 /** Adds our style to the pages of the API, and joins them with the guides. */

@@ -3,7 +3,7 @@
  * same with the npm package, in Node and Chromium.
  */
 import { assertStrictEquals } from "@std/assert";
-import { build, stop } from "esbuild";
+import { build, stop } from "npm:esbuild@0.28.2";
 import { inRepository } from "../../tools/_repository.ts";
 import { FreshFolder } from "../package/_fresh_folder.ts";
 

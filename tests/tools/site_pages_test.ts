@@ -1,6 +1,6 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import { joinPage } from "../../tools/build_docs.ts";
+import { joinPage, joinTry } from "../../tools/build_docs.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import {
   linkedFiles,
@@ -60,6 +60,12 @@ Deno.test("a notebook is shown as its text, its code and its outputs", () => {
       btoa(svg)
     })\n`,
   );
+});
+
+Deno.test("the page that trains an agent links to its guide where there is one", async () => {
+  const page = await Deno.readTextFile(inRepository("examples/browser/index.html"));
+  const link = '<a href="../in_the_browser.html">its guide</a> says how';
+  assertStrictEquals(joinTry(page).split(link).length, 2);
 });
 
 Deno.test("a page of the API leads back to the guides, and its imports are those of users", () => {
