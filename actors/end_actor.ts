@@ -48,11 +48,11 @@ import type { ShareTicket } from "../replay/share/share_ticket.ts";
  *   };
  *   let { worker, ticket } = start();
  *   using actor = await ExperienceReplay.attach(ticket); // what the Worker does
- *   actor.record(actor.newEpisode(), 1, 0, 0);
- *   actor.record(0, 2, 0, 0);
+ *   let episode = actor.newEpisode();
+ *   for (let state = 0; state < 5; state++) episode = actor.record(episode, state, 0, 0);
  *
  *   endActor(replay, worker, ticket);
- *   assertEquals(replay.episode(0).ending, "truncated");
+ *   assertEquals(replay.episode(episode).ending, "truncated");
  *   ({ worker, ticket } = start());
  *   endActor(replay, worker, ticket);
  * }

@@ -28,7 +28,7 @@ export function notSharable(operation: string, what: string): ReplayError {
 export function notSharableWasm(operation: string, why: string): ReplayError {
   return new ReplayError(
     "not-sharable",
-    `${operation}: a replay of WebAssembly can't be shared, as each thread has a memory of its own; a replay of the native kernel can, in Deno. The reason why this one has WebAssembly: ${why}`,
+    `${operation}: a replay of WebAssembly can't be shared, as each thread has a memory of its own; a replay of the native kernel can, in Deno (why this one has WebAssembly: ${why})`,
     { status: EXRP_STATUS_NOT_SHARABLE, detail: [EXRP_SHARE_NO_THREADS] },
   );
 }

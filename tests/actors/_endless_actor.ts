@@ -1,6 +1,7 @@
 /** An actor of the tests that records for ever. It awaits now and then, or never. */
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
+import { pause } from "../_wait.ts";
 
 /** What it gets as its message. */
 export interface EndlessJob {
@@ -22,6 +23,6 @@ scope.onmessage = async ({ data: { ticket, tag, awaits, turns } }) => {
   let episode = replay.newEpisode({ tag });
   for (let state = 0; Atomics.add(turns, 0, 1) >= 0; state++) {
     episode = replay.record(episode, state, 0, 0);
-    if (awaits) await new Promise((resolve) => setTimeout(resolve));
+    if (awaits) await pause(0);
   }
 };

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
 import { endActor } from "../../actors/mod.ts";
+import { until } from "../_wait.ts";
 import type { EndlessJob } from "./_endless_actor.ts";
 
 const newReplay = () => ExperienceReplay.create({ capacity: 10_000, state: float32() });
@@ -14,11 +15,6 @@ interface Actor {
   readonly turns: Int32Array<SharedArrayBuffer>;
 }
 
-/** Waits until something has come true. */
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 /** Starts an actor whose episodes have this tag, and waits until it has recorded. Nobody listens to its `error` event. */
 async function start(replay: Replay, tag: number, awaits: boolean): Promise<Actor> {
   const ticket = replay.share();
@@ -27,7 +23,7 @@ async function start(replay: Replay, tag: number, awaits: boolean): Promise<Acto
   const worker = new Worker(url, { type: "module" });
   const job: EndlessJob = { ticket, tag, awaits, turns };
   worker.postMessage(job);
-  await until(() => Atomics.load(turns, 0) > 10);
+  await until("the actor records", () => Atomics.load(turns, 0) > 10);
   return { worker, ticket, turns };
 }
 
@@ -47,7 +43,7 @@ for (const awaits of [true, false]) {
     endActor(replay, worker, ticket);
     assertEquals(endingsOf(replay, 1), ["truncated"]);
     const { written } = replay.stats().records;
-    await until(() => replay.describe().seatCount === 1);
+    await until("its seat is free", () => replay.describe().seatCount === 1);
     assertStrictEquals(replay.stats().records.written, written);
     assertStrictEquals(replay.reap(), 1);
     endActor(replay, worker, ticket); // changes nothing
@@ -62,12 +58,12 @@ Deno.test("a supervisor replaces actors that never await, and the others go on",
     const { worker, ticket } = await start(replay, round, false);
     endActor(replay, worker, ticket);
     assert(endingsOf(replay, round).every((ending) => ending === "truncated"));
-    await until(() => replay.describe().seatCount === 2);
+    await until("its seat is free", () => replay.describe().seatCount === 2);
   }
   const before = Atomics.load(other.turns, 0);
-  await until(() => Atomics.load(other.turns, 0) > before + 10);
+  await until("the other goes on", () => Atomics.load(other.turns, 0) > before + 10);
   endActor(replay, other.worker, other.ticket);
-  await until(() => replay.describe().seatCount === 1);
+  await until("its seat is free", () => replay.describe().seatCount === 1);
 });
 
 Deno.test("endActor() refuses what is no Worker and the ticket of another replay, and the actor goes on", async () => {
@@ -85,8 +81,8 @@ Deno.test("endActor() refuses what is no Worker and the ticket of another replay
   const error = assertThrows(() => endActor(another, worker, ticket), ReplayError);
   assertStrictEquals(error.code, "ticket");
   const before = Atomics.load(turns, 0);
-  await until(() => Atomics.load(turns, 0) > before + 10);
+  await until("the actor goes on", () => Atomics.load(turns, 0) > before + 10);
   assertEquals(endingsOf(replay, 1), ["open"]);
   endActor(replay, worker, ticket);
-  await until(() => replay.describe().seatCount === 1);
+  await until("its seat is free", () => replay.describe().seatCount === 1);
 });

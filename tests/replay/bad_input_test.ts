@@ -289,15 +289,6 @@ for (const size of [0, -1, 0.5, NaN, Infinity, 2 ** 24 + 1]) {
     ));
 }
 
-for (const call of ["getBatch", "batches"] as const) {
-  Deno.test(`${call}() with its arguments turned round says how it is written`, () =>
-    refuses(
-      TypeError,
-      new RegExp(`^${call}\\(\\) takes .* got 32; write ${call}\\(size, selector\\)$`),
-      ({ replay, selector }) => loose(replay, call)(selector, 32),
-    ));
-}
-
 Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
   const cases: [unknown[], RegExp][] = [
     [["3"], /size must be an integer, got "3"/],

@@ -132,3 +132,13 @@ Deno.test("allowOpenEnd: the newest record counts at once, its next state does n
   replay.record(episode, [2], 0, 1);
   assertStrictEquals(replay.pickCount, 2);
 });
+
+Deno.test("getBatch() and batches() with their arguments turned round say how they are written", async () => {
+  using replay = await smallReplay();
+  const selector = replay.newPickSelector(uniform());
+  for (const call of ["getBatch", "batches"] as const) {
+    const loose = replay[call].bind(replay) as (...args: unknown[]) => unknown;
+    const { message } = assertThrows(() => loose(selector, 32), TypeError);
+    assertMatch(message, new RegExp(`^${call}.* got 32; write ${call}\\(size, selector\\)$`));
+  }
+});
