@@ -93,6 +93,7 @@ const HUGE = 2 ** 40;
 function rangeText(min: number, limit: number, value: number): string {
   const max = limit >= HUGE && !(value > limit) ? Infinity : limit;
   if (min === -Infinity && max === Infinity) return "";
+  if (min === Number.MIN_VALUE) return ` above 0${max === Infinity ? "" : `, and at most ${max}`}`;
   if (max === Infinity) return ` of at least ${min}`;
   if (min === -Infinity) return ` of at most ${max}`;
   return ` from ${min} to ${max}`;

@@ -96,6 +96,7 @@ const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
 
 /** A number of bytes for people, such as `1.50 MiB` or `28 GiB`. */
 export function bytesText(bytes: number): string {
+  if (bytes < 2 ** 10) return `${bytes} bytes`;
   let [value, power] = [bytes / 2 ** 10, 0];
   for (; value >= 2 ** 10 && power < UNITS.length - 1; power++) value /= 2 ** 10;
   return `${value.toFixed(value < 10 ? 2 : 0)} ${UNITS[power]}`;

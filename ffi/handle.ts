@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel } from "./library.ts";
 
@@ -52,11 +53,11 @@ export class ReplayHandle implements Disposable {
     const id = new Uint32Array(1);
     const status = kernel.symbols.exrp_replay_create(
       config,
-      config.length,
+      lengthOf(config),
       policy,
-      policy.length,
+      lengthOf(policy),
       columns,
-      columns.length / 3,
+      lengthOf(columns) / 3,
       id,
     );
     checkStatus(kernel, operation, status);
@@ -70,7 +71,7 @@ export class ReplayHandle implements Disposable {
    */
   static attach(kernel: Kernel, ticket: Float64Array<ArrayBuffer>): ReplayHandle {
     const id = new Uint32Array(1);
-    const status = kernel.symbols.exrp_replay_attach(ticket, ticket.length, id);
+    const status = kernel.symbols.exrp_replay_attach(ticket, lengthOf(ticket), id);
     checkStatus(kernel, "ExperienceReplay.attach()", status);
     return new ReplayHandle(kernel, id[0] ?? 0);
   }

@@ -4,13 +4,16 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
+import { manyOpenText } from "./open_count.ts";
 import { ownAddress } from "./own_address.ts";
 import { errorOfStatus } from "./status_errors.ts";
+import { EXRP_STATUS_MEMORY } from "./symbols.ts";
 import type { KernelSymbols } from "./symbols.ts";
 import { openWasm } from "./wasm.ts";
 
@@ -274,8 +277,9 @@ const detail = new Float64Array(4);
 
 /** The error for the status that a call just returned, with the kernel's numbers of detail. */
 export function kernelError(kernel: Kernel, operation: string, status: number): ReplayError {
-  kernel.symbols.exrp_error_detail(detail, detail.length);
-  return errorOfStatus(operation, status, [...detail], kernel.backend);
+  kernel.symbols.exrp_error_detail(detail, lengthOf(detail));
+  const hint = status === EXRP_STATUS_MEMORY ? manyOpenText(kernel) : "";
+  return errorOfStatus(operation, status, [...detail], kernel.backend, hint);
 }
 
 /** Throws unless a call succeeded. */

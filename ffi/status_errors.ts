@@ -55,18 +55,25 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_ITEM_SLICE, "item-slice"],
 ]);
 
-/** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`. */
+/** What a call makes one more of. */
+const COUNTED: ReadonlyMap<string, string> = new Map([
+  ["newPickTable()", " pick tables"],
+  ["newPickSelector()", " selectors"],
+  ["share()", " tickets"],
+  ["ExperienceReplay.attach()", " threads at one replay"],
+]);
+
+/** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`, and `hint` comes after the text. */
 export function errorOfStatus(
   operation: string,
   status: number,
   detail: readonly number[],
   backend: "native" | "wasm" = "native",
+  hint = "",
 ): ReplayError {
   const code = CODES.get(status) ?? "unknown";
-  return new ReplayError(code, `${operation}: ${text(operation, status, detail, backend)}`, {
-    status,
-    detail,
-  });
+  const message = `${operation}: ${text(operation, status, detail, backend)}${hint}`;
+  return new ReplayError(code, message, { status, detail });
 }
 
 function text(
@@ -84,6 +91,8 @@ function text(
     case abi.EXRP_STATUS_EPISODE_UNKNOWN:
       return b === 0
         ? `no episode has handle ${a}: no episode has begun yet; newEpisode() begins one`
+        : Number.isInteger(a) && Number(a) >= 0 && Number(a) < Number(b)
+        ? `the episode with handle ${a} has gone: it was evicted`
         : `no episode has handle ${a}: handles given out so far are 0 to ${Number(b) - 1}`;
     case abi.EXRP_STATUS_SELECTOR_UNKNOWN:
       return `no selector has id ${a}: there are ${b}`;
@@ -145,7 +154,7 @@ function text(
         ? wasmMemoryText(operation, Number(a))
         : memoryText(operation, Number(a), Number(b));
     case abi.EXRP_STATUS_LIMIT:
-      return `too many: the limit is ${a}`;
+      return `too many${COUNTED.get(operation) ?? ""}: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
       return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:

@@ -249,8 +249,8 @@ export const symbols = {
   exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
   /** `(tables, table, sampler)` */
   exrp_sampler_open: { parameters: ["u32", "u32", "buffer"], result: "i32" },
-  /** `(tables, sampler, count)` */
-  exrp_sampler_ask: { parameters: ["u32", "u32", "u32"], result: "i32" },
+  /** `(tables, sampler, count, how)` */
+  exrp_sampler_ask: { parameters: ["u32", "u32", "u32", "u32"], result: "i32" },
   /** `(tables, sampler, message, message_size, info, info_count)` */
   exrp_sampler_read: {
     parameters: ["u32", "u32", "buffer", "f64", "buffer", "u32"],
@@ -737,7 +737,7 @@ export interface KernelSymbols {
   /** `exrp_sampler_open` of kernel/exrp.h. */
   exrp_sampler_open(tables: number, table: number, sampler: KernelBuffer): number;
   /** `exrp_sampler_ask` of kernel/exrp.h. */
-  exrp_sampler_ask(tables: number, sampler: number, count: number): number;
+  exrp_sampler_ask(tables: number, sampler: number, count: number, how: number): number;
   /** `exrp_sampler_read` of kernel/exrp.h. */
   exrp_sampler_read(
     tables: number,
@@ -1101,7 +1101,11 @@ export const EXRP_SAMPLER_SAMPLES = 1;
 export const EXRP_SAMPLER_WANTED = 2;
 export const EXRP_SAMPLER_NEEDED = 3;
 export const EXRP_SAMPLER_WAITS = 4;
-export const EXRP_SAMPLER_COUNT = 5;
+export const EXRP_SAMPLER_HELD = 5;
+export const EXRP_SAMPLER_COUNT = 6;
+export const EXRP_ASK_FLOWING = 0;
+export const EXRP_ASK_WHOLE = 1;
+export const EXRP_ASK_NOW = 2;
 export const EXRP_ITEM_PRIORITY = 0;
 export const EXRP_ITEM_TIMES_SAMPLED = 1;
 export const EXRP_ITEM_INSERTED_AT = 2;

@@ -162,7 +162,7 @@ export const wasmSymbols = {
   exrp_inserter_read: { parameters: ["u32", "u32", "out u8", "u32", "out u32"], result: "i32" },
   exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
   exrp_sampler_open: { parameters: ["u32", "u32", "out u32"], result: "i32" },
-  exrp_sampler_ask: { parameters: ["u32", "u32", "u32"], result: "i32" },
+  exrp_sampler_ask: { parameters: ["u32", "u32", "u32", "u32"], result: "i32" },
   exrp_sampler_read: {
     parameters: ["u32", "u32", "out u8", "f64", "out f64", "u32"],
     result: "i32",

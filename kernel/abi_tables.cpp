@@ -121,7 +121,7 @@ int32_t exrp_tables_store_info(uint32_t tables, double* info, uint32_t info_coun
 int32_t exrp_tables_allow(uint32_t tables, uint32_t table, uint32_t what, uint32_t count, uint32_t* allowed) {
   return withTable(tables, table, [&](Tables&, ItemTable& found) {
     if (what > EXRP_ALLOW_SAMPLES) return fail(Status::argument, 3, what);
-    *allowed = (what == EXRP_ALLOW_INSERTS ? found.limiter().mayInsert(count) : found.limiter().maySample(count)) ? 1 : 0;
+    *allowed = (what == EXRP_ALLOW_INSERTS ? found.limiter().mayInsert(count) : found.maySample(count)) ? 1 : 0;
     return Status::ok;
   });
 }
@@ -191,8 +191,8 @@ int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler) {
   return withTable(tables, table, [&](Tables& set, ItemTable&) { return set.openSampler(table, sampler); });
 }
 
-int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count) {
-  return withSampler(tables, sampler, [&](Tables& set, Sampler& found) { return set.ask(sampler, found, count); });
+int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count, uint32_t how) {
+  return withSampler(tables, sampler, [&](Tables& set, Sampler& found) { return set.ask(sampler, found, count, how); });
 }
 
 int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, double message_size, double* info, uint32_t info_count) {

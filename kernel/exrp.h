@@ -401,7 +401,14 @@ extern "C" {
 #define EXRP_SAMPLER_WANTED 2  /* samples that were asked for and not read yet */
 #define EXRP_SAMPLER_NEEDED 3  /* bytes that the next sample needs, where not even one fitted; else 0 */
 #define EXRP_SAMPLER_WAITS 4   /* 1 where the rate limiter, or another sampler before it, makes it wait; else 0 */
-#define EXRP_SAMPLER_COUNT 5
+#define EXRP_SAMPLER_HELD 5    /* samples that were drawn and not read yet */
+#define EXRP_SAMPLER_COUNT 6
+
+/* How a sampler gets what it asks for. */
+#define EXRP_ASK_FLOWING 0 /* each sample can be read once it is drawn */
+#define EXRP_ASK_WHOLE 1   /* none can be read before all are drawn. If the sampler is closed before, a table that removes items by sampling
+                            * gives those that were drawn to the next that asks */
+#define EXRP_ASK_NOW 2     /* as WHOLE; and none is drawn, and nothing waits, unless all can be drawn now */
 
 /* Indices into the numbers of each item of exrp_tables_items. */
 #define EXRP_ITEM_PRIORITY 0
@@ -764,7 +771,7 @@ EXRP_API int32_t exrp_tables_name_set(uint32_t tables, uint32_t table, const uin
 EXRP_API int32_t exrp_tables_limiter_set(uint32_t tables, uint32_t table, const double* limiter, uint32_t limiter_count);
 EXRP_API int32_t exrp_tables_info(uint32_t tables, uint32_t table, double* info, uint32_t info_count);
 EXRP_API int32_t exrp_tables_store_info(uint32_t tables, double* info, uint32_t info_count);
-/* Whether the rate limiter would allow `count` inserts or samples now, as EXRP_ALLOW_* says: 1 or 0. */
+/* Whether `count` inserts or samples would be made now, as EXRP_ALLOW_* says: 1 or 0. Samples would be, whichever items they are. */
 EXRP_API int32_t exrp_tables_allow(uint32_t tables, uint32_t table, uint32_t what, uint32_t count, uint32_t* allowed);
 /* Items `first`..first + count - 1 of a table, in no order that means anything: 8 bytes of key each, and EXRP_ITEM_COUNT numbers each. */
 EXRP_API int32_t exrp_tables_items(uint32_t tables, uint32_t table, uint32_t first, uint32_t count, uint8_t* keys, uint32_t keys_size,
@@ -791,11 +798,13 @@ EXRP_API int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter);
 
 /* A sampler is one SampleStream of a table. */
 EXRP_API int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler);
-/* Asks for `count` samples more. They are a batch, together with those that were asked for before and not drawn yet. */
-EXRP_API int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count);
+/* Asks for `count` samples more. They are a batch, together with those that were asked for before and not drawn yet. `how` is EXRP_ASK_*: but for
+ * FLOWING, everything that was asked for before must have been read (EXRP_STATUS_ORDER). */
+EXRP_API int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t count, uint32_t how);
 /* Writes one SampleStreamResponse with the samples that were drawn: as many as fit. */
 EXRP_API int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, double message_size, double* info,
                                    uint32_t info_count);
+/* What was drawn and not read is lost, unless EXRP_ASK_WHOLE says otherwise. */
 EXRP_API int32_t exrp_sampler_close(uint32_t tables, uint32_t sampler);
 
 /* The inserters and samplers for which a call for somebody else made something ready: keys to confirm, or samples. Each comes once. `count` is how

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { type Bell, LocalBell, SharedBell } from "../base/bell.ts";
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
@@ -209,7 +210,7 @@ export class ReplayCore {
    */
   info(operation: string, id: number = this.id): Float64Array {
     const info = new Float64Array(EXRP_INFO_COUNT);
-    this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, info.length));
+    this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, lengthOf(info)));
     const kept = this.#buffers.reduce((sum, bytes) => sum + bytes(), OBJECT_BYTES);
     info[EXRP_INFO_MEMORY_BYTES] = (info[EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
     return info;
@@ -218,7 +219,7 @@ export class ReplayCore {
   /** What the kernel tells about sharing; the `EXRP_SHARE_INFO_` constants are the indices. */
   shareInfo(operation: string): Float64Array {
     const info = new Float64Array(EXRP_SHARE_INFO_COUNT);
-    this.check(operation, this.kernel.symbols.exrp_share_info(this.id, info, info.length));
+    this.check(operation, this.kernel.symbols.exrp_share_info(this.id, info, lengthOf(info)));
     return info;
   }
 
@@ -229,7 +230,7 @@ export class ReplayCore {
     id: number = this.id,
   ): Float64Array<ArrayBuffer> {
     const handles = new Float64Array(Math.max(1, episodeCount));
-    this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, handles.length));
+    this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, lengthOf(handles)));
     return handles.subarray(0, episodeCount);
   }
 }

@@ -9,6 +9,7 @@
  */
 
 import { openKernel } from "../ffi/library.ts";
+import { freeForgotten } from "../ffi/open_count.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
 import type { PickOptions } from "../schema/pick_options.ts";
@@ -213,7 +214,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const pace = options.pace === undefined
       ? undefined
       : checkPace("ExperienceReplay.create(): pace", options.pace, config);
-    const parts = partsOf(new ReplayCore(await openKernel(options), config));
+    const kernel = await openKernel(options);
+    await freeForgotten(kernel);
+    const parts = partsOf(new ReplayCore(kernel, config));
     if (pace !== undefined) parts.pacer.set("ExperienceReplay.create()", pace);
     return new ExperienceReplay(parts);
   }

@@ -8,6 +8,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import type { Kernel } from "../ffi/library.ts";
 
@@ -57,7 +58,7 @@ export const END_FRAME_BYTES = FRAME_OVERHEAD_BYTES + END_BYTES;
 
 /** CRC-32C, by the kernel. */
 export function checksum(kernel: Kernel, bytes: Uint8Array<ArrayBuffer>, seed = 0): number {
-  return bytes.length === 0 ? seed : kernel.symbols.exrp_checksum(seed, bytes, bytes.length);
+  return lengthOf(bytes) === 0 ? seed : kernel.symbols.exrp_checksum(seed, bytes, lengthOf(bytes));
 }
 
 /** The head of a snapshot. */

@@ -2,13 +2,20 @@
  * Samples items of a table, and waits while its rate limiter holds samples back.
  *
  * Invariants: 1. An idle sampler has nothing drawn and nothing asked for. 2. Whoever waits has a sampler of its own; the kernel serves
- * samplers in the order in which they asked.
+ * samplers in the order in which they asked. 3. Unless a part may be returned, the kernel holds what was drawn until all was: so what came
+ * before a wait ended early goes to the next call, where it would be lost.
  *
  * @module
  */
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
+import {
+  EXRP_ASK_FLOWING,
+  EXRP_ASK_NOW,
+  EXRP_ASK_WHOLE,
+  EXRP_TABLES_INFO_MAX_TIMES_SAMPLED,
+} from "../ffi/symbols.ts";
 import { type TableWaitOptions, waitUntil } from "./_wait.ts";
 import type { LowTables, Sampler } from "./low.ts";
 
@@ -29,7 +36,8 @@ export class Sampling {
   }
 
   /**
-   * Draws samples as one message. Fewer than `count` come only where the time was over and `isPartialAllowed`.
+   * Draws samples as one message. Fewer than `count` come only where the time was over and `isPartialAllowed`. Without that, and with a
+   * `timeoutMs` of 0, nothing is drawn unless all can be.
    *
    * The message is a view that the next call overwrites, unless it had to wait.
    */
@@ -41,10 +49,14 @@ export class Sampling {
   ): Uint8Array | Promise<Uint8Array> {
     const sampler = this.#idle ?? this.#low.sampler(this.#table);
     this.#idle = undefined;
+    const isNow = options.timeoutMs === 0 && !isPartialAllowed;
     let size = 0;
     let got = 0;
     try {
-      sampler.ask(count);
+      sampler.ask(
+        count,
+        isPartialAllowed ? EXRP_ASK_FLOWING : isNow ? EXRP_ASK_NOW : EXRP_ASK_WHOLE,
+      );
       const read = this.#read(sampler, this.#bytes, 0);
       this.#bytes = read.bytes;
       size = read.size;
@@ -52,6 +64,14 @@ export class Sampling {
     } catch (error) {
       sampler[dispose]();
       throw error;
+    }
+    if (got < count && isNow) {
+      sampler[dispose]();
+      const table = JSON.stringify(this.#low.names[this.#table]);
+      throw new ReplayError(
+        "timeout",
+        `${where}: table ${table} can't give ${count} samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
+      );
     }
     if (got < count) {
       const begun = this.#bytes.slice(0, Math.max(FIRST_BYTES, size));
@@ -72,13 +92,20 @@ export class Sampling {
     beginGot: number,
   ): Promise<Uint8Array> {
     let [bytes, size, got] = [begun, beginSize, beginGot];
-    const late = (): ReplayError =>
-      new ReplayError(
+    const late = (): ReplayError => {
+      sampler.read(new Uint8Array(0));
+      const table = JSON.stringify(this.#low.names[this.#table]);
+      const { held } = sampler;
+      const removes = (this.#low.info(this.#table)[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] ?? 0) > 0;
+      return new ReplayError(
         "timeout",
-        `${where}: ${got} of ${count} samples came within ${options.timeoutMs} ms, as the rate limiter of table ${
-          JSON.stringify(this.#low.names[this.#table])
-        } lets no more through`,
+        `${where}: ${
+          got + held
+        } of ${count} samples came within ${options.timeoutMs} ms, as the rate limiter of table ${table} lets no more through${
+          held > 0 && removes ? "; the next call gets them first" : ""
+        }`,
       );
+    };
     let isWhole = false;
     try {
       await waitUntil(options, ({ done, fail }) => {

@@ -10,12 +10,14 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
 import {
   EXRP_ALLOW_INSERTS,
   EXRP_ALLOW_SAMPLES,
+  EXRP_ASK_FLOWING,
   EXRP_INSERTER_BYTES_WAITING,
   EXRP_INSERTER_CHUNK_BYTES,
   EXRP_INSERTER_CHUNKS,
@@ -31,6 +33,7 @@ import {
   EXRP_ITEM_TIMES_SAMPLED,
   EXRP_SAMPLER_BYTES,
   EXRP_SAMPLER_COUNT,
+  EXRP_SAMPLER_HELD,
   EXRP_SAMPLER_NEEDED,
   EXRP_SAMPLER_SAMPLES,
   EXRP_SAMPLER_WAITS,
@@ -143,7 +146,7 @@ export class LowTables implements Disposable {
     checkStatus(
       kernel,
       operation,
-      kernel.symbols.exrp_tables_create(config, config.length, id),
+      kernel.symbols.exrp_tables_create(config, lengthOf(config), id),
     );
     const made = new LowTables(kernel, id[0] ?? 0, tables, seed);
     try {
@@ -152,7 +155,7 @@ export class LowTables implements Disposable {
         checkStatus(
           kernel,
           operation,
-          kernel.symbols.exrp_tables_name_set(made.id, table, bytes, bytes.length),
+          kernel.symbols.exrp_tables_name_set(made.id, table, bytes, lengthOf(bytes)),
         );
       }
     } catch (error) {
@@ -215,14 +218,20 @@ export class LowTables implements Disposable {
   /** The numbers of a table, as `EXRP_TABLES_INFO_` orders them. */
   info(table: number): Float64Array<ArrayBuffer> {
     const info = new Float64Array(EXRP_TABLES_INFO_COUNT);
-    this.check("info()", this.kernel.symbols.exrp_tables_info(this.#id, table, info, info.length));
+    this.check(
+      "info()",
+      this.kernel.symbols.exrp_tables_info(this.#id, table, info, lengthOf(info)),
+    );
     return info;
   }
 
   /** The numbers of the whole set, as `EXRP_TABLES_STORE_` orders them. */
   storeInfo(): Float64Array<ArrayBuffer> {
     const info = new Float64Array(EXRP_TABLES_STORE_COUNT);
-    this.check("info()", this.kernel.symbols.exrp_tables_store_info(this.#id, info, info.length));
+    this.check(
+      "info()",
+      this.kernel.symbols.exrp_tables_store_info(this.#id, info, lengthOf(info)),
+    );
     return info;
   }
 
@@ -231,7 +240,7 @@ export class LowTables implements Disposable {
     return this.#allows(table, EXRP_ALLOW_INSERTS, count);
   }
 
-  /** Whether the rate limiter would allow `count` samples now. */
+  /** Whether `count` samples would be drawn now, whichever items they are. */
   canSample(table: number, count: number): boolean {
     return this.#allows(table, EXRP_ALLOW_SAMPLES, count);
   }
@@ -257,9 +266,9 @@ export class LowTables implements Disposable {
         first,
         count,
         bytes,
-        bytes.length,
+        lengthOf(bytes),
         numbers,
-        numbers.length,
+        lengthOf(numbers),
       ),
     );
     return Array.from(keys, (key, k) => {
@@ -281,7 +290,7 @@ export class LowTables implements Disposable {
     const { symbols } = this.kernel;
     this.check(
       "setLimiter()",
-      symbols.exrp_tables_limiter_set(this.#id, table, numbers, numbers.length),
+      symbols.exrp_tables_limiter_set(this.#id, table, numbers, lengthOf(numbers)),
     );
     const options = this.#options[table];
     if (options !== undefined) this.#options[table] = { ...options, limiter };
@@ -301,7 +310,7 @@ export class LowTables implements Disposable {
    */
   mutate(message: Uint8Array): void {
     const { symbols } = this.kernel;
-    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, message.length));
+    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
     this.tellReady();
   }
 
@@ -331,9 +340,9 @@ export class LowTables implements Disposable {
         const status = symbols.exrp_tables_save_read(
           this.#id,
           buffer,
-          buffer.length,
+          lengthOf(buffer),
           info,
-          info.length,
+          lengthOf(info),
         );
         this.check("save()", status);
         const bytes = info[EXRP_TABLES_SAVE_BYTES] ?? 0;
@@ -356,7 +365,7 @@ export class LowTables implements Disposable {
    * @throws {ReplayError} `snapshot-corrupt`, `snapshot-mismatch`, `order` or `memory`.
    */
   load(piece: Uint8Array): void {
-    this.check("load()", this.kernel.symbols.exrp_tables_load(this.#id, piece, piece.length));
+    this.check("load()", this.kernel.symbols.exrp_tables_load(this.#id, piece, lengthOf(piece)));
   }
 
   /**
@@ -476,7 +485,7 @@ export class Inserter implements Disposable {
       tables.id,
       this.#id,
       message,
-      message.length,
+      lengthOf(message),
       performance.timeOrigin + performance.now(),
       info,
       EXRP_INSERTER_COUNT,
@@ -527,7 +536,7 @@ export class Inserter implements Disposable {
       tables.id,
       this.#id,
       into,
-      into.length,
+      lengthOf(into),
       this.#written,
     );
     if (status !== 0) tables.check("insert()", status);
@@ -562,10 +571,14 @@ export class Sampler implements Disposable {
     streams.set(this.#id, this);
   }
 
-  /** Asks for `count` samples more, 1 to 2^32 - 1. Those that the rate limiter allows are drawn at once; {@linkcode read} writes them. */
-  ask(count: number): void {
+  /**
+   * Asks for `count` samples more, 1 to 2^32 - 1. Those that the rate limiter allows are drawn at once; {@linkcode read} writes them.
+   *
+   * @param how An `EXRP_ASK_` constant: when samples can be read. By default, each can be once it is drawn.
+   */
+  ask(count: number, how = EXRP_ASK_FLOWING): void {
     const tables = this.#tables;
-    const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count);
+    const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count, how);
     if (status !== 0) tables.check("sample()", status);
     tables.tellReady();
   }
@@ -581,7 +594,7 @@ export class Sampler implements Disposable {
       tables.id,
       this.#id,
       into,
-      into.length,
+      lengthOf(into),
       info,
       EXRP_SAMPLER_COUNT,
     );
@@ -598,6 +611,10 @@ export class Sampler implements Disposable {
   get wanted(): number {
     return this.#info[EXRP_SAMPLER_WANTED] ?? 0;
   }
+  /** Samples that were drawn and not read, at the last {@linkcode read}. */
+  get held(): number {
+    return this.#info[EXRP_SAMPLER_HELD] ?? 0;
+  }
   /** The bytes that the next sample needs, where the last {@linkcode read} had no room for a single one; else 0. */
   get needed(): number {
     return this.#info[EXRP_SAMPLER_NEEDED] ?? 0;
@@ -607,7 +624,7 @@ export class Sampler implements Disposable {
     return this.#info[EXRP_SAMPLER_WAITS] === 1;
   }
 
-  /** Ends the stream: what was drawn and not read is lost. A second call does nothing. */
+  /** Ends the stream: what was drawn and not read is lost, unless {@linkcode ask} said otherwise. A second call does nothing. */
   [dispose](): void {
     const tables = this.#tables;
     if (!this.#streams.delete(this.#id) || tables.isDisposed) return;

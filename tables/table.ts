@@ -5,7 +5,6 @@
  */
 
 import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import {
   EXRP_TABLES_INFO_BYTES,
@@ -391,8 +390,9 @@ export class Table<D = StepData> {
    * Samples items as one batch. The same item may come several times. If the sampler is `withoutReplacement()`, each item comes once in an epoch, and none twice in a
    * batch that is not larger than the table.
    *
-   * Waits while the rate limiter holds samples back. They come one by one, as the limiter lets them through: what came before a wait ended early counts
-   * as sampled, and is lost unless `isPartialAllowed`. With `timeoutMs: 0`, nothing is drawn unless all can be.
+   * Waits while the rate limiter holds samples back. They are drawn one by one, as the limiter lets them through, and count as sampled. If the wait ends
+   * early, `isPartialAllowed` gives you what was drawn. Otherwise, a table with `maxTimesSampled` keeps it, and the next call gets it first. With
+   * `timeoutMs: 0`, nothing is drawn unless all can be.
    *
    * @param count Items, 1 to 2^24.
    * @throws {ReplayError} `timeout`; `samples-differ` if the items have different columns; `disposed`.
@@ -426,14 +426,6 @@ export class Table<D = StepData> {
       options.isPartialAllowed ?? false,
     );
     const { core, sampling, known } = this.#parts();
-    if (options.timeoutMs === 0 && !isPartialAllowed && !this.canSample(count)) {
-      throw new ReplayError(
-        "timeout",
-        `${where}: the rate limiter of table ${
-          show(this.name)
-        } lets no ${count} samples through now, and timeoutMs is 0; nothing was drawn`,
-      );
-    }
     const drawn = sampling.sample(where, count, options, isPartialAllowed);
     const message = drawn instanceof Uint8Array ? drawn : await drawn;
     return batchOf<D>(core.decoder, message, known.nest);
@@ -567,7 +559,10 @@ export class Table<D = StepData> {
     return this.#core.low.canInsert(this.#table.number, count);
   }
 
-  /** Whether the rate limiter lets `count` samples through now. */
+  /**
+   * Whether `count` samples can be drawn now: the rate limiter lets them through, and the items suffice, whichever of them are drawn. Then
+   * `sample(count, { timeoutMs: 0 })` succeeds; otherwise it draws nothing. Items that wait to be inserted do not count.
+   */
   canSample(count = 1): boolean {
     checkInteger("canSample(): count", count, 1, 2 ** 32 - 1);
     return this.#core.low.canSample(this.#table.number, count);

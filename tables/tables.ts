@@ -11,6 +11,7 @@ import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
 import { openKernel } from "../ffi/library.ts";
+import { freeForgotten } from "../ffi/open_count.ts";
 import {
   EXRP_TABLES_STORE_CHUNK_BYTES,
   EXRP_TABLES_STORE_CHUNKS,
@@ -171,6 +172,7 @@ export class Tables implements Disposable {
     }));
     checkTableNames("tables", filled.map(({ name }) => name));
     const kernel = await openKernel(place);
+    await freeForgotten(kernel);
     const low = LowTables.create(
       kernel,
       filled.map(({ name, options }) => lowTable(name, options)),

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
@@ -109,9 +110,9 @@ export class SampleDecoder {
     const { symbols } = this.#kernel;
     const status = symbols.exrp_samples_decode(
       message,
-      message.length,
+      lengthOf(message),
       layout,
-      layout.length,
+      lengthOf(layout),
       new Uint8Array(buffer),
       size,
     );
@@ -159,11 +160,11 @@ export class SampleDecoder {
     const scan = (): number =>
       this.#kernel.symbols.exrp_samples_scan(
         message,
-        message.length,
+        lengthOf(message),
         countMax,
         flags,
         this.#layout,
-        this.#layout.length,
+        lengthOf(this.#layout),
       );
     let status = scan();
     if (status === abi.EXRP_STATUS_BUFFER_SIZE) {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
 
@@ -53,7 +54,7 @@ export class TensorCodec {
     const flags = (options.delta === true ? abi.EXRP_PACK_DELTA : 0) |
       (options.plain === true ? abi.EXRP_PACK_PLAIN : 0);
     const number = this.#number;
-    let status = symbols.exrp_tensor_capacity(shape.length, bytes.length, flags, number);
+    let status = symbols.exrp_tensor_capacity(shape.length, lengthOf(bytes), flags, number);
     checkStatus(this.#kernel, "encode a tensor", status);
     for (let k = 0; k < shape.length; k++) this.#shape[k] = shape[k] ?? 0;
     const out = this.#room(number[0] ?? 0);
@@ -62,10 +63,10 @@ export class TensorCodec {
       this.#shape,
       shape.length,
       bytes,
-      bytes.length,
+      lengthOf(bytes),
       flags,
       out,
-      out.length,
+      lengthOf(out),
       number,
     );
     checkStatus(this.#kernel, "encode a tensor", status);
@@ -79,7 +80,12 @@ export class TensorCodec {
    */
   info(tensor: Uint8Array): TensorInfo {
     const info = this.#info;
-    const status = this.#kernel.symbols.exrp_tensor_info(tensor, tensor.length, info, info.length);
+    const status = this.#kernel.symbols.exrp_tensor_info(
+      tensor,
+      lengthOf(tensor),
+      info,
+      lengthOf(info),
+    );
     checkStatus(this.#kernel, "read a tensor", status);
     const rank = info[abi.EXRP_TENSOR_INFO_RANK] ?? 0;
     return {
@@ -99,7 +105,13 @@ export class TensorCodec {
     const data = new Uint8Array(this.info(tensor).bytes);
     const flags = options.delta === true ? abi.EXRP_PACK_DELTA : 0;
     const { symbols } = this.#kernel;
-    const status = symbols.exrp_tensor_decode(tensor, tensor.length, flags, data, data.length);
+    const status = symbols.exrp_tensor_decode(
+      tensor,
+      lengthOf(tensor),
+      flags,
+      data,
+      lengthOf(data),
+    );
     checkStatus(this.#kernel, "read a tensor", status);
     return data;
   }

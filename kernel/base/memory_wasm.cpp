@@ -1,7 +1,9 @@
 // The memory of arrays in WebAssembly: runs of pages of the module's one memory, which can only grow.
 //
 // There is no address space to reserve: an address has 32 bits, and arrays together may have 4 GiB. So an array has a room, a run of
-// pages, and moves to a larger one when it is full:
+// pages. An array that moves leaves pages behind, which the module can't give back to the system: it can only use them again. So arrays have wide
+// rooms as long as these lie in the first 1.5 GiB: pages take memory only once they are touched. Otherwise an array moves to a larger room when it is
+// full:
 // - Where it is known how much will be used one day, the room is that large from the start, and an eighth larger where it can be: blocks of
 //   records are seldom quite full. Its pages take memory only once they are touched, and a replay that can't have its memory is refused when
 //   it is created, not when it is nearly full.
@@ -48,12 +50,29 @@ BlockHeap<Runs>& heap() {
   return made;
 }
 
+/// An array has all the room that it may ever need from the start, or this much, as long as that lies below wideRoomsEnd.
+constexpr size_t wideRoomMax = size_t{512} << 20;
+/// So large replays find most of the module's memory as it was.
+constexpr size_t wideRoomsEnd = size_t{3} << 29;
+
 /// The room for an array that needs `bytes` now.
 size_t ampleRoom(size_t bytes, size_t most) {
   constexpr size_t large = size_t{16} << 20;
   const size_t more = bytes < large ? bytes : bytes / 4;
   const size_t room = more < most - bytes ? bytes + more : most;
   return room < SIZE_MAX - Runs::pageBytes ? Runs::whole(room) : bytes;
+}
+
+/// A room so wide that the array will hardly move; null where there is none, where the array needs a larger one anyway, and for an array that may
+/// be larger and of which nobody knows how much it needs.
+void* reserveWide(Reservation* reservation, size_t needed) {
+  const size_t bytes = reservation->reservedBytes < wideRoomMax ? reservation->reservedBytes : wideRoomMax;
+  const size_t room = Runs::whole(bytes);
+  const bool isOpen = !reservation->isExpected && reservation->reservedBytes > wideRoomMax;
+  if (isOpen || needed > bytes || runs().endOf(room) > wideRoomsEnd) return nullptr;
+  void* const base = runs().take(room);
+  if (base != nullptr) reservation->roomBytes = room;
+  return base;
 }
 
 }  // namespace
@@ -63,6 +82,7 @@ void* resizeMemory(void* old, size_t bytes) { return std::realloc(old, bytes); }
 void* reserveMemory(Reservation* reservation) {
   const size_t bytes = reservation->isExpected && reservation->expectedBytes > 0 ? reservation->expectedBytes : 1;
   if (bytes > SIZE_MAX - Runs::pageBytes) return nullptr;
+  if (void* const base = reserveWide(reservation, bytes); base != nullptr) return base;
   const size_t ample = bytes / 8 < reservation->reservedBytes - bytes ? bytes + bytes / 8 : reservation->reservedBytes;
   size_t& room = reservation->roomBytes;
   if (reservation->isExpected && ample < SIZE_MAX - Runs::pageBytes) {
@@ -100,9 +120,7 @@ void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation)
 void releaseMemory(void* base, const Reservation& reservation) { runs().give(base, reservation.roomBytes); }
 
 /// What is committed was set to zero, and so takes memory.
-double pagesBytes(size_t used, size_t committed, const Reservation&) {
-  return used == 0 ? 0.0 : static_cast<double>(Runs::whole(committed));
-}
+double pagesBytes(size_t, size_t committed, const Reservation&) { return static_cast<double>(Runs::whole(committed)); }
 
 double physicalMemoryBytes() { return 0x1p32; }
 double groupMemoryBytes(const char*) { return 0.0; }

@@ -50,6 +50,14 @@ class PageRuns {
     return grow(end_ == end ? more : more - static_cast<size_t>(end_ - end)) && takeAt(end, more);
   }
 
+  /// Where the memory would end, once take(bytes) has succeeded.
+  uintptr_t endOf(size_t bytes) const {
+    for (const Run* run = first_; run != nullptr; run = run->next) {
+      if (run->bytes >= bytes) return end_;
+    }
+    return end_ + bytes;
+  }
+
   /// Bytes of the free runs.
   size_t freeBytes() const {
     size_t bytes = 0;

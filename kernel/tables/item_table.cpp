@@ -37,6 +37,7 @@ ItemTable::~ItemTable() {
     release(rows_[index].body);
   }
   for (size_t k = 0; k < waiting_.count(); ++k) release(waiting_[k].body);
+  for (size_t k = 0; k < returned_.count(); ++k) release(returned_[k].body);
 }
 
 Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover,
@@ -102,6 +103,41 @@ void ItemTable::removeOne() {
   // A rule that can't draw for want of memory leaves the choice to the table, which must stay within its limits: the first item goes.
   if (remover_->select(1, &index, &probability) != Status::ok) index = 0;
   removeAt(index);
+}
+
+bool ItemTable::maySample(uint32_t count) const {
+  if (!line_.isEmpty()) return false;
+  if (count <= returned_.count()) return true;
+  count -= static_cast<uint32_t>(returned_.count());
+  if (size_ == 0 || !limiter_.maySample(count)) return false;
+  if (config_.maxTimesSampled == 0) return true;
+  // The limiter allows draws until one item more than these has gone.
+  const uint32_t mayGo = limiter_.minSize() < 1 ? size_ - 1 : size_ - static_cast<uint32_t>(limiter_.minSize());
+  return count - 1 <= mayGo || count <= drawsToRemove(mayGo + 1);
+}
+
+/// The fewest draws by which `count` items go: those of the items that go soonest.
+uint64_t ItemTable::drawsToRemove(uint32_t count) const {
+  // A table may be loaded into one that allows fewer samples.
+  const auto drawsLeft = [this](uint32_t index) {
+    const uint32_t times = rows_[index].timesSampled;
+    return times < config_.maxTimesSampled ? config_.maxTimesSampled - times : 1;
+  };
+  uint32_t least = 1;  // so many draws or fewer are left of `count` items: found by halving
+  for (uint32_t most = config_.maxTimesSampled; least < most;) {
+    const uint32_t middle = least + (most - least) / 2;
+    uint32_t found = 0;
+    for (uint32_t index = 0; index < size_; ++index) found += drawsLeft(index) <= middle ? 1 : 0;
+    if (found < count) least = middle + 1;
+    else most = middle;
+  }
+  uint64_t draws = 0;
+  for (uint32_t index = 0; index < size_; ++index) {
+    if (drawsLeft(index) >= least) continue;
+    draws += drawsLeft(index);
+    --count;
+  }
+  return draws + uint64_t{count} * least;
 }
 
 uint32_t ItemTable::drawMax(uint32_t wanted) const {
@@ -175,6 +211,7 @@ void ItemTable::reset() {
     disuseChunks(rows_[size_ - 1].body);
     release(rows_[size_ - 1].body);
   }
+  for (; !returned_.isEmpty(); returned_.pop()) release(returned_.front().body);
   indexOf_.clear();
   limiter_.reset();
   episodesDeleted_ = 0;
@@ -367,7 +404,8 @@ void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* num
 
 double ItemTable::memoryBytes() const {
   return sizeof(*this) + rows_.takenBytes(sizeMax_) + indexOf_.memoryBytes() + sampler_->memoryBytes(sizeMax_) +
-         remover_->memoryBytes(sizeMax_) + (keepsOwn_ ? own_.takenBytes(sizeMax_) : 0) + waiting_.memoryBytes() + line_.memoryBytes() + name_.memoryBytes();
+         remover_->memoryBytes(sizeMax_) + (keepsOwn_ ? own_.takenBytes(sizeMax_) : 0) + waiting_.memoryBytes() + line_.memoryBytes() +
+         returned_.memoryBytes() + name_.memoryBytes();
 }
 
 int32_t ItemTable::check() const {
@@ -397,6 +435,7 @@ int32_t ItemTable::check() const {
   if (limiter_.inserts() - limiter_.deletes() != static_cast<int64_t>(size_)) return 2;
   if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) return 2;
   if (size_ == 0 && (bytes_ != 0 || episodes_ != 0)) return 2;
+  if (!returned_.isEmpty() && (config_.maxTimesSampled == 0 || !line_.isEmpty())) return 6;
   if (isMaxKnown_ && (largest < priorityMax_ || largest > priorityMax_)) return 4;
   if (const int32_t broken = sampler_->check(); broken != 0) return 100 + broken;
   if (const int32_t broken = remover_->check(); broken != 0) return 200 + broken;

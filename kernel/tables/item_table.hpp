@@ -17,6 +17,7 @@
 //   3. Those of the selectors: 100 + the sampler's, 200 + the remover's.
 //   4. The largest priority, where it is known, is the largest.
 //   5. A priority of an item's own for the remover is finite and not negative, or NaN: there is none.
+//   6. Samples were returned only where items go by being sampled, and none while a sampler waits.
 // Cost: some cache misses and the selectors' costs. Memory: 32 bytes an item (24 in WebAssembly), 11 to 21 in the map, the selectors', and a body
 // of 24 bytes, 8 for each chunk, and the trajectory. 8 bytes an item more, once one came with a priority of its own for the remover.
 // It checks no argument; and where prepare() has taken the memory, nothing fails.
@@ -119,6 +120,9 @@ class ItemTable {
   void endBatch(uint64_t batch) {
     if (batch == batch_) sampler_->beginBatch();
   }
+  /// Whether `count` >= 1 samples would be drawn now, whichever items they are, by one who asks. O(1), but where `count` is larger than the number
+  /// of items that may go, and an item may be sampled several times: then some passes through the items.
+  bool maySample(uint32_t count) const;
   /// How many samples draw() may draw at once, of `wanted` >= 1.
   uint32_t drawMax(uint32_t wanted) const;
   uint32_t find(uint64_t key) const {
@@ -162,6 +166,8 @@ class ItemTable {
   WaitingItem popWaiting();
   /// The inserter's stream has ended: its items stay, as long as those of all that ended are few. The others go.
   void leave(uint32_t inserter);
+  /// Samples whose items may have gone by them, and which nobody got: the next that asks gets them first, without another draw.
+  Queue<DrawnSample>& returned() { return returned_; }
   /// The samplers that wait, in order.
   Queue<uint32_t>& line() { return line_; }
   /// How many items may wait before clients should be paused, as in Reverb.
@@ -180,6 +186,7 @@ class ItemTable {
   bool hasOwn(uint32_t index) const { return keepsOwn_ && !std::isnan(own_[index]); }
   double removerPriority(uint32_t index) const { return hasOwn(index) ? own_[index] : rows_[index].priority; }
   void removeOne();
+  uint64_t drawsToRemove(uint32_t count) const;
   void useChunks(const ItemBody* body);
   void disuseChunks(const ItemBody* body);
   void noteLowered(double before) {
@@ -218,6 +225,7 @@ class ItemTable {
   uint64_t leftItems_ = 0;  // items that wait, of streams that ended
   uint64_t leftBytes_ = 0;
   Queue<uint32_t> line_;
+  Queue<DrawnSample> returned_;
   Scratch<uint32_t> drawnIndex_;
   Scratch<double> drawnProbability_;
   Scratch<uint8_t> name_;

@@ -4,6 +4,7 @@
 // It counts I inserts, S samples and D deletes since the last reset.
 //   - n inserts are allowed where I + n - D <= minSize, or (I + n) x samplesPerInsert - S <= maxDiff.
 //   - n samples are allowed where I - D >= minSize, and I x samplesPerInsert - S - n >= minDiff.
+// A draw that removes its item also counts a delete: what n draws in a row may do, ItemTable::maySample() says.
 // A change of priorities counts nothing. The numbers may change at any time; the counts stay then.
 //
 // Thread safety: none of its own. Cost: a few additions.
@@ -72,6 +73,7 @@ class RateLimiter {
     deletes_ = deletes;
   }
 
+  int64_t minSize() const { return minSize_; }
   int64_t inserts() const { return inserts_; }
   int64_t samples() const { return samples_; }
   int64_t deletes() const { return deletes_; }

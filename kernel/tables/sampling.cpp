@@ -66,9 +66,17 @@ void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& s
 
 }  // namespace
 
-Status Tables::ask(uint32_t id, Sampler& sampler, uint32_t count) {
+Status Tables::ask(uint32_t id, Sampler& sampler, uint32_t count, uint32_t how) {
   if (loader_ != nullptr) return fail(Status::order);
   if (count == 0) return fail(Status::argument, 3, 0);
+  if (how > EXRP_ASK_NOW) return fail(Status::argument, 4, how);
+  const bool isIdle = sampler.wanted == 0 && sampler.drawn.isEmpty();
+  if (!isIdle && (how != EXRP_ASK_FLOWING || sampler.isWhole)) return fail(Status::order);
+  if (how == EXRP_ASK_NOW) {
+    if (!tables_[sampler.table]->maySample(count)) return Status::ok;
+    if (!sampler.drawn.prepare(count)) return fail(Status::memory, static_cast<double>(count) * sizeof(DrawnSample));
+  }
+  sampler.isWhole = how != EXRP_ASK_FLOWING;
   if (sampler.wanted == 0) sampler.batch = ++batchCount_;
   sampler.wanted += count;
   if (sampler.isInLine) return Status::ok;
@@ -89,8 +97,9 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
   size_t left = room;
   double samples = 0;
   double needed = 0;
+  const bool isHeld = sampler.isWhole && sampler.wanted > 0;
   caller_ = id;
-  while (true) {
+  while (!isHeld) {
     while (!sampler.drawn.isEmpty()) {
       constexpr size_t ahead = 4;
       if (sampler.drawn.count() > ahead) {
@@ -124,6 +133,7 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
   info[EXRP_SAMPLER_WANTED] = static_cast<double>(sampler.wanted + sampler.drawn.count());
   info[EXRP_SAMPLER_NEEDED] = needed;
   info[EXRP_SAMPLER_WAITS] = sampler.isInLine ? 1 : 0;
+  info[EXRP_SAMPLER_HELD] = static_cast<double>(sampler.drawn.count());
 }
 
 }  // namespace exrp

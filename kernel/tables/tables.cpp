@@ -243,12 +243,16 @@ Status Tables::close(uint32_t id, bool isSampler) {
     return Status::ok;
   }
   ItemTable& table = *tables_[sampler->table];
-  for (size_t k = 0; k < sampler->drawn.count(); ++k) table.release(sampler->drawn[k].body);
+  Queue<DrawnSample>& drawn = sampler->drawn;
+  const bool isReturned = sampler->isWhole && table.config().maxTimesSampled > 0 && table.returned().prepare(drawn.count());
+  for (; !drawn.isEmpty(); drawn.pop()) {
+    if (isReturned) table.returned().push(drawn.front());
+    else table.release(drawn.front().body);
+  }
   table.endBatch(sampler->batch);
-  if (!sampler->isInLine) return Status::ok;
   // The others keep their order. Whoever was behind it may be served now.
   Queue<uint32_t>& line = table.line();
-  for (size_t left = line.count(); left > 0; --left) {
+  for (size_t left = sampler->isInLine ? line.count() : 0; left > 0; --left) {
     const uint32_t other = line.front();
     line.pop();
     if (other != id) line.push(other);
@@ -305,23 +309,41 @@ bool Tables::insertOne(ItemTable& table) {
 bool Tables::serveOne(ItemTable& table) {
   constexpr uint64_t drawnBytesMax = uint64_t{4} << 20;
   constexpr size_t drawnMax = 8192;
-  if (table.line().isEmpty() || table.size() == 0) return false;
+  if (table.line().isEmpty()) return false;
   const uint32_t id = table.line().front();
   Sampler& sampler = *findSampler(id);
-  uint32_t count = table.limiter().samplesAllowed(sampler.wanted < INT32_MAX ? static_cast<uint32_t>(sampler.wanted) : INT32_MAX);
-  if (count == 0) return false;
-  count = table.drawMax(count);
   const size_t before = sampler.drawn.count();
-  if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return false;
+  const uint32_t count = drawFor(table, sampler);
+  if (count == 0) return false;
   sampler.wanted -= count;
   if (sampler.wanted == 0) table.endBatch(sampler.batch);
   for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].body);
-  if (sampler.wanted == 0 || sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax) {
+  const bool isMuch = sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax;
+  if (sampler.wanted == 0 || (isMuch && !sampler.isWhole)) {
     table.line().pop();
     sampler.isInLine = false;
   }
-  wake(id);
+  if (sampler.wanted == 0 || !sampler.isWhole) wake(id);
   return true;
+}
+
+/// Draws some of the samples that a sampler wants, or takes returned ones. Returns how many: 0 where there are none for it now.
+uint32_t Tables::drawFor(ItemTable& table, Sampler& sampler) {
+  const uint32_t wanted = sampler.wanted < INT32_MAX ? static_cast<uint32_t>(sampler.wanted) : INT32_MAX;
+  Queue<DrawnSample>& returned = table.returned();
+  if (!returned.isEmpty()) {
+    const uint32_t count = returned.count() < wanted ? static_cast<uint32_t>(returned.count()) : wanted;
+    if (!sampler.drawn.prepare(count)) return 0;
+    for (uint32_t k = 0; k < count; ++k) sampler.drawn.push(returned[k]);
+    returned.pop(count);
+    return count;
+  }
+  if (table.size() == 0) return 0;
+  const uint32_t allowed = table.limiter().samplesAllowed(wanted);
+  if (allowed == 0) return 0;
+  const uint32_t count = table.drawMax(allowed);
+  if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return 0;
+  return count;
 }
 
 // ---- changes of priorities ----

@@ -9,7 +9,8 @@
 //
 // Thread safety: none of its own; one thread uses a set.
 // Invariants (check() returns the number of the one that broke):
-//   1. While an item waits in a table, the limiter refuses it; while a sampler waits, the limiter refuses it, or the table is empty.
+//   1. While an item waits in a table, the limiter refuses it; while a sampler waits, the limiter refuses it, or the table is empty;
+//      and no returned sample is there.
 //   2. An inserter's counts of waiting items and bytes are those of the tables' queues.
 //   3. 1000 x (table + 1) + the number that the table gives; 100000 + the number that the chunks give.
 // Cost: a message is read once for its chunks and once for its items; nothing is allocated but what stays.
@@ -45,6 +46,7 @@ struct Sampler {
   uint64_t drawnBytes = 0;
   Queue<DrawnSample> drawn;
   bool isInLine = false;
+  bool isWhole = false;    // nothing is read before all is drawn
   bool isLimited = false;  // the limiter made it wait since it asked
 };
 
@@ -77,7 +79,7 @@ class Tables {
   /// Writes what fits of an InsertStreamResponse, and returns its bytes.
   size_t readConfirmed(Inserter& inserter, uint8_t* to, size_t room);
 
-  Status ask(uint32_t id, Sampler& sampler, uint32_t count);
+  Status ask(uint32_t id, Sampler& sampler, uint32_t count, uint32_t how);
   /// Writes what fits of a SampleStreamResponse, and draws more.
   void readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room, double* info);
 
@@ -132,6 +134,7 @@ class Tables {
   void run(ItemTable& table);
   bool insertOne(ItemTable& table);
   bool serveOne(ItemTable& table);
+  uint32_t drawFor(ItemTable& table, Sampler& sampler);
   void wake(uint32_t id);
 
   uint32_t tableCount_ = 0;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
   EXRP_EPISODE_OPEN,
@@ -24,15 +25,15 @@ function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): Repl
   const info = core.info(operation);
   const all = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);
-  const counts = new Uint32Array(handles.length);
-  const states = new Uint32Array(handles.length);
-  if (handles.length > 0) {
+  const counts = new Uint32Array(lengthOf(handles));
+  const states = new Uint32Array(lengthOf(handles));
+  if (lengthOf(handles) > 0) {
     const { id, kernel: { symbols } } = core;
-    const firsts = new Uint32Array(handles.length);
+    const firsts = new Uint32Array(lengthOf(handles));
     const status = symbols.exrp_episode_counts(
       id,
       handles,
-      handles.length,
+      lengthOf(handles),
       counts,
       firsts,
       states,
@@ -56,23 +57,23 @@ function taken(
   { where }: PickPolicy,
 ): Float64Array<ArrayBuffer> {
   if (where === undefined) return handles;
-  const tags = new Int32Array(handles.length);
+  const tags = new Int32Array(lengthOf(handles));
   const { id, kernel: { symbols } } = core;
-  core.check(operation, symbols.exrp_episode_tags(id, handles, handles.length, tags));
+  core.check(operation, symbols.exrp_episode_tags(id, handles, lengthOf(handles), tags));
   return handles.filter((_, k) => where.tag.includes(tags[k] ?? 0));
 }
 
 function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPolicy): string {
   const tagged = where === undefined ? "" : ` with ${tagsText(where)}`;
   let longest = 0;
-  for (let k = 0; k < counts.length; k++) {
+  for (let k = 0; k < lengthOf(counts); k++) {
     if ((counts[k] ?? 0) > (counts[longest] ?? 0)) longest = k;
   }
   const count = counts[longest] ?? 0;
   if (count === 0) return tagged ? `no episode${tagged} has a record` : "no record is stored";
-  const which = counts.length === 1
+  const which = lengthOf(counts) === 1
     ? `the only episode${tagged}`
-    : `the longest of ${counts.length} episodes${tagged}`;
+    : `the longest of ${lengthOf(counts)} episodes${tagged}`;
   const state = states[longest] === EXRP_EPISODE_OPEN ? "is open" : "has ended";
   return `${which} has ${recordsText(count)} and ${state}`;
 }

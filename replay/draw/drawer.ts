@@ -139,7 +139,7 @@ export class Drawer {
     into: OwnedBatch | undefined,
   ): OwnedBatch {
     const core = this.#core;
-    const count = indices.length;
+    const count = lengthOf(indices);
     const layout = this.#layouts(table).of(count, operation);
     const fits = into !== undefined && OwnedBatch.misfit(into, layout) === undefined;
     const batch = fits ? into : new OwnedBatch(layout);

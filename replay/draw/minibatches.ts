@@ -10,6 +10,7 @@
 import { checkBoolean, showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
@@ -165,9 +166,10 @@ class EpochPicks {
       this.#piecePositions,
       this.#guesses,
     ];
+    const most = lengthOf(found);
     let foundCount = 0;
-    while (foundCount < found.length && this.#at < this.count) {
-      const wanted = Math.min(found.length - foundCount, this.count - this.#at);
+    while (foundCount < most && this.#at < this.count) {
+      const wanted = Math.min(most - foundCount, this.count - this.#at);
       for (let k = 0; k < wanted; k++) {
         const pick = this.#order[this.#at + k] as number;
         episodes[k] = this.#episodes[pick] as number;

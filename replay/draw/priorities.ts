@@ -316,7 +316,7 @@ export class Priorities {
     priorities: Float64Array<ArrayBuffer>,
   ): number {
     const core = this.#core;
-    const count = episodes.length;
+    const count = lengthOf(episodes);
     for (let k = 0; k < count; k++) {
       const value = priorities[k] as number;
       if (!(value >= 0 && value < Infinity)) {
@@ -403,8 +403,8 @@ function float64(
 ): Float64Array<ArrayBuffer> {
   if (isOwn("Float64Array", value)) return value;
   const from = arrayLike(name, value, operation);
-  const numbers = new Float64Array(from.length);
-  for (let k = 0; k < from.length; k++) {
+  const numbers = new Float64Array(countOf(from));
+  for (let k = 0; k < countOf(from); k++) {
     const element = from[k];
     if (typeof element !== "number") {
       throw new TypeError(`${operation}: ${name}[${k}] must be a number, got ${show(element)}`);
@@ -417,8 +417,8 @@ function float64(
 function int32(name: string, value: unknown, operation = OPERATION): Int32Array<ArrayBuffer> {
   if (isOwn("Int32Array", value)) return value;
   const from = arrayLike(name, value, operation);
-  const numbers = new Int32Array(from.length);
-  for (let k = 0; k < from.length; k++) {
+  const numbers = new Int32Array(countOf(from));
+  for (let k = 0; k < countOf(from); k++) {
     numbers[k] = checkInteger(`${operation}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
   }
   return numbers;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import {
   EXRP_PACE_DIFFERENCE_MAX,
   EXRP_PACE_DIFFERENCE_MIN,
@@ -88,7 +89,7 @@ export class Pacer {
     const array = Float64Array.from(numbers);
     // The kernel takes no null, and an empty array may be one.
     const bytes = array.length === 0 ? new Float64Array(1) : array;
-    this.#core.check(operation, kernel.symbols.exrp_pace_set(occupiedId, bytes, array.length));
+    this.#core.check(operation, kernel.symbols.exrp_pace_set(occupiedId, bytes, lengthOf(array)));
   }
 }
 
@@ -115,7 +116,7 @@ export function paceState(core: ReplayCore, operation: string): PaceState | unde
 
 function infoOf(core: ReplayCore, operation: string): Float64Array {
   const info = new Float64Array(EXRP_PACE_INFO_COUNT);
-  core.check(operation, core.kernel.symbols.exrp_pace_info(core.occupiedId, info, info.length));
+  core.check(operation, core.kernel.symbols.exrp_pace_info(core.occupiedId, info, lengthOf(info)));
   return info;
 }
 

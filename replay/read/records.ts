@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { bytesText, numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
@@ -88,7 +89,7 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
   ): EpisodeCounts {
-    const size = handles.length;
+    const size = lengthOf(handles);
     const counts = new Uint32Array(size);
     const firsts = new Uint32Array(size);
     const states = new Uint32Array(size);
@@ -106,29 +107,29 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
   ): Uint8Array<ArrayBuffer> {
-    const there = new Uint8Array(handles.length);
-    if (handles.length === 0) return there;
+    const there = new Uint8Array(lengthOf(handles));
+    if (lengthOf(handles) === 0) return there;
     const { symbols } = this.#core.kernel;
     const none = new Uint8Array(1);
-    const status = symbols.exrp_next_states_get(id, handles, handles.length, there, none, 0);
+    const status = symbols.exrp_next_states_get(id, handles, lengthOf(handles), there, none, 0);
     this.#core.check(operation, status);
     return there;
   }
 
   /** The states after the newest records of open episodes, of which all are known. */
   nextStates(operation: string, handles: Float64Array<ArrayBuffer>): AnyColumnArray {
-    const rows = allocateRows(operation, this.column(0), handles.length);
-    if (handles.length === 0) return rows;
+    const rows = allocateRows(operation, this.column(0), lengthOf(handles));
+    if (lengthOf(handles) === 0) return rows;
     const { symbols } = this.#core.kernel;
-    const there = new Uint8Array(handles.length);
+    const there = new Uint8Array(lengthOf(handles));
     const bytes = new Uint8Array(rows.buffer);
     const status = symbols.exrp_next_states_get(
       this.#core.id,
       handles,
-      handles.length,
+      lengthOf(handles),
       there,
       bytes,
-      bytes.length,
+      lengthOf(bytes),
     );
     this.#core.check(operation, status);
     return rows;
@@ -136,10 +137,10 @@ export class RecordReader {
 
   /** The number of each episode's actor. */
   actors(operation: string, handles: Float64Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
-    const actors = new Uint32Array(handles.length);
-    if (handles.length === 0) return actors;
+    const actors = new Uint32Array(lengthOf(handles));
+    if (lengthOf(handles) === 0) return actors;
     const { symbols } = this.#core.kernel;
-    const status = symbols.exrp_episode_actors(this.#core.id, handles, handles.length, actors);
+    const status = symbols.exrp_episode_actors(this.#core.id, handles, lengthOf(handles), actors);
     this.#core.check(operation, status);
     return actors;
   }
@@ -152,11 +153,11 @@ export class RecordReader {
     positions: Int32Array<ArrayBuffer>,
   ): AnyColumnArray {
     const column = this.column(k);
-    const rows = allocateRows(operation, column, handles.length);
+    const rows = allocateRows(operation, column, lengthOf(handles));
     const rowBytes = column.elementBytes * column.elementCount;
     const bytes = new Uint8Array(rows.buffer);
-    for (let first = 0; first < handles.length; first += abi.EXRP_LIMIT_BATCH) {
-      const count = Math.min(abi.EXRP_LIMIT_BATCH, handles.length - first);
+    for (let first = 0; first < lengthOf(handles); first += abi.EXRP_LIMIT_BATCH) {
+      const count = Math.min(abi.EXRP_LIMIT_BATCH, lengthOf(handles) - first);
       const part = bytes.subarray(first * rowBytes, (first + count) * rowBytes);
       const status = this.#core.kernel.symbols.exrp_rows_get(
         this.#core.id,
@@ -166,7 +167,7 @@ export class RecordReader {
         count,
         1,
         part,
-        part.length,
+        lengthOf(part),
       );
       this.#core.check(operation, status);
     }
@@ -196,7 +197,7 @@ export class RecordReader {
       1,
       count,
       part,
-      part.length,
+      lengthOf(part),
     );
     this.#core.check(operation, status);
   }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkBoolean, show } from "../../base/checks.ts";
 import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
@@ -140,7 +141,7 @@ export class Episodes {
         core.id,
         episode,
         bytes,
-        bytes.length,
+        lengthOf(bytes),
         flags,
         this.#flag,
       );
@@ -162,7 +163,7 @@ export class Episodes {
     if (typeof handle !== "number") {
       throw new TypeError(`${operation} takes an episode's handle, got ${show(handle)}`);
     }
-    const status = core.kernel.symbols.exrp_episode_info(core.id, handle, info, info.length);
+    const status = core.kernel.symbols.exrp_episode_info(core.id, handle, info, lengthOf(info));
     core.check(operation, status);
     return showOneAs({
       handle,

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkBoolean, checkInteger } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import {
@@ -172,12 +173,12 @@ export class FlatRecorder {
         this.#core.id,
         handle,
         bytes,
-        bytes.length,
+        lengthOf(bytes),
         count,
         flags,
         done,
         episodes,
-        episodes.length,
+        lengthOf(episodes),
       );
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(id);
       else if (status !== 0) this.#core.check(FLAT, status);

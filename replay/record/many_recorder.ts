@@ -292,7 +292,7 @@ export class ManyRecorder {
       if (lengthOf(episodes) !== handleCount) {
         throw new TypeError(`${operation}: the memory of episodes was taken away during the call`);
       }
-      const status = store(core.id, episodes, bytes, bytes.length, count, flags, done);
+      const status = store(core.id, episodes, bytes, lengthOf(bytes), count, flags, done);
       if (status === EXRP_STATUS_FULL && eviction !== undefined) eviction.makeRoom(core.id);
       else if (status !== 0) core.check(operation, status);
       else {

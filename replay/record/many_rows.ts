@@ -251,7 +251,7 @@ export class ManyRows {
     const { columns } = core.config;
     const offsets = new Float64Array(EXRP_STEPS_COLUMN + columns.length);
     const { symbols } = core.kernel;
-    const status = symbols.exrp_steps_layout(core.id, count, offsets, offsets.length);
+    const status = symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets));
     core.check(operation, status);
     const state: Column = (columns[0] as NamedColumn).column;
     const finalOffset = offsets[EXRP_STEPS_FINAL_STATE] ?? 0;

@@ -251,10 +251,10 @@ export class Recorder {
       );
     }
     const core = this.#core;
-    const { bytes, view } = this.#row;
+    const { bytes, byteCount, view } = this.#row;
     if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
-    const status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
+    const status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
     if (status !== 0) this.#storeAfter(operation, status, flags);
     core.changed();
     const handle = view.getFloat64(0, true);
@@ -275,7 +275,7 @@ export class Recorder {
   /** Makes room if the store was full, and tries again. */
   #storeAfter(operation: string, firstStatus: number, flags: number): void {
     const core = this.#core;
-    const { bytes } = this.#row;
+    const { bytes, byteCount } = this.#row;
     const { eviction } = this.#rules;
     let status = firstStatus;
     while (status === EXRP_STATUS_FULL && eviction !== undefined) {
@@ -283,7 +283,7 @@ export class Recorder {
       const row = bytes.slice();
       eviction.makeRoom(core.id);
       bytes.set(row);
-      status = core.kernel.symbols.exrp_record(core.id, bytes, bytes.length, flags);
+      status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
     }
     core.check(operation, status);
   }

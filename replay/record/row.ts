@@ -244,6 +244,8 @@ export class RowColumn {
 export class Row {
   /** All bytes. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** How many they are. */
+  readonly byteCount: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly RowColumn[];
   /** The state. */
@@ -277,9 +279,10 @@ export class Row {
   /** A row with the layout that the kernel gives for replay `id`. `isFinite` says whether NaN and infinite values are refused. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[], isFinite: boolean) {
     const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
-    const status = kernel.symbols.exrp_row_layout(id, offsets, offsets.length);
+    const status = kernel.symbols.exrp_row_layout(id, offsets, lengthOf(offsets));
     checkStatus(kernel, "ExperienceReplay.create()", status);
-    const buffer = new ArrayBuffer(offsets[EXRP_ROW_BYTES] ?? 0);
+    this.byteCount = offsets[EXRP_ROW_BYTES] ?? 0;
+    const buffer = new ArrayBuffer(this.byteCount);
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
     this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import {
@@ -115,7 +116,7 @@ export class Register {
       core.announce();
       const numbers = kernelPolicy(policy, rewardDType(core.config));
       const { symbols } = core.kernel;
-      const status = symbols.exrp_table_create(core.id, numbers, numbers.length, this.#number);
+      const status = symbols.exrp_table_create(core.id, numbers, lengthOf(numbers), this.#number);
       if (status === 0) return table;
       const error = core.error(where, status);
       this.#tables = before;
@@ -135,7 +136,7 @@ export class Register {
   pickCount(table: number, id: number = this.#core.id): number {
     const core = this.#core;
     const info = new Float64Array(EXRP_TABLE_INFO_COUNT);
-    core.check("pickCount", core.kernel.symbols.exrp_table_info(id, table, info, info.length));
+    core.check("pickCount", core.kernel.symbols.exrp_table_info(id, table, info, lengthOf(info)));
     return info[EXRP_TABLE_PICK_COUNT] ?? 0;
   }
 
@@ -297,7 +298,7 @@ export class Register {
   drawnCount(operation: string, { selector, log }: SelectorEntry): number {
     const core = this.#core;
     const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
-    core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, info.length));
+    core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, lengthOf(info)));
     return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
   }
 

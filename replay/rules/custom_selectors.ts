@@ -88,7 +88,7 @@ export class CustomSelector {
 
   /** Asks the rule for the priorities of picks, and checks what it answers. */
   readPriorities(indices: Uint32Array<ArrayBuffer>): ArrayLike<number> {
-    const count = indices.length;
+    const count = lengthOf(indices);
     const known: unknown = this.rule.getPriority?.(indices);
     checkHonest(`the priorities of the selector ${this.rule.name}`, known);
     const isArray = Array.isArray(known) || isNumeric(known);
@@ -217,7 +217,7 @@ class TableCustoms {
     for (let first = 0; first < pickCount; first += CHUNK_EVENTS) {
       const found = new Float64Array(Math.min(CHUNK_EVENTS, pickCount - first));
       const { symbols } = this.#kernel;
-      const status = symbols.exrp_pick_priorities(id, this.#table, first, found.length, found);
+      const status = symbols.exrp_pick_priorities(id, this.#table, first, lengthOf(found), found);
       checkStatus(this.#kernel, "newPickSelector()", status);
       const given = [...found.keys()].filter((k) => (found[k] ?? -1) >= 0);
       if (given.length === 0) continue;

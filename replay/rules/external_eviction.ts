@@ -62,7 +62,7 @@ export class ExternalEviction {
     this.#seen ??= new OpenEpisodes(this.#open.keys());
     const { handles, counts, firsts, states } = this.#seen;
     const { symbols } = this.#kernel;
-    const count = handles.length;
+    const count = lengthOf(handles);
     const status = symbols.exrp_episode_counts(id, handles, count, counts, firsts, states);
     checkStatus(this.#kernel, OPERATION, status);
     for (let k = 0; k < count; k++) {
@@ -153,7 +153,7 @@ export class ExternalEviction {
       handle < this.#nextHandle;
     if (!isHandle) return EXRP_EPISODE_EVICTED;
     const info = this.#info;
-    const status = this.#kernel.symbols.exrp_episode_info(id, handle, info, info.length);
+    const status = this.#kernel.symbols.exrp_episode_info(id, handle, info, lengthOf(info));
     return status === 0 ? info[EXRP_EPISODE_STATE] ?? 0 : EXRP_EPISODE_EVICTED;
   }
 

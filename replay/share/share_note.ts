@@ -5,6 +5,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { NativeEviction } from "../../eviction/native_eviction.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
@@ -97,9 +98,9 @@ export function configOf({ config }: ShareNote): ReplayConfig {
 export function readNote(operation: string, kernel: Kernel, id: number): ShareNote {
   const { symbols } = kernel;
   const info = new Float64Array(EXRP_SHARE_INFO_COUNT);
-  checkStatus(kernel, operation, symbols.exrp_share_info(id, info, info.length));
+  checkStatus(kernel, operation, symbols.exrp_share_info(id, info, lengthOf(info)));
   const bytes = new Uint8Array(info[EXRP_SHARE_INFO_NOTE] ?? 0);
-  checkStatus(kernel, operation, symbols.exrp_share_note_get(id, bytes, bytes.length));
+  checkStatus(kernel, operation, symbols.exrp_share_note_get(id, bytes, lengthOf(bytes)));
   const note = JSON.parse(new TextDecoder().decode(bytes)) as ShareNote;
   if (note.library === VERSION) return note;
   throw new ReplayError(
@@ -111,5 +112,5 @@ export function readNote(operation: string, kernel: Kernel, id: number): ShareNo
 /** Writes the note of replay `id`. */
 export function writeNote(operation: string, kernel: Kernel, id: number, note: ShareNote): void {
   const bytes = new TextEncoder().encode(JSON.stringify(note));
-  checkStatus(kernel, operation, kernel.symbols.exrp_share_note_set(id, bytes, bytes.length));
+  checkStatus(kernel, operation, kernel.symbols.exrp_share_note_set(id, bytes, lengthOf(bytes)));
 }

@@ -13,6 +13,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
 import { ReplayHandle } from "../../ffi/handle.ts";
@@ -86,7 +87,7 @@ export class Sharing implements SharedState {
     }
     checkShareCount(SHARE, entries.length);
     const numbers = new Float64Array(abi.EXRP_TICKET_COUNT);
-    core.check(SHARE, symbols.exrp_replay_share(core.id, numbers, numbers.length));
+    core.check(SHARE, symbols.exrp_replay_share(core.id, numbers, lengthOf(numbers)));
     const { board } = this.#shared ?? this.#begin(numbers, new SharedArrayBuffer(BOARD_BYTES));
     core.together(SHARE, () => this.push());
     return Object.freeze({

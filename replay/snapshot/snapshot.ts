@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
@@ -117,7 +118,7 @@ function sectionInfo(
   checkStatus(
     kernel,
     operation,
-    kernel.symbols.exrp_section_info(id, section, info, info.length),
+    kernel.symbols.exrp_section_info(id, section, info, lengthOf(info)),
   );
   return { section, itemCount: info[0] ?? 0, itemBytes: info[1] ?? 0 };
 }
@@ -138,7 +139,7 @@ function* sectionFrames(
         first,
         count,
         payload,
-        payload.length,
+        lengthOf(payload),
       );
       checkStatus(kernel, "serialize()", status);
     });
@@ -221,7 +222,7 @@ function createTables(kernel: Kernel, id: number, schema: SnapshotSchema): void 
   for (const [k, policy] of schema.tables.entries()) {
     if (k === 0) continue; // the replay was made with it
     const numbers = kernelPolicy(policy, reward);
-    const status = kernel.symbols.exrp_table_create(id, numbers, numbers.length, number);
+    const status = kernel.symbols.exrp_table_create(id, numbers, lengthOf(numbers), number);
     loadStatus(kernel, `pick table ${k}`, status);
   }
 }
@@ -293,7 +294,7 @@ function* readSection(
       first,
       count,
       payload.length === 0 ? new Uint8Array(1) : payload,
-      payload.length,
+      lengthOf(payload),
     );
     loadStatus(kernel, `section ${section}`, status);
   }

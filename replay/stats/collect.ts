@@ -4,6 +4,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import {
   EXRP_DRAWS_INFO_COUNT,
   EXRP_DRAWS_NOTED_COUNT,
@@ -170,10 +171,10 @@ function readLog(core: ReplayCore, register: Register, entry: SelectorEntry): Lo
   const { log } = entry;
   const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
   const { symbols } = core.kernel;
-  core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, info.length));
+  core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, lengthOf(info)));
   const count = info[EXRP_DRAWS_NOTED_COUNT] ?? 0;
   const draws = new Uint32Array(3 * Math.max(1, count));
-  core.check(OPERATION, symbols.exrp_draws_read(core.id, log, draws, draws.length));
+  core.check(OPERATION, symbols.exrp_draws_read(core.id, log, draws, lengthOf(draws)));
   const picks = BigUint64Array.from(
     { length: count },
     (_, k) => BigInt(draws[3 * k] ?? 0) << 32n | BigInt(draws[3 * k + 1] ?? 0),
@@ -192,7 +193,7 @@ function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
     const at = Math.min(count, REPEATS) - 1;
     repeats[at] = (repeats[at] ?? 0) + 1;
   }
-  const counts = Array.from({ length: edges.length - 1 }, () => 0);
+  const counts = Array.from({ length: lengthOf(edges) - 1 }, () => 0);
   const width = edges[1] ?? 1;
   for (const age of ages) {
     const at = Math.floor(age / width);
@@ -221,7 +222,14 @@ function agesOf(core: ReplayCore): Sum {
       core,
       edges,
       (counts, summary) =>
-        symbols.exrp_record_ages(core.id, edges, edges.length, counts, summary, summary.length),
+        symbols.exrp_record_ages(
+          core.id,
+          edges,
+          lengthOf(edges),
+          counts,
+          summary,
+          lengthOf(summary),
+        ),
     );
 }
 
@@ -237,7 +245,7 @@ function storedAges(
     mean: count === 0 ? 0 : (summary[EXRP_SUMMARY_SUM] ?? 0) / count,
     median: count === 0 ? 0 : medianBySearch(sum, count, summary[EXRP_SUMMARY_LARGEST] ?? 0),
     largest: summary[EXRP_SUMMARY_LARGEST] ?? 0,
-    histogram: { edges: [...edges], counts: [...counts.subarray(1, edges.length)] },
+    histogram: { edges: [...edges], counts: [...counts.subarray(1, lengthOf(edges))] },
   };
 }
 
@@ -271,7 +279,7 @@ function keptNumbers(sum: Sum): Kept | undefined {
   if (at(EXRP_SUMMARY_EXISTS) === 0) return undefined;
   const [smallest, largest] = [at(EXRP_SUMMARY_SMALLEST), at(EXRP_SUMMARY_LARGEST)];
   const edges = logEdges(smallest, largest);
-  const binned = edges.length === 0 ? counts : sum(edges).counts;
+  const binned = lengthOf(edges) === 0 ? counts : sum(edges).counts;
   return {
     count: at(EXRP_SUMMARY_COUNT),
     squares: at(EXRP_SUMMARY_SQUARES),
@@ -280,7 +288,7 @@ function keptNumbers(sum: Sum): Kept | undefined {
       largest,
       smallest,
       zeroCount: binned[0] ?? 0,
-      histogram: { edges: [...edges], counts: [...binned.subarray(1, edges.length)] },
+      histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
     },
   };
 }
@@ -305,10 +313,10 @@ function nativeSums(core: ReplayCore, selector: number, what: number): Sum {
         selector,
         what,
         edges,
-        edges.length,
+        lengthOf(edges),
         counts,
         summary,
-        summary.length,
+        lengthOf(summary),
       ));
 }
 
@@ -322,7 +330,7 @@ function customSums(custom: CustomSelector): Sum | undefined {
   return (edges) => {
     const [summary, counts] = [
       new Float64Array(EXRP_SUMMARY_NUMBERS),
-      new Float64Array(edges.length + 1),
+      new Float64Array(lengthOf(edges) + 1),
     ];
     const add = (index: number, value: number): void => {
       summary[index] = (summary[index] ?? 0) + value;
@@ -336,7 +344,7 @@ function customSums(custom: CustomSelector): Sum | undefined {
       const least = summary[EXRP_SUMMARY_SMALLEST] ?? 0;
       if (value > 0 && (least === 0 || value < least)) summary[EXRP_SUMMARY_SMALLEST] = value;
       const above = edges.findIndex((edge) => value < edge);
-      const bin = above < 0 ? edges.length : above;
+      const bin = above < 0 ? lengthOf(edges) : above;
       counts[bin] = (counts[bin] ?? 0) + 1;
     }
     return { summary, counts };
@@ -348,7 +356,7 @@ function summed(
   edges: Float64Array,
   call: (counts: Float64Array<ArrayBuffer>, summary: Float64Array<ArrayBuffer>) => number,
 ): Summed {
-  const counts = new Float64Array(edges.length + 1);
+  const counts = new Float64Array(lengthOf(edges) + 1);
   const summary = new Float64Array(EXRP_SUMMARY_NUMBERS);
   core.check(OPERATION, call(counts, summary));
   return { summary, counts };

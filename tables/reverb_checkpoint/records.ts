@@ -6,6 +6,7 @@
  * @module
  */
 
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import type { Kernel } from "../../ffi/library.ts";
@@ -104,7 +105,7 @@ export class RecordSplitter {
 
   #check(bytes: Uint8Array<ArrayBuffer>, expected: number, what: string): void {
     const { symbols } = this.#kernel;
-    const crc = bytes.length === 0 ? 0 : symbols.exrp_checksum(0, bytes, bytes.length);
+    const crc = lengthOf(bytes) === 0 ? 0 : symbols.exrp_checksum(0, bytes, lengthOf(bytes));
     if (masked(crc) !== expected) this.#fail(`${what} and the checksum do not agree`);
   }
 

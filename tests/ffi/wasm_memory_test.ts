@@ -203,8 +203,8 @@ const few: Readonly<Record<string, Kind>> = {
   clear: ({ replay }) => replay.clear(),
 };
 
-/** The calls that need no memory. */
-const frugal: readonly string[] = ["endEpisode", "clear"];
+/** The calls that need no memory, or only such as their arrays have in their rooms from the start. */
+const frugal: readonly string[] = ["endEpisode", "clear", "newEpisode", "recordStep"];
 
 /** Takes a call on a replay whose memory ends, and on its twin. Returns how often it failed. */
 async function attempt(

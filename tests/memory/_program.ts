@@ -26,6 +26,8 @@ export interface Plan {
   readonly selectors?: readonly (keyof typeof SELECTORS)[];
   /** The eviction policy; `fifo` without it. */
   readonly eviction?: keyof typeof EVICTION;
+  /** The kernel; the native one without it. */
+  readonly backend?: "native" | "wasm";
   /** The `maxAge` of the replay. */
   readonly maxAge?: number;
   /** What to do once the records are written. It is measured again after each. */
@@ -128,6 +130,7 @@ async function create(plan: Plan) {
     state: exrp.float32(plan.state ?? 4),
     eviction: EVICTION[plan.eviction ?? "fifo"](),
     seed: 1,
+    ...(plan.backend === undefined ? {} : { backend: plan.backend }),
     ...(plan.maxAge === undefined ? {} : { maxAge: plan.maxAge }),
   });
 }

@@ -110,6 +110,26 @@ test("memoryBytes tells the truth with each selector and eviction policy", async
   }
 });
 
+test("memoryBytes tells the truth in WebAssembly, where arrays that have to move leave their pages behind", async () => {
+  const capacity = 2 ** 17;
+  const full: Plan = { capacity, records: Math.ceil(1.2 * capacity), backend: "wasm" };
+  const plans: Plan[] = [
+    { ...full, length: 0 },
+    { ...full, length: 1, selectors: ["uniform"] },
+    { ...full, length: 2, selectors: ["uniform"] },
+    { ...full, length: 20, selectors: ["prioritized"], eviction: "lru" },
+    { ...full, length: 50, selectors: ["ucb"] },
+    // Its records may need more address space than each array has from the start.
+    { ...full, length: 10, capacity: 2 ** 20, records: 2 ** 20 },
+    { ...full, length: 200, selectors: ["rankBased"], then: ["smallBatch", "churn"] },
+  ];
+  for (const plan of plans) {
+    await hold(plan, ({ filled, later }) => {
+      for (const each of [filled, ...later]) tellsTheTruth(each, plan, 256 * KIBI);
+    });
+  }
+});
+
 test("a replay that is full does not grow by recording, drawing, clearing, or saving and loading", async () => {
   for (const eviction of ["fifo", "reservoir", "lru"] as const) {
     const plan: Plan = {

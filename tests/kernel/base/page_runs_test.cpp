@@ -118,10 +118,24 @@ void reuses() {
   CHECK_EQUAL(runs.check(), 0);
 }
 
+/// It is known beforehand where the memory would end.
+void tellsItsEnd() {
+  constexpr size_t mebi = size_t{1} << 20;
+  Memory memory(8 * mebi);
+  Runs runs(memory);
+  void* const first = runs.take(2 * mebi);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(first) + 2 * mebi;
+  CHECK(runs.endOf(mebi) == end + mebi);
+  runs.give(first, 2 * mebi);
+  CHECK(runs.endOf(2 * mebi) == end);
+  CHECK(runs.endOf(3 * mebi) == end + 3 * mebi);
+}
+
 }  // namespace
 
 int main() {
   for (uint32_t seed = 1; seed <= 3; ++seed) staysWhole(seed);
   reuses();
+  tellsItsEnd();
   return exrp::test::checkResult("page_runs");
 }

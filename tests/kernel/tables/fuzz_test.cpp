@@ -104,7 +104,7 @@ int main() {
       CHECK(status >= EXRP_STATUS_TABLE_UNKNOWN && status <= EXRP_STATUS_ITEM_SLICE);
     }
     if (k % 8 == 0) {
-      (void)exrp_sampler_ask(tables.id, sampler, 1 + random.below(3));
+      (void)exrp_sampler_ask(tables.id, sampler, 1 + random.below(3), random.below(3));
       double numbers[EXRP_SAMPLER_COUNT] = {};
       CHECK_EQUAL(exrp_sampler_read(tables.id, sampler, out.data(), static_cast<double>(out.size()), numbers, EXRP_SAMPLER_COUNT), EXRP_STATUS_OK);
       uint32_t written = 0;

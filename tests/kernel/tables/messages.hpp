@@ -275,7 +275,7 @@ struct TablesUnderTest {
     return samples;
   }
   std::vector<Sample> sample(uint32_t sampler, uint32_t count) {
-    CHECK_EQUAL(exrp_sampler_ask(id, sampler, count), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_sampler_ask(id, sampler, count, EXRP_ASK_FLOWING), EXRP_STATUS_OK);
     return read(sampler, 1 << 20);
   }
   double info(uint32_t table, uint32_t which) {

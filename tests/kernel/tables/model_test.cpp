@@ -55,6 +55,7 @@ struct ModelSampler {
   uint32_t table = 0;
   uint64_t wanted = 0;
   bool isInLine = false;
+  bool isWhole = false;
   std::vector<ModelSample> drawn;
 };
 
@@ -76,6 +77,7 @@ struct ModelTable {
   std::vector<ModelItem> items;
   std::vector<ModelItem> waiting;
   std::vector<uint32_t> line;
+  std::vector<ModelSample> returned;
 
   bool mayInsert() const {
     if (inserts + 1 - deletes <= static_cast<int64_t>(limiter[1])) return true;
@@ -84,6 +86,20 @@ struct ModelTable {
   bool maySample() const {
     if (items.empty() || inserts - deletes < static_cast<int64_t>(limiter[1])) return false;
     return static_cast<double>(inserts) * limiter[0] - static_cast<double>(samples) - 1 >= limiter[2];
+  }
+  /// Whether one who asks gets so many, if each draw takes the item that goes soonest.
+  bool isSure(size_t count) const {
+    if (!line.empty()) return false;
+    ModelTable left = *this;
+    for (size_t done = returned.size(); done < count; ++done) {
+      if (!left.maySample()) return false;
+      ++left.samples;
+      const auto soonest = std::max_element(left.items.begin(), left.items.end(), [](const ModelItem& a, const ModelItem& b) { return a.times < b.times; });
+      if (maxTimes == 0 || ++soonest->times < maxTimes) continue;
+      ++left.deletes;
+      left.items.erase(soonest);
+    }
+    return true;
   }
   size_t choose(Rule rule, bool isRemover) const {
     const auto priorityOf = [&](const ModelItem& item) { return isRemover ? item.own.value_or(item.priority) : item.priority; };
@@ -184,6 +200,7 @@ class Twins {
       const ModelTable& table = model_[t];
       const std::set<ChunkRef> own = table.chunks();
       all.insert(own.begin(), own.end());
+      for (const ModelSample& sample : table.returned) all.insert(sample.item.chunks.begin(), sample.item.chunks.end());
       for (const ModelItem& item : table.waiting) all.insert(item.chunks.begin(), item.chunks.end());
       double info[EXRP_TABLES_INFO_COUNT] = {};
       CHECK_EQUAL(exrp_tables_info(real_->id, t, info, EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
@@ -214,6 +231,8 @@ class Twins {
     }
     for (const auto& [id, inserter] : inserters_) CHECK_EQUAL(exrp_inserter_close(real_->id, id), EXRP_STATUS_OK);
     for (const auto& [id, sampler] : samplers_) CHECK_EQUAL(exrp_sampler_close(real_->id, id), EXRP_STATUS_OK);
+    // What samplers have given back goes as well.
+    for (uint32_t t = 0; t < model_.size(); ++t) CHECK_EQUAL(exrp_tables_reset(real_->id, t), EXRP_STATUS_OK);
     CHECK_EQUAL(real_->store(EXRP_TABLES_STORE_CHUNKS), 0.0);
     CHECK_EQUAL(real_->check(), 0);
   }
@@ -267,9 +286,13 @@ class Twins {
         insert(table, item);
         isGoing = true;
       }
-      while (!table.line.empty() && table.maySample()) {
+      while (!table.line.empty() && (!table.returned.empty() || table.maySample())) {
         const uint32_t id = table.line.front();
         ModelSampler& sampler = samplers_[id];
+        for (; sampler.wanted > 0 && !table.returned.empty(); --sampler.wanted) {
+          sampler.drawn.push_back(table.returned.front());
+          table.returned.erase(table.returned.begin());
+        }
         while (sampler.wanted > 0 && table.maySample()) draw(table, sampler);
         if (sampler.wanted == 0) {
           table.line.erase(table.line.begin());
@@ -404,6 +427,7 @@ class Twins {
     CHECK_EQUAL(exrp_tables_reset(real_->id, t), EXRP_STATUS_OK);
     ModelTable& table = model_[t];
     table.items.clear();
+    table.returned.clear();
     table.inserts = table.samples = table.deletes = 0;
     table.uniqueSamples = table.episodesDeleted = 0;
     run(table);
@@ -419,7 +443,16 @@ class Twins {
     const uint32_t id = someOf(samplers_);
     ModelSampler& sampler = samplers_[id];
     const uint32_t count = 1 + random_.below(random_.below(8) == 0 ? 100 : 6);
-    CHECK_EQUAL(exrp_sampler_ask(real_->id, id, count), EXRP_STATUS_OK);
+    const uint32_t how = random_.below(3);
+    const bool isSure = model_[sampler.table].isSure(count);
+    uint32_t allowed = 2;
+    CHECK_EQUAL(exrp_tables_allow(real_->id, sampler.table, EXRP_ALLOW_SAMPLES, count, &allowed), EXRP_STATUS_OK);
+    CHECK_EQUAL(allowed, isSure ? 1u : 0u);
+    const bool isIdle = sampler.wanted == 0 && sampler.drawn.empty();
+    const bool isRefused = !isIdle && (how != EXRP_ASK_FLOWING || sampler.isWhole);
+    CHECK_EQUAL(exrp_sampler_ask(real_->id, id, count, how), isRefused ? EXRP_STATUS_ORDER : EXRP_STATUS_OK);
+    if (isRefused || (how == EXRP_ASK_NOW && !isSure)) return;
+    sampler.isWhole = how != EXRP_ASK_FLOWING;
     sampler.wanted += count;
     if (!sampler.isInLine) {
       sampler.isInLine = true;
@@ -447,11 +480,14 @@ class Twins {
       CHECK_EQUAL(samples[k].chunks.size(), item.chunks.size());
       for (size_t c = 0; c < item.chunks.size() && c < samples[k].chunks.size(); ++c) CHECK(samples[k].chunks[c] == item.chunks[c]->bytes);
     }
-    if (room == 1 << 20) CHECK_EQUAL(samples.size(), sampler.drawn.size());
-    if (samples.empty() && !sampler.drawn.empty()) CHECK(info[EXRP_SAMPLER_NEEDED] > static_cast<double>(room));
+    const bool isHeld = sampler.isWhole && sampler.wanted > 0;
+    if (isHeld) CHECK_EQUAL(samples.size(), 0u);
+    else if (room == 1 << 20) CHECK_EQUAL(samples.size(), sampler.drawn.size());
+    if (samples.empty() && !sampler.drawn.empty() && !isHeld) CHECK(info[EXRP_SAMPLER_NEEDED] > static_cast<double>(room));
     sampler.drawn.erase(sampler.drawn.begin(), sampler.drawn.begin() + static_cast<std::ptrdiff_t>(samples.size()));
     CHECK_EQUAL(info[EXRP_SAMPLER_WANTED], static_cast<double>(sampler.wanted + sampler.drawn.size()));
     CHECK_EQUAL(info[EXRP_SAMPLER_WAITS], sampler.isInLine ? 1.0 : 0.0);
+    CHECK_EQUAL(info[EXRP_SAMPLER_HELD], static_cast<double>(sampler.drawn.size()));
   }
   void readConfirmed() {
     if (inserters_.empty()) return;
@@ -479,7 +515,9 @@ class Twins {
     } else if (!samplers_.empty()) {
       const uint32_t id = someOf(samplers_);
       CHECK_EQUAL(exrp_sampler_close(real_->id, id), EXRP_STATUS_OK);
-      ModelTable& table = model_[samplers_[id].table];
+      const ModelSampler& sampler = samplers_[id];
+      ModelTable& table = model_[sampler.table];
+      if (sampler.isWhole && table.maxTimes > 0) table.returned.insert(table.returned.end(), sampler.drawn.begin(), sampler.drawn.end());
       table.line.erase(std::remove(table.line.begin(), table.line.end(), id), table.line.end());
       samplers_.erase(id);
       run(table);

@@ -261,7 +261,7 @@ void itemsOfClosedStreamsAreBounded() {
     const auto left = static_cast<uint32_t>(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING)) - 2;
     // The oldest of them went on waiting, in their order, and those of the open stream too.
     std::vector<uint64_t> keys;
-    CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, left + 3), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, left + 3, EXRP_ASK_FLOWING), EXRP_STATUS_OK);
     while (keys.size() < left + 3) {
       for (const Sample& sample : tables.read(sampler, size_t{4} << 20)) keys.push_back(sample.key);
     }
@@ -316,7 +316,7 @@ void samplersWaitInOrder() {
   CHECK_EQUAL(two.size(), size_t{2});
   CHECK_EQUAL(two[1].key, uint64_t{2});
   CHECK_EQUAL(tables.read(second)[0].key, uint64_t{3});
-  CHECK_EQUAL(exrp_sampler_ask(tables.id, gone, 1), EXRP_STATUS_STREAM_UNKNOWN);
+  CHECK_EQUAL(exrp_sampler_ask(tables.id, gone, 1, EXRP_ASK_FLOWING), EXRP_STATUS_STREAM_UNKNOWN);
   CHECK_EQUAL(exrp_inserter_close(tables.id, first), EXRP_STATUS_STREAM_UNKNOWN);
   CHECK_EQUAL(tables.check(), 0);
 }
@@ -327,7 +327,7 @@ void aSampleThatDoesNotFitIsKept() {
   CHECK_EQUAL(tables.feed(inserter, single(1, 1, "t", 1000)), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.feed(inserter, single(2, 1, "t", 10)), EXRP_STATUS_OK);
   const uint32_t sampler = tables.sampler(0);
-  CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, 2), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_sampler_ask(tables.id, sampler, 2, EXRP_ASK_FLOWING), EXRP_STATUS_OK);
   double info[EXRP_SAMPLER_COUNT] = {};
   CHECK(tables.read(sampler, 200, info).empty());
   CHECK_EQUAL(info[EXRP_SAMPLER_WANTED], 2.0);
@@ -592,7 +592,7 @@ void samplersWithoutReplacementShareAnEpoch() {
     CHECK_EQUAL(tables.feed(inserter, large), EXRP_STATUS_OK);
   }
   for (int round = 0; round < 4; ++round) {
-    CHECK_EQUAL(exrp_sampler_ask(tables.id, samplers[1], 130), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_sampler_ask(tables.id, samplers[1], 130, EXRP_ASK_FLOWING), EXRP_STATUS_OK);
     std::set<uint64_t> seen;
     for (const Sample& sample : tables.read(samplers[1], 20 << 20)) seen.insert(sample.key);
     CHECK_EQUAL(seen.size(), size_t{130});

@@ -1,0 +1,37 @@
+/**
+ * How many replays and sets of tables are open, and what to do where they are many.
+ *
+ * Each takes some of the memory maps that the system allows a process: Linux allows 65,530, and a replay takes up to 40.
+ *
+ * @module
+ */
+
+import type { Kernel } from "./library.ts";
+
+/** Finalizers run each time that so many more are open. */
+const TURN_EVERY = 128;
+/** From so many on, it may be their number, and not their size, for which there is no memory. */
+const MANY = 500;
+
+/** How many replays and sets of tables are open in this process, with those that were forgotten and not freed yet. */
+function openCount({ symbols }: Kernel): number {
+  return symbols.exrp_replay_count() + symbols.exrp_tables_count();
+}
+
+/**
+ * Waits for a turn of the event loop where many are open: finalizers free those that the program has forgotten only then. A program that
+ * makes one after another may otherwise never take one.
+ */
+export async function freeForgotten(kernel: Kernel): Promise<void> {
+  const count = openCount(kernel);
+  if (count === 0 || count % TURN_EVERY !== 0) return;
+  await new Promise((done) => setTimeout(done, 0));
+}
+
+/** A hint for an error about memory, where many are open; else nothing. */
+export function manyOpenText(kernel: Kernel): string {
+  const count = openCount(kernel);
+  return kernel.backend === "wasm" || count < MANY
+    ? ""
+    : `; ${count} replays and sets of tables are open in this process, which may be more than the system has memory maps for: end those that you no longer need, by \`using\` or [Symbol.dispose]()`;
+}
