@@ -127,10 +127,15 @@ inChromium(
     assertMatch(page.url(), /\?selector=pser&seed=2$/);
 
     await page.click('input[value="uniform"]');
-    await until(page, "uniform has no priorities", 'document.getElementById("priorities").hidden');
+    const none = "uniform draws by no priorities, so it keeps none.";
+    await until(
+      page,
+      "uniform has no priorities",
+      `document.getElementById("priorities-none").textContent === "${none}"`,
+    );
     assertStrictEquals(
-      await textOf(page, "priorities-none"),
-      "uniform draws by no priorities, so it keeps none.",
+      await page.evaluate('document.getElementById("priorities").hidden'),
+      true,
     );
 
     // A composed rule shows the priorities of its part.
