@@ -1,7 +1,7 @@
 /**
  * How many replays and sets of tables are open, and what to do where they are many.
  *
- * Each takes some of the memory maps that the system allows a process: Linux allows 65,530, and a replay takes up to 40.
+ * Each takes some of the memory maps that the system allows a process: Linux allows 65,530, and a large replay takes 36 or more.
  *
  * @module
  */
