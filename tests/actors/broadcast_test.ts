@@ -20,7 +20,7 @@ import type { Job } from "./_broadcast_worker.ts";
 import { filled, versionsIn } from "./_filled.ts";
 import { PATIENCE_MS, pause } from "../_wait.ts";
 
-const READS = Number(Deno.env.get("EXRP_BROADCAST_READS") ?? 20_000);
+const READS = Number(Deno.env.get("EXRP_BROADCAST_READS") ?? 10_000);
 const ENDINGS = Number(Deno.env.get("EXRP_BROADCAST_ENDINGS") ?? 8);
 const SEED = Number(Deno.env.get("EXRP_BROADCAST_SEED") ?? 261123);
 

@@ -2,11 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { readTree } from "../../tools/_processes.ts";
 import { inRepository, repository } from "../../tools/_repository.ts";
-
-/** Asks again and again until something holds. What never holds is ended by the watch of the tests. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
-}
+import { until } from "../_wait.ts";
 
 /** A file of /proc about a program; "" where it has ended. */
 function readProc(pid: number, file: string): string {
@@ -43,14 +39,14 @@ Deno.test({
       let pids: readonly number[] = [];
       let hasEnded = false;
       child.status.then(() => hasEnded = true);
-      await until(() => {
+      await until("prebuild compiles", () => {
         pids = readTree(child.pid)?.pids ?? [];
         return pids.some(compiles) || hasEnded;
       });
       assert(!hasEnded, "prebuild ended before it began to compile");
       child.kill("SIGTERM");
       assertEquals((await child.status).success, false);
-      await until(() => !pids.some(compiles));
+      await until("no compiler runs", () => !pids.some(compiles));
       assertEquals(await Deno.readTextFile(`${out}/wasm32.ts`), "old");
     } finally {
       for (const folder of [out, `${out}.part`]) {

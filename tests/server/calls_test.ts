@@ -46,9 +46,9 @@ Deno.test("a server keeps its state's number, and another has another", async ()
 Deno.test("an item comes back as it went in, with its chunk, and with its info on the first entry", async () => {
   await using site = await served();
   const { connection } = site;
+  const before = Date.now() / 1000;
   await insert(connection, "p", 5n, 3);
   await insert(connection, "p", 6n, 1);
-  const before = Date.now() / 1000;
   const entries = await sample(connection, "p", 200);
   const fives = entries.filter(({ info }) => info.item.key === 5n);
   assert(fives.length > 100 && fives.length < 200, `${fives.length} of 200 with weight 3 of 4`);

@@ -34,17 +34,27 @@ for (const milliseconds of [0n, 50n]) {
 
 Deno.test("the timeout counts anew from the last sample, and what came before it is sent", async () => {
   await using site = await served();
-  await insert(site.connection, "q", 1n);
-  const call = site.connection.open("SampleStream");
-  const start = performance.now();
-  call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 300n } });
-  assertEquals((await call.receive())?.["entries"].length, 1);
-  await pause(200);
-  await insert(site.connection, "q", 2n);
-  assertEquals((await call.receive())?.["entries"].length, 1);
-  assertEquals((await call.ending).code, 4);
-  const took = performance.now() - start;
-  assert(took >= 490, `${took} ms`);
+  for (let isTold = false; !isTold;) {
+    await insert(site.connection, "q", 1n);
+    const call = site.connection.open("SampleStream");
+    const start = performance.now();
+    call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 300n } });
+    assertEquals((await call.receive())?.["entries"].length, 1);
+    await pause(200);
+    await insert(site.connection, "q", 2n);
+    const second = await call.receive();
+    assertEquals((await call.ending).code, 4);
+    const took = performance.now() - start;
+    isTold = second !== undefined;
+    if (isTold) {
+      assertEquals(second?.["entries"].length, 1);
+      assert(took >= 490, `${took} ms`);
+    } else {
+      // The second item came too late on a slow machine. Once more.
+      assert(took >= 290, `${took} ms`);
+      await sample(site.connection, "q", 1);
+    }
+  }
 });
 
 for (const timeout of [{}, { rate_limiter_timeout: { milliseconds: -1n } }]) {

@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { readTree } from "../../tools/_processes.ts";
 import { hangs } from "../../tools/_watch.ts";
+import { until } from "../_wait.ts";
 
 Deno.test("a program hangs if it waits for a minute, or works for two, without printing", () => {
   assertEquals(hangs({ seconds: 59, worked: 0 }), undefined);
@@ -35,10 +36,10 @@ Deno.test({
     assertStringIncludes(new TextDecoder().decode(ended.value), "ended");
     const first = readTree(child.pid);
     let later = first;
-    while ((later?.seconds ?? 0) < (first?.seconds ?? 0) + 0.1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until("the second shell works", () => {
       later = readTree(child.pid);
-    }
+      return (later?.seconds ?? 0) >= (first?.seconds ?? 0) + 0.1;
+    });
     assertEquals(later?.pids[0], child.pid);
     assertEquals(later?.pids.length, 2);
     for (const pid of later?.pids ?? []) Deno.kill(pid, "SIGKILL");

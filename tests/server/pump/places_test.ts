@@ -11,7 +11,8 @@ import { hello } from "../http2/_peer.ts";
 import { inTime, pause, until } from "../../_wait.ts";
 
 const hostname = "127.0.0.1";
-const tickMs = 20;
+/** No tick comes by itself. */
+const tickMs = 2 ** 30;
 const idleMinMs = 200;
 const platforms = { "Deno's sockets": listenByDeno, "Node's sockets": listenByNode } as const;
 
@@ -57,9 +58,15 @@ class Client {
   }
 }
 
-const becomeIdle = (): Promise<void> => pause(idleMinMs + 10 * tickMs);
+/** Lets a connection's time without a call pass, which begins with the first tick after it. */
+function becomeIdle(pump: Pump): void {
+  pump.tick(1);
+  pump.tick(idleMinMs);
+}
 
 for (const [platform, listen] of Object.entries(platforms)) {
+  /** Calls and pages that the server knows of. */
+  let begun = 0;
   const serve = async (
     connectionsMax: number,
     keepaliveMs = 60_000,
@@ -73,27 +80,33 @@ for (const [platform, listen] of Object.entries(platforms)) {
         new GrpcConnection({
           onOutput,
           limits: { keepaliveMs, keepaliveTimeoutMs: 5000 },
-          handler: () => (call) => ({
-            onMessage: () => {},
-            onHalfClose: () => call.finish(0),
-            onCancel: () => {},
-          }),
+          handler: () => (call) => {
+            begun++;
+            return {
+              onMessage: () => {},
+              onHalfClose: () => call.finish(0),
+              onCancel: () => {},
+            };
+          },
         }),
-      acceptOther: (onOutput) =>
-        new Http1Connection(() => plain(200, "a page"), () => true, onOutput),
+      acceptOther: (onOutput) => {
+        begun++;
+        return new Http1Connection(() => plain(200, "a page"), () => true, onOutput);
+      },
     });
 
   Deno.test(`${platform}: idle connections that answer PINGs give way to new ones, the longest idle first`, async () => {
+    begun = 0;
     const pump = await serve(3, 50);
     const first = new Client(pump.port);
     assertEquals(await first.call(), "0");
-    await becomeIdle();
+    becomeIdle(pump);
     const second = new Client(pump.port);
     assertEquals(await second.call(), "0");
     const busy = new Client(pump.port);
     const open = busy.open();
-    await until("all places are taken", () => pump.connectionCount === 3);
-    await becomeIdle();
+    await until("all have begun", () => pump.connectionCount === 3 && begun === 3);
+    becomeIdle(pump);
     // The first has been idle for longest; it is told which calls were served.
     const third = new Client(pump.port);
     assertEquals(await third.call(), "0");
@@ -111,12 +124,13 @@ for (const [platform, listen] of Object.entries(platforms)) {
   });
 
   Deno.test(`${platform}: a connection with an open call never gives way, nor does one that just had a call`, async () => {
+    begun = 0;
     const pump = await serve(2);
     const busy = new Client(pump.port);
     const open = busy.open();
     const recent = new Client(pump.port);
-    await until("all places are taken", () => pump.connectionCount === 2);
-    await becomeIdle();
+    await until("all have begun", () => pump.connectionCount === 2 && begun === 1);
+    becomeIdle(pump);
     assertEquals(await recent.call(), "0");
     const refused = await Deno.connect({ hostname, port: pump.port });
     await refused.write(hello);
@@ -131,12 +145,13 @@ for (const [platform, listen] of Object.entries(platforms)) {
   });
 
   Deno.test(`${platform}: one that says nothing, and half a request of HTTP/1, give way, and their sockets are closed though they read nothing`, async () => {
+    begun = 0;
     const pump = await serve(2);
     const silent = await Deno.connect({ hostname, port: pump.port });
     const half = await Deno.connect({ hostname, port: pump.port });
     await half.write(new TextEncoder().encode("GET / HT"));
-    await until("all places are taken", () => pump.connectionCount === 2);
-    await becomeIdle();
+    await until("all have begun", () => pump.connectionCount === 2 && begun === 1);
+    becomeIdle(pump);
     const clients = [new Client(pump.port), new Client(pump.port)];
     for (const client of clients) assertEquals(await client.call(), "0");
     assertEquals(pump.connectionCount, 2);
@@ -152,7 +167,7 @@ for (const [platform, listen] of Object.entries(platforms)) {
     const pump = await serve(1);
     const idle = new Client(pump.port);
     assertEquals(await idle.call(), "0");
-    await becomeIdle();
+    becomeIdle(pump);
     const socket = await Deno.connect({ hostname, port: pump.port });
     await until("it gave way", () => idle.goAways.length > 0);
     const status = await idle.call().catch(() => undefined);
@@ -185,6 +200,7 @@ for (const [platform, listen] of Object.entries(platforms)) {
     const pump = await serve(9, 60_000, server, (error) => errors.push(error));
     const idle = new Client(pump.port);
     assertEquals(await idle.call(), "0");
+    becomeIdle(pump);
     await until("it gave way", () => idle.goAways.length > 0);
     hasGivenWay = true;
     mustFail = false;
