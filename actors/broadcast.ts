@@ -108,6 +108,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   readonly #own: Target<A>;
   #readVersion = 0;
   #readInto: A | undefined;
+  /** The bytes of `#readInto`. */
+  #readViews: readonly Uint8Array[] = [];
   #same: BroadcastRead<A> | undefined;
 
   private constructor(ticket: BroadcastTicket<A>) {
@@ -207,7 +209,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    *
    * @param into Where to copy to: arrays of the same names, kinds and lengths. By default, the broadcast has arrays of its own, which it
    * returns each time.
-   * @throws {TypeError} If an array of `into` is missing, unknown, of another kind, or lies in shared memory.
+   * @throws {TypeError} If an array of `into` is missing, unknown, of another kind, or lies in shared memory. Also if it has lost its memory,
+   * because its buffer was transferred.
    * @throws {RangeError} If an array of `into` has another length.
    * @example
    * ```ts
@@ -224,7 +227,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   read(into?: A): BroadcastRead<A> {
     const arrays = into ?? this.#own.arrays();
     if (this.#same !== undefined && arrays === this.#readInto) {
-      if (this.#readVersion === this.#slots.version) return this.#same;
+      const isNewest = this.#readVersion === this.#slots.version;
+      if (isNewest && areWhole(this.ticket.arrays, this.#readViews)) return this.#same;
     }
     const views = into === undefined
       ? this.#own.views
@@ -233,6 +237,7 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
     const version = this.#slots.read(views);
     this.#readVersion = version;
     this.#readInto = arrays;
+    this.#readViews = views;
     this.#same = Object.freeze({ version, changed: false, arrays });
     return Object.freeze({ version, changed: true, arrays });
   }
@@ -288,7 +293,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * version meanwhile.
    *
    * Call it only if the other writer's thread has ended, or was told to end: after `worker.terminate()`, for example. If that thread
-   * still runs for a moment, its own `publish` throws `busy`, and it disturbs no reader.
+   * still runs for a moment, its own `publish` throws `busy`, and it disturbs no reader. Deno ends a Worker only where it awaits something.
+   * So let a thread that publishes await now and then.
    *
    * @returns Whether a writer was in the middle of `publish`.
    * @example
@@ -318,10 +324,7 @@ class Target<A extends BroadcastArrays> {
 
   /** The arrays: new ones at first, and where one has lost its memory. */
   arrays(): A {
-    // A transfer of an array takes its memory away.
-    const isWhole = this.#arrays !== undefined &&
-      this.#described.every(({ length }, k) => length === 0 || this.views[k]?.length !== 0);
-    if (this.#arrays !== undefined && isWhole) return this.#arrays;
+    if (this.#arrays !== undefined && areWhole(this.#described, this.views)) return this.#arrays;
     const arrays = Object.fromEntries(
       this.#described.map(({ name, dtype, length }) => [name, newArray(dtype, length)]),
     );
@@ -391,6 +394,11 @@ function viewsOf(
     }
     return bytesOf(array as AnyColumnArray);
   });
+}
+
+/** Whether the views of these arrays still have their memory: a transfer of an array takes it away. */
+function areWhole(described: readonly BroadcastArray[], views: readonly Uint8Array[]): boolean {
+  return described.every(({ length }, k) => length === 0 || views[k]?.length !== 0);
 }
 
 /** Refuses to read into shared memory, where another thread could change a version. */

@@ -5,6 +5,7 @@
  * |---|---|
  * | {@linkcode ActorWriter} | records an actor's steps in chunks, with first priorities |
  * | {@linkcode Broadcast} | takes weights from the learner to the actors |
+ * | {@linkcode endActor} | ends an actor, also one that never awaits |
  *
  * The guide `docs/actors.md` says which to use when.
  *
@@ -33,3 +34,4 @@ export type {
   BroadcastRead,
   BroadcastTicket,
 } from "./broadcast.ts";
+export { endActor } from "./end_actor.ts";

@@ -4,6 +4,10 @@
  * @module
  */
 
+import type { ExperienceReplay } from "@exrp/replay";
+import { endActor } from "@exrp/replay/actors";
+import type { ShareTicket } from "@exrp/replay/types";
+
 /** What an actor tells the learner after each turn. */
 export interface Turn {
   /** How many steps it made in this turn. */
@@ -26,40 +30,46 @@ export function serve<Job>(act: (job: Job, tell: (turn: Turn) => void) => Promis
   scope.onmessage = ({ data }) => act(data, (turn) => scope.postMessage(turn));
 }
 
-/** The Workers of the actors. At the end of its block they are terminated, if they have not left before. */
-export class Actors<Job> implements Disposable {
-  readonly #workers: Worker[];
+/** The Workers of the actors. At the end of its block they are ended, if they have not left before. */
+export class Actors<Job extends { readonly replay: ShareTicket }> implements Disposable {
+  readonly #replay: ExperienceReplay;
+  readonly #url: URL;
+  readonly #started: { readonly worker: Worker; readonly ticket: ShareTicket }[] = [];
   readonly #hear: (turn: Turn) => void;
   readonly #failed = Promise.withResolvers<never>();
   readonly #left: PromiseWithResolvers<void>[];
   #turn = Promise.withResolvers<void>();
 
   /**
-   * Starts `count` Workers.
-   *
+   * @param replay The replay that they record into.
    * @param url Their file, which calls {@linkcode serve}.
+   * @param count How many there are.
    * @param hear Called with each turn of each actor.
    */
-  constructor(url: URL, count: number, hear: (turn: Turn) => void) {
+  constructor(replay: ExperienceReplay, url: URL, count: number, hear: (turn: Turn) => void) {
+    this.#replay = replay;
+    this.#url = url;
     this.#hear = hear;
     this.#left = Array.from({ length: count }, () => Promise.withResolvers<void>());
-    this.#workers = this.#left.map(() => new Worker(url, { type: "module" }));
     this.#failed.promise.catch(() => {}); // `race` tells it
   }
 
-  /** Gives each actor its job. */
+  /** Starts each actor with its job, which has a ticket of its own. */
   start(job: (index: number) => Job): void {
-    for (const [index, worker] of this.#workers.entries()) {
+    for (const [index, left] of this.#left.entries()) {
+      const message = job(index);
+      const worker = new Worker(this.#url, { type: "module" });
+      this.#started.push({ worker, ticket: message.replay });
       worker.onmessage = ({ data }: MessageEvent<Turn>) => {
         this.#hear(data);
         this.#turn.resolve();
-        if (data.isLast) this.#left[index]?.resolve();
+        if (data.isLast) left.resolve();
       };
       worker.onerror = (event) => {
         event.preventDefault();
         this.#failed.reject(new Error(`actor ${index}: ${event.message}`));
       };
-      worker.postMessage(job(index));
+      worker.postMessage(message);
     }
   }
 
@@ -81,6 +91,6 @@ export class Actors<Job> implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const worker of this.#workers) worker.terminate();
+    for (const { worker, ticket } of this.#started) endActor(this.#replay, worker, ticket);
   }
 }

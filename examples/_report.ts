@@ -6,7 +6,7 @@
 import process from "node:process";
 // @ts-types="@types/cli-progress"
 import { SingleBar } from "cli-progress";
-import type { CurvePoint } from "./_curve.ts";
+import { type CurvePoint, returnDomain } from "./_curve.ts";
 import { svgOf } from "./_svg.ts";
 
 export { Stopwatch } from "./_stopwatch.ts";
@@ -74,13 +74,14 @@ export interface NamedCurve {
 /**
  * Several learning curves as an SVG: a line for each, and a dashed line, which is named, at the return that counts as solved.
  *
- * @param returns The title and the two ends of the vertical axis, and the return that counts as solved.
+ * @param returns The title and the usual ends of the vertical axis, and the return that counts as solved.
  */
 export function curvesSvg(
   curves: readonly NamedCurve[],
   title: string,
   returns: { title: string; domain: readonly [number, number]; solved: number },
 ): Promise<string> {
+  const domain = returnDomain(curves.flatMap(({ points }) => points), returns.domain);
   return svgOf({
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     title,
@@ -116,7 +117,7 @@ export function curvesSvg(
             type: "quantitative",
             title: returns.title,
             // There is room above the best return, so that a line along it can be seen.
-            scale: { domain: [...returns.domain], nice: false },
+            scale: { domain, nice: false },
           },
           color: {
             field: "name",

@@ -11,6 +11,7 @@ import { embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
+import { ownAddress } from "./own_address.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_STATUS_MEMORY } from "./symbols.ts";
 import type { KernelSymbols } from "./symbols.ts";
@@ -145,7 +146,7 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
   if (embedded !== undefined) return openEmbedded(embedded.path, embedded.why);
-  throw failed ?? remoteError(import.meta.url);
+  throw failed ?? remoteError(ownAddress());
 }
 
 interface Place {
@@ -219,10 +220,13 @@ function both(error: ReplayError, words: string, other: unknown): ReplayError {
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
-function remoteError(url: string): ReplayError {
+function remoteError(url: string | undefined): ReplayError {
+  const whence = url === undefined
+    ? "this library is part of a bundle, which"
+    : `this library was imported from ${url}, and what is imported from there`;
   return new ReplayError(
     "kernel-missing",
-    `the native kernel cannot be opened: this library was imported from ${url}, and what is imported from there brings no kernel; ` +
+    `the native kernel cannot be opened: ${whence} brings no kernel; ` +
       `build one in a clone of the repository with \`deno task build\`, and ${NAME_HINT}`,
   );
 }
@@ -239,9 +243,8 @@ function namedPlace(kernelPath: string | URL | undefined): Place | undefined {
 
 /** The build of a clone; undefined where this library was not loaded from files. */
 function localPlace(): Place | undefined {
-  // A name of its own: bundlers look for the files that stand beside `import.meta.url` in `new URL()`, and webpack fails without them.
-  const here = import.meta.url;
-  if (!here.startsWith("file:")) return undefined;
+  const here = ownAddress();
+  if (here?.startsWith("file:") !== true) return undefined;
   const local = new URL(`../zig-out/lib/${libraryName()}`, here);
   return { path: pathOf("the local build", local), origin: "the local build" };
 }

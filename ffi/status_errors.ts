@@ -251,7 +251,7 @@ function paceSizeText(records: boolean, asked: number, other: number, band: numb
 function notSharableText(reason: number): string {
   switch (reason) {
     case abi.EXRP_SHARE_NO_THREADS:
-      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own; run the native kernel: in Deno with --allow-env, --allow-read, --allow-write and --allow-ffi";
+      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own";
     case abi.EXRP_SHARE_LOADING:
       return "a shared replay loads no snapshot; load it before you share the replay";
     default:

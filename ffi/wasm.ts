@@ -12,6 +12,7 @@
 
 import { fromBase64, toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
+import { ownAddress } from "./own_address.ts";
 import {
   EXRP_ABI_VERSION,
   EXRP_STATUS_MEMORY,
@@ -420,10 +421,14 @@ async function openModule(): Promise<WasmKernel> {
   const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
   const found = digest === undefined ? sha256 : toHex(new Uint8Array(digest));
   if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
-  // Bundlers look for the files that `new URL()` has beside `import.meta.url`, and this one may be inside the bundle.
-  const here = import.meta.url;
-  const path = new URL(`../prebuilt/wasm32.${here.endsWith(".js") ? "js" : "ts"}`, here).href;
-  return { path, symbols: await instantiateWasm(bytes) };
+  return { path: moduleOrigin(), symbols: await instantiateWasm(bytes) };
+}
+
+/** Where the module in prebuilt/ comes from, for people to read. */
+function moduleOrigin(): string {
+  const here = ownAddress();
+  if (here === undefined) return "the bundle of this program";
+  return new URL(`../prebuilt/wasm32.${here.endsWith(".ts") ? "ts" : "js"}`, here).href;
 }
 
 function damaged(how: string, cause?: unknown): ReplayError {

@@ -233,8 +233,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * one thread may use an object of this class; each thread attaches for itself. Free it with `using` or `[Symbol.dispose]()`. The last
    * one who leaves frees the memory.
    *
-   * A Worker may end at any moment, by `terminate()` too. Its seat is then taken back, and its open episodes end as truncated. The final
-   * state is the next state of the last record, where the replay keeps that. Else the last record goes, and its state is the final state.
+   * A Worker may end at any moment. Its seat is then taken back, and its open episodes end as truncated. The final state is the next state
+   * of the last record, where the replay keeps that. Else the last record goes, and its state is the final state. But in Deno,
+   * `terminate()` does not end a Worker that never awaits: `endActor` of `@exrp/replay/actors` stops that one too.
    *
    * Each thread has random numbers of its own for what is drawn in TypeScript: `mixture`, `combined`, hindsights and minibatches.
    *
@@ -797,7 +798,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * You get the priority that was set last, or the one that the pick began with. `highestPriority` and `lowestPriority` keep it exactly,
    * `rankBased` and `ucb` as float32. `prioritized`, `pser` and `curious` keep only weights, (priority + ε)^α as float32, of which the
-   * priority is reckoned. So priority + ε is exact to one part in 2^24 α, as long as the weight lies in the range of float32. Of `pser`
+   * priority is computed. So priority + ε is exact to one part in 2^24 α, as long as the weight lies in the range of float32. Of `pser`
    * it is the priority that the pick has now, after all decay.
    *
    * Of a rule made of others, you get the priority of the first part that knows it.
@@ -992,7 +993,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   /**
    * Makes a ticket worthless. Nobody attaches by it any more, and each call of those who did throws `revoked`, except this object's. Their
-   * open episodes end as truncated, as after the end of a Worker.
+   * open episodes end as truncated, as after the end of a Worker. Their seats are free once they have left, or their threads have ended.
+   * `endActor` of `@exrp/replay/actors` revokes the ticket of an actor and terminates its Worker. A second call does nothing.
    *
    * @throws {TypeError} If the value is not a ticket.
    * @throws {ReplayError} `ticket` if it is another replay's. `disposed` or `busy`.
@@ -1035,7 +1037,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   /**
    * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
-   * records, or as many as this one holds. A `queue` begins with the records that `drain` has not handed out.
+   * records, or as many as this one holds. A `queue` begins with the records that `drain` has not returned.
    *
    * @throws {TypeError} If `pace` is no pace.
    * @throws {RangeError} If the replay is too small for it.

@@ -7,8 +7,6 @@
  * @module
  */
 
-import type { Chunk } from "./_chunk.ts";
-
 const ITEMS = 10;
 const CHUNKS = 5;
 
@@ -22,13 +20,19 @@ interface Sample {
   readonly bytesPerStep: number;
 }
 
+/** What is read of a chunk that was sent. */
+interface SentChunk {
+  readonly length: number;
+  readonly encoded: Uint8Array | undefined;
+}
+
 /** Learns the length of one column's chunks. */
 export class ChunkLengthTuner {
   /** The length of the next chunk. */
   length = 1;
   readonly #longest: number;
   #items: Sample[] = [];
-  #chunks: (Sample & { readonly chunk: Chunk })[] = [];
+  #chunks: (Sample & { readonly chunk: SentChunk })[] = [];
   #last: Score | undefined;
 
   constructor(longest: number) {
@@ -36,7 +40,7 @@ export class ChunkLengthTuner {
   }
 
   /** An item with these chunks of the column, and so many rows, was sent. */
-  sent(chunks: ReadonlySet<Chunk>, rows: number): void {
+  sent(chunks: ReadonlySet<SentChunk>, rows: number): void {
     let bytes = 0;
     let length = 0;
     for (const chunk of chunks) {

@@ -1,7 +1,23 @@
 /**
  * A client of servers that speak Reverb's protocol: DeepMind's own, and the one of this library.
  *
- * [docs/reverb_client.md](../docs/reverb_client.md) goes from Reverb's Python client to this one, line by line.
+ * The guide `docs/reverb_client.md` goes from Reverb's Python client to this one, line by line.
+ *
+ * @example
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ *
+ * await using client = await ReverbClient.connect(server.address); // "localhost:8000", say
+ * await client.insert({ state: Float32Array.of(1, 2) }, { replay: 1 });
+ * const { columns } = await client.sample("replay", 32);
+ * assertEquals(columns[0]?.shape, [32, 1, 2]); // items, steps, and the state
+ * ```
  *
  * @module
  */
@@ -19,7 +35,8 @@ export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
 export type { Leaf, Nest, StepData } from "./structure.ts";
 export type { Path } from "./_path.ts";
-export type { ColumnsOf, SampleBatch, SampleColumn } from "./samples.ts";
+export type { SampleColumn } from "./sample_column.ts";
+export type { ColumnsOf, SampleBatch } from "./samples.ts";
 export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
 export type { LimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";

@@ -5,8 +5,42 @@
  */
 
 import type { SampleColumn as WireColumn } from "../wire/samples.ts";
-import { dtypeOfNumber } from "./dtypes.ts";
-import type { SampleColumn } from "./samples.ts";
+import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtypes.ts";
+
+/**
+ * One column of sampled items.
+ *
+ * @example
+ * ```ts
+ * import { ReverbClient } from "@exrp/replay/reverb";
+ * import { serve } from "@exrp/replay/server";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
+ * await using server = await serve({ tables }); // yours runs elsewhere
+ * await using client = await ReverbClient.connect(server.address);
+ *
+ * await client.insert({ state: Float32Array.of(1, 2, 3, 4) }, { replay: 1 });
+ * const batch = await client.sample("replay", 256);
+ * const [state] = batch.columns;
+ * assertEquals(state?.shape, [256, 1, 4]); // of items with one step
+ * assertEquals(state?.data instanceof Float32Array, true);
+ * ```
+ */
+export interface SampleColumn<D extends ReverbDType = ReverbDType> {
+  /** Its dtype. */
+  readonly dtype: D;
+  /**
+   * `[items, steps, ...]`; without the steps where the items have this column squeezed. Where items have different numbers of steps, the
+   * first size is that of all steps together, `[allSteps, ...]`, and `lengths` has the steps of each item.
+   */
+  readonly shape: readonly number[];
+  /** The values, in row-major order. {@linkcode ReverbDType} says which array each dtype has. */
+  readonly data: ReverbArrayOfDType[D];
+  /** The steps of each item, where they differ. */
+  readonly lengths?: Uint32Array<ArrayBuffer>;
+}
 
 /** The column of `count` samples. `unknown` makes the error for a dtype that is not known here. */
 export function sampleColumn(

@@ -94,8 +94,8 @@ export interface PickOptions<
    */
   readonly stackCompact?: Compact;
   /**
-   * n of an n-step return, or a list of at most 8 of them, each from 1 to 65536; none by default. {@linkcode Batch.nStep} has one part
-   * for each. The newest n records of an open episode then begin no pick yet, unless `allowOpenEnd` is set.
+   * n of an n-step return, or a list of at most 8 different ones, each from 1 to 65536; none by default, and with an empty list.
+   * {@linkcode Batch.nStep} has one part for each. The newest n records of an open episode then begin no pick yet, unless `allowOpenEnd` is set.
    */
   readonly nStep?: NStep;
   /**
@@ -265,11 +265,18 @@ function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[
       `${name} takes at most ${abi.EXRP_LIMIT_N_STEPS} numbers, got ${list.length}`,
     );
   }
-  return Object.freeze(
-    list.map((n, k) =>
-      checkInteger(list.length === 1 ? name : `${name}[${k}]`, n, 1, abi.EXRP_LIMIT_WINDOW)
-    ),
+  const numbers = list.map((n, k) =>
+    checkInteger(list.length === 1 ? name : `${name}[${k}]`, n, 1, abi.EXRP_LIMIT_WINDOW)
   );
+  const again = numbers.findIndex((n, k) => numbers.indexOf(n) < k);
+  if (again >= 0) {
+    throw new RangeError(
+      `${name} has ${
+        numbers[again]
+      } twice, which would give the same returns twice; name each n once`,
+    );
+  }
+  return Object.freeze(numbers);
 }
 
 function checkNextState(name: string, value: unknown): NextStateMode | undefined {

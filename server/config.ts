@@ -247,7 +247,7 @@ function checkFieldsOnce(text: string): void {
 }
 
 /**
- * Reads a configuration. `Tables.create` takes its `tables` and `seed`, and {@linkcode serve} the rest. docs/reverb.md has all its fields.
+ * Reads a configuration. `Tables.create` takes its `tables` and `seed`, and {@linkcode serve} the rest. `docs/reverb.md` has all its fields.
  *
  * @param text The text of the file: JSON.
  * @throws {TypeError} If it is no JSON, or a field is unknown, of the wrong kind, or there twice. The words name the field.

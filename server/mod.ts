@@ -1,7 +1,7 @@
 /**
  * A server of tables for the clients of DeepMind's Reverb: the unmodified Python client, and `ReverbClient` of `@exrp/replay/reverb`.
  *
- * [docs/reverb.md](../docs/reverb.md) says how to start it, what is the same as with Reverb's own server, and what is better.
+ * The guide `docs/reverb.md` says how to start it, what is the same as with Reverb's own server, and what is better.
  *
  * @example
  * ```ts

@@ -23,14 +23,13 @@ import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
 import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
-import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
-import { batchOf } from "./_batch.ts";
 import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
+import { batchOf, type TableBatch } from "./table_batch.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
@@ -41,15 +40,6 @@ import {
   type QueueOptions,
   type TableOptions,
 } from "./table_options.ts";
-
-/** Sampled items of a {@linkcode Table}, as one typed array for each column. */
-export interface TableBatch<D = StepData> extends SampleBatch<D> {
-  /**
-   * The columns in the structure of the table's signature, or of the data that was inserted first here. They stand in `columns` where neither
-   * is known.
-   */
-  readonly data: ColumnsOf<D>;
-}
 
 /** The options of {@linkcode Table.insert}. */
 export interface InsertOptions extends TableWaitOptions {
@@ -582,8 +572,8 @@ export class Table<D = StepData> {
    * Gives the table another rate limiter from now on. Counts stay, and what waits and is now allowed goes on.
    *
    * @throws {TypeError} If it is none.
-   * @throws {RangeError} If it waits for more items than the table may hold, if its band is so narrow that inserts and samples would stand still
-   *   for ever, or for a `queue()` of more items than a table may hold that gives each item once.
+   * @throws {RangeError} If it waits for more items than the table may hold, if its band is so narrow that inserts and samples would deadlock,
+   *   or for a `queue()` of more items than a table may hold that gives each item once.
    * @example
    * ```ts
    * import { minSize } from "@exrp/replay";

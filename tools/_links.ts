@@ -1,5 +1,5 @@
 /**
- * Finds links that lead nowhere, in Markdown and in HTML.
+ * Finds links that lead nowhere, in Markdown, in comments of code and in HTML.
  *
  * Anchors are those that GitHub gives its headings. The docs site gives the same ones, so that a link works in both.
  *
@@ -14,6 +14,9 @@ export interface Link {
   /** The line in which it stands, from 1. */
   readonly line: number;
 }
+
+/** A page that is named by its path from the repository's root, and the anchor in it. */
+const NAMED_PAGE = /\b(docs\/[\w/]+\.md)(?:#([\w-]+))?/g;
 
 /** The lines of a Markdown text, with those inside code fences emptied. */
 function proseLines(text: string): string[] {
@@ -93,6 +96,56 @@ export function brokenMarkdownLinks(
   return broken;
 }
 
+/** The documentation comments of a module as Markdown. Other lines are empty, so each has its number. */
+function commentLines(code: string): string {
+  let isInside = false;
+  return code.split("\n").map((line) => {
+    if (/^\s*\/\*\*/.test(line)) isInside = true;
+    if (!isInside) return "";
+    if (line.includes("*/")) isInside = false;
+    return line.replace(/^\s*(?:\/\*\*|\*(?!\/)) ?/, "").replace(/\*\/.*/, "");
+  }).join("\n");
+}
+
+/**
+ * What is wrong with the links of comments in modules that are published, one sentence each. JSR and the pages of the API show these
+ * comments, and a relative path leads to different places there and in the repository. So a comment names a page by its path from the
+ * repository's root, as code: `docs/tables.md`. In the docs site that becomes a link.
+ *
+ * @param modules The texts by their paths from the repository's root.
+ * @param pages The Markdown pages, likewise.
+ */
+export function brokenCommentLinks(
+  modules: ReadonlyMap<string, string>,
+  pages: ReadonlyMap<string, string>,
+): string[] {
+  const broken: string[] = [];
+  for (const [path, code] of modules) {
+    const comments = commentLines(code);
+    for (const { target, line } of markdownLinks(comments)) {
+      if (isElsewhere(target)) continue;
+      broken.push(
+        `${path}:${line}: ${target}: no relative path leads anywhere from JSR; name the page as code, such as \`docs/tables.md\``,
+      );
+    }
+    for (const [index, line] of proseLines(comments).entries()) {
+      for (const [target, page = "", anchor = ""] of line.matchAll(NAMED_PAGE)) {
+        const text = pages.get(page);
+        if (text === undefined) broken.push(`${path}:${index + 1}: there is no ${page}`);
+        else if (anchor !== "" && !headingAnchors(text).has(anchor)) {
+          broken.push(`${path}:${index + 1}: ${target}: ${page} has no heading #${anchor}`);
+        }
+      }
+    }
+  }
+  return broken;
+}
+
+/** An attribute's text without the escapes that the site's generators write. */
+function unescaped(text: string): string {
+  return text.replaceAll("&#x2F;", "/").replaceAll("&amp;", "&");
+}
+
 /** What is wrong with the links of built pages, one sentence each. Anchors are compared with `id` and `name`. */
 export function brokenHtmlLinks(
   pages: ReadonlyMap<string, string>,
@@ -106,7 +159,8 @@ export function brokenHtmlLinks(
   for (const [path, text] of pages) {
     for (const [, target = ""] of text.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
       if (isElsewhere(target) || target === "") continue;
-      const { file, anchor } = resolveLink(path, target.replaceAll("&amp;", "&"));
+      const { file: found, anchor } = resolveLink(path, unescaped(target));
+      const file = found.endsWith("/") ? `${found}index.html` : found;
       if (file.startsWith("..") || target.startsWith("/")) {
         broken.push(`${path}: ${target}: leads out of the site`);
       } else if (!isFile(file)) broken.push(`${path}: ${target}: there is no ${file}`);

@@ -75,6 +75,19 @@ export function sizeFaults(sizes: ReadonlyMap<string, number>): string[] {
   return [`it has ${total} bytes, more than ${PACKAGE_BYTES_MAX}: ${list.join(", ")}`];
 }
 
+/** What a package has, by the bytes of its files: how much, and whether kernels are missing. */
+export function packedText(sizes: ReadonlyMap<string, number>): string {
+  let [bytes, ofKernels] = [0, 0];
+  for (const [file, size] of sizes) {
+    bytes += size;
+    if (file.startsWith("prebuilt/")) ofKernels += size;
+  }
+  const hasNative = [...sizes.keys()].some((file) => /^prebuilt\/.*\.wasm$/.test(file));
+  return `${sizes.size} files, ${bytes} bytes, of which kernels have ${ofKernels}${
+    hasNative ? "" : "; no native kernels: run `deno task prebuild` first"
+  }`;
+}
+
 /** Tests, benches, tools and C++ are of use in a clone only. */
 function mayBePublished(file: string): boolean {
   if (["README.md", "LICENSE", "deno.json"].includes(file)) return true;

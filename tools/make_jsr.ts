@@ -17,6 +17,7 @@ import {
   listPublished,
   type Manifest,
   packageReadme,
+  packedText,
   readManifest,
   sizeFaults,
 } from "./_package.ts";
@@ -100,17 +101,20 @@ export async function checkJsrPackage(out: string): Promise<void> {
  *
  * @param kernels The folder of the kernels that it carries, as `deno task prebuild` writes it. Where it is missing, it has none.
  * @param repository The address of the repository, where the links of the README lead.
+ * @param log Hears what is being done.
  * @throws {Error} When the files are no package, or when it is too large, or when a check finds something wrong.
  */
 export async function makeJsrPackage(
   out: string,
-  { kernels = inRepository("prebuilt"), check = true, repository: address }: {
+  { kernels = inRepository("prebuilt"), check = true, repository: address, log = () => {} }: {
     kernels?: string;
     check?: boolean;
     repository?: string | undefined;
+    log?: (line: string) => void;
   } = {},
 ): Promise<ReadonlyMap<string, number>> {
   const manifest = await readManifest();
+  log("reading the documentation, which decides what comments stay");
   const files = (await listPublished()).filter((file) =>
     file !== "deno.json" && !file.startsWith("prebuilt/")
   );
@@ -166,7 +170,10 @@ export async function makeJsrPackage(
   await write("deno.json", JSON.stringify(configOf(manifest), undefined, 2) + "\n");
   const tooLarge = sizeFaults(sizes);
   if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);
-  if (check) await checkJsrPackage(out);
+  if (check) {
+    log("checking that it says what the repository says, and that `deno publish` would take it");
+    await checkJsrPackage(out);
+  }
   return sizes;
 }
 
@@ -178,16 +185,11 @@ async function main(args: readonly string[]): Promise<number> {
   );
   if (typeof options === "number") return options;
   const out = resolve(options.out ?? inRepository("build", "jsr"));
+  const log = (line: string): void => console.log(`jsr: ${line}`);
   try {
-    const sizes = await makeJsrPackage(out, { repository: options.repository });
-    const sum = (isCounted: (file: string) => boolean): number =>
-      [...sizes].reduce((bytes, [file, each]) => bytes + (isCounted(file) ? each : 0), 0);
-    const kernels = sum((file) => file.startsWith("prebuilt/"));
-    console.log(
-      `jsr: ${sizes.size} files, ${
-        sum(() => true)
-      } bytes, of which kernels have ${kernels}; ${out}`,
-    );
+    const sizes = await makeJsrPackage(out, { repository: options.repository, log });
+    log(packedText(sizes));
+    log(`the package is in ${out}`);
     return 0;
   } catch (error) {
     console.error(`jsr: ${error instanceof Error ? error.message : String(error)}`);

@@ -191,16 +191,18 @@ async function hideDeno(folder: string): Promise<void> {
  *
  * @param kernels The folder of the kernels that it carries, as `deno task prebuild` writes it.
  * @param repository The address of the repository, such as `https://github.com/name/of-it`.
+ * @param log Hears what is being done.
  * @throws {Error} When the files are no package, or the compiler finds something wrong.
  */
 export async function makeNpmPackage(
   out: string,
   kernels: string = inRepository("prebuilt"),
   repository?: string,
+  log: (line: string) => void = () => {},
 ): Promise<void> {
   const manifest = await readManifest();
   if (await exists(out)) await Deno.remove(out, { recursive: true });
-  await makeJsrPackage(join(out, "source"), { kernels, check: false, repository });
+  await makeJsrPackage(join(out, "source"), { kernels, check: false, repository, log });
   const prebuilt = join(out, "source", "prebuilt");
   await Deno.mkdir(prebuilt, { recursive: true });
   await Deno.writeTextFile(join(prebuilt, "wasm.d.ts"), wasmTypes);
@@ -211,7 +213,7 @@ export async function makeNpmPackage(
   const json = (name: string, value: object): Promise<void> =>
     Deno.writeTextFile(join(out, name), JSON.stringify(value, undefined, 2) + "\n");
   await json("source/package.json", { type: "module" });
-  // The compiler reads the types of these packages.
+  log("installing the packages that it imports, whose types the compiler reads");
   await json("package.json", { dependencies: dependencies(manifest) });
   const installed = await run(
     [Deno.execPath(), "install", "--quiet", "--no-lock", "--node-modules-dir=auto"],
@@ -228,16 +230,18 @@ export async function makeNpmPackage(
     ], { env: { NO_COLOR: "1" } });
     const errors = compilerErrors(stdout);
     if (errors.length > 0) throw new Error(errors.join("\n"));
-    log += stdout + stderr;
+    said += stdout + stderr;
   };
-  let log = "";
+  let said = "";
+  log("compiling the types");
   // The documentation stands in the types, where editors look for it, so the code needs none.
   await compile("--declaration", "--emitDeclarationOnly");
   await hideDeno(join(out, "package"));
   await removeHiddenTypes(join(out, "package"), Object.values(manifest.exports));
+  log("compiling the code");
   await compile("--noCheck");
   if (!await exists(join(out, "package", "mod.js"))) {
-    throw new Error(`the compiler wrote nothing:\n${log}`);
+    throw new Error(`the compiler wrote nothing:\n${said}`);
   }
   await Deno.mkdir(join(out, "package", "prebuilt"), { recursive: true });
   await placeKernels(prebuilt, join(out, "package"));
@@ -254,9 +258,10 @@ async function main(args: readonly string[]): Promise<number> {
   }, usage);
   if (typeof options === "number") return options;
   const out = resolve(options.out ?? inRepository("build", "npm"));
+  const log = (line: string): void => console.log(`npm: ${line}`);
   try {
-    await makeNpmPackage(out, undefined, options.repository);
-    console.log(`npm: the package is in ${join(out, "package")}`);
+    await makeNpmPackage(out, undefined, options.repository, log);
+    log(`the package is in ${join(out, "package")}`);
     return 0;
   } catch (error) {
     console.error(`npm: ${error instanceof Error ? error.message : String(error)}`);

@@ -116,13 +116,12 @@ export async function train(
   let steps = 0;
   let best = -Infinity;
   const worker = new URL("./worker.ts", import.meta.url);
-  using actors = new Actors<ActorJob>(worker, options.actors, (turn) => {
+  using actors = new Actors<ActorJob>(replay, worker, options.actors, (turn) => {
     steps += turn.steps;
     trained.episodes.push(...turn.returns.map((value) => ({ step: steps, return: value })));
   });
-  const ticket = replay.share();
   actors.start((index) => ({
-    ...{ replay: ticket, broadcast: broadcast.ticket, index, count: options.actors },
+    ...{ replay: replay.share(), broadcast: broadcast.ticket, index, count: options.actors },
     ...{ seed, turnSteps, nStep: returnSteps, lockStep },
   }));
 

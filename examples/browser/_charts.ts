@@ -7,6 +7,7 @@
 import type { AgeStats, Histogram } from "@exrp/replay/stats";
 import uPlot from "uplot";
 import type { CurvePoint } from "../_curve.ts";
+import { edgeLabels } from "./_edge_labels.ts";
 
 /** A run as the learning curve shows it. */
 export interface RunCurve {
@@ -175,7 +176,7 @@ export class PriorityChart {
           size: X_SIZE,
           // Edge k of the histogram lies left of bin k.
           splits: edges.map((_, k) => k - 0.5),
-          values: (_, splits) => splits.map((at) => decade(edges[at + 0.5] ?? 0)),
+          values: (plot) => edgeLabels(edges, plot.bbox.width / devicePixelRatio),
           grid: { show: false },
         }),
         axis("picks", {
@@ -189,7 +190,7 @@ export class PriorityChart {
           fill: colour("--series-1"),
           width: 0,
           points: { show: false },
-          paths: uPlot.paths.bars?.({ size: [0.92, 100] }),
+          paths: uPlot.paths.bars?.({ size: [0.92] }),
         },
       ],
     }), [bins, [...counts]]);
@@ -199,12 +200,6 @@ export class PriorityChart {
   clear(): void {
     this.#chart.clear();
   }
-}
-
-/** The label of a power of ten; other edges have none. */
-function decade(edge: number): string {
-  const log = Math.log10(edge);
-  return Math.abs(log - Math.round(log)) < 1e-6 ? String(Number(edge.toPrecision(1))) : "";
 }
 
 /** How old the drawn picks are, beside the stored records. */

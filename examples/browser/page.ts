@@ -39,6 +39,7 @@ const SELECTORS: Readonly<Record<SelectorName, string>> = {
 };
 const DEFAULT_SELECTOR: SelectorName = "prioritized";
 const STEPS_DEFAULT = 40_000;
+const WHOLE_NUMBER = "it must be a whole number, and not too large";
 /** Earlier runs that the learning curve keeps, besides the one that trains now. */
 const EARLIER_RUNS = COLOUR_COUNT - 1;
 const NEEDS = "The page needs Chrome or Edge 91, Firefox 114, Safari 16.4, or a newer one.";
@@ -60,6 +61,7 @@ function element<E extends HTMLElement = HTMLElement>(id: string): E {
 }
 
 const problem = element("problem");
+const addressNote = element("address");
 const main = element("main");
 const status = element("status");
 const seedInput = element<HTMLInputElement>("seed");
@@ -71,12 +73,42 @@ const ageChart = new AgeChart(element("ages"));
 const cart = new CartPicture(element("cart"), () => ask({ do: "play" }), showScene);
 
 const query = new URLSearchParams(location.search);
-const steps = wholeNumber(query.get("steps"), 1) ?? STEPS_DEFAULT;
+/** What is wrong in the address, one sentence each. */
+const addressFaults: string[] = [];
+const asked = {
+  selector: fromAddress(
+    "selector",
+    "there is no such selector",
+    (text) => isSelector(text) ? text : undefined,
+    DEFAULT_SELECTOR,
+  ),
+  seed: fromAddress("seed", WHOLE_NUMBER, (text) => wholeNumber(text, 0), 1),
+  steps: fromAddress("steps", WHOLE_NUMBER, (text) => wholeNumber(text, 1), STEPS_DEFAULT),
+};
+for (const name of query.keys()) {
+  if (Object.hasOwn(asked, name)) continue;
+  addressFaults.push(`“${name}” has no effect: a run has a selector, a seed and steps.`);
+}
+const { steps } = asked;
 
 let worker: Worker | undefined;
 let runs: Run[] = [];
 let latest: Progress | undefined;
 let state: "training" | "paused" | "done" | "failed" = "done";
+
+/** What the address says of the first run, where it can be taken; else the default. */
+function fromAddress<T>(
+  name: string,
+  needed: string,
+  read: (text: string) => T | undefined,
+  standard: T,
+): T {
+  const text = query.get(name);
+  const value = text === null ? standard : read(text);
+  if (value !== undefined) return value;
+  addressFaults.push(`“${name}=${text}” has no effect: ${needed}. ${standard} was taken instead.`);
+  return standard;
+}
 
 function wholeNumber(text: string | null, least: number): number | undefined {
   return text !== null && /^\d{1,10}$/.test(text) && Number(text) >= least &&
@@ -105,6 +137,7 @@ function fail(message: string): void {
   worker = undefined;
   problem.textContent = message;
   problem.hidden = false;
+  addressNote.hidden = true;
   main.hidden = true;
   setState("failed", "");
 }
@@ -225,7 +258,9 @@ function drawCurves(): void {
   learningChart.draw(runs);
   const now = runs.at(-1);
   const items = runs.map((run) => {
-    const best = Math.max(0, ...run.evaluations.map((point) => point.return));
+    const best = run.evaluations.length === 0
+      ? "no evaluation yet"
+      : `best ${Math.max(...run.evaluations.map((point) => point.return)).toFixed(0)}`;
     const item = document.createElement("li");
     const isEarlier = run !== now;
     item.className = isEarlier ? "earlier" : "";
@@ -239,7 +274,7 @@ function drawCurves(): void {
       runDash(run.colour, isEarlier).join(" ")
     }"/>`;
     const end = run.end ?? "training";
-    item.append(line, `${run.selector}, seed ${run.seed}: best ${best.toFixed(0)}, ${end}`);
+    item.append(line, `${run.selector}, seed ${run.seed}: ${best}, ${end}`);
     return item;
   });
   element("runs").replaceChildren(...items.reverse());
@@ -290,20 +325,24 @@ function showPriorities(stats: ReplayStats): void {
   const kept = stats.selectors.find((each) => each.priorities !== undefined);
   const chart = element("priorities");
   const none = element("priorities-none");
-  chart.hidden = kept?.priorities === undefined;
+  const priorities = kept?.priorities;
+  const isOneValue = priorities !== undefined && priorities.smallest === priorities.largest &&
+    priorities.zeroCount === 0;
+  chart.hidden = priorities === undefined || isOneValue;
   none.hidden = !chart.hidden;
+  if (chart.hidden) priorityChart.clear();
   chart.dataset.kind = kept?.kind ?? "";
-  if (kept?.priorities === undefined) {
-    priorityChart.clear();
+  if (kept === undefined || priorities === undefined) {
     none.textContent = `${
       selector?.kind ?? "This selector"
     } draws by no priorities, so it keeps none.`;
     return show("priorities-text", "");
   }
-  const { histogram, largest, zeroCount, unknownCount } = kept.priorities;
+  const { histogram, largest, zeroCount, unknownCount } = priorities;
   const shown = histogram.counts.reduce((sum, each) => sum + each, 0);
   chart.dataset.picks = String(shown);
-  priorityChart.draw(histogram);
+  if (isOneValue) none.textContent = `All priorities are ${short(largest)} so far.`;
+  else priorityChart.draw(histogram);
   const text = `${count(shown)} picks; the largest priority is ${short(largest)}`;
   chart.setAttribute("aria-label", `Distribution of priorities: ${text}`);
   show(
@@ -341,9 +380,9 @@ function agesText({ noted, weights, pickCount }: SelectorStats): string {
 
 function showScene({ learned, shown, isOver, hasStood }: Scene): void {
   const end = hasStood ? "It stood to the end." : isOver ? "It fell." : "";
-  const text = `After ${count(learned)} steps of training, without random actions: ${
-    count(shown)
-  } of 500 steps. ${end}`;
+  const text = `After ${count(learned)} ${
+    learned === 1 ? "step" : "steps"
+  } of training, without random actions: ${count(shown)} of 500 steps. ${end}`;
   const line = element("cart-text");
   if (line.textContent === text) return;
   line.textContent = text;
@@ -377,6 +416,7 @@ function chosenSelector(): SelectorName {
 }
 
 function beginChosen(): void {
+  addressNote.hidden = true;
   const seed = wholeNumber(seedInput.value, 0);
   if (seed === undefined) {
     seedInput.reportValidity();
@@ -386,9 +426,8 @@ function beginChosen(): void {
 }
 
 function start(): void {
-  const named = query.get("selector");
-  makeChoices(isSelector(named) ? named : DEFAULT_SELECTOR);
-  seedInput.value = String(wholeNumber(query.get("seed"), 0) ?? 1);
+  makeChoices(asked.selector);
+  seedInput.value = String(asked.seed);
   setState("done", "");
   if (typeof Worker === "undefined" || !hasModuleWorkers()) {
     return fail(`This browser has no workers that are modules. ${NEEDS}`);
@@ -411,6 +450,9 @@ function start(): void {
     if (latest !== undefined) showProgress(latest);
   });
   beginChosen();
+  // A later run takes nothing from the address.
+  addressNote.textContent = `In the address: ${addressFaults.join(" ")}`;
+  addressNote.hidden = addressFaults.length === 0;
 }
 
 start();

@@ -64,15 +64,14 @@ export async function trainWithActors(
 
   let recorded = 0;
   const worker = options.worker ?? new URL("./worker.ts", import.meta.url);
-  using actors = new Actors<ActorJob>(worker, options.actors, ({ steps, returns }) => {
+  using actors = new Actors<ActorJob>(replay, worker, options.actors, ({ steps, returns }) => {
     recorded += steps;
     learner.hear(returns);
   });
-  const ticket = replay.share();
   actors.start((index) => {
     const { first, environments } = shareOf(index, options.actors);
     return {
-      ...{ replay: ticket, broadcast: broadcast.ticket },
+      ...{ replay: replay.share(), broadcast: broadcast.ticket },
       ...{ index, first, environments, seed, method },
     };
   });

@@ -30,6 +30,7 @@ import { OwnedBatch } from "./owned_batch.ts";
 export interface GetBatchOptions<S extends Schema = AnySchema> {
   /**
    * The exponent of importance weights, at least 0. With 0 they do not correct the bias of the draws, and with 1 they do so fully. 1 by default.
+   * A number above 1 is no error: it weighs likely picks down even more than the correction does.
    */
   readonly beta?: number;
   /** A batch of the same size to write into. `getBatch` returns it and allocates nothing. */

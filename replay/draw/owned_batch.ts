@@ -204,12 +204,12 @@ export class OwnedBatch implements Batch {
     }
     if (value.#key !== layout.key) {
       return new TypeError(
-        `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}`,
+        `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}; ${FIRST_WITHOUT}`,
       );
     }
     if (value.#layout.size !== layout.size) {
       return new RangeError(
-        `getBatch(): into is a batch of ${value.#layout.size} picks, needed are ${layout.size}`,
+        `getBatch(): into is a batch of ${value.#layout.size} picks, needed are ${layout.size}; ${FIRST_WITHOUT}`,
       );
     }
     if (lengthOf(value.#memory) !== layout.bytes) {
@@ -220,6 +220,9 @@ export class OwnedBatch implements Batch {
     return undefined;
   }
 }
+
+const FIRST_WITHOUT =
+  "leave into out once, and give the batch that you get then to the next calls of this kind and size";
 
 // What most batches have none of need not be made for each.
 const NO_EXTRAS = Object.freeze({});

@@ -345,6 +345,12 @@ export class Register {
   }
 }
 
+/** How the calls are written that take a number before the selector. */
+const SIZE_FIRST: ReadonlyMap<string, string> = new Map([
+  ["getBatch()", "getBatch(size, selector)"],
+  ["batches()", "batches(size, selector)"],
+]);
+
 /** The error for a value that is not a selector of any replay. */
 function notSelector(operation: string, value: unknown): TypeError {
   const needed = `${operation} takes a selector that newPickSelector() gave`;
@@ -356,5 +362,7 @@ function notSelector(operation: string, value: unknown): TypeError {
   if (operation === "setPriority()" && got === "Batch") {
     return new TypeError(`${operation}: the selector comes first, got a Batch`);
   }
-  return new TypeError(`${needed}, got ${got}`);
+  const written = SIZE_FIRST.get(operation);
+  const hint = written === undefined ? "" : `; write ${written}`;
+  return new TypeError(`${needed}, got ${got}${hint}`);
 }

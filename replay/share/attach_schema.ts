@@ -16,7 +16,7 @@ import {
   type NoColumns,
 } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import { checkPick } from "../../schema/pick_options.ts";
+import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
 
 /**
  * What {@linkcode ExperienceReplay.attach} expects of a replay: the options of {@linkcode ExperienceReplay.create} that decide the types of
@@ -92,14 +92,31 @@ export function checkSame(asked: Described, { columns, pick }: ReplayConfig): vo
   const has = new Map(columns.map(({ name, column }) => [name, String(column)]));
   for (const option of PICK) has.set(`pick.${option}`, JSON.stringify(pick[option]));
   const names = [...new Set([...asked.keys(), ...has.keys()])];
-  const differences = names.filter((name) => asked.get(name) !== has.get(name)).map((name) =>
+  const differing = names.filter((name) => asked.get(name) !== has.get(name));
+  if (differing.length === 0) return;
+  const differences = differing.map((name) =>
     `${name} is ${has.get(name) ?? "not there"} in the replay, and ${
       asked.get(name) ?? "not there"
     } in the schema that you gave`
   );
-  if (differences.length === 0) return;
+  const hint = differing.some((name) => name.startsWith("pick."))
+    ? `; ${pickHint(pick, checkPick("pick", {}, undefined))}`
+    : "";
   throw new ReplayError(
     "ticket-mismatch",
-    `${OPERATION}: the replay of the ticket has another schema: ${differences.join("; ")}`,
+    `${OPERATION}: the replay of the ticket has another schema: ${differences.join("; ")}${hint}`,
   );
+}
+
+/** How the options of `pick` are written for this replay. */
+function pickHint(has: PickPolicy, standard: PickPolicy): string {
+  const written = PICK.filter((option) => String(has[option]) !== String(standard[option])).map(
+    (option) => {
+      const value = has[option];
+      const [first] = Array.isArray(value) && value.length === 1 ? value : [value];
+      return `${option}: ${JSON.stringify(first).replaceAll(",", ", ")}`;
+    },
+  );
+  if (written.length === 0) return "leave out pick";
+  return `write pick: { ${written.join(", ")} } in the schema`;
 }

@@ -24,7 +24,12 @@ import { NativeSelector } from "../../selectors/native_selector.ts";
 import { remade } from "../../selectors/remade.ts";
 import { ReplayCore, type SharedState } from "../core.ts";
 import type { Drainer } from "../read/drainer.ts";
-import { checkShareCount, notSharable, SHARED_SELECTORS_MAX } from "../register/_sharable.ts";
+import {
+  checkShareCount,
+  notSharable,
+  notSharableWasm,
+  SHARED_SELECTORS_MAX,
+} from "../register/_sharable.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
 import { configOf, type NotedSelector, plainConfig, readNote, writeNote } from "./share_note.ts";
@@ -71,8 +76,9 @@ export class Sharing implements SharedState {
   /** Makes a ticket. */
   share(): ShareTicket {
     const core = this.#core;
-    const { kernel: { path, symbols }, config: { columns, eviction } } = core;
+    const { kernel: { path, symbols, backend, why }, config: { columns, eviction } } = core;
     core.checkUsable(SHARE);
+    if (backend === "wasm") throw notSharableWasm(SHARE, why);
     if (!("native" in eviction)) throw notSharable(SHARE, `the eviction policy ${eviction.name}`);
     const { entries } = this.#register;
     for (const { native, composed, selector } of entries) {

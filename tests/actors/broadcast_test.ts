@@ -310,6 +310,24 @@ Deno.test("read() copies only if the version or the place is another one", () =>
   assertEquals([...broadcast.read().arrays.weights], [5, 6]);
 });
 
+Deno.test("regression: read(into) whose buffer was transferred is an error, and not empty arrays", () => {
+  const broadcast = Broadcast.create({ w: Float32Array.of(1, 2), none: new Uint8Array(0) });
+  const into = { w: new Float32Array(2), none: new Uint8Array(0) };
+  broadcast.read(into);
+  assertStrictEquals(broadcast.read(into).changed, false);
+  structuredClone(into.w, { transfer: [into.w.buffer] });
+  for (const _ of ["no newer version", "again"]) {
+    assertThrows(
+      () => broadcast.read(into),
+      TypeError,
+      "read(): into: w has lost its memory: its batch was handed back, or its buffer was transferred; it must be a Float32Array with memory",
+    );
+  }
+  into.w = new Float32Array(2);
+  const { changed, arrays } = broadcast.read(into);
+  assertEquals([changed, ...arrays.w], [true, 1, 2]);
+});
+
 Deno.test("waitFor() hears of a version from a Worker, and ends by its signal or its time", async () => {
   const broadcast = Broadcast.create(arraysOf(10));
   assertStrictEquals(await broadcast.waitFor(1), 1);

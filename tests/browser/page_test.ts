@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import axe from "npm:axe-core@4.14.1";
 import type { Page } from "npm:puppeteer-core@25.16.0";
+import { edgeLabels } from "../../examples/browser/_edge_labels.ts";
 import { buildPage } from "../../tools/build_page.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { inChromium, Site } from "./_chromium.ts";
@@ -126,10 +127,15 @@ inChromium(
     assertMatch(page.url(), /\?selector=pser&seed=2$/);
 
     await page.click('input[value="uniform"]');
-    await until(page, "uniform has no priorities", 'document.getElementById("priorities").hidden');
+    const none = "uniform draws by no priorities, so it keeps none.";
+    await until(
+      page,
+      "uniform has no priorities",
+      `document.getElementById("priorities-none").textContent === "${none}"`,
+    );
     assertStrictEquals(
-      await textOf(page, "priorities-none"),
-      "uniform draws by no priorities, so it keeps none.",
+      await page.evaluate('document.getElementById("priorities").hidden'),
+      true,
     );
 
     // A composed rule shows the priorities of its part.
@@ -146,6 +152,68 @@ inChromium(
     assertEquals(trouble, []);
   },
 );
+
+inChromium(
+  "without an evaluation there is no best one, and priorities that are all the same are said in words",
+  async ({ page, trouble }) => {
+    await using site = new Site(folder);
+    // Keeps what the legend says first: evaluations come soon.
+    await page.evaluateOnNewDocument(
+      `new MutationObserver(() => {
+        const text = document.getElementById("runs")?.textContent;
+        if (text) globalThis.firstLegend ??= text;
+      }).observe(document, { childList: true, subtree: true })` as unknown as () => void,
+    );
+    // The agent learns from step 1,000 on.
+    await page.goto(`${site.url}?selector=pser&seed=1&steps=500`);
+    await until(page, "training ends", `${STATE} === "done"`);
+    assertStrictEquals(await textOf(page, "priorities-none"), "All priorities are 1 so far.");
+    assertStrictEquals(
+      await page.evaluate('document.getElementById("priorities").hidden'),
+      true,
+    );
+    assertStrictEquals(
+      await page.evaluate("globalThis.firstLegend"),
+      "pser, seed 1: no evaluation yet, training",
+    );
+    assertStrictEquals(await page.evaluate('document.getElementById("address").hidden'), true);
+    assertEquals(trouble, []);
+  },
+);
+
+inChromium(
+  "what the address asks for in vain is said, until another run begins",
+  async ({ page, trouble }) => {
+    await using site = new Site(folder);
+    await page.goto(`${site.url}?selector=nonsense&seed=abc&steps=-5&colour=red`);
+    await until(page, "training begins", `${STEP} > 0`);
+    assertStrictEquals(
+      await textOf(page, "address"),
+      "In the address: “selector=nonsense” has no effect: there is no such selector. prioritized was taken instead. " +
+        "“seed=abc” has no effect: it must be a whole number, and not too large. 1 was taken instead. " +
+        "“steps=-5” has no effect: it must be a whole number, and not too large. 40000 was taken instead. " +
+        "“colour” has no effect: a run has a selector, a seed and steps.",
+    );
+    assertMatch(page.url(), /\?selector=prioritized&seed=1$/);
+    await page.click('input[value="uniform"]');
+    await until(page, "the note goes", 'document.getElementById("address").hidden');
+    assertEquals(trouble, []);
+  },
+);
+
+Deno.test("labels of a logarithmic axis do not touch, and there are always some", () => {
+  const edges = (first: number, last: number, steps: number): number[] =>
+    Array.from({ length: (last - first) * steps + 1 }, (_, k) => 10 ** (first + k / steps));
+  const labels = (list: number[], width: number): string =>
+    edgeLabels(list, width).filter((label) => label !== "").join(" ");
+  assertStrictEquals(labels(edges(-4, 2, 4), 600), "0.0001 0.001 0.01 0.1 1 10 100");
+  assertStrictEquals(labels(edges(-4, 2, 4), 230), "0.0001 0.01 1 100");
+  assertStrictEquals(labels(edges(-5, 2, 4), 150), "0.001 1");
+  // One power of ten, or none.
+  assertStrictEquals(labels([0.5, 1, 2], 300), "0.5 1 2");
+  assertStrictEquals(labels([0.5, 1, 2], 80), "1");
+  assertStrictEquals(labels([2, 4], 300), "2 4");
+});
 
 inChromium(
   "pause pauses, and going on goes on; a seed that is none begins nothing",

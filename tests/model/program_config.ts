@@ -251,7 +251,7 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
     stackCompact,
     nStep: choice.oneIn(2)
       ? []
-      : Array.from({ length: choice.within(1, 3) }, () => choice.within(1, 7)),
+      : [...new Set(Array.from({ length: choice.within(1, 3) }, () => choice.within(1, 7)))],
     nextState: stackCompact
       ? choice.of(["overlap", false])
       : reversed

@@ -1,6 +1,15 @@
 /** A folder of a person who has Deno and nothing else: no file, and a cache of its own. */
 import { join } from "node:path";
 
+/** The variables that say how npm's registry is reached: the server's entry points need a package of npm's. */
+export const reachNpm: Readonly<Record<string, string>> = Object.fromEntries([
+  ...["NPM_CONFIG_REGISTRY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "DENO_CERT"],
+  ...["DENO_TLS_CA_STORE", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+].flatMap((name) => {
+  const value = Deno.env.get(name);
+  return value === undefined ? [] : [[name, value]];
+}));
+
 /** What a program printed, and how it ended. */
 export interface Ran {
   readonly code: number;

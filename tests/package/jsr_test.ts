@@ -4,22 +4,18 @@ import {
   findPackageFaults,
   listPublished,
   packageReadme,
+  packedText,
   readManifest,
   sizeFaults,
 } from "../../tools/_package.ts";
 import { inRepository } from "../../tools/_repository.ts";
+import { serveJsr } from "../../tools/_jsr_server.ts";
 import { checkJsrPackage, makeJsrPackage } from "../../tools/make_jsr.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { join } from "node:path";
-import { ended, FreshFolder, type Ran } from "./_fresh_folder.ts";
-import { serveJsr } from "./_jsr_server.ts";
+import { ended, FreshFolder, type Ran, reachNpm } from "./_fresh_folder.ts";
 
 const manifest = await readManifest();
-/** The variables that say how npm's registry is reached. */
-const REACH = [
-  ...["NPM_CONFIG_REGISTRY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "DENO_CERT"],
-  ...["DENO_TLS_CA_STORE", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
-];
 
 /** The files of the package with the kernel of this machine alone, which is made in `folder`. */
 async function withKernel(folder: string): Promise<Map<string, string>> {
@@ -81,6 +77,17 @@ Deno.test("a package that is too large is refused, with what takes how much", ()
   ]);
 });
 
+Deno.test("a package without native kernels says so, and what makes them", () => {
+  const sizes = new Map([["mod.ts", 10], ["prebuilt/wasm32.ts", 5]]);
+  const without =
+    "2 files, 15 bytes, of which kernels have 5; no native kernels: run `deno task prebuild` first";
+  assertStrictEquals(packedText(sizes), without);
+  assertStrictEquals(
+    packedText(sizes.set("prebuilt/x86_64-linux.wasm", 5).set("prebuilt/targets.ts", 1)),
+    "4 files, 21 bytes, of which kernels have 11",
+  );
+});
+
 Deno.test("the package that is published says what the repository says, and deno publish takes it", async () => {
   await using folder = await FreshFolder.make();
   const out = folder.at("package");
@@ -112,12 +119,7 @@ Deno.test("deno add, ten lines, a second run with no network and fewer permissio
   await using folder = await FreshFolder.make();
   await folder.write("main.ts", PROGRAM);
   const cache = folder.at("cache");
-  // The server's entry points need a package of npm's.
-  const reach = REACH.flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [[name, value]];
-  });
-  const env = { ...Object.fromEntries(reach), EXRP_CACHE: cache, JSR_URL: "" };
+  const env = { ...reachNpm, EXRP_CACHE: cache, JSR_URL: "" };
   const deno = (...args: string[]): Promise<Ran> => folder.run(Deno.execPath(), args, env);
   const granted = ["--no-prompt", "--allow-env=EXRP_CACHE", `--allow-read=${cache}`];
   let printed: string;

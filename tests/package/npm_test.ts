@@ -8,6 +8,7 @@ import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { inChromium, Site } from "../browser/_chromium.ts";
 import { run } from "../../tools/_repository.ts";
+import { PAGE, PROGRAM, SCRIPT, WITHOUT_DISPOSE } from "./_npm_programs.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 import { installRuntimes, npm } from "../../tools/_runtimes.ts";
 
@@ -23,42 +24,6 @@ function withRuntimes(
   if (typeof runtimes === "object") return Deno.test(what, () => fn(runtimes.path));
   Deno.test({ name: `${what} (skipped: ${runtimes})`, ignore: true, fn: () => {} });
 }
-
-/** Plain JavaScript without `using`, which Node 20 and 22 do not read. */
-const PROGRAM = `import { ExperienceReplay, float16, float32, prioritized } from "${name}";
-import { CartPole } from "${name}/envs";
-
-const lines = [];
-const make = () => ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
-const replay = await make();
-const selector = replay.newPickSelector(prioritized());
-const environment = new CartPole(1);
-let [state, episode] = [environment.reset(), replay.newEpisode()];
-for (let step = 0; step < 300; step++) {
-  const { state: next, reward, terminated } = environment.step(step % 2);
-  episode = replay.record(episode, state, step % 2, reward, terminated ? { finalState: next } : {});
-  if (terminated) episode = replay.newEpisode();
-  state = terminated ? environment.reset() : next;
-}
-const batch = replay.getBatch(32, selector);
-replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
-lines.push(JSON.stringify([...batch.state]));
-
-await replay.serialize("replay.exrp");
-const second = await make();
-const again = second.newPickSelector(prioritized());
-await second.unserialize("replay.exrp");
-lines.push(JSON.stringify([...second.getBatch(64, again).state]));
-await replay.serialize("replay.exrp");
-
-if (typeof Float16Array === "undefined") {
-  try { float16(2); } catch (error) { lines.push(error.message); }
-} else lines.push("float16() needs Float16Array, and it is there: " + float16(2).elementBytes);
-const { backend } = replay.describe();
-second[Symbol.dispose]();
-replay[Symbol.dispose]();
-console.log(JSON.stringify({ backend: String(backend).split(":")[0], lines }));
-`;
 
 /** Makes the package and packs it, once for all tests, and the packages that it needs. */
 const packed: Promise<readonly string[]> | undefined = typeof runtimes === "object"
@@ -244,32 +209,50 @@ withRuntimes(
   },
 );
 
-/** Records, draws and saves; tells what it drew before and after, and what it saved. */
-const PAGE = `import { ExperienceReplay, float32, prioritized } from "${name}";
-import { CartPole } from "${name}/envs";
-
-const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
-const selector = replay.newPickSelector(prioritized());
-const environment = new CartPole(1);
-let [state, episode] = [environment.reset(), replay.newEpisode()];
-for (let step = 0; step < 300; step++) {
-  const { state: next, reward, terminated } = environment.step(step % 2);
-  episode = replay.record(episode, state, step % 2, reward, terminated ? { finalState: next } : {});
-  if (terminated) episode = replay.newEpisode();
-  state = terminated ? environment.reset() : next;
-}
-const batch = replay.getBatch(32, selector);
-replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
-const saved = [...await replay.serialize()];
-const backend = replay.describe().backend.split(":")[0];
-globalThis.told = { backend, drawn: [...batch.state], saved, then: [...replay.getBatch(64, selector).state] };
-console.log(JSON.stringify(told));
-`;
+withRuntimes(
+  "bundles of every format run in Node and Deno, also where there is no import.meta",
+  async (path) => {
+    await using folder = await installed();
+    await folder.write("script.js", SCRIPT);
+    const expected = "9 the bundle of this program\n";
+    for (const [file, ...how] of [["iife.js"], ["cjs.cjs", "--platform=node"]] as const) {
+      // Without `--format`, esbuild makes a script for browsers and CommonJS for Node.
+      const args = ["script.js", "--bundle", ...how, `--outfile=${file}`];
+      ended(`esbuild ${file}`, await folder.run(path.esbuild, args));
+      for (const runtime of ["node20", "bun"] as const) {
+        const ran = await folder.run(path[runtime], [file]);
+        assertStrictEquals(ran.stdout, expected, `${runtime} ${file}: ${ran.stderr}`);
+      }
+      const ran = await folder.deno("run", "--no-prompt", "--allow-read", "--no-config", file);
+      assertStrictEquals(ran.stdout, expected, `${file}: ${ran.stderr}`);
+    }
+  },
+);
 
 /** A test that also needs Chromium. */
 const inChromiumWithRuntimes: typeof inChromium = typeof runtimes === "object"
   ? inChromium
   : (what) => withRuntimes(what, async () => {});
+
+inChromiumWithRuntimes(
+  "a bundle runs in Chromium as a classic script",
+  async ({ page, trouble }) => {
+    assert(typeof runtimes === "object");
+    await using folder = await installed();
+    await folder.write("script.js", SCRIPT);
+    ended(
+      "esbuild",
+      await folder.run(runtimes.path.esbuild, ["script.js", "--bundle", "--outfile=site/iife.js"]),
+    );
+    const html = '<!DOCTYPE html><link rel="icon" href="data:,"><script src="iife.js">';
+    await Deno.writeTextFile(folder.at("site", "index.html"), `${html}</script>`);
+    await using site = new Site(folder.at("site"));
+    await page.goto(site.url);
+    await page.waitForFunction("globalThis.told !== undefined");
+    assertStrictEquals(await page.evaluate("globalThis.told"), "9 the bundle of this program");
+    assertEquals(trouble, []);
+  },
+);
 
 inChromiumWithRuntimes(
   "a bundle in Chromium draws the same as Deno, and Deno goes on from what it saved",
@@ -311,15 +294,6 @@ inChromiumWithRuntimes(
     assertEquals([...replay.getBatch(64, selector).state], expected.then);
   },
 );
-
-/** Puts in place of `Symbol` one that has all but `dispose` and `asyncDispose`, as in browsers that lack it. */
-const WITHOUT_DISPOSE = `const real = Symbol;
-globalThis.Symbol = Object.assign((name) => real(name), { prototype: real.prototype });
-for (const key of Reflect.ownKeys(real)) {
-  if (!/^(dispose|asyncDispose|prototype)$/.test(String(key))) Object.defineProperty(Symbol, key, Object.getOwnPropertyDescriptor(real, key));
-}
-if (Symbol.dispose !== undefined || Symbol.asyncDispose !== undefined || Symbol.for("a") !== real.for("a")) throw new Error("Symbol is as it was");
-`;
 
 withRuntimes(
   "without Symbol.dispose and asyncDispose, as in some browsers, a replay saves and is freed",

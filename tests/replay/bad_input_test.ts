@@ -293,7 +293,10 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
   const cases: [unknown[], RegExp][] = [
     [["3"], /size must be an integer, got "3"/],
     [[3, {}], /getBatch\(\) has no option|takes a selector/],
-    [[1, undefined], /takes a selector that newPickSelector\(\) gave, got undefined/],
+    [
+      [1, undefined],
+      /takes a selector that newPickSelector\(\) gave, got undefined; write getBatch\(size, selector\)$/,
+    ],
     [[1, 0], /takes a selector .* got 0/],
     [[1, uniform()], /gave, got the rule uniform; give it to newPickSelector\(\) first$/],
     [

@@ -88,6 +88,7 @@ const CASES: Case[] = [
   ["more than 8 n", RangeError, /nStep takes at most 8 numbers, got 9$/, {
     nStep: [1, 2, 3, 4, 5, 6, 7, 8, 9],
   }],
+  ["an n twice", RangeError, /nStep has 3 twice, .*; name each n once$/, { nStep: [3, 1, 3] }],
   ["a typed array of n", TypeError, /nStep must be an integer, got Int32Array\(2\)$/, {
     nStep: Int32Array.of(1, 2),
   }],

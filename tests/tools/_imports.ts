@@ -1,14 +1,25 @@
 /** The imports of the repository's TypeScript files, read from their text; `import type` is an import like any other. */
 import { exists, inRepository, listTree } from "../../tools/_repository.ts";
 
+const manifest: {
+  readonly exports: Readonly<Record<string, string>>;
+  readonly publish: { readonly include: readonly string[] };
+} = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
+
 /** The public doors of the library: the files behind the exports of deno.json, by the names that users import them by. */
 const doors: ReadonlyMap<string, string> = new Map(
-  Object.entries<string>(JSON.parse(await Deno.readTextFile(inRepository("deno.json"))).exports)
-    .map(([name, path]) => [name.replace(".", "@exrp/replay"), path.replace("./", "")]),
+  Object.entries(manifest.exports).map((
+    [name, path],
+  ) => [name.replace(".", "@exrp/replay"), path.replace("./", "")]),
 );
 
 /** The files of the public doors. */
 export const doorFiles: readonly string[] = [...doors.values()];
+
+/** The parts of the repository that deno.json publishes, but for the kernels. */
+export const publishedParts: readonly string[] = manifest.publish.include.filter((part) =>
+  part !== "prebuilt" && (part.endsWith(".ts") || !/[A-Z.]/.test(part))
+);
 
 /** A part of the repository: its files, or the one file that it names. */
 export async function listPart(part: string, ...extensions: string[]): Promise<string[]> {

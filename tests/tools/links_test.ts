@@ -1,12 +1,14 @@
 /** Links between the pages of the documentation lead somewhere, anchors included; and the check finds those that don't. */
 import { assertEquals } from "@std/assert";
 import {
+  brokenCommentLinks,
   brokenHtmlLinks,
   brokenMarkdownLinks,
   headingAnchors,
   markdownLinks,
 } from "../../tools/_links.ts";
 import { inRepository } from "../../tools/_repository.ts";
+import { listPart, publishedParts } from "./_imports.ts";
 import { listPages, rootPages } from "../../tools/_site_pages.ts";
 
 function isInRepository(path: string): boolean {
@@ -19,11 +21,43 @@ function isInRepository(path: string): boolean {
   }
 }
 
+async function textsOf(paths: readonly string[]): Promise<Map<string, string>> {
+  const texts = new Map<string, string>();
+  for (const path of paths) texts.set(path, await Deno.readTextFile(inRepository(path)));
+  return texts;
+}
+
 Deno.test("no link of a page leads nowhere", async () => {
-  const paths = [...rootPages, "replay/README.md", ...await listPages()];
-  const pages = new Map<string, string>();
-  for (const path of paths) pages.set(path, await Deno.readTextFile(inRepository(path)));
+  const pages = await textsOf([...rootPages, "replay/README.md", ...await listPages()]);
   assertEquals(brokenMarkdownLinks(pages, isInRepository), []);
+});
+
+Deno.test("no comment of a published module has a relative link, and the pages that it names are there", async () => {
+  const parts = await Promise.all(publishedParts.map((part) => listPart(part, ".ts")));
+  const modules = await textsOf(parts.flat());
+  assertEquals(brokenCommentLinks(modules, await textsOf(await listPages())), []);
+});
+
+Deno.test("relative links and missing pages in comments are found, with their lines", () => {
+  const code = `/**
+ * One [a](../docs/one.md), [b](https://x.y/z) and \`docs/one.md#right\`.
+ * \`\`\`ts
+ * f([0](1), "docs/none.md");
+ * \`\`\`
+ */
+const text = "[c](d.md) docs/none.md";
+  /** See docs/one.md#wrong. */
+/** See \`docs/two/three.md\`, and [e](f.ts). */ const g = "[h](i.md)";
+`;
+  const pages = new Map([["docs/one.md", "# Right\n"]]);
+  const advice =
+    "no relative path leads anywhere from JSR; name the page as code, such as `docs/tables.md`";
+  assertEquals(brokenCommentLinks(new Map([["a.ts", code]]), pages), [
+    `a.ts:2: ../docs/one.md: ${advice}`,
+    `a.ts:9: f.ts: ${advice}`,
+    "a.ts:8: docs/one.md#wrong: docs/one.md has no heading #wrong",
+    "a.ts:9: there is no docs/two/three.md",
+  ]);
 });
 
 Deno.test("links to missing files and headings are found, with their lines", () => {
@@ -67,7 +101,7 @@ Deno.test("links of built pages stay in the site and find their anchors", () => 
     ["a.html", '<h1 id="top"></h1> <a href="source/b.html#here"></a> <a href="#gone"></a>'],
     [
       "source/b.html",
-      '<p id=here></p> <img src="../c.png"> <a href="/a.html"></a> <a href="../../d.html">',
+      '<p id=here></p> <img src="../c.png"> <a href="/a.html"></a> <a href="../../d.html"> <a href="..&#x2F;source&#x2F;">',
     ],
   ]);
   assertEquals(brokenHtmlLinks(pages, (path) => pages.has(path)), [
@@ -75,5 +109,6 @@ Deno.test("links of built pages stay in the site and find their anchors", () => 
     "source/b.html: ../c.png: there is no c.png",
     "source/b.html: /a.html: leads out of the site",
     "source/b.html: ../../d.html: leads out of the site",
+    "source/b.html: ..&#x2F;source&#x2F;: there is no source/index.html",
   ]);
 });

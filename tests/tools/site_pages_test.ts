@@ -1,6 +1,6 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import { joinPage } from "../../tools/build_docs.ts";
+import { joinPage, joinTry } from "../../tools/build_docs.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import {
   linkedFiles,
@@ -38,6 +38,10 @@ Deno.test("a comment may hold what only the site shows", () => {
   );
 });
 
+Deno.test("code that the tests do not run is shown as other code", () => {
+  assertEquals(sitePage("docs/a.md", "```ts ignore\nf();\n```"), "```ts\nf();\n```");
+});
+
 Deno.test("a file of code is shown in its language, whatever it quotes", () => {
   assertEquals(
     sitePage("examples/a.ts", "// ```ts\nlet a;\n"),
@@ -62,6 +66,12 @@ Deno.test("a notebook is shown as its text, its code and its outputs", () => {
   );
 });
 
+Deno.test("the page that trains an agent links to its guide where there is one", async () => {
+  const page = await Deno.readTextFile(inRepository("examples/browser/index.html"));
+  const link = '<a href="../in_the_browser.html">its guide</a> says how';
+  assertStrictEquals(joinTry(page).split(link).length, 2);
+});
+
 Deno.test("a page of the API leads back to the guides, and its imports are those of users", () => {
   const manifest = { name: "@a/b", exports: { ".": "./mod.ts", "./c": "./c/mod.ts" } };
   const imports = (from: string): string => `import { type X } from &quot;${from}&quot;;`;
@@ -73,5 +83,9 @@ Deno.test("a page of the API leads back to the guides, and its imports are those
   assertEquals(
     joinPage('<ul class="breadcrumbs">\n', "../index.html", manifest),
     '<ul class="breadcrumbs"><li><a href="../index.html" class="contextLink guides">Guides</a></li>\n',
+  );
+  assertEquals(
+    joinPage("<p>See <code>docs/a/b.md#c</code>.</p>", "../../index.html", manifest),
+    '<p>See <a href="../../a/b.html#c"><code>docs/a/b.md#c</code></a>.</p>',
   );
 });

@@ -53,7 +53,10 @@ Deno.test("into: a batch of another size or schema is refused, one of an equal s
 
   const before = other.bytes.slice();
   const size = assertThrows(() => replay.getBatch(5, selector, { into: other }), RangeError);
-  assertMatch((size as Error).message, /a batch of 4 picks, needed are 5/);
+  assertMatch(
+    (size as Error).message,
+    /a batch of 4 picks, needed are 5; leave into out once, and give the batch that you get then/,
+  );
   const into = longer.getBatch(4, longer.newPickSelector(uniform()));
   const schema = assertThrows(() => replay.getBatch(4, selector, { into }), TypeError);
   assertMatch((schema as Error).message, /of another schema/);
@@ -128,4 +131,14 @@ Deno.test("allowOpenEnd: the newest record counts at once, its next state does n
   ]);
   replay.record(episode, [2], 0, 1);
   assertStrictEquals(replay.pickCount, 2);
+});
+
+Deno.test("getBatch() and batches() with their arguments turned round say how they are written", async () => {
+  using replay = await smallReplay();
+  const selector = replay.newPickSelector(uniform());
+  for (const call of ["getBatch", "batches"] as const) {
+    const loose = replay[call].bind(replay) as (...args: unknown[]) => unknown;
+    const { message } = assertThrows(() => loose(selector, 32), TypeError);
+    assertMatch(message, new RegExp(`^${call}.* got 32; write ${call}\\(size, selector\\)$`));
+  }
 });

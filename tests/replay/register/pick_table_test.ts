@@ -382,7 +382,7 @@ Deno.test("into takes batches that are laid out alike, and no others", async () 
     const other of [
       { length: 3, nStep: 3 },
       { length: 2, nStep: 2 },
-      { length: 2, nStep: [3, 3] },
+      { length: 2, nStep: [3, 4] },
       { length: 2 },
       { length: 2, nStep: 3, stack: 2 },
       { length: 2, nStep: 3, masks: true },

@@ -6,10 +6,20 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { sampleColumn } from "../reverb/sample_column.ts";
-import type { ColumnsOf, SampleColumn } from "../reverb/samples.ts";
+import type { SampleColumn } from "../reverb/sample_column.ts";
+import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
+import type { StepData } from "../reverb/structure.ts";
 import type { SampleDecoder } from "../wire/samples.ts";
 import type { ColumnNest } from "./_item_data.ts";
-import type { TableBatch } from "./table.ts";
+
+/** Sampled items of a {@linkcode Table}, as one typed array for each column. */
+export interface TableBatch<D = StepData> extends SampleBatch<D> {
+  /**
+   * The columns in the structure of the table's signature, or of the data that was inserted first here. They stand in `columns` where neither
+   * is known.
+   */
+  readonly data: ColumnsOf<D>;
+}
 
 /** Decodes a message. */
 export function batchOf<D>(

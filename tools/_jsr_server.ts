@@ -2,8 +2,10 @@
  * The package behind a server that speaks as JSR does: `JSR_URL` makes Deno ask it.
  *
  * JSR serves three kinds of files: which versions there are, what a version has, and the files themselves.
+ *
+ * @module
  */
-import type { Manifest } from "../../tools/_package.ts";
+import type { Manifest } from "./_package.ts";
 
 /** A server that runs until it is disposed. */
 export interface JsrServer extends AsyncDisposable {
@@ -11,6 +13,8 @@ export interface JsrServer extends AsyncDisposable {
   readonly url: string;
   /** The paths that were asked for, in order. */
   readonly asked: readonly string[];
+  /** Resolves when the server has stopped. */
+  readonly finished: Promise<void>;
 }
 
 /** The type of a file, by the end of its name. */
@@ -71,6 +75,7 @@ export async function serveJsr(
   return {
     url: `http://127.0.0.1:${server.addr.port}/`,
     asked,
+    finished: server.finished,
     [Symbol.asyncDispose]: () => server.shutdown(),
   };
 }
