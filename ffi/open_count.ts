@@ -6,7 +6,13 @@
  * @module
  */
 
-import type { Kernel } from "./library.ts";
+import type { KernelSymbols } from "./symbols.ts";
+
+/** What is used of a kernel. */
+interface OpenKernel {
+  readonly backend: "native" | "wasm";
+  readonly symbols: KernelSymbols;
+}
 
 /** Finalizers run each time that so many more are open. */
 const TURN_EVERY = 128;
@@ -14,7 +20,7 @@ const TURN_EVERY = 128;
 const MANY = 500;
 
 /** How many replays and sets of tables are open in this process, with those that were forgotten and not freed yet. */
-function openCount({ symbols }: Kernel): number {
+function openCount({ symbols }: OpenKernel): number {
   return symbols.exrp_replay_count() + symbols.exrp_tables_count();
 }
 
@@ -22,14 +28,14 @@ function openCount({ symbols }: Kernel): number {
  * Waits for a turn of the event loop where many are open: finalizers free those that the program has forgotten only then. A program that
  * makes one after another may otherwise never take one.
  */
-export async function freeForgotten(kernel: Kernel): Promise<void> {
+export async function freeForgotten(kernel: OpenKernel): Promise<void> {
   const count = openCount(kernel);
   if (count === 0 || count % TURN_EVERY !== 0) return;
   await new Promise((done) => setTimeout(done, 0));
 }
 
 /** A hint for an error about memory, where many are open; else nothing. */
-export function manyOpenText(kernel: Kernel): string {
+export function manyOpenText(kernel: OpenKernel): string {
   const count = openCount(kernel);
   return kernel.backend === "wasm" || count < MANY
     ? ""
