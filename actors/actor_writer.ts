@@ -1,5 +1,5 @@
 /**
- * What an actor records through: it keeps steps back, reckons their first priorities, and writes many of them in one call.
+ * What an actor records through: it keeps steps back, computes their first priorities, and writes many of them in one call.
  *
  * `_local_steps.ts` holds the steps that wait, `actor_steps.ts` is what a priority function sees of them, and `_chunk_writer.ts` writes
  * them.

@@ -25,12 +25,16 @@ import { NativeEviction } from "./native_eviction.ts";
  * import { assertStrictEquals } from "@std/assert";
  *
  * function keepFirst(): EvictionPolicy {
- *   const handles: number[] = [];
+ *   const ended = new Set<number>(); // only an ended episode can be evicted
  *   return {
  *     name: "keepFirst",
- *     created: (handle) => void handles.push(handle),
- *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
- *     victim: () => handles[1] ?? handles[0] ?? -1,
+ *     created: () => {},
+ *     ended: (handle) => void ended.add(handle),
+ *     removed: (handle) => void ended.delete(handle),
+ *     victim: () => {
+ *       const [first = -1, second = first] = ended;
+ *       return second;
+ *     },
  *   };
  * }
  *
@@ -66,7 +70,7 @@ export interface EvictionPolicy {
   removed(handle: number): void;
   /**
    * Returns an episode that was created and not yet removed. At least one has ended. An ended episode is evicted. If you name an open
-   * episode, the open episodes give way: the one with the oldest record loses some, whichever you named. If none of them holds a
+   * episode, the open episodes are trimmed: the one with the oldest record loses some, whichever you named. If none of them holds a
    * record, the ended episode that began first is evicted. The replay asks again until there is room.
    */
   victim(): number;

@@ -1,5 +1,5 @@
-// LowestPriorityFirst: forgets the ended episode whose priority is the lowest (as Reverb's MinHeap remover does with items; known here
-// from its documentation and behaviour). Of several, it forgets the one that was created or given its priority longest ago.
+// LowestPriorityFirst: forgets the ended episode whose priority is the lowest (as Reverb's MinHeap remover does with items). Of
+// several, it forgets the one that was created or given its priority longest ago.
 //
 // An episode's priority is a mean: of the priorities that the last call gave its picks. A pick that came twice counts twice.
 // - The mean does not favour a long episode, of which a batch draws more picks. The largest priority would.

@@ -9,7 +9,7 @@ import { NativeEviction } from "./native_eviction.ts";
 
 /**
  * Evicts the ended episode with the lowest priority; among equals, the one that began or got its priority the longest ago. A
- * MinHeap remover of Reverb does the same with items (known here from its documentation).
+ * MinHeap remover of Reverb does the same with items.
  *
  * The last call of `setPriority` that names picks of an episode sets the episode's priority: the mean of the priorities in
  * that call. Calls for every selector count, so keep the priorities of several selectors on one scale. To choose the priority of

@@ -11,12 +11,13 @@
  * import { assertEquals } from "@std/assert";
  *
  * function youngestFirst(): EvictionPolicy {
- *   const handles: number[] = [];
+ *   const ended = new Set<number>(); // only an ended episode can be evicted
  *   return {
  *     name: "youngestFirst",
- *     created: (handle) => void handles.push(handle),
- *     removed: (handle) => void handles.splice(handles.indexOf(handle), 1),
- *     victim: () => handles.at(-2) ?? handles[0] ?? -1, // the last one is open
+ *     created: () => {},
+ *     ended: (handle) => void ended.add(handle),
+ *     removed: (handle) => void ended.delete(handle),
+ *     victim: () => [...ended].at(-1) ?? -1,
  *   };
  * }
  *

@@ -8,11 +8,10 @@ import { EXRP_EVICTION_RESERVOIR } from "../ffi/symbols.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
- * Keeps a random sample of all episodes that ever ended, so old experience stays as likely as new. This is Vitter's
- * Algorithm R (1985, known here from descriptions of it) for whole episodes. Neural fictitious self-play and continual
- * learning use it.
+ * Keeps a random sample of all episodes that ever ended, so old experience stays as likely as new. This is reservoir sampling (Vitter,
+ * "Random Sampling with a Reservoir", 1985) of whole episodes. Neural fictitious self-play and continual learning use it.
  *
- * Each episode gets one random number when it ends. When room is needed, the ended episode with the lowest number goes. The
+ * Each episode gets one random number when it ends. When room is needed, the ended episode with the lowest number is evicted. The
  * numbers follow from the replay's seed.
  *
  * If all episodes have the same length, the stored episodes are a uniform random sample without replacement. It is drawn from all that had

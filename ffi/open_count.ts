@@ -1,17 +1,17 @@
 /**
  * How many replays and sets of tables are open, and what to do where they are many.
  *
- * Each takes some of the memory maps that the system allows a process: Linux allows 65,530, and a replay takes up to 40.
+ * Each takes some of the memory maps that the system allows a process: Linux allows 65,530, and a large replay takes 36 or more.
  *
  * @module
  */
 
 import type { KernelSymbols } from "./symbols.ts";
 
-/** What is used of a kernel. */
-interface OpenKernel {
+/** What is asked of a kernel here. */
+interface Counted {
   readonly backend: "native" | "wasm";
-  readonly symbols: KernelSymbols;
+  readonly symbols: Pick<KernelSymbols, "exrp_replay_count" | "exrp_tables_count">;
 }
 
 /** Finalizers run each time that so many more are open. */
@@ -20,7 +20,7 @@ const TURN_EVERY = 128;
 const MANY = 500;
 
 /** How many replays and sets of tables are open in this process, with those that were forgotten and not freed yet. */
-function openCount({ symbols }: OpenKernel): number {
+function openCount({ symbols }: Counted): number {
   return symbols.exrp_replay_count() + symbols.exrp_tables_count();
 }
 
@@ -28,14 +28,14 @@ function openCount({ symbols }: OpenKernel): number {
  * Waits for a turn of the event loop where many are open: finalizers free those that the program has forgotten only then. A program that
  * makes one after another may otherwise never take one.
  */
-export async function freeForgotten(kernel: OpenKernel): Promise<void> {
+export async function freeForgotten(kernel: Counted): Promise<void> {
   const count = openCount(kernel);
   if (count === 0 || count % TURN_EVERY !== 0) return;
   await new Promise((done) => setTimeout(done, 0));
 }
 
 /** A hint for an error about memory, where many are open; else nothing. */
-export function manyOpenText(kernel: OpenKernel): string {
+export function manyOpenText(kernel: Counted): string {
   const count = openCount(kernel);
   return kernel.backend === "wasm" || count < MANY
     ? ""

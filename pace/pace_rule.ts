@@ -42,7 +42,7 @@ export class PaceRule {
   readonly options: Readonly<Record<string, number | string>>;
   /** What they mean. */
   readonly numbers: PaceNumbers;
-  /** Whether it counts what `drain` hands out, so that it begins with the records that were not handed out yet. */
+  /** Whether it counts what `drain` returns, so that it begins with the records that were not drained yet. */
   readonly countsDrained: boolean;
 
   /** Makes a value. The functions named after the paces call this. */

@@ -9,7 +9,7 @@ import { PaceRule } from "./pace_rule.ts";
 
 /**
  * At most `size` records wait that nobody has had yet: actors wait for the learner, so no record is lost. It is for learners that take each
- * step once, in order, with `drain`; what `drain` hands out counts as drawn.
+ * step once, in order, with `drain`; what `drain` returns counts as drawn.
  *
  * With `getBatch` it holds that as many picks are drawn as records come, at most `size` fewer and never more. Which ones is up to the
  * selector, and a pick may come again. Reverb's `Queue` and `Stack` are this pace, with selectors that delete what they gave.

@@ -798,7 +798,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * You get the priority that was set last, or the one that the pick began with. `highestPriority` and `lowestPriority` keep it exactly,
    * `rankBased` and `ucb` as float32. `prioritized`, `pser` and `curious` keep only weights, (priority + ε)^α as float32, of which the
-   * priority is reckoned. So priority + ε is exact to one part in 2^24 α, as long as the weight lies in the range of float32. Of `pser`
+   * priority is computed. So priority + ε is exact to one part in 2^24 α, as long as the weight lies in the range of float32. Of `pser`
    * it is the priority that the pick has now, after all decay.
    *
    * Of a rule made of others, you get the priority of the first part that knows it.
@@ -1037,7 +1037,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   /**
    * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
-   * records, or as many as this one holds. A `queue` begins with the records that `drain` has not handed out.
+   * records, or as many as this one holds. A `queue` begins with the records that `drain` has not returned.
    *
    * @throws {TypeError} If `pace` is no pace.
    * @throws {RangeError} If the replay is too small for it.

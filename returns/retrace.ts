@@ -56,8 +56,8 @@ const OPTIONS = [
  * greedy π, this is Watkins' Q(λ). Arrays are of any dtype. Values past `seqLen` are never read; results there are 0.
  * Results are float32, computed in double. NaN in one step makes all earlier steps of its row NaN.
  *
- * Source: Munos et al., "Safe and Efficient Off-Policy Reinforcement Learning" (NIPS 2016), equation 4 with the c of
- * Retrace(λ); only the abstract could be read. The results equal those of rlax 0.1.9, `retrace` with eps 0.
+ * Source: Munos et al., "Safe and Efficient Off-Policy Reinforcement Learning" (NIPS 2016), section 2: the general
+ * operator with the coefficients of Retrace(λ). The results equal those of rlax 0.1.9, `retrace` with eps 0.
  *
  * Cost: O(batch · length), one pass with one `exp` per step.
  *

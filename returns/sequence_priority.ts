@@ -44,7 +44,7 @@ const NONE: SequencePriorityOptions = Object.freeze({});
  *
  * Source: Kapturowski et al., "Recurrent Experience Replay in Distributed Reinforcement Learning" (ICLR 2019), section
  * 2.3, which takes n-step errors, η = 0.9 and a priority exponent of 0.9. This library leaves out burn-in steps, because
- * they have no part in the loss; the paper does not say so.
+ * they have no part in the loss. The paper does not mention them here.
  *
  * Cost: O(batch · length), one pass.
  *

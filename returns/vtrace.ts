@@ -93,7 +93,7 @@ function checkBound(where: string, value: unknown): number {
  * The paper assumes ρ̄ ≥ c̄; this function does not check it.
  *
  * Source: Espeholt et al., "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures"
- * (ICML 2018), section 4.1, equation 1 and remark 2 (λ), and section 4.2 (the advantage); known here only from summaries.
+ * (ICML 2018), section 4.1, equation 1 and remark 2 (λ), and section 4.2 (the advantage).
  * The results equal those of rlax 0.1.9, `vtrace_td_error_and_advantage`; `rhoMax` is both of its thresholds.
  *
  * Cost: O(batch · length), one pass with one `exp` per step. It allocates only the results.

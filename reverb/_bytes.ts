@@ -20,6 +20,12 @@ export const PREFIX_BYTES = 5;
  */
 export const REMOVER_PRIORITY_FIELD = 100;
 
+/**
+ * The field of `SampleStreamRequest` that asks for all samples or none. It is ours: Reverb's server passes over it, and sends each sample as it is
+ * drawn.
+ */
+export const WHOLE_FIELD = 100;
+
 /** Writes one message. */
 export class MessageWriter {
   #bytes = new Uint8Array(4096);

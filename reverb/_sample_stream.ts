@@ -9,7 +9,7 @@
 
 import { joinBytes } from "../base/bytes.ts";
 import { MessageReader } from "../wire/message_reader.ts";
-import { MessageWriter } from "./_bytes.ts";
+import { MessageWriter, WHOLE_FIELD } from "./_bytes.ts";
 import type { Call, Channel } from "./_channel.ts";
 import { ReverbError } from "./errors.ts";
 
@@ -155,8 +155,11 @@ export class SampleStream {
     return this.#error;
   }
 
-  /** Asks for more samples. The server waits for its limiter for so long; -1 stands for ever. */
-  ask(count: number, timeoutMs: number): void {
+  /**
+   * Asks for more samples. The server waits for its limiter for so long; -1 stands for ever. `isWhole` asks for all or none, which our server
+   * understands.
+   */
+  ask(count: number, timeoutMs: number, isWhole = false): void {
     writer.reset();
     writer.text(1, this.#table);
     writer.number(2, count);
@@ -164,6 +167,7 @@ export class SampleStream {
     if (timeoutMs < 0) writer.key(1, { low: 0xffffffff, high: 0xffffffff });
     else writer.long(1, timeoutMs);
     writer.end();
+    if (isWhole) writer.number(WHOLE_FIELD, 1);
     this.#call.write(writer.framed());
   }
 

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { WHOLE_FIELD } from "./_bytes.ts";
 import { DamagedMessage, MessageReader } from "../wire/message_reader.ts";
 
 /** What a request asks for. Numbers that a double can't hold are rounded. */
@@ -15,6 +16,8 @@ export interface SampleRequest {
   readonly sampleCount: number;
   /** Milliseconds that the rate limiter may let it wait; -1 for ever. */
   readonly timeoutMs: number;
+  /** Whether the client wants all samples or none. */
+  readonly isWhole: boolean;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -38,6 +41,7 @@ function read(reader: MessageReader): SampleRequest {
   let table = "";
   let sampleCount = 0;
   let timeoutMs: number | undefined;
+  let isWhole = false;
   while (reader.next()) {
     const { field, kind } = reader;
     if (field === 0) throw new DamagedMessage("a field has the number 0");
@@ -51,9 +55,10 @@ function read(reader: MessageReader): SampleRequest {
         if (timeout.field === 1 && timeout.kind === 0) timeoutMs = signed(timeout);
         else timeout.skip();
       }
-    } else reader.skip();
+    } else if (field === WHOLE_FIELD && kind === 0) isWhole = signed(reader) !== 0;
+    else reader.skip();
   }
-  return { table, sampleCount, timeoutMs: timeoutMs ?? -1 };
+  return { table, sampleCount, timeoutMs: timeoutMs ?? -1, isWhole };
 }
 
 /** A number of 64 bits with a sign, rounded to a double. */

@@ -92,7 +92,7 @@ export class Samplers {
     const late = (): string =>
       `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's limiter lets no more through`;
     try {
-      stream.ask(count, timeoutMs);
+      stream.ask(count, timeoutMs, !isPartialAllowed);
       await waitFor<void>(
         what,
         { signal, timeoutMs: timeoutMs < 0 ? undefined : timeoutMs + GRACE_MS },

@@ -101,7 +101,7 @@ export interface CreateOptions<
   readonly checkFinite?: boolean;
   /**
    * Whether the replay keeps the next state of each environment's newest step, as `recordStep` and `recordBatch` get it. Then `drain`
-   * hands out the newest step at once; else that step waits for the step after it. By default the replay keeps states of up to 1,024
+   * returns the newest step at once; else that step waits for the step after it. By default the replay keeps states of up to 1,024
    * bytes. A larger one costs a fifth to three quarters more time a step, so say `true` where you need it, such as PPO from pictures.
    * `recordFlat` keeps the next state of its last step in any case, because one copy a call costs little.
    */

@@ -25,7 +25,7 @@ export interface UcbOptions {
  *
  * Upper confidence bounds are from Auer, Cesa-Bianchi and Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem" (2002).
  * Their use for experience is from Zhu, Wu, Liu and Fu, "A deep Q-network method based on upper confidence bound experience sampling"
- * (2018). We could read only its abstract, so the scale of q and of the bonus is our choice.
+ * (2018). The scales of q and of the bonus are this library's own.
  *
  * Scores are exact at every draw, and each draw sees the counts of the draws before it. If scores are equal, the pick that was drawn
  * less often comes first. Then the larger priority counts, and then the age, older first. A draw never costs O(N).

@@ -115,7 +115,7 @@ export interface SelectorStats {
 export interface PaceStats {
   /** Records that came. */
   readonly recorded: number;
-  /** Picks that were drawn, and steps that `drain` handed out. */
+  /** Picks that were drawn, and steps that `drain` returned. */
   readonly drawn: number;
   /** `recorded` × ratio - `drawn`. */
   readonly difference: number;

@@ -1,6 +1,20 @@
 /**
  * Tables of items on shared data, as those of DeepMind's Reverb: with a sampler, a remover and a rate limiter each. They live in this process, and
- * need no server. {@linkcode Tables} has an example, and the guide `docs/tables.md` goes through them.
+ * need no server. The guide `docs/tables.md` goes through them.
+ *
+ * @example
+ * ```ts
+ * import { prioritized } from "@exrp/replay";
+ * import { Tables } from "@exrp/replay/tables";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using tables = await Tables.create({ tables: { replay: { sampler: prioritized(), maxSize: 1000 } } });
+ * const replay = tables.table<{ state: Float32Array }>("replay");
+ * await replay.insert({ state: Float32Array.of(1, 2) }, { priority: 3 });
+ * const { data, keys } = await replay.sample(32);
+ * assertEquals(data.state.shape, [32, 1, 2]); // items, steps, and the state
+ * replay.setPriorities(keys, new Float64Array(32).fill(0.5));
+ * ```
  *
  * @module
  */

@@ -144,7 +144,7 @@ export function checkLimiterFor(where: string, limiter: PaceRule, table: Limited
   }
   if (limiter.name === "queue" && table.maxTimesSampled === 1 && differenceMax > maxSize) {
     throw new RangeError(
-      `${where} lets ${differenceMax} items wait, ${holds} items would go that nobody had`,
+      `${where} lets ${differenceMax} items wait, ${holds} items would be removed that were never sampled`,
     );
   }
   checkGoesOn(where, limiter, table);
@@ -156,8 +156,8 @@ function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): voi
   if (still === undefined) return;
   const { ratio, differenceMin, differenceMax } = limiter.numbers;
   const found = still === "unknown"
-    ? "may stand still for ever after many calls, where"
-    : `stands still for ever after ${numberOf(still.inserts, "insert")} and ${
+    ? "may deadlock after many calls, where"
+    : `deadlocks after ${numberOf(still.inserts, "insert")} and ${
       numberOf(still.samples, "sample")
     }, as`;
   throw new RangeError(

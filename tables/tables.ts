@@ -64,7 +64,7 @@ import { fillTableOptions, lowTable } from "./table_options.ts";
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
 
-/** Makes tables as a checkpoint has them: a limiter is taken as it is, even if inserts and samples stand still where no client deletes items. */
+/** Makes tables as a checkpoint has them: a limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
 export let restoreTables: (options: TablesOptions) => Promise<Tables>;
 
 /** The pieces of a snapshot with the mark of a checkpoint. */

@@ -18,9 +18,6 @@ const ending = /^(.*[;}]) \/\/ (.*)$/;
 /** An example. */
 const example = /^```ts\n([\s\S]*?)^```$/gm;
 
-/** An example that needs what the repository has not, and the comment that says so. */
-const notRun = /^<!-- not run: .* -->\n```ts\n[\s\S]*?^```$/gm;
-
 /** The lines of an example, each statement that prints with a check of the comment behind it. */
 export function checkPrinted(lines: readonly string[]): string[] {
   let inside = false;
@@ -53,14 +50,11 @@ function onlyExamples(code: string): string {
 export function checkExamples(path: string, text: string): string {
   const here = pathToFileURL(inRepository(path));
   const page = path.endsWith(".ts") ? onlyExamples(text) : text;
-  return page.replace(notRun, (block) => block.replace(/.*/g, "")).replace(
-    example,
-    (block, code) => {
-      if (!code.includes("console.log(")) return block;
-      const lines = checkPrinted(code.split("\n")).join("\n");
-      return `\`\`\`ts\nimport * as printed$ from "${printed}"; ${lines}\`\`\``;
-    },
-  ).replace(/ from "(\.\.?\/[^"]+)"/g, (_, file) => ` from "${new URL(file, here)}"`);
+  return page.replace(example, (block, code: string) => {
+    if (!code.includes("console.log(")) return block;
+    const lines = checkPrinted(code.split("\n")).join("\n");
+    return `\`\`\`ts\nimport * as printed$ from "${printed}"; ${lines}\`\`\``;
+  }).replace(/ from "(\.\.?\/[^"]+)"/g, (_, file) => ` from "${new URL(file, here)}"`);
 }
 
 /** Copies the files that have examples into a folder; the paths of the copies. */

@@ -98,7 +98,8 @@ export function showSiteOnly(text: string): string {
 export function sitePage(path: string, text: string): string {
   if (path.endsWith(".ipynb")) return notebookPage(text);
   if (!path.endsWith(".md")) return sourcePage(path, text);
-  const page = showSiteOnly(rewriteLinks(path, text));
+  // The generator takes a fence with two words for text.
+  const page = showSiteOnly(rewriteLinks(path, text)).replace(/^```ts ignore$/gm, "```ts");
   // Code of two languages side by side needs the room of the table of contents.
   return posix.basename(path).startsWith("from_") ? `---\nhide:\n  - toc\n---\n\n${page}` : page;
 }

@@ -26,7 +26,7 @@ import type { ReplayCore } from "../core.ts";
 export interface PaceState extends PaceNumbers {
   /** I: records that came since the pace was set. A replay that held some by then began with them, with at most `minSize`. */
   readonly recorded: number;
-  /** S: picks that were drawn since, and steps that `drain` handed out. */
+  /** S: picks that were drawn since, and steps that `drain` returned. */
   readonly drawn: number;
   /** D = I × ratio - S. */
   readonly difference: number;
@@ -42,11 +42,11 @@ export const PACE_NUMBERS = EXRP_PACE_SAVED_COUNT;
 /** Keeps the pace of one replay. */
 export class Pacer {
   readonly #core: ReplayCore;
-  /** Records that `drain` has not handed out. */
+  /** Records that `drain` has not returned. */
   readonly #undrained: () => number;
   #rule: PaceRule | undefined;
 
-  /** Keeps the pace of the replay of `core`. `undrained` counts the records that `drain` has not handed out. */
+  /** Keeps the pace of the replay of `core`. `undrained` counts the records that `drain` has not returned. */
   constructor(core: ReplayCore, undrained: () => number) {
     this.#core = core;
     this.#undrained = undrained;

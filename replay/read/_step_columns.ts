@@ -1,5 +1,5 @@
 /**
- * The columns of steps by name, for all objects that hand out steps: records, drained steps, minibatches and time-major steps.
+ * The columns of steps by name, for all objects that return steps: records, drained steps, minibatches and time-major steps.
  *
  * @module
  */

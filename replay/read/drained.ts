@@ -32,7 +32,7 @@ export type DrainedColumnShapes<X extends Columns> = {
 };
 
 /**
- * Steps that `drain` handed out: n of them, in m segments. A segment is a run of steps of one episode, in order of time; segments
+ * Steps that `drain` returned: n of them, in m segments. A segment is a run of steps of one episode, in order of time; segments
  * follow one another. All arrays are your own.
  *
  * The functions that compute returns take these arrays as they are: `reward`, `discount` and `seqLen`, with `packed: true`. As
@@ -113,7 +113,7 @@ export interface Drained<S extends Schema = AnySchema> {
   /** `[m, ...shape]`: the state after each segment's last step. */
   readonly lastNextState: ColumnArray<ColumnOf<S, "state">>;
   /**
-   * How many records were forgotten before they were handed out. Each is counted in one drain only, so the sum over all drains is what
+   * How many records were evicted before they were drained. Each is counted in one drain only, so the sum over all drains is what
    * was lost. A number above 0 means that the capacity is too small for what you record between two drains, or that you called
    * {@linkcode ExperienceReplay.evict}. As long as fewer records came than you asked for, it is 0, and a later drain counts them.
    */

@@ -21,7 +21,7 @@ import type {
   TimeMajor,
 } from "./drained.ts";
 
-/** A run of steps of one episode, to be handed out. */
+/** A run of steps of one episode, to be returned. */
 export interface Segment {
   /** The episode's handle. */
   readonly handle: number;
@@ -55,7 +55,7 @@ export interface DrainedParts {
   readonly random: RandomStream;
   /** Gamma. */
   readonly discount: number;
-  /** Records that were forgotten before they were handed out. */
+  /** Records that were evicted before they were drained. */
   readonly lost: number;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Draining: handing out each record once, in order, for learners that learn only from what their own policy did.
+ * Draining: returning each record once, in order, for learners that learn only from what their own policy did.
  *
- * A count for each stored episode says how many of its first records were handed out. The number of lost records follows from the
- * counts: it is what was recorded, less what was handed out, less what is stored and waits.
+ * A count for each stored episode says how many of its first records were drained. The number of lost records follows from the
+ * counts: it is what was recorded, less what was drained, less what is stored and waits.
  * Invariants: 1. a count is at most the number of its episode's records, and less while the newest one's next state is not known;
  * 2. after each drain that looks at the episodes, only stored ones have counts.
  *
@@ -61,23 +61,23 @@ export interface DrainOptions {
   /** At least this many steps or none, 1 to the capacity: every step whose next state is known, of open episodes too. */
   readonly minSteps?: number;
   /**
-   * Whether records stay in the replay after they were handed out, until their room is needed; false by default. They go before any
-   * record that was not handed out.
+   * Whether records stay in the replay after they were drained, until their room is needed; false by default. They are removed before any
+   * record that was not drained.
    */
   readonly keep?: boolean;
 }
 
-/** What has been handed out: the part of draining that is saved. */
+/** What has been drained: the part of draining that is saved. */
 export interface DrainCursor {
-  /** Steps handed out. */
+  /** Steps drained. */
   readonly drained: number;
   /** Steps that were lost before the latest drain that looked at the episodes. */
   readonly lost: number;
-  /** How many records of each stored episode were handed out, by its handle. */
+  /** How many records of each stored episode were drained, by its handle. */
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** Nothing handed out yet. */
+/** Nothing drained yet. */
 export const CURSOR_AT_FIRST: DrainCursor = { drained: 0, lost: 0, counts: new Map() };
 
 const OPTIONS = ["steps", "minSteps", "keep"] as const;
@@ -88,7 +88,7 @@ const SHUFFLE_STREAM = 2 ** 30;
 
 /** What waits in the replay. */
 interface Waiting {
-  /** The runs of steps that may be handed out, oldest episode first. */
+  /** The runs of steps that may be drained, oldest episode first. */
   readonly segments: readonly Segment[];
   /** Steps in them. */
   readonly ready: number;
@@ -122,7 +122,7 @@ export class Drainer {
     this.#reader = reader;
   }
 
-  /** How many records were neither handed out nor known to be lost. */
+  /** How many records were neither drained nor known to be lost. */
   get undrainedCount(): number {
     const recorded = this.#core.info(OPERATION, this.#core.occupiedId)[EXRP_INFO_RECORDED_COUNT];
     return (recorded ?? 0) - this.cursor.drained - this.cursor.lost;
@@ -186,7 +186,7 @@ export class Drainer {
       const handle = handles[k] as number;
       const recordCount = ends[k] as number;
       const state = states[k] as number;
-      // Records that were trimmed before they were handed out are lost.
+      // Records that were trimmed before they were drained are lost.
       const handedOut = this.cursor.counts.get(handle) ?? 0;
       const position = Math.max(handedOut, firsts[k] as number);
       if (handedOut > 0) stored.set(handle, handedOut);
@@ -258,8 +258,8 @@ export class Drainer {
   }
 
   /**
-   * Moves the counts on. What was handed out goes at once, or, if `keep` is set, as soon as its room is needed. So does what was handed out
-   * of an ended episode that is not handed out whole.
+   * Moves the counts on. What was drained is removed at once, or, if `keep` is set, as soon as its room is needed. So is what was drained
+   * of an ended episode that is not drained whole.
    */
   #forget(segments: readonly Segment[], { counts }: Waiting, keep: boolean): void {
     for (const { handle, position, count, ending, isOpen } of segments) {

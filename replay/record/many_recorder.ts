@@ -108,7 +108,7 @@ export type BatchSteps<S extends Schema> = Recordable<
   StepColumns<S> & StepExtras<S> & {
     /**
      * `[m, ...shape]`: the states that the steps led to. You may leave them out if no environment is done. Those of environments that
-     * are done become final states. The replay keeps the others until the next step, so that `drain` can hand out the newest steps too.
+     * are done become final states. The replay keeps the others until the next step, so that `drain` can return the newest steps too.
      * With {@linkcode CreateOptions.keepNextState} false, only the states of environments that are done are read.
      */
     readonly nextState?: RecordArray<S, "state">;

@@ -106,7 +106,7 @@ export type Step<S extends Schema> = Recordable<
     readonly truncated?: boolean | number;
     /**
      * `[...shape]`: the state that `step()` returned. Give it at every step. If the episode ended, it is the final state. If not, the
-     * replay keeps it until the next step, so that `drain` can hand out the newest step too. With
+     * replay keeps it until the next step, so that `drain` can return the newest step too. With
      * {@linkcode CreateOptions.keepNextState} false, it is read only if the episode ended.
      */
     readonly nextState: RecordValue<S, "state">;

@@ -6,6 +6,7 @@
  * @module
  */
 import { TIMER_MAX_MS } from "../../base/waits.ts";
+import { EXRP_ASK_FLOWING, EXRP_ASK_NOW, EXRP_ASK_WHOLE } from "../../ffi/symbols.ts";
 import type { Sampler } from "../../tables/low.ts";
 import type { GrpcCall } from "../grpc/calls.ts";
 import { Status } from "../grpc/status.ts";
@@ -24,6 +25,8 @@ const messageBytesOfOne = 1 << 14;
 const bufferedMax = 1 << 20;
 /** The kernel counts samples in 32 bits; more are asked for in parts. */
 const askMax = 1 << 30;
+/** A request for all samples or none may have so many at most: the kernel holds them until all are drawn. A larger one is served as any other. */
+const wholeMax = 8192;
 /** Requests that wait for the one before. Reverb's clients send the next one after the last sample only; `batches` sends one for each batch ahead. */
 const requestsMax = 1000;
 
@@ -43,6 +46,8 @@ interface Request {
   left: number;
   /** Milliseconds that the limiter may let it wait; undefined for ever. */
   readonly timeoutMs: number | undefined;
+  /** How the kernel is asked: an `EXRP_ASK_` constant. */
+  readonly how: number;
 }
 
 /** One SampleStream. */
@@ -102,7 +107,7 @@ export class SampleCall extends MethodCall {
       if (this.#wanted === 0) {
         if (request.left === 0) return true;
         const count = Math.min(request.left, askMax);
-        sampler.ask(count);
+        sampler.ask(count, request.how);
         request.left -= count;
         this.#wanted = count;
         this.#room = count === 1 ? messageBytesOfOne : messageBytes;
@@ -178,12 +183,18 @@ function parseRequest(message: Uint8Array): Request {
       `the ${message.length} bytes are no message deepmind.reverb.SampleStreamRequest`,
     );
   }
-  const { table, sampleCount, timeoutMs } = request;
+  const { table, sampleCount, timeoutMs, isWhole } = request;
   if (sampleCount <= 0) {
     throw new CallError(
       Status.invalidArgument,
       `\`num_samples\` must be > 0 (got ${sampleCount}).`,
     );
   }
-  return { table, left: sampleCount, timeoutMs: timeoutMs < 0 ? undefined : timeoutMs };
+  const whole = timeoutMs === 0 ? EXRP_ASK_NOW : EXRP_ASK_WHOLE;
+  return {
+    table,
+    left: sampleCount,
+    timeoutMs: timeoutMs < 0 ? undefined : timeoutMs,
+    how: isWhole && sampleCount <= wholeMax ? whole : EXRP_ASK_FLOWING,
+  };
 }

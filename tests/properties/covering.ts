@@ -2,7 +2,7 @@
  * Covering arrays: few combinations of many options in which any two values of two options come together somewhere.
  *
  * Most faults of combined options need only two of them (Kuhn, Wallace and Gallo, "Software Fault Interactions and
- * Implications for Software Testing", 2004; known here from citations). The arrays are built greedily. Each combination
+ * Implications for Software Testing", 2004). The arrays are built greedily. Each combination
  * begins with a missing pair. For every other option it takes the value that adds most pairs.
  *
  * @module

@@ -12,6 +12,7 @@ function plainly(bytes: Uint8Array): SampleRequest | undefined {
       table,
       sampleCount: Number(numSamples),
       timeoutMs: Number(rateLimiterTimeout?.milliseconds ?? -1n),
+      isWhole: false,
     };
   } catch {
     return undefined;
@@ -66,8 +67,14 @@ Deno.test("readSampleRequest() passes over fields that it does not know, and tak
     ...[0x80, 0x80, 0x04, 0x05],
   ];
   const bytes = Uint8Array.from([...unknown, ...twice, ...unknown]);
-  assertEquals(readSampleRequest(bytes), { table: "v", sampleCount: 6, timeoutMs: 9 });
+  assertEquals(readSampleRequest(bytes), {
+    table: "v",
+    sampleCount: 6,
+    timeoutMs: 9,
+    isWhole: false,
+  });
   assertEquals(readSampleRequest(bytes), plainly(bytes));
+  assertEquals(readSampleRequest(Uint8Array.of(...bytes, 0xa0, 0x06, 1))?.isWhole, true);
 });
 
 Deno.test("readSampleRequest() refuses what is no message", () => {

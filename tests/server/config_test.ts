@@ -222,7 +222,7 @@ for (
         maxSize: 9,
         limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
       }),
-      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) stands still for ever after 1 insert and 1 sample',
+      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) deadlocks after 1 insert and 1 sample',
     ],
     [
       "a limiter with a text for an end",

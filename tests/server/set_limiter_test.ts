@@ -99,7 +99,7 @@ Deno.test("a limiter that the table can't keep is refused, and the table keeps i
         "slow",
         samplesPerInsert(1, { minSize: 1, error: [0.5, 1.9] }),
         "invalid-argument",
-        "stands still for ever after 1 insert and 0 samples",
+        "deadlocks after 1 insert and 0 samples",
       ],
       ["slower", minSize(1), "not-found", "Priority table slower was not found"],
     ] as const

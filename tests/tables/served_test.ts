@@ -31,6 +31,29 @@ onBoth("a client of the server and the program itself see the same tables", asyn
   assertEquals(queue.size, 2);
 });
 
+onBoth("a client's sample() gets all, or loses nothing", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(10) } });
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(`127.0.0.1:${server.port}`);
+  const queue = tables.table("q");
+  for (let k = 0; k < 3; k++) await queue.insert(k);
+  const values = (batch: { columns: readonly { data: unknown }[] }): number[] => [
+    ...batch.columns[0]?.data as Float64Array,
+  ];
+  const late = (timeoutMs: number): Promise<unknown> =>
+    assertRejects(() => client.sample("q", 5, { timeoutMs }), Error, "0 came");
+  await late(0);
+  assertEquals([queue.size, queue.info().samples], [3, 0]);
+  await late(20);
+  assertEquals([queue.size, queue.info().samples], [0, 3]);
+  assertEquals(values(await client.sample("q", 2, { timeoutMs: 0 })), [0, 1]);
+  await queue.insert(3);
+  assertEquals(values(await client.sample("q", 2)), [2, 3]);
+  await queue.insert(4);
+  const part = await client.sample("q", 5, { timeoutMs: 20, isPartialAllowed: true });
+  assertEquals([values(part), queue.canSample()], [[4], false]);
+});
+
 onBoth("clients give items priorities of their own for the remover", async (create) => {
   using tables = await create({
     tables: { t: { maxSize: 3, remover: lowestPriority() }, u: { maxSize: 3 } },

@@ -198,10 +198,10 @@ onBoth(
     await inserting;
     const still = samplesPerInsert(2, { minSize: 4, error: [9, 10.5] });
     const words =
-      "stands still for ever after 5 inserts and 1 sample, as neither one more insert nor one more sample keeps inserts × 2 - samples from 9 to 10.5; make error at least 3 wide";
+      "deadlocks after 5 inserts and 1 sample, as neither one more insert nor one more sample keeps inserts × 2 - samples from 9 to 10.5; make error at least 3 wide";
     assertThrows(() => table.setLimiter(still), RangeError, words);
     const tiny = samplesPerInsert(5e-324, { minSize: 1, error: [5, 5] });
-    const mayStand = "may stand still for ever after many calls, where neither";
+    const mayStand = "may deadlock after many calls, where neither";
     assertThrows(() => table.setLimiter(tiny), RangeError, mayStand);
     assertEquals(table.options.limiter, narrow);
     const options = { t: { maxSize: 20, limiter: still } };
@@ -234,7 +234,7 @@ onBoth("a limiter that its table can't keep is refused, new or later", async (cr
   assertThrows(
     () => line.setLimiter(queuePace(10)),
     RangeError,
-    "lets 10 items wait, but the table holds at most 3 (maxSize); so items would go that nobody had",
+    "lets 10 items wait, but the table holds at most 3 (maxSize); so items would be removed that were never sampled",
   );
   assertEquals([table.options.limiter, line.options.limiter], [minSize(1), queuePace(3)]);
   table.setLimiter(queuePace(10)); // its items stay where they were sampled, so it is a pace

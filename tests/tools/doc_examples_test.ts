@@ -49,14 +49,6 @@ Deno.test("of code the examples alone are run, from where the code lies", () => 
   );
 });
 
-Deno.test("an example that a comment says is not run leaves empty lines", () => {
-  const block = "```ts\nconst a = 1;\n```\n";
-  assertEquals(
-    checkExamples("docs/a.md", `${block}<!-- not run: needs b -->\n${block}${block}`),
-    `${block}\n\n\n\n${block}`,
-  );
-});
-
 Deno.test("a page whose example prints what its comment does not say fails, and so does one that prints nothing", async () => {
   const page = "build/doc_examples_test.md";
   const test = async (...lines: string[]) => {

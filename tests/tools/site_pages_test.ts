@@ -38,6 +38,10 @@ Deno.test("a comment may hold what only the site shows", () => {
   );
 });
 
+Deno.test("code that the tests do not run is shown as other code", () => {
+  assertEquals(sitePage("docs/a.md", "```ts ignore\nf();\n```"), "```ts\nf();\n```");
+});
+
 Deno.test("a file of code is shown in its language, whatever it quotes", () => {
   assertEquals(
     sitePage("examples/a.ts", "// ```ts\nlet a;\n"),
