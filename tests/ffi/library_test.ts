@@ -159,7 +159,7 @@ Deno.test("imported over HTTP, the error about the native kernel says that what 
     "--no-config",
   ]);
   assertStringIncludes(out, "ReplayError kernel-missing", error);
-  assertStringIncludes(out, `imported from ${base}/ffi/library.ts`);
+  assertStringIncludes(out, `imported from ${base}/ffi/own_address.ts`);
   assertStringIncludes(out, "brings no kernel");
 });
 
