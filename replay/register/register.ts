@@ -363,6 +363,6 @@ function notSelector(operation: string, value: unknown): TypeError {
     return new TypeError(`${operation}: the selector comes first, got a Batch`);
   }
   const written = SIZE_FIRST.get(operation);
-  const hint = written === undefined ? "" : `; write ${written}`;
+  const hint = written === undefined || typeof value === "object" ? "" : `; write ${written}`;
   return new TypeError(`${needed}, got ${got}${hint}`);
 }
