@@ -11,8 +11,7 @@
  *
  * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
  *
- * When all places are taken, or the system has no socket left, a connection gives way to a new one. Those that never had a call may keep an eighth
- * of the places: above it, the oldest of them gives way. Else it is the connection that has had no call for longest. One that has a call never
+ * When all places are taken, or the system has no socket left, a connection gives way to a new one, see `#giveWay()`. One that has a call never
  * does.
  *
  * @module
@@ -93,8 +92,8 @@ const leaveMs = 10_000;
  */
 const idleMinMs = 5000;
 
-/** Connections that never had a call keep such a part of the places. So new clients get in while all others pause, and push nobody else out. */
-const uncalledPart = 8;
+/** Connections that never had a call keep such a part of the places. Above it they push out each other, and nobody else. */
+const uncalledPart = 2;
 
 /** How often it says so, at most. */
 const acceptReportMs = 60_000;
@@ -221,7 +220,14 @@ export class Pump {
     return this.#giveWay();
   }
 
-  /** Lets a connection give way: of too many that never had a call the oldest, else the one that is idle for longest. False if none can. */
+  /**
+   * Lets a connection give way; false if none can. That is the first that there is of these:
+   *
+   * 1. The oldest that never had a call, if it has had the time for one, or if more than `1 / uncalledPart` of all never had one.
+   * 2. The one that is idle for longest.
+   *
+   * So a burst of clients that come and call pushes out clients that pause, and not each other. Sockets that never call push out few.
+   */
   #giveWay(): boolean {
     const { idleMinMs: min = idleMinMs } = this.#options;
     let uncalled: Link | undefined;
@@ -236,7 +242,9 @@ export class Pump {
       uncalledCount++;
     }
     const allowed = Math.max(1, this.#links.size / uncalledPart);
-    const found = uncalledCount > allowed ? uncalled : idle;
+    const isUncalled = uncalled !== undefined &&
+      (uncalledCount > allowed || uncalled.idleMs >= min);
+    const found = isUncalled ? uncalled : idle;
     if (found === undefined) return false;
     this.#links.delete(found);
     this.#leaving.add(found);
@@ -273,6 +281,7 @@ class Link {
   #isFlushPlanned = false;
   #isClosed = false;
   #isShuttingDown = false;
+  #hasGivenWay = false;
   /** Those who wait for the writer. */
   #onWritten: (() => void)[] = [];
   /** Whether the client was told that nothing more is written. */
@@ -298,7 +307,7 @@ class Link {
   /** For how many milliseconds there was no call, and nothing to write. */
   get idleMs(): number {
     if (this.#isWriting) return 0;
-    return this.#connection?.idleMs ?? this.#openMs;
+    return this.#connection?.wasCalled ? this.#connection.idleMs : this.#openMs;
   }
 
   /** Whether a call, or a whole request, ever came. */
@@ -308,12 +317,15 @@ class Link {
 
   /**
    * Ends a connection without calls: its client gets a GOAWAY, which says that calls that are on their way were not served. A client of gRPC
-   * sends those again, over a new connection. The socket is closed `leaveMs` later, also if the client reads nothing.
+   * sends those again, over a new connection. The socket is closed `leaveMs` later, also if the client reads nothing. A client that is so new
+   * that its first bytes are on their way gets its GOAWAY when they come.
    */
   giveWay(): void {
-    if (this.#connection === undefined) return this.close();
+    const { idleMinMs: min = idleMinMs } = this.#options;
+    if (this.#connection === undefined && this.#openMs >= min) return this.close();
+    this.#hasGivenWay = true;
     this.#lingerTimer ??= setTimeout(() => this.close(), leaveMs);
-    this.#connection.close();
+    this.#connection?.close();
     this.#flush();
   }
 
@@ -402,6 +414,7 @@ class Link {
     const accept = isWhole ? this.#options.accept : this.#options.acceptOther;
     if (accept === undefined) return this.close();
     this.#connection = accept(onOutput);
+    if (this.#hasGivenWay) return this.#connection.close();
     if (before.length > 0) this.#connection.receive(before);
     this.#connection.receive(bytes);
     if (this.#isShuttingDown) this.#connection.shutDown();

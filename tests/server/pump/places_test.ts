@@ -210,22 +210,81 @@ for (const [platform, listen] of Object.entries(platforms)) {
     await pump.stop(0);
   });
 
-  Deno.test(`${platform}: clients that pause keep no new ones out: an eighth of the places is for those that come`, async () => {
+  Deno.test(`${platform}: clients that pause keep no new ones out: half of the places is for those that come`, async () => {
     const pump = await serve(8);
     const paused = Array.from({ length: 8 }, () => new Client(pump.port));
     for (const client of paused) assertEquals(await client.call(), "0");
     becomeIdle(pump);
     const sockets: Deno.TcpConn[] = [];
-    for (let k = 0; k < 4; k++) {
+    for (let k = 0; k < 6; k++) {
       sockets.push(await Deno.connect({ hostname, port: pump.port }));
       await sockets[k]?.write(hello);
     }
     const first = sockets[0];
     assert(first !== undefined);
     await ended(first);
-    // Those that came made room for each other, so two of those that paused are gone: an eighth of the places, and the one above it.
-    assertEquals(paused.filter(({ goAways }) => goAways.length > 0).length, 2);
+    // Those that came made room for each other, so five of those that paused are gone: half of the places, and the one above it.
+    assertEquals(paused.filter(({ goAways }) => goAways.length > 0).length, 5);
     for (const each of [...paused, ...sockets]) each.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: clients that come at once to a full server push out those that pause, and not each other`, async () => {
+    const pump = await serve(16);
+    const paused = Array.from({ length: 16 }, () => new Client(pump.port));
+    for (const client of paused) assertEquals(await client.call(), "0");
+    becomeIdle(pump);
+    const sockets: Deno.TcpConn[] = [];
+    for (let k = 0; k < 8; k++) sockets.push(await Deno.connect({ hostname, port: pump.port }));
+    await until(
+      "all have come",
+      () => paused.filter((each) => each.goAways.length > 0).length === 8,
+    );
+    begun = 0;
+    for (const socket of sockets) await socket.write(join(hello, headers(1, true)));
+    await until("all are served", () => begun === 8);
+    for (const each of [...paused, ...sockets]) each.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: one that had the time for a call and made none gives way before a client that pauses`, async () => {
+    const pump = await serve(4);
+    const paused = Array.from({ length: 3 }, () => new Client(pump.port));
+    for (const client of paused) assertEquals(await client.call(), "0");
+    becomeIdle(pump);
+    const silent = await Deno.connect({ hostname, port: pump.port });
+    await silent.write(hello);
+    await silent.read(new Uint8Array(1000)); // the server's settings
+    await pause(20); // until the server knows that they are written
+    becomeIdle(pump);
+    const next = new Client(pump.port);
+    assertEquals(await next.call(), "0");
+    await ended(silent);
+    assertEquals(paused.flatMap(({ goAways }) => goAways), []);
+    silent.close();
+    for (const client of [...paused, next]) client.close();
+    await pump.stop(0);
+  });
+
+  Deno.test(`${platform}: a client that gives way before its first bytes came is told by GOAWAY that its call was not served`, async () => {
+    begun = 0;
+    const pump = await serve(2);
+    const sockets: Deno.TcpConn[] = [];
+    const places = (): number => pump.connectionCount;
+    for (let k = 0; k < 2; k++) {
+      sockets.push(await Deno.connect({ hostname, port: pump.port }));
+      await until("it has a place", () => places() === k + 1);
+    }
+    const next = new Client(pump.port);
+    assertEquals(await next.call(), "0");
+    const [first] = sockets;
+    assert(first !== undefined);
+    await first.write(join(hello, headers(1, true)));
+    const frames = cutFrames(await ended(first));
+    const goAway = frames.find(({ type }) => type === FrameType.goAway);
+    assertEquals([...goAway?.payload.subarray(0, 8) ?? []], [0, 0, 0, 0, 0, 0, 0, 0]);
+    assertEquals(begun, 1);
+    for (const each of [...sockets, next]) each.close();
     await pump.stop(0);
   });
 
