@@ -419,7 +419,7 @@ Deno.test("of connections that gave way, no more sockets stay open than there ar
             end(null);
           },
         };
-        await new Promise((done) => setTimeout(done, 0));
+        await pause(0);
       }
       await stopped;
     },
