@@ -205,7 +205,8 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   }
 
   /**
-   * Reads the newest version. It copies only if there is a newer one than the last call read, or if `into` is another object.
+   * Reads the newest version. It copies only if there is a newer one than the last call read, or if `into` is another object or has another
+   * array.
    *
    * @param into Where to copy to: arrays of the same names, kinds and lengths. By default, the broadcast has arrays of its own, which it
    * returns each time.
@@ -226,14 +227,14 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    */
   read(into?: A): BroadcastRead<A> {
     const arrays = into ?? this.#own.arrays();
-    if (this.#same !== undefined && arrays === this.#readInto) {
-      const isNewest = this.#readVersion === this.#slots.version;
-      if (isNewest && areWhole(this.ticket.arrays, this.#readViews)) return this.#same;
-    }
     const views = into === undefined
       ? this.#own.views
       : viewsOf("read(): into", this.ticket.arrays, into);
     if (into !== undefined) checkOwn(views);
+    const isSame = arrays === this.#readInto && areSame(views, this.#readViews);
+    if (this.#same !== undefined && isSame && this.#readVersion === this.#slots.version) {
+      return this.#same;
+    }
     const version = this.#slots.read(views);
     this.#readVersion = version;
     this.#readInto = arrays;
@@ -399,6 +400,14 @@ function viewsOf(
 /** Whether the views of these arrays still have their memory: a transfer of an array takes it away. */
 function areWhole(described: readonly BroadcastArray[], views: readonly Uint8Array[]): boolean {
   return described.every(({ length }, k) => length === 0 || views[k]?.length !== 0);
+}
+
+/** Whether two lists of views, of arrays of the same lengths, are over the same memory. */
+function areSame(views: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
+  return views === others || views.every(({ buffer, byteOffset }, k) => {
+    const other = others[k];
+    return buffer === other?.buffer && byteOffset === other.byteOffset;
+  });
 }
 
 /** Refuses to read into shared memory, where another thread could change a version. */

@@ -34,6 +34,8 @@ const MESSAGE_BYTES_MAX = 2 ** 30;
 export interface CallEvents {
   /** A message came. The bytes are the caller's. */
   onMessage(message: Uint8Array<ArrayBuffer>): void;
+  /** Bytes came, a whole message or not. */
+  onBytes?(): void;
   /** The call ended: with an error, or undefined where the server says that all is well. */
   onEnd(error: ReverbError | undefined): void;
   /** What was written has left, after `write` returned false. */
@@ -262,6 +264,7 @@ class StreamCall implements Call {
 
   #take(bytes: Uint8Array): void {
     if (this.#isOver) return;
+    this.#events.onBytes?.();
     try {
       this.#messages.push(bytes);
     } catch (error) {

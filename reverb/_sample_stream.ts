@@ -118,11 +118,14 @@ export class SampleStream {
   #error: ReverbError | undefined;
   /** Is called when something came, and at the end. */
   onChange: () => void = () => {};
+  /** Is called when bytes came, whole samples or not. */
+  onBytes: () => void = () => {};
 
   constructor(channel: Channel, table: string, buffer: SampleBuffer = new SampleBuffer()) {
     this.#table = table;
     this.buffer = buffer;
     this.#call = channel.open("SampleStream", {
+      onBytes: () => this.onBytes(),
       onMessage: (message) => {
         try {
           this.buffer.push(message);

@@ -356,10 +356,14 @@ export class ReverbClient {
    * The items must have the same columns. An item can come several times, unless the table's sampler is one without replacement. The type
    * parameter is that of the table's data, so that TypeScript knows `data`.
    *
+   * `timeoutMs` limits how long the server waits for the table, and not how long the samples take to arrive. With `timeoutMs`, the call also ends
+   * if the server sends nothing for `timeoutMs` and 10 seconds. If the `signal` ends the call while samples arrive, they count as sampled: a table with
+   * `maxTimesSampled` does not give them again. With `isPartialAllowed`, you get those that came.
+   *
    * @param table The table.
    * @param count The items, at least 1.
-   * @throws {ReverbError} `deadline-exceeded` if the table's limiter held samples back for `timeoutMs`. Samples that came before are lost then, unless
-   * `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
+   * @throws {ReverbError} `deadline-exceeded` if the table's limiter held samples back for `timeoutMs`, or the server is silent. Samples that came
+   * before are lost then, unless `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
    */
   sample<D = StepData>(
     table: string,

@@ -6,6 +6,7 @@
 
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { TIMER_MAX_MS } from "../base/waits.ts";
 import { checkTable, explained } from "./_check_item.ts";
 import { type Channel, waitFor } from "./_channel.ts";
 import { SampleBuffer, SampleStream } from "./_sample_stream.ts";
@@ -15,7 +16,7 @@ import type { WaitLimits } from "./writer_options.ts";
 
 /** Options of {@linkcode ReverbClient.sample}, as in the example of {@linkcode SampleBatch}. */
 export interface SampleOptions extends WaitLimits {
-  /** Whether fewer items may be returned, if at least one came when `timeoutMs` was over; false by default. */
+  /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;
 }
 
@@ -42,8 +43,11 @@ export type Decode = (
   count: number,
 ) => SampleBatch;
 
-/** How much later than the server a client gives up, so that the server has the first word. */
-const GRACE_MS = 200;
+/**
+ * How much longer than `timeoutMs` nothing may come from the server before a client gives up. The server says when the table held samples back
+ * for too long. What it has drawn may take any time to arrive, and would be lost if the client left.
+ */
+const SILENCE_MS = 10_000;
 
 /** The streams of samples of a client. Streams that are idle serve again. */
 export class Samplers {
@@ -89,27 +93,40 @@ export class Samplers {
     const stream = known ?? new SampleStream(this.#channel, table);
     const { buffer } = stream;
     const what = `sample() of ${count} items from table ${JSON.stringify(table)}`;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const late = (): string =>
       `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's limiter lets no more through`;
     try {
       stream.ask(count, timeoutMs, !isPartialAllowed);
-      await waitFor<void>(
-        what,
-        { signal, timeoutMs: timeoutMs < 0 ? undefined : timeoutMs + GRACE_MS },
-        (resolve, reject) => {
-          stream.onChange = (): void => {
-            if (buffer.count >= count) resolve();
-            else if (stream.isOver) reject(endOf(stream, what, late));
+      await waitFor<void>(what, { signal }, (resolve, reject) => {
+        stream.onChange = (): void => {
+          if (buffer.count >= count) resolve();
+          else if (stream.isOver) reject(endOf(stream, what, late));
+        };
+        if (timeoutMs >= 0) {
+          const silenceMs = Math.min(timeoutMs + SILENCE_MS, TIMER_MAX_MS);
+          const words = (): string =>
+            `${what}: the server sent nothing for ${silenceMs} ms; ${buffer.count} came before`;
+          stream.onBytes = (): void => {
+            clearTimeout(timer);
+            timer = setTimeout(
+              () => reject(new ReverbError("deadline-exceeded", words())),
+              silenceMs,
+            );
           };
-          stream.onChange();
-          return () => {};
-        },
-        late,
-      );
+          stream.onBytes();
+        }
+        stream.onChange();
+        return () => {};
+      });
     } catch (error) {
       stream.close();
       const isLate = error instanceof ReverbError && error.code === "deadline-exceeded";
-      if (!isLate || !isPartialAllowed || buffer.count === 0) throw error;
+      const isAborted = signal?.aborted === true && error === signal.reason;
+      if (!(isLate || isAborted) || !isPartialAllowed || buffer.count === 0) throw error;
+    } finally {
+      clearTimeout(timer);
+      stream.onBytes = (): void => {};
     }
     stream.onChange = (): void => {};
     const batch = this.#decode(table, buffer.take(count), count);

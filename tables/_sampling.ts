@@ -36,7 +36,7 @@ export class Sampling {
   }
 
   /**
-   * Draws samples as one message. Fewer than `count` come only where the time was over and `isPartialAllowed`. Without that, and with a
+   * Draws samples as one message. Fewer than `count` come only where the wait ended early and `isPartialAllowed`. Without that, and with a
    * `timeoutMs` of 0, nothing is drawn unless all can be.
    *
    * The message is a view that the next call overwrites, unless it had to wait.
@@ -128,7 +128,8 @@ export class Sampling {
       isWhole = true;
     } catch (error) {
       const isLate = error instanceof ReplayError && error.code === "timeout";
-      if (!isLate || !isPartialAllowed || got === 0) throw error;
+      const isAborted = options.signal?.aborted === true && error === options.signal.reason;
+      if (!(isLate || isAborted) || !isPartialAllowed || got === 0) throw error;
     } finally {
       if (isWhole) this.#giveBack(sampler);
       else sampler[dispose]();

@@ -76,7 +76,7 @@ export interface InsertManyOptions extends TableWaitOptions {
  * ```
  */
 export interface TableSampleOptions extends TableWaitOptions {
-  /** Whether fewer items may be returned, if at least one came when `timeoutMs` was over; false by default. */
+  /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;
 }
 
@@ -391,7 +391,7 @@ export class Table<D = StepData> {
    * batch that is not larger than the table.
    *
    * Waits while the rate limiter holds samples back. They are drawn one by one, as the limiter lets them through, and count as sampled. If the wait ends
-   * early, `isPartialAllowed` gives you what was drawn. Otherwise, a table with `maxTimesSampled` keeps it, and the next call gets it first. With
+   * early, also by the `signal`, `isPartialAllowed` gives you what was drawn, if anything was. Otherwise, a table with `maxTimesSampled` keeps it, and the next call gets it first. With
    * `timeoutMs: 0`, nothing is drawn unless all can be.
    *
    * @param count Items, 1 to 2^24.

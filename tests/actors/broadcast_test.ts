@@ -310,6 +310,23 @@ Deno.test("read() copies only if the version or the place is another one", () =>
   assertEquals([...broadcast.read().arrays.weights], [5, 6]);
 });
 
+Deno.test("regression: read(into) fills an array that was replaced, and refuses one of another length, without a newer version", () => {
+  const broadcast = Broadcast.create({ w: Float32Array.of(1, 2) });
+  const mine = { w: new Float32Array(2) };
+  broadcast.read(mine);
+  mine.w = new Float32Array(2);
+  assertStrictEquals(broadcast.read(mine).changed, true);
+  assertEquals([...mine.w], [1, 2]);
+  // Another place in the same buffer is another array, too.
+  mine.w = new Float32Array(new Float32Array(4).buffer, 8);
+  broadcast.read(mine);
+  mine.w = new Float32Array(mine.w.buffer, 0, 2);
+  assertStrictEquals(broadcast.read(mine).changed, true);
+  assertStrictEquals(broadcast.read(mine).changed, false);
+  mine.w = new Float32Array(5);
+  assertThrows(() => broadcast.read(mine), RangeError, "w must have 2 elements, got 5");
+});
+
 Deno.test("regression: read(into) whose buffer was transferred is an error, and not empty arrays", () => {
   const broadcast = Broadcast.create({ w: Float32Array.of(1, 2), none: new Uint8Array(0) });
   const into = { w: new Float32Array(2), none: new Uint8Array(0) };

@@ -171,6 +171,21 @@ onBoth("what came before a wait ended goes to the next call", async (create) => 
   assertEquals([values(part), q.canSample(1)], [[6], false]);
 });
 
+onBoth("who takes a part gets it, too, where a signal ends the wait", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(10) } });
+  const q = tables.table("q");
+  for (let k = 0; k < 3; k++) await q.insert(k);
+  const controller = new AbortController();
+  const options = { signal: controller.signal, isPartialAllowed: true };
+  const [part, none] = [q.sample(5, options), q.sample(1, options)];
+  const aborted = assertRejects(() => none, DOMException);
+  controller.abort();
+  assertEquals(values(await part), [0, 1, 2]);
+  await aborted;
+  await q.insert(3);
+  assertEquals(values(await q.sample(1)), [3]); // nobody else took it
+});
+
 onBoth("a table that keeps its items keeps no samples of a wait that ended", async (create) => {
   const limiter = samplesPerInsert(1, { minSize: 1, error: 1 });
   using tables = await create({ tables: { t: { maxSize: 10, limiter } } });
