@@ -93,11 +93,18 @@ export async function capture(
       stdout: "piped",
       stderr: "piped",
     }).spawn();
-    using watch = isWatched ? new Watch(child.pid) : undefined;
+    // A program that it started may hold its streams, and outlive it.
+    const hung = new AbortController();
+    const { signal } = hung;
+    using watch = isWatched ? new Watch(child.pid, () => hung.abort()) : undefined;
     const keep = async (from: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> => {
-      for await (const part of from.pipeThrough(new TextDecoderStream())) {
-        text += part;
-        watch?.progress(part);
+      try {
+        for await (const part of from.pipeThrough(new TextDecoderStream(), { signal })) {
+          text += part;
+          watch?.progress(part);
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error;
       }
     };
     await Promise.all([keep(child.stdout), keep(child.stderr)]);

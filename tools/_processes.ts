@@ -6,7 +6,7 @@
 
 /** A program with all that it started. */
 export interface Tree {
-  /** Their numbers, the program's own first. */
+  /** Their numbers, the program's own first; none where it has ended. */
   readonly pids: readonly number[];
   /** The processor time that they took, in seconds, with that of those that have ended. */
   readonly seconds: number;
@@ -48,7 +48,7 @@ export function readTree(root: number): Tree | undefined {
     if (siblings === undefined) children.set(stat.parent, [pid]);
     else siblings.push(pid);
   }
-  const pids = [root];
+  const pids = ticksOf.has(root) ? [root] : [];
   let ticks = 0;
   // The list grows while it is read.
   for (const pid of pids) {

@@ -13,7 +13,7 @@ import { capture, type Count, type Job, none, program, type Result } from "./_jo
 const split = ["tests/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
-const first = ["tests/model/faults_test.ts", "tests/model/model_test.ts"];
+const first = ["tests/model/faults_test.ts", "tests/server", "tests/model/model_test.ts"];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
 const long: Readonly<Record<string, readonly string[]>> = {
@@ -28,7 +28,8 @@ const long: Readonly<Record<string, readonly string[]>> = {
   ],
   "memory that full replays take": ["tests/memory"],
   "what the compiler says of wrong types": ["tests/schema/type_errors_test.ts"],
-  "agents that learn": [
+  "examples as programs and agents that learn": [
+    "tests/examples/examples_test.ts",
     "tests/examples/apex_cartpole_test.ts",
     "tests/examples/cliffwalk_test.ts",
     "tests/examples/half_offline_test.ts",

@@ -15,8 +15,8 @@ const waitingLimit = 60;
 const workingLimit = 120;
 /** How long it may print nothing where its processor time is unknown. */
 const unknownLimit = 600;
-/** A program that works less than this part of the time waits. */
-const waitingShare = 0.1;
+/** A program that works less than this part of the time waits. So it must get more than a 30th of a core from a busy machine. */
+const waitingShare = 0.03;
 
 /** What a watch saw since the program last printed. */
 export interface Silence {
@@ -39,14 +39,17 @@ export function hangs({ seconds, worked }: Silence): string | undefined {
 /** Watches a program; see the module. */
 export class Watch {
   readonly #pid: number;
+  readonly #onHang: () => void;
   readonly #timer: ReturnType<typeof setInterval>;
   #seconds = 0;
   #worked: number | undefined = 0;
   #before: number | undefined;
   #said: string | undefined;
 
-  constructor(pid: number) {
+  /** @param onHang Is called once the program and what it started are ended. */
+  constructor(pid: number, onHang: () => void) {
     this.#pid = pid;
+    this.#onHang = onHang;
     // Counts its own turns and not the clock's: a machine that stood still for a while ends nothing.
     this.#timer = setInterval(() => this.#look(), 1_000);
   }
@@ -82,6 +85,7 @@ export class Watch {
         if (!(error instanceof Deno.errors.NotFound)) throw error;
       }
     }
+    this.#onHang();
   }
 
   [Symbol.dispose](): void {

@@ -16,7 +16,6 @@ import { commandsFor, compileKernel, hostTriple, sourceFolders, wasm } from "./_
 import {
   builtLibraryPath,
   builtWasmPath,
-  exists,
   inRepository,
   listTree,
   seconds,
@@ -98,12 +97,13 @@ function stampPath(product: Product): string {
 }
 
 async function stampOf(product: Product, inputs: string): Promise<string> {
-  return `${inputs} ${await sha256(await Deno.readFile(product.path))}\n`;
+  const files = [product.path, ...product.beside === undefined ? [] : [product.beside]];
+  const contents = await Promise.all(files.map((file) => Deno.readFile(file)));
+  return `${inputs} ${await sha256(...contents)}\n`;
 }
 
 async function isUpToDate(product: Product, inputs: string): Promise<boolean> {
   try {
-    if (product.beside !== undefined && !await exists(product.beside)) return false;
     return await Deno.readTextFile(stampPath(product)) === await stampOf(product, inputs);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;

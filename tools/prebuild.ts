@@ -159,7 +159,7 @@ async function checkPackage(): Promise<void> {
 async function prebuild(chosen: readonly string[], out: string): Promise<void> {
   const start = performance.now();
   const zig = await findZig(log);
-  const [partial, old] = [`${out}.part`, `${out}.old`];
+  const [partial, old] = [`${out}.prebuild-part`, `${out}.prebuild-old`];
   for (const folder of [partial, old]) {
     if (await exists(folder)) await Deno.remove(folder, { recursive: true });
   }

@@ -51,12 +51,14 @@ const checks: readonly Job[] = [
   ),
   deno("workflows", "run", "--quiet", pinned, "--allow-read", "tools/lint_workflows.ts"),
   deno("documentation", "doc", "--lint", "--quiet", ...rooms()),
-  deno(
-    "package",
-    ...["run", "--quiet", pinned, "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
-    "tools/make_jsr.ts",
-  ),
 ];
+
+/** What holds for a package; the tests of packages are left out where not all is run, and so is this. */
+const packageCheck: Job = deno(
+  "package",
+  ...["run", "--quiet", pinned, "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
+  "tools/make_jsr.ts",
+);
 
 /**
  * Only CI runs it each time: it needs the Python package index where its generator was never fetched. The page in the browser, which is
@@ -90,6 +92,8 @@ interface Stage {
   readonly name: string;
   /** Makes the jobs, once the stage begins. */
   readonly jobs: () => Promise<readonly Job[]> | readonly Job[];
+  /** How many run at a time; as many as there are cores by default. */
+  readonly width?: number;
 }
 
 async function typeScriptJobs(all: boolean): Promise<readonly Job[]> {
@@ -102,10 +106,12 @@ async function typeScriptJobs(all: boolean): Promise<readonly Job[]> {
 
 function typeScript(all: boolean): readonly Stage[] {
   return [
-    { name: "kernel and checks", jobs: () => [kernel, ...checks] },
+    { name: "kernel and checks", jobs: () => [kernel, ...checks, ...all ? [packageCheck] : []] },
     {
       name: "TypeScript tests",
       jobs: async () => [...all ? [site] : [], ...await typeScriptJobs(all)],
+      // Many tests wait for most of their time.
+      width: 2 * navigator.hardwareConcurrency,
     },
   ];
 }
@@ -123,10 +129,10 @@ async function runStages(stages: readonly Stage[]): Promise<Count> {
   const summary: string[] = [];
   let total = none;
   const names: string[] = [];
-  for (const [index, { name, jobs }] of stages.entries()) {
+  for (const [index, { name, jobs, width }] of stages.entries()) {
     console.log(`\n== ${index + 1}/${stages.length} ${name}`);
     const start = performance.now();
-    const { count, failed } = await runJobs(await jobs());
+    const { count, failed } = await runJobs(await jobs(), width);
     const time = seconds(performance.now() - start);
     summary.push(`${name.padEnd(20)} ${time.padStart(7)}  ${inWords(count)}`);
     total = add(total, count);
@@ -164,7 +170,7 @@ async function main(args: readonly string[]): Promise<number> {
   );
   const isNative = (all || only === "native") && Deno.build.os !== "windows";
   const total = await runStages([
-    ...only === "checks" ? [{ name: "checks", jobs: () => checks }] : [],
+    ...only === "checks" ? [{ name: "checks", jobs: () => [...checks, packageCheck] }] : [],
     ...only === undefined ? typeScript(all) : [],
     ...isNative ? native(all) : [],
   ]);

@@ -1,6 +1,7 @@
 // ReservedArray<T>: an array that reserves its address space at creation and takes memory as it is used.
 //
-// Thread safety: none. The owner makes calls one at a time.
+// Thread safety: none. The owner makes calls one at a time. While commit() grows the array, no other thread may read or write elements: also
+// where data() stays, the elements may be copied to other pages meanwhile.
 // Invariants:
 //   1. data() moves in commit() only, and only where the system has no address space to spare: in WebAssembly (memory_wasm.cpp).
 //   2. Elements below committed() may be read and written; they start as zero bytes. The others may be out of reach.

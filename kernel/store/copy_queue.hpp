@@ -3,7 +3,8 @@
 // Choosing and bookkeeping take microseconds, and a batch of images takes milliseconds. So a call under the lock only writes down what has to
 // be copied from where to where, and copies it afterwards. Others may have the replay meanwhile:
 // - A block that goes meanwhile is not used again until the copies that were under way are done (CopyPins).
-// - A row that is still being written may be drawn already. Who draws it waits for the writer before copying (waitsFor).
+// - A row that is still being written may be drawn already. Who draws it waits for the writer before copying (Instance::leave).
+// - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::settle).
 //
 // Thread safety: a queue is filled, looked at and emptied under the lock, and run without it. While it is run, nobody changes it.
 // Invariants:

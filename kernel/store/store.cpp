@@ -89,6 +89,8 @@ Status Store::prepareBlocks(uint32_t count) {
   const uint32_t needed = pool_.preparedCount(count);
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const uint64_t bytes = uint64_t{needed} * blockLength_ * groupStride_[group];
+    // Growing may move the first bytes to another page. Who copies meanwhile would read zeros, or write what is lost.
+    if (bytes > groups_[group].committed()) settle();
     const bool isCommitted = groups_[group].commit(bytes);
     findBases();
     if (!isCommitted) return fail(Status::memory, static_cast<double>(bytes));

@@ -82,7 +82,7 @@ class Store {
     pins_ = pins;
     pool_.keepPins(pins, &copies_);
   }
-  /// Waits until no other seat copies: to be called before large rows are read at once.
+  /// Waits until no other seat copies: to be called before large rows are read at once, and before their memory grows.
   void settle() const {
     if (pins_ != nullptr) pins_->await(copies_ == nullptr ? 0 : copies_->seat());
   }

@@ -49,7 +49,7 @@ Deno.test({
       await until("no compiler runs", () => !pids.some(compiles));
       assertEquals(await Deno.readTextFile(`${out}/wasm32.ts`), "old");
     } finally {
-      for (const folder of [out, `${out}.part`]) {
+      for (const folder of [out, `${out}.prebuild-part`]) {
         await Deno.remove(folder, { recursive: true }).catch(() => {});
       }
     }

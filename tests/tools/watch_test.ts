@@ -28,21 +28,25 @@ Deno.test({
   name: "readTree() adds up the processor time of a program and of those that it started",
   ignore: Deno.build.os !== "linux",
   fn: async () => {
-    // The shell waits, a second one in it works, and a third one has worked and ended.
+    // The shell waits, a second one in it works as long as the first one is there, and a third one has worked and ended.
     const script = "sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo ended; " +
-      "sh -c 'while :; do :; done' & wait";
+      "sh -c 'while kill -0 $PPID 2>/dev/null; do :; done' & wait";
     const child = new Deno.Command("sh", { args: ["-c", script], stdout: "piped" }).spawn();
-    const ended = await child.stdout.getReader().read();
-    assertStringIncludes(new TextDecoder().decode(ended.value), "ended");
-    const first = readTree(child.pid);
-    let later = first;
-    await until("the second shell works", () => {
-      later = readTree(child.pid);
-      return (later?.seconds ?? 0) >= (first?.seconds ?? 0) + 0.1;
-    });
-    assertEquals(later?.pids[0], child.pid);
-    assertEquals(later?.pids.length, 2);
-    for (const pid of later?.pids ?? []) Deno.kill(pid, "SIGKILL");
-    await child.status;
+    try {
+      const ended = await child.stdout.getReader().read();
+      assertStringIncludes(new TextDecoder().decode(ended.value), "ended");
+      const first = readTree(child.pid);
+      let later = first;
+      await until("the second shell works", () => {
+        later = readTree(child.pid);
+        return (later?.seconds ?? 0) >= (first?.seconds ?? 0) + 0.1;
+      });
+      assertEquals(later?.pids[0], child.pid);
+      assertEquals(later?.pids.length, 2);
+    } finally {
+      child.kill("SIGKILL");
+      await child.status;
+    }
+    assertEquals(readTree(child.pid)?.pids, []);
   },
 });
