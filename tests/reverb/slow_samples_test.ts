@@ -117,7 +117,7 @@ Deno.test("a signal ends sample() at once: it gives the part that came, where a 
 
 Deno.test("a call tells of bytes, also before a message is whole", async () => {
   const server = http2.createServer();
-  server.on("stream", (stream) => {
+  server.on("stream", (stream: http2.ServerHttp2Stream) => {
     stream.on("error", () => {});
     stream.respond({ ":status": 200, "content-type": "application/grpc" });
     stream.write(Uint8Array.of(0, 0, 0, 0, 9, 1));
