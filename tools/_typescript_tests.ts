@@ -13,7 +13,10 @@ import { capture, type Count, type Job, none, program, type Result } from "./_jo
 const split = ["tests/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
-const first = ["tests/model/faults_test.ts", "tests/server", "tests/model/model_test.ts"];
+const first = [
+  ...["tests/package", "tests/prebuilt", "tests/model/faults_test.ts", "tests/server"],
+  "tests/model/model_test.ts",
+];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
 const long: Readonly<Record<string, readonly string[]>> = {
