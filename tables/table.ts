@@ -1,6 +1,8 @@
 /**
  * One table of a set.
  *
+ * The file is long because it has the documentation of each method. The code of most is one call.
+ *
  * @module
  */
 
@@ -21,8 +23,8 @@ import {
 } from "../ffi/symbols.ts";
 import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
-import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { chunkOf } from "./_chunks.ts";

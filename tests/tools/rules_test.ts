@@ -1,11 +1,11 @@
 /** Every native rule has all that makes it one: its line in kernel/rules.cpp, its two files and its two tests. */
 import { assert, assertEquals } from "@std/assert";
-import { exists, inRepository } from "../../tools/_repository.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
-import { listPart, withoutComments } from "./_imports.ts";
+import { house } from "./house/_house.ts";
+import { withoutComments } from "./house/_imports.ts";
 
-const { constants } = parseAbiHeader(await Deno.readTextFile(inRepository("kernel", "exrp.h")));
-const list = withoutComments(await Deno.readTextFile(inRepository("kernel", "rules.cpp")));
+const { constants } = parseAbiHeader(house.text("kernel/exrp.h"));
+const list = withoutComments(house.text("kernel/rules.cpp"));
 
 for (
   const [part, group, first] of [["selectors", "SELECTOR", 1], ["eviction", "EVICTION", 0]] as const
@@ -18,17 +18,18 @@ for (
     assertEquals(numbers.filter(({ name }) => !new RegExp(`\\{${name}\\b`).test(list)), []);
   });
 
-  Deno.test(`each native rule of ${part}/ has its .hpp in kernel/rules.cpp, and a test in TypeScript and one in C++`, async () => {
+  Deno.test(`each native rule of ${part}/ has its .hpp in kernel/rules.cpp, and a test in TypeScript and one in C++`, () => {
     const missing: string[] = [];
     let ruleCount = 0;
-    for (const file of await listPart(part, ".ts")) {
-      const rule = file.replace(/\.ts$/, "");
-      if (!new RegExp(`\\b${prefix}`).test(await Deno.readTextFile(inRepository(file)))) continue;
-      if (!await exists(inRepository(`${rule}.hpp`))) continue;
+    for (
+      const { path, text } of house.sources.filter((one) => one.part === part && one.isTypeScript)
+    ) {
+      const rule = path.replace(/\.ts$/, "");
+      if (!new RegExp(`\\b${prefix}`).test(text) || !house.has(`${rule}.hpp`)) continue;
       ruleCount++;
       if (!list.includes(`#include "${rule}.hpp"`)) missing.push(`kernel/rules.cpp: ${rule}.hpp`);
       for (const test of [`tests/${rule}_test.ts`, `tests/${rule}_test.cpp`]) {
-        if (!await exists(inRepository(test))) missing.push(test);
+        if (!house.has(test)) missing.push(test);
       }
     }
     assertEquals(missing, []);
