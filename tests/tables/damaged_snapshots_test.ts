@@ -4,7 +4,8 @@ import { Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
 import { checksum, encodeFrame, encodeHeader } from "../../snapshot/container.ts";
 import { onBoth } from "./_backends.ts";
-import { borders, refused } from "./_snapshots.ts";
+import { borders } from "./_snapshots.ts";
+import { refused } from "../_refused.ts";
 
 const kernel = await openKernel();
 const uniformRule = { name: "uniform", options: {}, native: 0, numbers: [] };

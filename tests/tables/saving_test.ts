@@ -14,7 +14,8 @@ import { Table, type TableOptions, Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
 import { checksum } from "../../snapshot/container.ts";
 import { type Create, onBoth } from "./_backends.ts";
-import { borders, refused } from "./_snapshots.ts";
+import { borders } from "./_snapshots.ts";
+import { refused } from "../_refused.ts";
 import { noise } from "../_noise.ts";
 
 const kernel = await openKernel();

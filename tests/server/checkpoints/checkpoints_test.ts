@@ -13,7 +13,8 @@ import {
 } from "../../reverb/_checkpoints.ts";
 import { asConfig } from "../_as_config.ts";
 import { insert, sample } from "../_served.ts";
-import { makeTables, refused, serving } from "./_serving.ts";
+import { makeTables, serving } from "./_serving.ts";
+import { refused } from "../../_refused.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 import { pause, until } from "../../_wait.ts";
 import { noise } from "../../_noise.ts";
