@@ -1,7 +1,7 @@
 /**
  * One table of a set.
  *
- * The file is long because it has the documentation of each method. The code of most is one call.
+ * The file is long because a third of it is the documentation of its methods.
  *
  * @module
  */
