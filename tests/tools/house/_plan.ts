@@ -155,6 +155,10 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
   ],
 };
 
+/** The file of the kernel that knows rules by name, and what rules may include of the kernel. */
+export const rulesFile = "kernel/rules.cpp";
+export const seenByRules: readonly string[] = ["kernel/base/", "kernel/sockets/"];
+
 /** The only package that the library imports, and the parts that do. Nothing that the everyday names need may import it. */
 export const packages: Readonly<Record<string, readonly string[]>> = {
   "@bufbuild/protobuf": ["reverb", "server"],
