@@ -31,7 +31,7 @@ import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
-import { batchOf, type TableBatch } from "./table_batch.ts";
+import { decodeBatch, type TableBatch } from "./table_batch.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
@@ -430,7 +430,7 @@ export class Table<D = StepData> {
     const { core, sampling, known } = this.#parts();
     const drawn = sampling.sample(where, count, options, isPartialAllowed);
     const message = drawn instanceof Uint8Array ? drawn : await drawn;
-    return batchOf<D>(core.decoder, message, known.nest);
+    return decodeBatch<D>(core.decoder, message, known.nest);
   }
 
   /**
